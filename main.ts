@@ -11,6 +11,7 @@ import { gateSettings, ownNames, type AdminConfig } from './settings/admin.ts';
 import { watchElsewhere } from './supervisors/elsewhere.ts';
 import { openActors } from './supervisors/open-actors.ts';
 import { openPublishing } from './supervisors/publishing/open-publishing.ts';
+import { SelfUpdates } from './supervisors/self-updates.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import type { Tree } from './supervisors/tree.ts';
 import { keepVpns } from './supervisors/vpn/upkeep.ts';
@@ -146,6 +147,9 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   const changed = storage.changedExecutions.bind(storage);
   const elsewhere = { ...base, changed, watched: () => feeds.open(), directory, source: parts.links.news };
   ends.add('executions of other admins', watchElsewhere(elsewhere));
+  const selfUpdates = new SelfUpdates({ ...base, ...storage.forSelfUpdates(), directory });
+  ends.add('self-updates', () => selfUpdates.stop());
+  await selfUpdates.start();
   const rows = storage.forSweeps({
     heldFor: (ms) => ownership.heldFor(ms),
     watchedMs: () => ownership.watchedMs(),

@@ -7,6 +7,7 @@ import { EVENT_TYPES } from './events.ts';
 import { DELIVERY_STATUSES } from './resources/webhook.ts';
 import { EXECUTION_STATUSES } from './resources/command.ts';
 import { NODE_STATUSES } from './resources/node.ts';
+import { SELF_UPDATE_RESULTS, SELF_UPDATE_STATUSES } from './resources/self-update.ts';
 
 /**
  * `text` takes `*` as wildcard, `exact` does not and may be longer; `time` takes date-time or date; `cidr` an address
@@ -60,6 +61,8 @@ export interface ListQuery {
 export interface ListSpec {
   readonly fields: Readonly<Record<string, FilterField>>;
   readonly sortable: readonly string[];
+  /** Parameters that cannot be left out: what the rows are of. */
+  readonly required?: readonly string[];
 }
 
 const text: FilterField = { kind: 'text', ops: ['eq', 'in'] };
@@ -173,6 +176,19 @@ export const LISTS = {
       'inserted_at',
       'updated_at',
     ],
+  },
+  self_update_requests: {
+    fields: { status: { kind: SELF_UPDATE_STATUSES, ops: ['in'] }, ...dates },
+    sortable: ['status', 'inserted_at', 'updated_at'],
+  },
+  self_update_results: {
+    fields: {
+      id: { kind: 'uuid', ops: ['eq'] },
+      status: { kind: SELF_UPDATE_RESULTS, ops: ['in'] },
+      node_id: ids,
+    },
+    required: ['id'],
+    sortable: ['status', 'node_id'],
   },
   ssh_usernames: {
     fields: { username: text, node_id: ids, has_password: flag, cluster_name: text, key_name: text, ...dates },

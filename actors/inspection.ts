@@ -39,7 +39,13 @@ export interface ActorSnapshot {
 /** Ways to order actors. */
 export const ACTOR_ORDERS = ['mailbox', 'restarts', 'id'] as const;
 /** The kinds of actors, in the order in which they are shown. */
-export const ACTOR_KINDS = ['cluster', 'node', 'command', 'webhook'] as const satisfies readonly ActorKind[];
+export const ACTOR_KINDS = [
+  'cluster',
+  'node',
+  'command',
+  'webhook',
+  'self-update',
+] as const satisfies readonly ActorKind[];
 
 /** Which actors are asked for. */
 export interface ActorSearch {

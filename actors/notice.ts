@@ -23,6 +23,10 @@ export type Notice =
   | { readonly type: 'node-revoked'; readonly node: NodeId }
   | { readonly type: 'command-created'; readonly command: CommandId }
   | { readonly type: 'command-removed'; readonly command: CommandId }
+  /** A request that has nodes. */
+  | { readonly type: 'self-update-created'; readonly request: string }
+  /** One of its nodes has another state. */
+  | { readonly type: 'self-update-changed'; readonly request: string }
   /** Created by this admin, which owns it from the first instant. */
   /** `epoch`: under which this admin owns it; null: it is free, for an admin that has room for nodes. */
   | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number | null }

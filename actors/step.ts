@@ -8,6 +8,7 @@ import type { DomainEvent } from './event-catalogue.ts';
 import type { Address, Addressed, Message } from './messages.ts';
 import type { Refusal, Result } from './refusal.ts';
 import type { ExecutionEffect } from './node/effects.ts';
+import type { SelfUpdateEffect } from './self-update/effects.ts';
 import type { SshEffect } from './ssh/effects.ts';
 import type { VpnEffect } from './vpn/effects.ts';
 import type { WebhookEffect } from './webhook/effects.ts';
@@ -34,7 +35,7 @@ export interface Change {
 export type Effect = RuntimeEffect | DomainEffect;
 
 /** What only something outside of the actors can do: each domain says what it offers, and how it comes back. */
-export type DomainEffect = ExecutionEffect | SshEffect | WebhookEffect | VpnEffect;
+export type DomainEffect = ExecutionEffect | SelfUpdateEffect | SshEffect | WebhookEffect | VpnEffect;
 
 /** What every kind of actor may ask of the runtime. */
 export type RuntimeEffect =

@@ -10,6 +10,7 @@ import type { SshGrant } from '../transport/protocol/ssh.ts';
 import type { CommandRecord, VpnPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
 import type { SshTried } from './ssh/login-attempts.ts';
 import type { EventType } from './events.ts';
+import type { SelfUpdateColdWrite, SelfUpdateHotWrite } from './self-update/writes.ts';
 import type { DeliveryStatus } from './resources/webhook.ts';
 import type { NodeStatus } from './resources/node.ts';
 import type { Attempt } from './webhook/delivery.ts';
@@ -26,6 +27,7 @@ export interface Ending {
  * Set-based, grouped with those of other actors into one transaction. A guard that matches no row refuses the change.
  */
 export type HotWrite =
+  | SelfUpdateHotWrite
   | {
       readonly kind: 'command-created';
       readonly command: CommandRecord;
@@ -83,6 +85,7 @@ export type HotWrite =
 
 /** One transaction each; a constraint that refuses becomes a Refusal. */
 export type ColdWrite =
+  | SelfUpdateColdWrite
   | {
       readonly kind: 'cluster-created';
       readonly id: ClusterId;
@@ -256,6 +259,9 @@ const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>([
   'ssh-verified',
   'delivery-attempted',
   'delivery-reopened',
+  'self-update-triggered',
+  'self-update-failed',
+  'self-update-ended',
 ]);
 
 /** Whether a write travels in the group commit. */

@@ -62,6 +62,13 @@ import {
   scrape_wireguard_metrics,
 } from './operations/scrapes.ts';
 import {
+  create_self_update_request,
+  delete_self_update_request,
+  get_self_update_request,
+  list_self_update_requests,
+  list_self_update_results,
+} from './operations/self-updates.ts';
+import {
   create_ssh_public_key,
   delete_ssh_public_key,
   get_ssh_public_key,
@@ -140,6 +147,11 @@ export const catalogue = {
   list_ssh_recordings,
   get_ssh_recording,
   delete_ssh_recording,
+  create_self_update_request,
+  list_self_update_requests,
+  get_self_update_request,
+  list_self_update_results,
+  delete_self_update_request,
   create_webhook,
   list_webhooks,
   get_webhook,

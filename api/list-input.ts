@@ -93,7 +93,8 @@ export function inputOf<Spec extends ListSpec>(spec: Spec): z.ZodType<ListQuery,
       .describe('Rows a page.'),
     sort: sortOf(spec.sortable),
   };
-  for (const { name, field, op } of parameters) shape[name] = parameterSchema(field.kind, op).optional();
+  for (const { name, field, op } of parameters)
+    shape[name] = isRequired(spec, name) ? parameterSchema(field.kind, op) : parameterSchema(field.kind, op).optional();
 
   return z.strictObject(shape).transform((given): ListQuery => ({
     filters: parameters.flatMap(({ name, key, op }): Filter[] =>
@@ -103,6 +104,10 @@ export function inputOf<Spec extends ListSpec>(spec: Spec): z.ZodType<ListQuery,
     page: given['page'] as number,
     pageSize: given['page_size'] as number,
   })) as unknown as z.ZodType<ListQuery, ListParameters<Spec>>;
+}
+
+function isRequired({ required }: ListSpec, name: string): boolean {
+  return required?.includes(name) === true;
 }
 
 /** One parameter: its name, and the field and operator that it stands for. */

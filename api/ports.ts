@@ -13,6 +13,7 @@ import type { EnrollmentKeyResource } from '../actors/resources/enrollment-key.t
 import type { NodeDiagnosisResource } from '../actors/resources/node-diagnosis.ts';
 import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/resources/node-metrics.ts';
 import type { AliasResource, NodeResource } from '../actors/resources/node.ts';
+import type { SelfUpdateRequestResource, SelfUpdateResultResource } from '../actors/resources/self-update.ts';
 import type { SshPublicKeyResource, SshRecordingResource, SshUsernameResource } from '../actors/resources/ssh.ts';
 import type { WebhookDeliveryResource, WebhookResource } from '../actors/resources/webhook.ts';
 import type { Clock } from '../actors/ports.ts';
@@ -92,6 +93,8 @@ export interface ListRows {
   aliases: AliasResource;
   commands: CommandResource;
   command_executions: ExecutionResource;
+  self_update_requests: SelfUpdateRequestResource;
+  self_update_results: SelfUpdateResultResource;
   ssh_usernames: SshUsernameResource;
   ssh_public_keys: SshPublicKeyResource;
   ssh_recordings: SshRecordingResource;
@@ -112,9 +115,10 @@ export interface Reads {
   freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
   /**
    * Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not
-   * exist with no error: it simply matches nothing. `group` is what the group that it names means: api/targets.ts.
+   * exist with no error: it simply matches nothing. `group` is what the group that it names means: api/targets.ts. `by`
+   * narrows what is reached.
    */
-  targets(targeting: Targeting, group?: PlainTargeting | null): Promise<readonly Target[]>;
+  targets(targeting: Targeting, group?: PlainTargeting | null, by?: PlainTargeting | null): Promise<readonly Target[]>;
   /** What a saved group means; null when there is none of this name. */
   groupTargeting(name: string): Promise<PlainTargeting | null>;
   executionNode(
@@ -157,6 +161,8 @@ export interface Reads {
 export interface Records {
   /** 409 while it is not terminal. */
   deleteExecution(id: ExecutionId): Promise<Result<null>>;
+  /** 409 while it is not completed. */
+  deleteSelfUpdate(id: string): Promise<Result<null>>;
   /** Stores an event that no row change goes with. */
   publish(event: DomainEvent): Promise<StoredEvent>;
   /** Stores a recording once, however often it comes. `content` is gzipped, and unpacks to `sizeBytes`. */

@@ -76,6 +76,7 @@ class HeardAdmins {
     if (message?.type === 'owned') this.#ports.given(message.owned);
     else if (message?.type === 'node') wakeUps.moved(message.node, message.cluster);
     else if (message?.type === 'ended') this.#endExecutions(message.ended);
+    else if (message?.type === 'update') wakeUps.due(message.requests);
     else if (message !== null) wakeUps.heard(message.type, message.commands);
   }
 

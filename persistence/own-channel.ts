@@ -3,7 +3,7 @@
  * nothing else: what is to be done stands in the rows. One that is lost costs time, since the sweep finds the same.
  */
 import { z } from 'zod';
-import { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import { ClusterId, CommandId, ExecutionId, NodeId, Uuid } from '../transport/protocol/ids.ts';
 
 /** Before the id of an admin, without its dashes: at most 63 characters, as PostgreSQL has it. */
 export const OWN_CHANNEL_PREFIX = 'edge_admin_';
@@ -23,6 +23,8 @@ export const OWNED_CLUSTERS_MAX = 100;
 export type WakeUp =
   /** Executions of these commands are pending for nodes of this admin, or are to be cancelled there. */
   | { readonly type: 'run' | 'cancel'; readonly commands: readonly CommandId[] }
+  /** Nodes of this admin have their turn in these self-update requests. */
+  | { readonly type: 'update'; readonly requests: readonly string[] }
   /** This node came into this cluster of this admin. */
   | { readonly type: 'node'; readonly node: NodeId; readonly cluster: ClusterId }
   /** These were handed over to this admin, each under this epoch. */
@@ -36,6 +38,7 @@ export function ownChannel(adminId: string): string {
 }
 
 const Commands = z.array(CommandId).min(1);
+const Requests = z.array(Uuid).min(1);
 const Move = z.tuple([NodeId, ClusterId]);
 const Grants = z.array(z.tuple([ClusterId, z.coerce.number().int().positive()])).min(1);
 const Ends = z.array(z.tuple([NodeId, ExecutionId])).min(1);
@@ -46,6 +49,10 @@ export function readWakeUp(payload: string): WakeUp | null {
   if (type === 'run' || type === 'cancel') {
     const { data: commands } = Commands.safeParse(ids);
     return commands === undefined ? null : { type, commands };
+  }
+  if (type === 'update') {
+    const { data: requests } = Requests.safeParse(ids);
+    return requests === undefined ? null : { type, requests };
   }
   if (type === 'node') {
     const { data } = Move.safeParse(ids);

@@ -6,6 +6,7 @@ import type { StoredEvent } from '../actors/events.ts';
 import type { Records } from '../api/ports.ts';
 import { isTerminal, type ExecutionStatus } from '../actors/resources/command.ts';
 import { ok, refuse } from '../actors/refusal.ts';
+import type { SelfUpdateStatus } from '../actors/resources/self-update.ts';
 import { eventCursor } from './reads/events.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 import { recordingRows } from './ssh/recordings.ts';
@@ -25,6 +26,20 @@ export function createRecords(pool: Pool): Records {
         if (!isTerminal(row.status))
           return refuse('conflict', `The execution is ${row.status}. Cancel it before deleting it.`);
         await client.query('delete from command_execution where id = $1', [id]);
+        return ok(null);
+      }),
+    deleteSelfUpdate: (id) =>
+      inTransaction(pool, 'deleting a self-update request', async (client) => {
+        const [row] = await rowsOf<{ status: SelfUpdateStatus }>(
+          client,
+          'deleting a self-update request',
+          sql`select status from self_update_request where id = ${id}::uuid for update`,
+        );
+        if (row === undefined) return refuse('not_found', 'Resource not found');
+        if (row.status !== 'completed')
+          return refuse('conflict', `The request is ${row.status}. It can be deleted when it is completed.`);
+        await client.query('delete from self_update_node where request_id = $1', [id]);
+        await client.query('delete from self_update_request where id = $1', [id]);
         return ok(null);
       }),
     publish: (event) => publish(pool, event),

@@ -26,6 +26,7 @@ import { Migration20261123130000_label_tokens } from './migrations/Migration2026
 import { Migration20261123140000_owned_since } from './migrations/Migration20261123140000_owned_since.ts';
 import { Migration20261123150000_relays } from './migrations/Migration20261123150000_relays.ts';
 import { Migration20261123160000_stopping } from './migrations/Migration20261123160000_stopping.ts';
+import { Migration20261123170000_self_updates } from './migrations/Migration20261123170000_self_updates.ts';
 import { Migration20261123210000_encryption_keys } from './migrations/Migration20261123210000_encryption_keys.ts';
 
 /** Every migration, oldest first. A new one is added here. */
@@ -51,6 +52,7 @@ const MIGRATIONS = [
   Migration20261123140000_owned_since,
   Migration20261123150000_relays,
   Migration20261123160000_stopping,
+  Migration20261123170000_self_updates,
   Migration20261123210000_encryption_keys,
 ];
 

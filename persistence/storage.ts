@@ -33,6 +33,7 @@ import { createReads } from './reads/reads.ts';
 import { createGroups } from './node-groups.ts';
 import { StoredOwners } from './owners.ts';
 import { createRecords } from './ownerless-writes.ts';
+import { selfUpdateRows, selfUpdateWaker } from './self-update-notices.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
 import { pruneAdminNames } from './sweeps/admin-names.ts';
@@ -158,7 +159,7 @@ export class Storage {
 
   /** What actors are made from, where their steps go, and under which leases. */
   forActors() {
-    const { adminId, committer, incarnation, registry, database } = this.#opened;
+    const { adminId, committer, incarnation, registry, database, peers, log } = this.#opened;
     const clusterVpnRows = { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) };
     return {
       adminId,
@@ -171,6 +172,7 @@ export class Storage {
       checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
       ssh: this.#ssh,
       clusterVpnRows,
+      wakeOwners: selfUpdateWaker(database.pool, { adminId, hasPeers: () => peers.areThere() }, log),
     };
   }
 
@@ -224,6 +226,11 @@ export class Storage {
   /** By which events leave. */
   forPublishing() {
     return publishingRows(this.#opened.settings, this.#opened);
+  }
+
+  /** By whom self-update requests are moved. */
+  forSelfUpdates() {
+    return selfUpdateRows(this.#opened);
   }
 
   /** The envelopes that webhooks are sent. */

@@ -17,6 +17,9 @@ export const VPN_LEASE_MS = 30_000;
 /** Sweeps of whole tables. */
 export const SWEEPS_TASK = 'sweeps';
 
+/** Self-update requests: whose turn it is, and when they are over. */
+export const SELF_UPDATES_TASK = 'self-updates';
+
 /** Networks of the VPN manager made as the rows have them. */
 export const RECONCILER_TASK = 'reconciler';
 

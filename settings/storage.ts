@@ -51,7 +51,7 @@ export const STORAGE_SETTINGS = {
     }),
   EXECUTION_RETENTION_DAYS: integer({ min: 1, max: 3_650 })
     .default(30)
-    .describe('Days for which finished executions are kept.'),
+    .describe('Days for which finished executions and completed self-update requests are kept.'),
   EVENT_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(7).describe('Days for which events are kept.'),
 };
 

@@ -3,6 +3,7 @@ import type { WebhookEffect } from '../actors/webhook/effects.ts';
 import type { Loader, WebhookSender, SshVerifier, GatewayLink, VpnWatch } from './ports.ts';
 import type { Performers } from './runtime/domain-effects.ts';
 import type { ExecutionEffect } from '../actors/node/effects.ts';
+import type { SelfUpdateEffect } from '../actors/self-update/effects.ts';
 import type { SshEffect } from '../actors/ssh/effects.ts';
 import type { VpnEffect } from '../actors/vpn/effects.ts';
 
@@ -13,15 +14,19 @@ export interface DomainPorts {
   readonly ssh: SshVerifier;
   readonly vpns: VpnWatch;
   readonly gateway: GatewayLink;
+  /** Owners look which of their nodes have their turn in this self-update request. */
+  readonly wakeSelfUpdate: (request: string) => void;
 }
 
 /** A performer for each effect of a domain. Exhaustive: a new effect does not compile until it has one here. */
-export function domainPerformers({ loader, webhookSender, ssh, vpns, gateway }: DomainPorts): Performers {
+export function domainPerformers(ports: DomainPorts): Performers {
+  const { loader, webhookSender, ssh, vpns, gateway } = ports;
   return {
     ...executionEffects(loader),
     ...webhookEffects(loader, webhookSender),
     ...sshEffects(ssh),
     ...vpnEffects(vpns, gateway),
+    ...selfUpdateEffects(ports),
   };
 }
 
@@ -86,5 +91,21 @@ function vpnEffects(vpns: VpnWatch, gateway: GatewayLink): Performers<VpnEffect>
   return {
     'read-vpn': (_effect, { self }) => (self.kind === 'cluster' ? vpns.readNow(self.id) : undefined),
     gateway: ({ vpn }) => gateway.become(vpn),
+  };
+}
+
+/** Only self-update requests count nodes: others ask in vain. */
+function selfUpdateEffects({
+  loader,
+  wakeSelfUpdate,
+}: Pick<DomainPorts, 'loader' | 'wakeSelfUpdate'>): Performers<SelfUpdateEffect> {
+  return {
+    'count-self-update': async (_effect, actor) => {
+      const { self } = actor;
+      if (self.kind !== 'self-update') return;
+      const read = await actor.untilLoaded(async () => ({ counted: await loader.countSelfUpdate(self.id) }));
+      if (read !== null) actor.report({ type: 'nodes-counted', counted: read.counted });
+    },
+    'wake-self-update': (_effect, { self }) => wakeSelfUpdate(self.id),
   };
 }

@@ -25,7 +25,12 @@ export interface ActorSettings {
 }
 
 /** What they need from the start. */
-export interface OpenActorsPorts extends Omit<TreePorts, keyof OutwardLinks | 'settings' | 'settledMs' | 'kinds'> {
+export interface OpenActorsPorts extends Omit<
+  TreePorts,
+  keyof OutwardLinks | 'settings' | 'settledMs' | 'kinds' | 'wakeSelfUpdate'
+> {
+  /** Tells the other admins whose nodes have their turn in this self-update request. Returns at once. */
+  readonly wakeOwners: (request: string) => void;
   /** What other admins stored for nodes of this one. */
   readonly woken: WokenRows;
   /** What agents are told, read anew each time. */
@@ -66,9 +71,13 @@ export interface ActorReadings {
 /** Nobody lives in it. */
 export function openActors(settings: ActorSettings, { agentSettings, woken, ...ports }: OpenActorsPorts): OpenActors {
   const { connect, ...links } = createOutwardLinks();
-  const tree = createTree({
+  const tree: Tree = createTree({
     ...ports,
     ...links,
+    wakeSelfUpdate(request) {
+      wakeUps.due([request]);
+      ports.wakeOwners(request);
+    },
     settledMs: settings.ADMIN_BALANCE_AFTER_MS,
     settings: {
       unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS,

@@ -9,6 +9,7 @@ import type { CommandState } from '../actors/command/state.ts';
 import type { NodeState } from '../actors/node/state.ts';
 import type { VpnReading, OpenExecution, WebhookRecord } from '../actors/records.ts';
 import type { Refusal } from '../actors/refusal.ts';
+import type { CountedSelfUpdate, SelfUpdateState } from '../actors/self-update/state.ts';
 import type { SshOutcome } from '../actors/ssh/login-attempts.ts';
 import type { Change } from '../actors/step.ts';
 import type { Attempt, DeliveryRef } from '../actors/webhook/delivery.ts';
@@ -44,6 +45,9 @@ export interface Loader {
   clusters(ids: readonly ClusterId[]): Promise<readonly ClusterState[]>;
   command(id: CommandId): Promise<CommandState | null>;
   webhook(id: string): Promise<WebhookState | null>;
+  selfUpdate(id: string): Promise<SelfUpdateState | null>;
+  /** What the rows of a request say; null: it is gone. Requests that ask at once share statements. */
+  countSelfUpdate(id: string): Promise<CountedSelfUpdate | null>;
   /**
    * Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there
    * are others.
@@ -72,6 +76,8 @@ export interface Loader {
 export interface WakeUps {
   /** Executions of these commands are pending for nodes of this admin, or are to be cancelled there. */
   heard(what: 'run' | 'cancel', commands: readonly CommandId[]): void;
+  /** Nodes of this admin have their turn in these self-update requests. */
+  due(requests: readonly string[]): void;
   /** This node came into this cluster. */
   moved(node: NodeId, cluster: ClusterId): void;
   /** Nothing was heard for a while. */

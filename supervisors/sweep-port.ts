@@ -23,6 +23,7 @@ export interface SweepPort {
     readonly deliveries: number;
     readonly orphanDeliveries: number;
     readonly recordings: number;
+    readonly selfUpdateNodes: number;
   }>;
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */

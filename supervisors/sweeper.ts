@@ -251,9 +251,9 @@ class Sweeper {
     const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
     if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });
     bus.publish(notices);
+    const { executions, events, deliveries, orphanDeliveries, recordings, selfUpdateNodes } = pruned;
     return (
-      pruned.executions.length >= sweeps.batchRows ||
-      Math.max(pruned.events, pruned.deliveries, pruned.orphanDeliveries, pruned.recordings) >= sweeps.batchRows
+      Math.max(executions.length, events, deliveries, orphanDeliveries, recordings, selfUpdateNodes) >= sweeps.batchRows
     );
   }
 }

@@ -45,6 +45,8 @@ export interface TreePorts {
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly clusterVpnRows: ClusterVpnRows;
   readonly gateway: GatewayLink;
+  /** Owners look which of their nodes have their turn in this self-update request. */
+  readonly wakeSelfUpdate: (request: string) => void;
   readonly bus: Bus;
   /** What this admin and the others commit. */
   readonly news: Pick<Bus, 'subscribe'>;
@@ -70,7 +72,7 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, news, loader, committer, sessions, webhookSender, ssh, tracer, gateway } = ports;
+  const { clock, log, bus, news, loader, committer, sessions, webhookSender, tracer } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
   const vpnWatcher = new VpnWatcher({
@@ -89,7 +91,7 @@ export function createTree(ports: TreePorts): Tree {
     committer,
     sessions,
     webhookSender,
-    domains: domainPerformers({ loader, webhookSender, ssh, vpns: vpnWatcher, gateway }),
+    domains: domainPerformers({ ...ports, vpns: vpnWatcher }),
     tracer,
     log,
     orphans: {

@@ -5,6 +5,7 @@
 import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { DueUpdate } from '../actors/node/updates-state.ts';
 import type { WakeUps } from './ports.ts';
 import type { Directory } from './runtime/directory.ts';
 
@@ -23,8 +24,13 @@ interface CancelWanted {
   readonly execution: ExecutionId;
 }
 
+/** A node whose turn has come in a self-update request. */
+type DueNode = DueUpdate & { readonly node: NodeId };
+
 /** What the rows tell of it. Each rejects with DatabaseUnavailable. */
 export interface WokenRows {
+  /** Nodes of this admin whose turn has come in these self-update requests; null: in any. */
+  dueIn(requests: readonly string[] | null): Promise<readonly DueNode[]>;
   /** Nodes of this admin on which executions of these commands are pending. */
   pendingOf(commands: readonly CommandId[]): Promise<readonly NodeId[]>;
   /** Executions of these commands on nodes of this admin that are to be cancelled. */
@@ -44,7 +50,7 @@ export interface WakeUpPorts {
 /** Nothing was heard at first. What comes while rows are read is read together afterwards. */
 export class HeardWakeUps implements WakeUps {
   readonly #ports: WakeUpPorts;
-  readonly #heard = { run: new Set<CommandId>(), cancel: new Set<CommandId>() };
+  readonly #heard = { run: new Set<CommandId>(), cancel: new Set<CommandId>(), due: new Set<string>() };
   #isMissed = false;
   #isStopped = false;
   #isReading = false;
@@ -59,6 +65,12 @@ export class HeardWakeUps implements WakeUps {
   heard(what: 'run' | 'cancel', commands: readonly CommandId[]): void {
     for (const command of commands) this.#heard[what].add(command);
     if (this.#heard[what].size > HEARD_COMMANDS_MAX) this.#isMissed = true;
+    this.#go();
+  }
+
+  due(requests: readonly string[]): void {
+    for (const request of requests) this.#heard.due.add(request);
+    if (this.#heard.due.size > HEARD_COMMANDS_MAX) this.#isMissed = true;
     this.#go();
   }
 
@@ -86,9 +98,9 @@ export class HeardWakeUps implements WakeUps {
   }
 
   async #readAll(): Promise<void> {
-    const { run, cancel } = this.#heard;
+    const { run, cancel, due } = this.#heard;
     this.#isReading = true;
-    while (!this.#isStopped && (this.#isMissed || run.size + cancel.size > 0)) {
+    while (!this.#isStopped && (this.#isMissed || run.size + cancel.size + due.size > 0)) {
       try {
         await this.#read();
       } catch (error) {
@@ -102,15 +114,16 @@ export class HeardWakeUps implements WakeUps {
 
   async #read(): Promise<void> {
     const { rows } = this.#ports;
-    const [runs, cancels] = [[...this.#heard.run], [...this.#heard.cancel]];
-    this.#heard.run.clear();
-    this.#heard.cancel.clear();
+    const [runs, cancels, due] = [[...this.#heard.run], [...this.#heard.cancel], [...this.#heard.due]];
+    for (const heard of Object.values(this.#heard)) heard.clear();
     if (this.#isMissed) {
       this.#isMissed = false;
       const found = await rows.findForgotten();
       this.#tell(found.pending, found.cancels);
+      this.#tellDue(await rows.dueIn(null));
       return;
     }
+    if (due.length > 0) this.#tellDue(await rows.dueIn(due));
     const pending = runs.length === 0 ? [] : await rows.pendingOf(runs);
     this.#tell(pending, cancels.length === 0 ? [] : await rows.cancelsOf(cancels));
   }
@@ -122,6 +135,14 @@ export class HeardWakeUps implements WakeUps {
       directory.tellLocal({
         to: { kind: 'node', id },
         message: { type: 'cancel', executions: ofNode.map(({ execution }) => execution), replyTo: null },
+      });
+  }
+
+  #tellDue(nodes: readonly DueNode[]): void {
+    for (const [id, turns] of Map.groupBy(nodes, ({ node }) => node))
+      this.#ports.directory.tellLocal({
+        to: { kind: 'node', id },
+        message: { type: 'update', due: turns.map(({ node: _node, ...turn }) => turn) },
       });
   }
 

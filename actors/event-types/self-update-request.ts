@@ -1,10 +1,11 @@
 /** Events of self-update requests. */
 import { z } from 'zod';
+import { Targeting } from '../targeting.ts';
 import { eventType, id, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
-const filters = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 const count = z.int().min(0);
+const targeting = Targeting.strict() as unknown as z.ZodType<Targeting>; // read-only to the checker only
 
 /** By type. Source: docs/events.md. */
 export const SELF_UPDATE_REQUEST_EVENTS = {
@@ -13,15 +14,7 @@ export const SELF_UPDATE_REQUEST_EVENTS = {
     data: z.strictObject({
       self_update_request_id: id('The request.'),
       status: z.literal('completed').describe('How far it is: always this.'),
-      targeting: z
-        .strictObject({
-          type: z.enum(['all', 'nodes', 'clusters']),
-          node_ids: z.array(z.guid()).optional(),
-          cluster_names: z.array(z.string()).optional(),
-          cluster_filters: filters.optional(),
-          node_filters: filters.optional(),
-        })
-        .describe('Whom it was for, as it was asked.'),
+      targeting: targeting.describe('Whom it was for, as it was asked.'),
       summary: z
         .strictObject({ total: count, triggered: count, failed: count })
         .describe('How many nodes it reached, and how it went.'),

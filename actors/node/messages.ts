@@ -12,6 +12,7 @@ import type { ReplyTo } from '../reply-to.ts';
 import type { Refusal } from '../refusal.ts';
 import type { SshOutcome } from '../ssh/login-attempts.ts';
 import type { Write } from '../writes.ts';
+import type { DueUpdate } from './updates-state.ts';
 
 /** An idempotent create: the answer is stored under the client's key with it. */
 export type Idempotency = Omit<IdempotencyRecord, 'answer'>;
@@ -25,6 +26,8 @@ export interface Hello {
   readonly holding: readonly ExecutionId[];
   /** Whether it says how executions ended that it no longer holds. */
   readonly recalls?: boolean;
+  /** Whether it tells its updater when it is asked to. */
+  readonly updates?: boolean;
 }
 
 /** What a cluster tells its members of their VPN. */
@@ -138,6 +141,8 @@ export type NodeMessage =
       readonly request: string;
       readonly error: string | null;
     }
+  /** Its turn has come in these requests, or, without any, what is due already is to be looked at again. */
+  | { readonly type: 'update'; readonly due: readonly DueUpdate[] }
   /** What came of an update. */
   | { readonly type: 'update-ended'; readonly session: SessionId; readonly outcome: UpdateOutcome }
   | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: VpnReport }

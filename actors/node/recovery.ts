@@ -6,6 +6,7 @@ import { silenceRecoveryEffects } from './reachability.ts';
 import { grantRecoveryEffects } from './ssh.ts';
 import { dampingRecoveryEffects } from './status.ts';
 import { youngest, type NodeState } from './state.ts';
+import { refreshedUpdates } from './updates-state.ts';
 
 /**
  * After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for
@@ -29,6 +30,11 @@ export function recoveryEffects(
       },
     });
   }
+  if (state.updates.due.length > 0)
+    effects.push({
+      type: 'tell',
+      told: { to: { kind: 'node', id: state.record.id }, message: { type: 'update', due: [] } },
+    });
   // Silence counts from now, not from what was last stored.
   effects.push(
     ...silenceRecoveryEffects(state, settings.unreachableAfterMs, nowMs),
@@ -47,6 +53,7 @@ export function refreshed(live: NodeState, rows: NodeState): NodeState {
     lookUps: live.lookUps,
     vpnAllowances: live.vpnAllowances,
     factsAllowance: live.factsAllowance,
+    updates: refreshedUpdates(live.updates, rows.updates),
     loading,
     reads: live.reads,
     newestRead: youngest(live.newestRead, rows.newestRead === null ? [] : [rows.newestRead]),

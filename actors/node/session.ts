@@ -18,6 +18,7 @@ import { registration } from './registration.ts';
 import type { LiveSession, NodeState } from './state.ts';
 import { silenceEffect, silenceRecoveryEffects } from './reachability.ts';
 import { judged, shown } from './status.ts';
+import { updatesOfSession } from './updates.ts';
 
 /**
  * A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is
@@ -41,6 +42,7 @@ export function connected(
       relayedBy: message.relayedBy ?? null,
       delivered: new Set(hello.holding),
       recalls: hello.recalls ?? false,
+      updates: hello.updates ?? false,
       ssh: NO_SSH,
       vpn: NEW_VPN_SESSION,
     },
@@ -62,6 +64,7 @@ export function connected(
   const status = shown(registered.state, dampingMs, nowMs);
   const reconciled = reconcile(status.state, id, hello.holding, nowMs);
   const delivery = deliver(reconciled.state, nowMs);
+  const updates = updatesOfSession(delivery.state, nowMs);
 
   const welcome: Effect = {
     type: 'send',
@@ -69,9 +72,9 @@ export function connected(
     frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings: agent },
   };
   return step(
-    delivery.state,
-    [...registered.changes, ...status.changes, ...reconciled.changes],
-    [...replaced, welcome, ...status.effects, ...reconciled.effects, ...delivery.effects],
+    updates.state,
+    [...registered.changes, ...status.changes, ...reconciled.changes, ...updates.changes],
+    [...replaced, welcome, ...status.effects, ...reconciled.effects, ...delivery.effects, ...updates.effects],
   );
 }
 

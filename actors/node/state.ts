@@ -3,6 +3,7 @@ import type { TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, VpnPlace, NodeRecord, OpenExecution } from '../records.ts';
+import type { NodeUpdates } from './updates-state.ts';
 import type { VpnAllowances, VpnSession } from './vpn-state.ts';
 import type { SshAllowance, SshSession } from '../ssh/login-attempts.ts';
 
@@ -29,6 +30,8 @@ export interface LiveSession {
   readonly relayedBy: string | null;
   /** Whether the agent says how executions ended that it no longer holds. */
   readonly recalls: boolean;
+  /** Whether it tells its updater when it is asked to. */
+  readonly updates: boolean;
   readonly ssh: SshSession;
   readonly vpn: VpnSession;
 }
@@ -69,6 +72,7 @@ export interface NodeState {
   readonly vpnAllowances: VpnAllowances;
   /** How much news of its machine is stored from now on. */
   readonly factsAllowance: TokenBucket;
+  readonly updates: NodeUpdates;
 }
 
 /** A node that reads nothing. One object for all. */

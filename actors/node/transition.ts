@@ -30,6 +30,7 @@ import { shown } from './status.ts';
 import { attempted, grantsChecked, grantsReported, loginRefused, verified, unansweredReported } from './ssh.ts';
 import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-access.ts';
 import { NOTHING_READ, type NodeState } from './state.ts';
+import { update, updateAnswered, updateEnded } from './updates.ts';
 
 /** What a node's behaviour depends on besides its state. */
 export interface NodeSettings {
@@ -112,8 +113,9 @@ function ofSession(state: NodeState, message: News, settings: NodeSettings, nowM
     case 'direct-wanted':
       return directWanted(state, message, nowMs);
     case 'update-answered':
+      return updateAnswered(state, message, nowMs);
     case 'update-ended':
-      return unchanged(state); // self-updates are not wired yet
+      return updateEnded(state, session, message.outcome, nowMs);
     case 'mesh-reported':
       return vpnReported(state, session, message, nowMs);
     default:
@@ -143,6 +145,8 @@ function ofNode(
       return run(state, message, nowMs);
     case 'rescan':
       return rescan(state);
+    case 'update':
+      return update(state, message.due, nowMs);
     case 'executions-loaded':
       return loaded(state, message, nowMs);
     case 'executions-looked-up':

@@ -79,17 +79,18 @@ export function toolOutput(operation: AnyOperation): JsonSchema | null {
   return type === 'object' ? { type, required } : null;
 }
 
-/** The schema, in which long objects that an earlier tool takes as well are named in its place. */
+/** The schema, or the name of the tool before that takes the same long object; so for the objects in it. */
 function toldOnce(schema: JsonSchema, tool: string, tellers: Map<string, string>): JsonSchema {
   if (schema.properties === undefined) return schema;
-  const properties = Object.entries(schema.properties).map(([field, given]): [string, JsonSchema] => {
-    const one = given as JsonSchema;
-    const text = JSON.stringify(one);
-    if (one.type !== 'object' || text.length < TOLD_ONCE_BYTES_MIN) return [field, one];
-    const teller = tellers.get(text) ?? tool;
-    tellers.set(text, teller);
-    return [field, teller === tool ? one : { type: 'object', description: `As in ${teller}.` }];
-  });
+  const text = JSON.stringify(schema);
+  const isLong = schema.type === 'object' && text.length >= TOLD_ONCE_BYTES_MIN;
+  const teller = tellers.get(text);
+  if (isLong && teller !== undefined) return { type: 'object', description: `As in ${teller}.` };
+  if (isLong) tellers.set(text, tool);
+  const properties = Object.entries(schema.properties).map(([field, one]): [string, JsonSchema] => [
+    field,
+    toldOnce(one as JsonSchema, tool, tellers),
+  ]);
   return { ...schema, properties: Object.fromEntries(properties) };
 }
 

@@ -14,7 +14,10 @@ export function toolsOf(operations: readonly AnyOperation[]): readonly Tool[] {
   return operations.map((operation) => toolOf(operation, inputs.get(operation.name) ?? { type: 'object' }));
 }
 
-/** Hints are always given: their defaults assume the worst. */
+/**
+ * Hints are always given, since their defaults assume the worst; of a tool that only reads the protocol asks for two of
+ * them.
+ */
 function toolOf(operation: AnyOperation, input: ToolInput): Tool {
   const { name, summary, kind, hints } = operation;
   const output = toolOutput(operation);
@@ -25,8 +28,7 @@ function toolOf(operation: AnyOperation, input: ToolInput): Tool {
     ...(output !== null && { outputSchema: output }),
     annotations: {
       readOnlyHint: kind === 'query',
-      destructiveHint: kind === 'mutation' && hints.destructive,
-      idempotentHint: kind === 'query' || hints.idempotent,
+      ...(kind === 'mutation' && { destructiveHint: hints.destructive, idempotentHint: hints.idempotent }),
       openWorldHint: hints.openWorld ?? false,
     },
   };

@@ -19,6 +19,7 @@ import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
 import { writeVpn } from './vpn-rows.ts';
 import { writeNode } from './node-rows.ts';
 import { sealIdempotencyRecord } from './idempotency-records.ts';
+import { writeSelfUpdate } from './self-update-rows.ts';
 import { writeSsh } from './ssh-rows.ts';
 import type { WakeUps } from './wake-ups.ts';
 import { writeWebhook } from './webhook-rows.ts';
@@ -115,6 +116,9 @@ function perform(
     case 'ssh-public-key-created':
     case 'ssh-public-key-deleted':
       return writeSsh(em, write);
+    case 'self-update-created':
+    case 'self-update-moved':
+      return writeSelfUpdate(em, write, adminId);
     case 'webhook-created':
     case 'webhook-deleted':
       return writeWebhook(em, write, adminId);

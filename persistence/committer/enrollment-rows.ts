@@ -62,6 +62,7 @@ export async function enrollNode(
       { publicKey: write.wireguardPublicKey, ...NOWHERE },
       new Date(write.atMs),
     );
+  await endSelfUpdates(em, write);
   const name = await takeAliases(em, write);
   if (write.existing.type === 'none') await refuseBeyondRoom(em, write.cluster, null);
   // Only the rows know how many uses are left when several agents come at once, and what the node is called.
@@ -132,6 +133,18 @@ const OVERTAKEN: Refusal = {
   message: 'This machine was enrolled a moment ago. Try again shortly.',
   retryAfterSeconds: 1,
 };
+
+/**
+ * This is another agent than the one that was to be updated, or was: it is never triggered for what was asked before,
+ * and its version says nothing of it.
+ */
+async function endSelfUpdates(em: EntityManager, { node }: NodeEnrolled): Promise<void> {
+  await em.execute(
+    `update self_update_node set state = case when state in ('waiting', 'due') then 'skipped' else state end, error = 'the node was enrolled anew', judged_at = clock_timestamp(), finished_at = clock_timestamp()
+     where node_id = ? and finished_at is null`,
+    [node],
+  );
+}
 
 async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHash: Uint8Array): Promise<void> {
   const rows = await em.execute<{ key_hash: Uint8Array }[]>(

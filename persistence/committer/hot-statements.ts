@@ -15,6 +15,7 @@ import {
   requestCancel,
   requestCommandCancel,
 } from './execution-statements.ts';
+import { SELF_UPDATE_STATEMENTS } from './self-update-statements.ts';
 
 /**
  * One statement a kind, in the order in which a batch runs them: an execution may be created, sent and finished in one
@@ -32,6 +33,7 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } 
   'ssh-verified': lookAgain,
   'delivery-reopened': reopenDeliveries,
   'delivery-attempted': storeAttempts,
+  ...SELF_UPDATE_STATEMENTS,
 };
 
 async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): Promise<ReadonlySet<string>> {

@@ -26,6 +26,10 @@ export function keyOf(write: HotWrite): string {
     case 'delivery-attempted':
     case 'delivery-reopened':
       return write.delivery;
+    case 'self-update-triggered':
+    case 'self-update-failed':
+    case 'self-update-ended':
+      return `${write.request}:${write.node}`;
     case 'ssh-verified':
       return `${write.node}:${write.session}:${write.attempt}`;
     case 'output-part':

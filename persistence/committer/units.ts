@@ -71,6 +71,10 @@ function textOf(write: HotWrite): number {
       return write.attempt.type === 'answered' ? (write.attempt.answer?.length ?? 0) : write.attempt.error.length;
     case 'node-labelled':
       return Object.entries(write.labels).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+    case 'self-update-failed':
+    case 'self-update-ended':
+      return write.error?.length ?? 0;
+    case 'self-update-triggered':
     case 'execution-sent':
     case 'execution-cancel-requested':
     case 'command-cancel-requested':

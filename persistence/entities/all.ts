@@ -13,6 +13,7 @@ import { NodeDiagnosis } from './node-diagnosis.ts';
 import { NodeGroup } from './node-group.ts';
 import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
+import { SelfUpdateNode, SelfUpdateRequest } from './self-update.ts';
 import { SshRecording } from './ssh-recording.ts';
 import { SshPublicKey, SshUsername } from './ssh-username.ts';
 import { VpnGateway, VpnHost, VpnLease, VpnMember, VpnMove, VpnReleased } from './vpn.ts';
@@ -48,6 +49,8 @@ export const ENTITIES = [
   RecoveryKey,
   RowCount,
   SecretCheck,
+  SelfUpdateNode,
+  SelfUpdateRequest,
   SshPublicKey,
   SshRecording,
   SshUsername,

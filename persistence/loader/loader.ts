@@ -10,6 +10,7 @@ import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
 import { nodesOfClusters, nodeStates } from './node-states.ts';
+import { countSelfUpdates, selfUpdateState } from './self-updates.ts';
 import { unfinishedDeliveries, webhookState } from './webhooks.ts';
 import { commandRecords, namedOpen, nextOpen, type NamedExecutions, type NextExecutions } from './open-executions.ts';
 
@@ -23,6 +24,8 @@ export function createLoader(pool: Pool): Loader {
     clusters: (ids) => clusterStates(pool, ids),
     command: (id) => commandState(pool, id),
     webhook: (id) => webhookState(pool, id),
+    selfUpdate: (id) => selfUpdateState(pool, id),
+    countSelfUpdate: batched((ids: readonly string[]) => countSelfUpdates(pool, ids)),
     deliveries: (webhook, after, limit) => unfinishedDeliveries(pool, webhook, after, limit),
     openCommands: async () => {
       const rows = await rowsOf<{ id: CommandId }>(

@@ -11,6 +11,7 @@ import { vpnPlaces } from '../vpn/readings.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { firstOpen } from './open-executions.ts';
+import { nodeUpdates, UPDATES_COLUMN, type UpdateRow } from './self-updates.ts';
 
 /** Nodes loaded by one round of statements: keeps each far below its timeout. */
 const NODES_PER_ROUND = 2_000;
@@ -37,10 +38,10 @@ export async function nodesOfClusters(pool: Pool, clusters: readonly ClusterId[]
 /** States of these nodes; those that do not exist are left out. Without sessions: who is connected is not in rows. */
 export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<readonly NodeState[]> {
   const [nodes, aliases, open, places] = await Promise.all([
-    rowsOf<NodeRow>(
+    rowsOf<NodeRow & { updates: readonly UpdateRow[] | null }>(
       pool,
       'loading nodes',
-      sql`select ${NODE_COLUMNS} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`,
+      sql`select ${NODE_COLUMNS}, ${UPDATES_COLUMN} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`,
     ),
     rowsOf<AliasRecord & { node_id: NodeId }>(
       pool,
@@ -53,7 +54,7 @@ export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<re
   const aliasesOf = Map.groupBy(aliases, (alias) => alias.node_id);
   const openOf = Map.groupBy(open, (execution) => execution.node);
   return nodes.map((row) =>
-    nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null),
+    nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null, row.updates),
   );
 }
 
@@ -63,6 +64,7 @@ export function nodeState(
   aliases: readonly AliasRecord[],
   open: readonly OpenExecution[],
   vpn: VpnPlace | null,
+  updates: readonly UpdateRow[] | null = null,
 ): NodeState {
   return {
     record: nodeRecord(row),
@@ -80,5 +82,6 @@ export function nodeState(
     lookUps: FULL_LOOK_UPS,
     vpnAllowances: FULL_VPN_ALLOWANCES,
     factsAllowance: FULL_FACTS_ALLOWANCE,
+    updates: nodeUpdates(updates),
   };
 }

@@ -11,3 +11,6 @@ export const EVENTS_STORED = 'edge_events';
 
 /** Notified with `<admin id> <webhook id>` when an admin deleted a webhook. */
 export const WEBHOOK_CHANGES = 'edge_webhooks';
+
+/** Notified with `<admin id> <request id>` when an admin stored a self-update request. */
+export const SELF_UPDATES_CREATED = 'edge_self_updates';

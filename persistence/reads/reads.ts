@@ -21,6 +21,7 @@ import { GROUPS, groupNamed } from './groups.ts';
 import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
+import { SELF_UPDATE_REQUESTS, SELF_UPDATE_RESULTS_SOURCE } from './self-updates.ts';
 import { isUuid, type Source } from './source.ts';
 import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
@@ -60,6 +61,8 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
   aliases: ALIASES,
   commands: COMMANDS,
   command_executions: EXECUTIONS,
+  self_update_requests: SELF_UPDATE_REQUESTS,
+  self_update_results: SELF_UPDATE_RESULTS_SOURCE,
   ssh_usernames: SSH_USERNAMES,
   ssh_public_keys: SSH_PUBLIC_KEYS,
   ssh_recordings: SSH_RECORDINGS,

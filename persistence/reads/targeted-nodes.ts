@@ -18,14 +18,16 @@ interface TargetRow {
 
 /**
  * Evaluates targetings, each in one statement and so in one snapshot (C2). `group` is what the group of the targeting
- * means, null where it names none. Those that only name nodes share statements.
+ * means, null where it names none; `by` narrows what is reached. Those that only name nodes share statements.
  */
 export function targeter(
   pool: Pool,
-): (targeting: Targeting, group?: PlainTargeting | null) => Promise<readonly Target[]> {
+): (targeting: Targeting, group?: PlainTargeting | null, by?: PlainTargeting | null) => Promise<readonly Target[]> {
   const named = batched((lists: readonly (readonly string[])[]) => namedNodes(pool, lists));
-  return (targeting, group = null) =>
-    targeting.type === 'nodes' && !hasFilters(targeting) ? named(ids(targeting)) : filtered(pool, targeting, group);
+  return (targeting, group = null, by = null) =>
+    targeting.type === 'nodes' && !hasFilters(targeting) && by === null
+      ? named(ids(targeting))
+      : filtered(pool, targeting, group, by);
 }
 
 /**
@@ -54,9 +56,14 @@ async function namedNodes(pool: Pool, lists: readonly (readonly string[])[]): Pr
   return lists.map((list) => [...new Set(list)].flatMap((node) => byNode.get(node) ?? []));
 }
 
-async function filtered(pool: Pool, targeting: Targeting, group: PlainTargeting | null): Promise<readonly Target[]> {
+async function filtered(
+  pool: Pool,
+  targeting: Targeting,
+  group: PlainTargeting | null,
+  by: PlainTargeting | null,
+): Promise<readonly Target[]> {
   if (targeting.type === 'group' && group === null) throw new Error('A targeting came without its group.');
-  const where = all([...reached(targeting), ...(group === null ? [] : reached(group))]);
+  const where = all([targeting, group, by].flatMap((one) => (one === null ? [] : reached(one))));
   return rowsOf<TargetRow>(
     pool,
     'finding the targets',

@@ -4,6 +4,7 @@
  */
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { dueNodes } from '../loader/self-updates.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { before, DATABASE_NOW } from './timestamps.ts';
 
@@ -72,6 +73,8 @@ export function wokenRows(pool: Pool, adminId: string, limit = WOKEN_ROWS_MAX) {
         'looking for cancellations of other admins',
         sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.command_id = any(${commands}::uuid[]) and e.finished_at is null and e.cancel_requested_at is not null limit ${limit}::int`,
       ),
+    /** Nodes of this admin whose turn has come in these self-update requests; null: in any. */
+    dueIn: (requests: readonly string[] | null) => dueNodes(pool, adminId, requests, limit),
     /** All that may have been missed, however short ago it was stored. */
     findForgotten: () => findForgotten(pool, adminId, 0, limit),
   };

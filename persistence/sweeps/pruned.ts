@@ -143,6 +143,29 @@ export function pruneRecordings(pool: Pool, before: Sql, limit: number): Promise
   );
 }
 
+/**
+ * Deletes at most `limit` nodes of self-update requests that were completed before this instant, and the requests that
+ * have none any more. Returns how many nodes.
+ */
+export async function pruneSelfUpdates(pool: Pool, before: Sql, limit: number): Promise<number> {
+  const nodes = await deleted(
+    pool,
+    'pruning results of self-updates',
+    sql`
+    delete from self_update_node where (request_id, node_id) in (
+      select u.request_id, u.node_id from self_update_request r join self_update_node u on u.request_id = r.id where r.completed_at < ${before} limit ${limit}::int) returning 1`,
+  );
+  await deleted(
+    pool,
+    'pruning self-update requests',
+    sql`
+    delete from self_update_request where id in (
+      select r.id from self_update_request r where r.completed_at < ${before} and not exists (select from self_update_node u where u.request_id = r.id)
+      order by r.id limit ${limit}::int for update skip locked) returning 1`,
+  );
+  return nodes;
+}
+
 async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {
   return (await rowsOf(pool, doing, statement)).length;
 }

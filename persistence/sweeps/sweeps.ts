@@ -15,6 +15,7 @@ import {
   pruneOrphanDeliveries,
   pruneOutputParts,
   pruneRecordings,
+  pruneSelfUpdates,
   pruneIdempotencyRecords,
 } from './pruned.ts';
 
@@ -46,6 +47,8 @@ export interface Pruned {
   readonly orphanDeliveries: number;
   readonly recordings: number;
   readonly publicKeys: number;
+  /** Nodes of self-update requests. */
+  readonly selfUpdateNodes: number;
 }
 
 /** Who sweeps, and what is kept. */
@@ -86,6 +89,7 @@ export function createSweeps(
         deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
         publicKeys: await prunePublicEnrollmentKeys(pool, limit),
+        selfUpdateNodes: await pruneSelfUpdates(pool, keptFrom, limit),
         recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),
       };
     },

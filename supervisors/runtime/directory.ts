@@ -14,7 +14,7 @@ import { ActorCell, type ActorContext } from './actor-cell.ts';
 import { replyToOf, type Asks } from './asks.ts';
 import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
-import type { KindTable } from './kinds.ts';
+import { byKind, type KindTable } from './kinds.ts';
 import { decideRestart, ELSEWHERE, isForOwner, NOT_DELIVERING, NOT_FOUND, Revival, type Orphans } from './revival.ts';
 import type { Crash } from './spawn.ts';
 
@@ -52,12 +52,7 @@ const SECOND_LOOK_MS = 5_000;
 /** Empty at first. */
 export class Directory {
   readonly #counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
-  readonly #cells: Readonly<Record<ActorKind, Map<string, ActorCell>>> = {
-    node: new Map(),
-    cluster: new Map(),
-    command: new Map(),
-    webhook: new Map(),
-  };
+  readonly #cells = byKind(() => new Map<string, ActorCell>());
   readonly #families: Readonly<Record<ActorKind, Family>>;
   readonly #ports: DirectoryPorts;
   readonly #revival: Revival;
@@ -66,12 +61,7 @@ export class Directory {
   constructor(ports: DirectoryPorts) {
     this.#ports = ports;
     const system = startSystem();
-    this.#families = {
-      node: createFamily(system, 'node'),
-      cluster: createFamily(system, 'cluster'),
-      command: createFamily(system, 'command'),
-      webhook: createFamily(system, 'webhook'),
-    };
+    this.#families = byKind((kind) => createFamily(system, kind));
     this.#revival = new Revival({
       held: ports.held,
       clock: ports.clock,
@@ -138,6 +128,11 @@ export class Directory {
       this.#ports.webhookSender.cut(cell.address.id);
       this.#leave(cell, NOT_DELIVERING);
     }
+  }
+
+  /** Ends the actors of all self-update requests: another admin moves them now. */
+  evictSelfUpdates(): void {
+    for (const cell of this.#cells['self-update'].values()) this.#leave(cell, NOT_DELIVERING);
   }
 
   /** Whether it is here now, or starting. */

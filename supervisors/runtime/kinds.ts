@@ -9,12 +9,16 @@ import type { CommandMessage } from '../../actors/command/messages.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
 import type { CommandState } from '../../actors/command/state.ts';
 import type { Behaviour } from '../../actors/behaviour.ts';
+import { ACTOR_KINDS } from '../../actors/inspection.ts';
 import type { Loader } from '../ports.ts';
 import type { ActorKind } from '../../actors/messages.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { NodeState } from '../../actors/node/state.ts';
 import { nodeBehaviour } from '../../actors/node/transition.ts';
 import type { NodeSettings } from '../../actors/node/transition.ts';
+import type { SelfUpdateMessage } from '../../actors/self-update/messages.ts';
+import { uncounted, type SelfUpdateState } from '../../actors/self-update/state.ts';
+import { selfUpdateBehaviour } from '../../actors/self-update/transition.ts';
 import type { WebhookMessage } from '../../actors/webhook/messages.ts';
 import type { WebhookState } from '../../actors/webhook/state.ts';
 import { webhookBehaviour } from '../../actors/webhook/transition.ts';
@@ -27,6 +31,7 @@ export interface Kinds {
   cluster: { state: ClusterState; message: ClusterMessage };
   command: { state: CommandState; message: CommandMessage };
   webhook: { state: WebhookState; message: WebhookMessage };
+  'self-update': { state: SelfUpdateState; message: SelfUpdateMessage };
 }
 
 /** What behaviours depend on besides their state. */
@@ -45,6 +50,11 @@ export interface Kind<S, M> {
 
 /** Exhaustive: a new kind of actor does not compile until it has a row here. */
 export type KindTable = { readonly [K in ActorKind]: Kind<Kinds[K]['state'], Kinds[K]['message']> };
+
+/** Something for each kind. */
+export function byKind<T>(make: (kind: ActorKind) => T): Readonly<Record<ActorKind, T>> {
+  return Object.fromEntries(ACTOR_KINDS.map((kind) => [kind, make(kind)])) as Record<ActorKind, T>;
+}
 
 /** All kinds. */
 export function kindTable(loader: Loader, settings: BehaviourSettings): KindTable {
@@ -73,6 +83,13 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
       initialState: (id) => ({ id, record: null, window: [], loadedTo: null, load: 0, supply: 'idle', finished: [] }),
       load: (id) => loader.webhook(id),
       // Its writes are guarded by the rows; who may deliver is decided by the lease of the channel.
+      cluster: () => null,
+    },
+    'self-update': {
+      behaviour: selfUpdateBehaviour,
+      initialState: (id) => uncounted(id, null),
+      load: (id) => loader.selfUpdate(id),
+      // Its moves are guarded by the revision of its row; who may make them is decided by the lease of the task.
       cluster: () => null,
     },
   };

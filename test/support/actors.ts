@@ -12,6 +12,7 @@ import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { ReplyTo } from '../../actors/reply-to.ts';
 import { FULL_VPN_ALLOWANCES, NEW_VPN_SESSION } from '../../actors/node/vpn-state.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
+import { NO_UPDATES } from '../../actors/node/updates-state.ts';
 import { FULL_FACTS_ALLOWANCE } from '../../actors/node/facts.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login-attempts.ts';
@@ -158,6 +159,7 @@ export function nodeState(more: Partial<NodeState> = {}): NodeState {
     lookUps: FULL_LOOK_UPS,
     vpnAllowances: FULL_VPN_ALLOWANCES,
     factsAllowance: FULL_FACTS_ALLOWANCE,
+    updates: NO_UPDATES,
     ...more,
   };
 }
@@ -182,6 +184,7 @@ export function liveNode(
       wellSinceMs: MADE_MS,
       delivered: new Set(delivered),
       recalls: false,
+      updates: true,
       ssh: NO_SSH,
       vpn: NEW_VPN_SESSION,
     },

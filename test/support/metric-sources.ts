@@ -9,7 +9,7 @@ export function restingReadings(): LiveReadings {
   const scrapes = () => ({ outcomes: { ok: 0 }, durations: createHistogram([1]) });
   return {
     sessions: { open: 0, opened: 0, cut: 0, frames: { in: { hello: 0 }, out: { welcome: 0 } } },
-    actors: { node: actors, cluster: actors, command: actors, webhook: actors },
+    actors: { node: actors, cluster: actors, command: actors, webhook: actors, 'self-update': actors },
     deadLetters: 0,
     crashes: 0,
     escalations: 0,
@@ -95,6 +95,7 @@ export function distinctReadings(): LiveReadings {
       cluster: { count: 9, messages: 10, messagesMax: 11 },
       command: { count: 12, messages: 13, messagesMax: 14 },
       webhook: { count: 15, messages: 16, messagesMax: 17 },
+      'self-update': { count: 90, messages: 91, messagesMax: 92 },
     },
     deadLetters: 18,
     crashes: 19,

@@ -1,5 +1,5 @@
 /** Frames as messages: what agents say to their nodes, and what agents of an older version are told. Pure. */
-import type { NodeMessage } from '../../actors/node/messages.ts';
+import type { Hello, NodeMessage } from '../../actors/node/messages.ts';
 import type { AgentFrame, AdminFrameBody } from '../protocol/frames.ts';
 import type { NodeId, SessionId } from '../protocol/ids.ts';
 import {
@@ -40,12 +40,7 @@ export function nodeMessageOf(
         type: 'agent-connected',
         session,
         ...(relayedBy !== null && { relayedBy }),
-        hello: {
-          registration: frame.registration,
-          report: frame.report,
-          holding: frame.holding,
-          recalls: frame.protocol >= PROTOCOL_VERSION_RECALLS,
-        },
+        hello: helloOf(frame),
       };
     case 'report':
       return { type: 'agent-reported', session, report: frame.report };
@@ -96,6 +91,16 @@ function updateMessageOf(
   }
   const { seq: _seq, type: _type, ...outcome } = frame;
   return { type: 'update-ended', session, outcome };
+}
+
+function helloOf({ registration, report, holding, protocol }: Extract<AgentFrame, { type: 'hello' }>): Hello {
+  return {
+    registration,
+    report,
+    holding,
+    recalls: protocol >= PROTOCOL_VERSION_RECALLS,
+    updates: protocol >= PROTOCOL_VERSION_UPDATES,
+  };
 }
 
 /** Frames that an agent of an older version would take for a broken peer. */

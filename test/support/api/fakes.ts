@@ -173,6 +173,7 @@ export function fakePorts(
     },
     records: {
       deleteExecution: async () => ok(null),
+      deleteSelfUpdate: async () => ok(null),
       storeRecording: async () => 'stored',
       deleteRecording: async () => ok(null),
       publish: async ({ type, subject, atMs, data }) => ({

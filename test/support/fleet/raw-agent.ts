@@ -40,6 +40,12 @@ export interface RawAgent extends EnrollAnswer {
     readonly greets?: boolean;
     readonly holding?: readonly string[];
     readonly protocol?: number;
+    /** Of the agent. */
+    readonly version?: string;
+    readonly selfUpdates?: boolean;
+    readonly isHealthy?: boolean;
+    /** Told of each frame as it comes. */
+    readonly heard?: (frame: AdminFrame) => void;
   }): Promise<RawSession>;
 }
 
@@ -74,15 +80,16 @@ export async function enrollRaw(
 export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer): RawAgent {
   return {
     ...answer,
-    async connect({ greets = true, holding = [], protocol = 1 } = {}) {
-      const session = await openSession(scope, url(), answer.api_token);
+    async connect({ greets = true, holding = [], protocol = 1, ...said } = {}) {
+      const { version = '0.0.1', selfUpdates = false, isHealthy = true, heard } = said;
+      const session = await openSession(scope, url(), answer.api_token, heard);
       if (greets) {
         session.send({
           type: 'hello',
           protocol,
           node: answer.node_id,
-          registration: { version: '0.0.1', id_type: 'persistent', ports: PORTS, self_update_enabled: false },
-          report: { services: [] },
+          registration: { version, id_type: 'persistent', ports: PORTS, self_update_enabled: selfUpdates },
+          report: { services: isHealthy ? [] : [{ name: 'api', healthy: false, detail: 'it does not listen' }] },
           holding: [...holding] as never,
         });
         await session.frame('welcome');
@@ -92,14 +99,23 @@ export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer):
   };
 }
 
-async function openSession(scope: Scope, url: string, token: string): Promise<RawSession> {
+async function openSession(
+  scope: Scope,
+  url: string,
+  token: string,
+  heard: (frame: AdminFrame) => void = () => {},
+): Promise<RawSession> {
   const socket = new WebSocket(url.replace('http', 'ws') + SESSION_PATH, SESSION_SUBPROTOCOL, {
     headers: { authorization: `Bearer ${token}` },
   });
   scope.teardown(() => socket.terminate());
   const frames: AdminFrame[] = [];
   let seq = 0;
-  socket.on('message', (data) => frames.push(JSON.parse((data as Buffer).toString('utf8')) as AdminFrame));
+  socket.on('message', (data) => {
+    const frame = JSON.parse((data as Buffer).toString('utf8')) as AdminFrame;
+    frames.push(frame);
+    heard(frame);
+  });
   const closed = new Promise<Closed>((resolve) => {
     socket.on('close', (code, reason) => resolve({ code, reason: reason.toString('utf8') }));
   });

@@ -203,6 +203,8 @@ function resourcesOf(entities: FleetEntities): Fixture {
       cancelled_at: iso(execution.cancelledAt),
       ...dates(execution),
     })),
+    self_update_requests: [],
+    self_update_results: [],
     ssh_usernames: usernames.map((username) => ({
       id: username.id,
       username: username.username,

@@ -1,9 +1,10 @@
 /** What a bug in one actor costs: its message, and nothing else. Every kind of actor, every message. */
 import test from 'ava';
 import { v7 } from 'uuid';
-import type { ActorKind } from '../../../actors/messages.ts';
+import { actorFields, type ActorKind, type Address } from '../../../actors/messages.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { HEALTHY, session } from '../../support/actors.ts';
+import { selfUpdateRecord } from '../../support/self-updates.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { ASKED, EVERY_MESSAGE, type Subject } from './every-message.ts';
@@ -44,7 +45,11 @@ async function createSubject(fixture: SupervisorsFixture, number: number): Promi
   const { command, executions } = await fixture.run([{ node, cluster }]);
   const webhook = await fixture.createWebhook();
   const delivery = await fixture.storeDelivery(webhook, { status: 'delivered', attempts: 1 });
-  return { cluster, key, node, command, execution: executions[0] as ExecutionId, webhook, delivery };
+  const request = selfUpdateRecord({ id: v7() });
+  const targets = [{ node, clusterName: 'demo' }];
+  await fixture.must('self-update', request.id, { type: 'create', request, targets, idempotency: null });
+  const ids = { 'self-update': request.id, execution: executions[0] as ExecutionId };
+  return { cluster, key, node, command, webhook, delivery, ...ids };
 }
 
 /** What an actor answers that lives, to a question that changes nothing. */
@@ -61,6 +66,13 @@ const SIGNS_OF_LIFE: {
   ],
   command: [(fixture, { command }) => fixture.ask('command', command, { type: 'delete' }).then(codeOf), 'conflict'],
   webhook: [(fixture, subject) => ask(fixture, 'webhook', 'create', subject).then(codeOf), 'conflict'],
+  'self-update': [
+    async (fixture, subject) => {
+      fixture.tell('self-update', subject['self-update'], { type: 'nodes-changed' }); // it is not here when nobody moves it
+      return codeOf(await ask(fixture, 'self-update', 'create', subject));
+    },
+    'conflict',
+  ],
 };
 
 const ask = (fixture: SupervisorsFixture, kind: ActorKind, type: string, subject: Subject) =>
@@ -92,7 +104,13 @@ for (const [kind, cases] of Object.entries(EVERY_MESSAGE) as [ActorKind, (typeof
     const crashes = fixture.log.lines.filter((line) => line.message === 'an actor crashed');
     t.deepEqual(
       [...new Set(crashes.flatMap((line) => Object.keys(line.fields)))].sort(),
-      ['error', 'escalated', 'kind', kind, 'message_type', 'restart_in_ms'].sort(),
+      [
+        'error',
+        'escalated',
+        'message_type',
+        'restart_in_ms',
+        ...Object.keys(actorFields({ kind, id: '' } as Address)),
+      ].sort(),
     );
   });
 }

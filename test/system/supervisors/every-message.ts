@@ -13,6 +13,7 @@ import {
   result,
   session,
 } from '../../support/actors.ts';
+import { selfUpdateRecord } from '../../support/self-updates.ts';
 import { answered } from '../../support/webhook-actor.ts';
 
 /** What a test speaks of. */
@@ -25,6 +26,8 @@ export interface Subject {
   readonly webhook: string;
   /** A delivery that is finished. */
   readonly delivery: string;
+  /** A request that has one node. */
+  readonly 'self-update': string;
 }
 
 type Messages<K extends ActorKind> = Extract<Addressed, { to: { kind: K } }>['message'];
@@ -68,6 +71,7 @@ const NODE: Cases<'node'> = {
   }),
   'ssh-grants-reported': () => ({ session: session(1), grants: [{ ssh_username_id: v7(), ssh_public_key_id: null }] }),
   'ssh-grants-checked': () => ({ session: session(1), sshUsernames: [v7()], sshPublicKeys: [] }),
+  update: () => ({ due: [] }),
   'update-answered': () => ({ session: session(1), request: v7(), error: null }),
   'update-ended': () => ({
     session: session(1),
@@ -201,6 +205,17 @@ const WEBHOOK: Cases<'webhook'> = {
   refused: () => REFUSED,
 };
 
+const SELF_UPDATE: Cases<'self-update'> = {
+  create: (subject) => ({
+    request: selfUpdateRecord({ id: subject['self-update'] }),
+    targets: [{ node: subject.node, clusterName: 'demo' }],
+    idempotency: null,
+  }),
+  'nodes-changed': () => ({}),
+  'nodes-counted': () => ({ counted: null }),
+  refused: () => REFUSED,
+};
+
 /** Types of the messages that are answered. */
 export const ASKED: ReadonlySet<string> = new Set([
   'redeliver',
@@ -225,4 +240,5 @@ export const EVERY_MESSAGE: Readonly<Record<ActorKind, Readonly<Record<string, (
   cluster: CLUSTER,
   command: COMMAND,
   webhook: WEBHOOK,
+  'self-update': SELF_UPDATE,
 };

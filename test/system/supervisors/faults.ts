@@ -64,5 +64,6 @@ export function withBugs(throws: (kind: ActorKind, type: string) => boolean): (t
     cluster: wrap('cluster', table.cluster),
     command: wrap('command', table.command),
     webhook: wrap('webhook', table.webhook),
+    'self-update': wrap('self-update', table['self-update']),
   });
 }

@@ -72,6 +72,7 @@ export async function startSupervisors(
     tracer: createTracer(null),
     clusterVpnRows: { read: (clusters) => readVpns(database.pool, clusters) },
     gateway: { become: () => {} },
+    wakeSelfUpdate: () => {},
     bus,
     news: bus,
     log,

@@ -45,6 +45,8 @@ const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', read
     'delete_command',
     'delete_command_execution',
     'delete_ssh_recording',
+    'create_self_update_request',
+    'delete_self_update_request',
     'create_webhook',
     'publish_test_event',
     'drain_admin',

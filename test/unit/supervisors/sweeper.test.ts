@@ -31,6 +31,7 @@ function openSweeper(t: ExecutionContext) {
         deliveries: 0,
         orphanDeliveries: 0,
         recordings: 0,
+        selfUpdateNodes: 0,
       }),
     storePresence: () => called('storePresence', undefined),
     findForgotten: () => called('findForgotten', { pending: [], cancels: [] }),

@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import type { Addressed } from '../../../actors/messages.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import type { DueUpdate } from '../../../actors/node/updates-state.ts';
 import { HEARD_COMMANDS_MAX, HeardWakeUps } from '../../../supervisors/wake-ups.ts';
 import type { CommandId, NodeId } from '../../../transport/protocol/ids.ts';
 import { CLUSTER, execution, id, NODE } from '../../support/actors.ts';
@@ -19,7 +20,7 @@ function open() {
   const log = recordingLog();
   const asked: string[] = [];
   const told: unknown[] = [];
-  const fixture = { isAway: false, gate: Promise.resolve() };
+  const fixture = { isAway: false, gate: Promise.resolve(), due: [] as readonly (DueUpdate & { node: NodeId })[] };
   const answer = async <T>(question: string, value: T): Promise<T> => {
     asked.push(question);
     await fixture.gate;
@@ -34,6 +35,7 @@ function open() {
     rows: {
       pendingOf: (commands) => answer(`pending ${commands.join(' ')}`, [NODE, OTHER]),
       cancelsOf: (commands) => answer(`cancels ${commands.join(' ')}`, cancels),
+      dueIn: (requests) => answer(`due ${requests?.join(' ') ?? 'anywhere'}`, fixture.due),
       findForgotten: () => answer('forgotten', { pending: [OTHER], cancels }),
     },
     directory: {
@@ -74,6 +76,18 @@ test('executions that are to be cancelled are told to their nodes, each node onc
   ]);
 });
 
+test('a node whose turn has come in self-update requests is told of all of them at once', async (t) => {
+  const { wakeUps, fixture, asked, told, settled } = open();
+  const turns = ['one', 'two'].map((request) => ({ request, fromVersion: '1.0.0', dueAtMs: 5 }));
+  fixture.due = turns.map((turn) => ({ ...turn, node: NODE }));
+
+  wakeUps.due(['one', 'two']);
+  await settled();
+
+  t.deepEqual(asked, ['due one two']);
+  t.deepEqual(told, [{ to: { kind: 'node', id: NODE }, message: { type: 'update', due: turns } }]);
+});
+
 test('what comes while rows are read is read together afterwards', async (t) => {
   const { wakeUps, fixture, asked, settled } = open();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -100,7 +114,7 @@ test('after a silence everything is looked for that may have been missed, and no
   wakeUps.heard('run', [A]);
   await settled();
 
-  t.deepEqual(asked, ['forgotten', `pending ${A}`]);
+  t.deepEqual(asked, ['forgotten', 'due anywhere', `pending ${A}`]);
   t.deepEqual(told.slice(0, 2), [
     rescan(OTHER),
     {
@@ -121,7 +135,7 @@ test('rows that cannot be read now are read in a moment, all of them: what had b
   clock.pass(250);
   await settled();
 
-  t.deepEqual(asked, [`pending ${A}`, 'forgotten']);
+  t.deepEqual(asked, [`pending ${A}`, 'forgotten', 'due anywhere']);
   t.deepEqual(told[0], rescan(OTHER));
   t.deepEqual(
     log.lines.filter(({ level }) => level !== 'debug'),
@@ -138,7 +152,7 @@ test(`of more than ${HEARD_COMMANDS_MAX} commands that wait none is remembered: 
   );
   await settled();
 
-  t.deepEqual(asked, ['forgotten']);
+  t.deepEqual(asked, ['forgotten', 'due anywhere']);
 });
 
 test('a node that came into a cluster of this admin is started, and counted', async (t) => {

@@ -35,16 +35,18 @@ for (const [protocol, connect] of CLIENTS) {
     t.true(tools.every(({ inputSchema }) => inputSchema.type === 'object'));
     t.true(
       tools.every(({ annotations }) =>
-        ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'].every(
-          (hint) => typeof annotations?.[hint] === 'boolean',
-        ),
+        [
+          'readOnlyHint',
+          ...(annotations?.['readOnlyHint'] === true ? [] : ['destructiveHint', 'idempotentHint']),
+          'openWorldHint',
+        ].every((hint) => typeof annotations?.[hint] === 'boolean'),
       ),
     );
     const hintsOf = (name: string) => tools.find((tool) => tool.name === name)?.annotations;
     t.deepEqual(
       [hintsOf('list_nodes'), hintsOf('delete_node'), hintsOf('create_command')],
       [
-        { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+        { readOnlyHint: true, openWorldHint: false },
         { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
         { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
       ],

@@ -42,12 +42,19 @@ for (const one of operations) {
     for (const [path, description] of fieldsOf(whole)) {
       const [parent, teller] = elsewhere(told, path);
       if (teller !== null) {
-        t.true(new Map(fieldsOf(inputs.get(teller) ?? {})).has(path), `${teller} does not tell of ${path}`);
+        t.true(tells(teller, path), `${teller} does not tell of ${path}`);
         t.true(told.has(parent));
       } else if (['page', 'page_size', 'sort'].includes(path)) t.true(told.has(path));
       else t.deepEqual([path, told.get(path)], [path, description]);
     }
   });
+}
+
+/** Whether a tool tells of a field, or names one that does. */
+function tells(tool: string, path: string): boolean {
+  const told = new Map(fieldsOf(inputs.get(tool) ?? {}));
+  const [, teller] = elsewhere(told, path);
+  return teller === null ? told.has(path) : tells(teller, path);
 }
 
 /** The field at or above a path that another tool tells of, and this tool; null where it is told here. */

@@ -1,0 +1,53 @@
+/** Self-update requests and what became of their nodes, as clients see them. */
+import { z } from 'zod';
+import { Targeting } from '../targeting.ts';
+import { resource, stored, type Given } from './resource.ts';
+
+/** All statuses of a request; the last one is for good. Source: docs/api.md, Resources. */
+export const SELF_UPDATE_STATUSES = ['pending', 'processing', 'completed'] as const;
+/** How far a request is. */
+export type SelfUpdateStatus = (typeof SELF_UPDATE_STATUSES)[number];
+
+/** All statuses of a node in a request. */
+export const SELF_UPDATE_RESULTS = ['waiting', 'triggered', 'failed', 'skipped', 'updated', 'rolled_back'] as const;
+/** What became of a node. */
+export type SelfUpdateResult = (typeof SELF_UPDATE_RESULTS)[number];
+
+/** How a row of a node stands: `due` is shown as `waiting`. */
+export type SelfUpdateNodeState = SelfUpdateResult | 'due';
+
+const count = z.int().min(0);
+
+/** How a request went, in nodes: what is neither triggered nor failed was skipped. */
+export const SelfUpdateSummary = z.object({ total: count, triggered: count, failed: count });
+export type SelfUpdateSummary = Given<typeof SelfUpdateSummary>;
+
+/** A request. */
+export const SelfUpdateRequestResource = resource(
+  'SelfUpdateRequest',
+  'Healthy nodes that are told to fetch the newest stable agent.',
+  {
+    id: z.uuid(),
+    targeting: Targeting,
+    batch_size: z.int().nullable().describe('Nodes at once; null: all.'),
+    max_failures: z.int().nullable().describe('Failures after which no more nodes are told; null: any number.'),
+    health_timeout: z.int().describe('s'),
+    status: z.enum(SELF_UPDATE_STATUSES),
+    summary: SelfUpdateSummary.nullable().describe('Null until it is completed.'),
+    ...stored,
+  },
+);
+export type SelfUpdateRequestResource = z.output<typeof SelfUpdateRequestResource>;
+
+/** A node of a request. */
+export const SelfUpdateResultResource = resource('SelfUpdateResult', 'What became of one node of a request.', {
+  node_id: z.uuid(),
+  cluster_name: z.string(),
+  status: z.enum(SELF_UPDATE_RESULTS),
+  from_version: z.string().nullable(),
+  to_version: z.string().nullable(),
+  error: z.string().nullable(),
+  triggered_at: z.iso.datetime().nullable(),
+  finished_at: z.iso.datetime().nullable(),
+});
+export type SelfUpdateResultResource = z.output<typeof SelfUpdateResultResource>;

@@ -1,0 +1,63 @@
+/** What nodes store of their self-updates, as set-based statements. */
+import type { SelfUpdateHotWrite } from '../../actors/self-update/writes.ts';
+import { plainArray } from './arrays.ts';
+import { applied, storable, type Client, type Of, type Statement } from './statement.ts';
+
+/** In the order in which a batch runs them: a node may be triggered and updated in one. */
+export const SELF_UPDATE_STATEMENTS: { readonly [K in SelfUpdateHotWrite['kind']]: Statement<K> } = {
+  'self-update-triggered': trigger,
+  'self-update-failed': fail,
+  'self-update-ended': end,
+};
+
+const KEY = `u.request_id || ':' || u.node_id as key`;
+
+async function trigger(client: Client, writes: readonly Of<'self-update-triggered'>[]): Promise<ReadonlySet<string>> {
+  return applied(client, {
+    name: 'self-update-triggered',
+    text: `update self_update_node u set state = 'triggered', triggered_at = to_timestamp(v.at / 1000.0)
+      from unnest($1::uuid[], $2::uuid[], $3::float8[]) as v(request, node, at)
+      where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
+    values: [
+      plainArray(writes.map((w) => w.request)),
+      plainArray(writes.map((w) => w.node)),
+      plainArray(writes.map((w) => w.atMs)),
+    ],
+  });
+}
+
+async function fail(client: Client, writes: readonly Of<'self-update-failed'>[]): Promise<ReadonlySet<string>> {
+  return applied(client, {
+    name: 'self-update-failed',
+    text: `update self_update_node u set state = 'failed', error = v.error, finished_at = to_timestamp(v.at / 1000.0)
+      from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::text[]) as v(request, node, at, error)
+      where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
+    values: [
+      plainArray(writes.map((w) => w.request)),
+      plainArray(writes.map((w) => w.node)),
+      plainArray(writes.map((w) => w.atMs)),
+      writes.map((w) => storable(w.error)),
+    ],
+  });
+}
+
+/** One that went back, or had nothing to do, takes no place of its batch any more; one that is updated must be well. */
+async function end(client: Client, writes: readonly Of<'self-update-ended'>[]): Promise<ReadonlySet<string>> {
+  return applied(client, {
+    name: 'self-update-ended',
+    text: `update self_update_node u set state = case v.outcome when 'unchanged' then u.state else v.outcome end, from_version = coalesce(v.was, u.from_version), to_version = v.now, error = v.error,
+        finished_at = to_timestamp(v.at / 1000.0), judged_at = case v.outcome when 'updated' then u.judged_at else coalesce(u.judged_at, to_timestamp(v.at / 1000.0)) end
+      from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::text[], $5::text[], $6::text[], $7::text[]) as v(request, node, at, outcome, was, now, error)
+      where u.request_id = v.request and u.node_id = v.node
+        and (u.state = 'triggered' and u.finished_at is null or v.outcome = 'rolled_back' and u.state in ('triggered', 'updated')) returning ${KEY}`,
+    values: [
+      plainArray(writes.map((w) => w.request)),
+      plainArray(writes.map((w) => w.node)),
+      plainArray(writes.map((w) => w.atMs)),
+      plainArray(writes.map((w) => w.outcome)),
+      writes.map((w) => storable(w.from)),
+      writes.map((w) => storable(w.to)),
+      writes.map((w) => storable(w.error)),
+    ],
+  });
+}

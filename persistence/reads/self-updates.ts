@@ -1,0 +1,69 @@
+/** Lists of self-update requests, and of their nodes. */
+import { LISTS, type Filter } from '../../actors/filters.ts';
+import type { SelfUpdateRequestResource, SelfUpdateResultResource } from '../../actors/resources/self-update.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
+import { rowsOf, sql } from './sql.ts';
+
+/** The list of requests. */
+export const SELF_UPDATE_REQUESTS: Source<SelfUpdateRequestResource> = {
+  spec: LISTS.self_update_requests,
+  counted: null,
+  table: sql`self_update_request r`,
+  id: sql`r.id`,
+  joinCluster: sql``,
+  fields: {
+    status: { column: sql`r.status` },
+    inserted_at: { column: sql`r.inserted_at`, creation: true },
+    updated_at: { column: sql`r.updated_at` },
+  },
+  creation: [sql`r.id`], // UUID v7: the primary key is in order of creation
+  resources: requests,
+};
+
+async function requests({ pool }: Reading, ids: readonly string[]): Promise<SelfUpdateRequestResource[]> {
+  const rows = await rowsOf<RowOf<typeof SelfUpdateRequestResource>>(
+    pool,
+    'reading self-update requests',
+    sql`
+    select r.id, r.targeting, r.batch_size, r.max_failures, r.health_timeout_ms / 1000 as health_timeout, r.status,
+      case when r.status = 'completed' then json_build_object('total', r.total, 'triggered', r.triggered, 'failed', r.failed) end as summary, r.inserted_at, r.updated_at
+    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join self_update_request r on r.id = page.id order by page.place`,
+  );
+  return rows.map(withIsoTimes);
+}
+
+/** The list of the nodes of one request. A row has no id of its own: it is that of the request with that of the node. */
+export const SELF_UPDATE_RESULTS_SOURCE: Source<SelfUpdateResultResource> = {
+  spec: LISTS.self_update_results,
+  counted: null,
+  table: sql`self_update_node u`,
+  id: sql`u.request_id || ' ' || u.node_id`,
+  joinCluster: sql``,
+  fields: {
+    id: { column: sql`u.request_id` },
+    node_id: { column: sql`u.node_id` },
+    status: {
+      column: sql`u.state`,
+      matches: ({ value }: Filter) => {
+        const statuses = value as readonly string[];
+        return sql`u.state = any(${statuses.includes('waiting') ? [...statuses, 'due'] : statuses}::text[])`;
+      },
+    },
+  },
+  creation: [sql`u.request_id`, sql`u.node_id`],
+  resources: results,
+};
+
+async function results({ pool }: Reading, ids: readonly string[]): Promise<SelfUpdateResultResource[]> {
+  const keys = ids.map((id) => id.split(' '));
+  const rows = await rowsOf<RowOf<typeof SelfUpdateResultResource>>(
+    pool,
+    'reading results of self-updates',
+    sql`
+    select u.node_id, u.cluster_name, case when u.state = 'due' then 'waiting' else u.state end as status, u.from_version, u.to_version, u.error, u.triggered_at, u.finished_at
+    from unnest(${keys.map(([request]) => request)}::uuid[], ${keys.map(([, node]) => node)}::uuid[]) with ordinality as page (request, node, place)
+      join self_update_node u on u.request_id = page.request and u.node_id = page.node order by page.place`,
+  );
+  return rows.map(withIsoTimes);
+}

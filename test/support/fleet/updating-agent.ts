@@ -1,0 +1,83 @@
+/** Agents by hand that are asked to update: what their updaters say and do is up to the test. */
+import type { AdminFrame } from '../../../transport/protocol/frames.ts';
+import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
+import type { Scope } from '../scope.ts';
+import { until } from '../until.ts';
+import type { RawAgent, RawSession } from './raw-agent.ts';
+
+/**
+ * What an agent does when it is asked: its updater takes the signal, and it is back with a new version; it takes it, and
+ * nothing comes of it; it refuses; or nobody says anything.
+ */
+export type Updater = 'updates' | 'takes' | 'refuses' | 'silent';
+
+/** Version of agents before and after. */
+export const OLD = '1.0.0';
+export const NEW = '1.1.0';
+
+/** How often agents ping, in ms: well before an admin takes them for dead. */
+const PING_EVERY_MS = 5_000;
+
+/** One of them. */
+export class UpdatingAgent {
+  readonly node: string;
+  /** Requests that it was asked for, each time. */
+  readonly asked: string[] = [];
+  /** What it does with the next request. */
+  updater: Updater;
+  version = OLD;
+  /** What it reports of itself when it says hello. */
+  isHealthy = true;
+  #session: RawSession | null = null;
+  readonly #agent: RawAgent;
+
+  constructor(scope: Scope, agent: RawAgent, updater: Updater = 'updates') {
+    this.#agent = agent;
+    this.node = agent.node_id;
+    this.updater = updater;
+    const pinging = setInterval(() => this.#session?.send({ type: 'ping' } as never), PING_EVERY_MS);
+    scope.teardown(() => clearInterval(pinging));
+  }
+
+  /** Comes, or comes again in place of its session. Rejects when nobody welcomes it. */
+  async connect(): Promise<RawSession> {
+    this.#session = await this.#agent.connect({
+      protocol: PROTOCOL_VERSION,
+      version: this.version,
+      selfUpdates: true,
+      isHealthy: this.isHealthy,
+      heard: (frame) => this.#heard(frame),
+    });
+    return this.#session;
+  }
+
+  /** Where it is connected. */
+  get session(): RawSession {
+    if (this.#session === null) throw new Error('it is not connected');
+    return this.#session;
+  }
+
+  /** Goes without a word. */
+  cut(): void {
+    this.#session?.cut();
+    this.#session = null;
+  }
+
+  answer(request: string, error: string | null = null): void {
+    this.session.send({ type: 'update-answer', request, accepted: error === null, error });
+  }
+
+  #heard(frame: AdminFrame): void {
+    if (frame.type !== 'update') return;
+    this.asked.push(frame.request);
+    if (this.updater === 'silent') return;
+    this.answer(frame.request, this.updater === 'refuses' ? 'the updater answered 401' : null);
+    if (this.updater === 'updates') void this.#update();
+  }
+
+  /** As a real one does: its process ends, and the next one is of another version. */
+  async #update(): Promise<void> {
+    this.version = NEW;
+    await until('it is back', () => this.connect().then(() => true));
+  }
+}
