@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildOptions, Metafile, Plugin } from 'esbuild';
+import { readPieces } from '../api/install/pieces.ts';
 import packageFile from '../package.json' with { type: 'json' };
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -80,7 +81,8 @@ export async function bundlePrograms(
       splitting: true,
       chunkNames: 'chunks/[name]-[hash]',
       banner: { js: REQUIRE },
-      define: { __dirname: '__moduleDirectory' },
+      // the installation of agents, which the admin serves: see api/install/pieces.ts
+      define: { __dirname: '__moduleDirectory', INSTALL_PIECES: JSON.stringify(readPieces(ROOT)) },
     }),
     bundleForDevice(AGENT, directory, { agentBanner, isReadable }),
     bundleForDevice(UPDATER, directory, { isReadable }),

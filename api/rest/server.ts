@@ -14,6 +14,7 @@ import type { PeerCallHandler } from '../forwarding-ports.ts';
 import { mountInternal, type InternalPaths } from '../internal/mount.ts';
 import { createPeerCallHandler } from '../internal/peer-calls.ts';
 import { registerDocumentation } from '../docs/routes.ts';
+import { registerInstallation, type PublishedRelease } from '../install/routes.ts';
 import type { AnyOperation } from '../operation.ts';
 import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
@@ -97,6 +98,8 @@ export interface ApiKit {
   readonly tracer?: Tracer;
   /** Default: there are no other admins. */
   readonly forwarding?: Forwarding;
+  /** What agents are installed from. Default: nothing is published. */
+  readonly published?: PublishedRelease;
 }
 
 /**
@@ -145,6 +148,7 @@ const PENDING_CONNECTIONS_MAX = 4_096;
 /** The API server, not yet listening. */
 export function createApi(kit: ApiKit): Api {
   const { ports, log, settings, mounts = [], tracer = createTracer(null), forwarding = new Forwarding(null) } = kit;
+  const { published = async () => Promise.resolve(null) } = kit;
   const records = createRequestRecords(tracer, log);
   const app = createApp(settings, log, records);
   const pages = createWebPages(namesOf(ports.settings, settings.ownNames));
@@ -168,7 +172,7 @@ export function createApi(kit: ApiKit): Api {
   answerFailures(app, log);
   answerStrangers(app.server);
   readJsonBodies(app);
-  registerRoutes(app, { ports, log, settings, call, gate, forwarding });
+  registerRoutes(app, { ports, log, settings, call, gate, forwarding, published });
   for (const mount of mounts)
     mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
@@ -206,7 +210,10 @@ function registerRoutes(
     call,
     gate,
     forwarding,
-  }: Pick<ApiKit, 'ports' | 'log' | 'settings'> & Pick<Api, 'call' | 'gate'> & Required<Pick<ApiKit, 'forwarding'>>,
+    published,
+  }: Pick<ApiKit, 'ports' | 'log' | 'settings'> &
+    Pick<Api, 'call' | 'gate'> &
+    Required<Pick<ApiKit, 'forwarding' | 'published'>>,
 ): void {
   registerHealth(app, ports);
   registerEnrollment(app, ports, forwarding);
@@ -216,12 +223,14 @@ function registerRoutes(
   registerNodeMetrics(app, ports, gate);
   registerDiscovery(app, ports, gate, log);
   registerAdminMetrics(app, ports.adminMetrics, gate);
+  const adminUrls = () => ports.settings.adminUrls;
+  registerInstallation(app, { adminUrls, published, nowMs: () => ports.clock.nowMs() });
   registerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled)
     registerDocumentation(app, Object.values(catalogue), {
       version: settings.version,
       coreName: ports.settings.coreName,
-      adminUrls: () => ports.settings.adminUrls,
+      adminUrls,
       domain: ports.settings.vpnDomain,
       proxyPorts: settings.proxyPorts ?? (() => null),
       checkHealth: () => ports.checkHealth(),

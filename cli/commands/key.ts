@@ -1,15 +1,14 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
-import type { Labels } from '../../transport/protocol/labels.ts';
 import { limitFlag } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { ofCluster } from '../clusters.ts';
 import { durationMs } from '../duration.ts';
+import { bareUrls, givenLabels } from '../enrollment-keys.ts';
 import { existing, idOf } from '../id-names.ts';
 import { addListCommand } from '../lists.ts';
 import { labelsText } from '../node-table.ts';
 import { tell, write } from '../output.ts';
-import { EXIT, Problem } from '../problem.ts';
 import { plainText } from '../plain-text.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
@@ -28,17 +27,6 @@ const TABLE: Table<Outputs['list_enrollment_keys']['data'][number]> = {
     ['LABELS', ({ labels }) => labelsText(labels), { wide: true }],
   ],
 };
-
-/** Labels as AGENT_LABELS has them. What knows their syntax takes long to load. */
-async function givenLabels(text: string): Promise<Labels> {
-  const { labelsOf } = await import('../../transport/protocol/labels.ts');
-  const labels = labelsOf(text);
-  if (labels === null) throw new Problem(`--labels is "${text}": it should be like env=prod,site=hall-3`, EXIT.usage);
-  return labels;
-}
-
-/** Names that only machines of one network know, if any: what ADMIN_URLS has when nobody set it. */
-const BARE_NAME = /^[a-z0-9-]+$/iu;
 
 interface CreateFlags {
   readonly name?: string;
@@ -107,25 +95,4 @@ export function addKeyCommands(program: Program): void {
         await existing('key', one, api.delete_enrollment_key.mutate({ id }));
       }
     });
-}
-
-/** URLs of admins in a key whose host is a bare name. */
-function bareUrls(key: string): readonly string[] {
-  return urlsIn(key).filter((url) => {
-    if (!URL.canParse(url)) return false;
-    const { hostname } = new URL(url);
-    return BARE_NAME.test(hostname) && hostname !== 'localhost' && !/^\d+$/u.test(hostname);
-  });
-}
-
-/** None where the key is of a form that is not known here: another version of the service made it. */
-function urlsIn(key: string): readonly string[] {
-  try {
-    const { admin_urls: urls } = JSON.parse(Buffer.from(key, 'base64url').toString()) as {
-      readonly admin_urls?: unknown;
-    };
-    return Array.isArray(urls) ? urls.filter((url) => typeof url === 'string') : [];
-  } catch {
-    return [];
-  }
 }

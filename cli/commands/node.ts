@@ -12,6 +12,7 @@ import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
 import { shortId } from '../table/short-ids.ts';
+import { addNodeAdd } from './node-add.ts';
 import { addPlaceOptions, isPlaced, targetingOf, type Places } from '../targeting.ts';
 
 interface NodeFlags {
@@ -34,6 +35,7 @@ Exit status: 0 done, 4 no node matches, 6 some nodes refused; 1, 2, 3 as of edge
 export function addNodeCommands(program: Program): void {
   const node = program.command('node').description('machines whose agents are enrolled');
 
+  addNodeAdd(node);
   addNodeList(node);
 
   node

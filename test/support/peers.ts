@@ -17,6 +17,7 @@ import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { debianPeers } from './peers/debian.ts';
+import { debianRootPeer } from './peers/debian-root.ts';
 import { derpPeer } from './peers/derp.ts';
 import { kafkaPeer } from './peers/kafka.ts';
 import { motoPeer } from './peers/moto.ts';
@@ -30,6 +31,7 @@ import { until } from './until.ts';
 /** Every peer. */
 export const PEERS: readonly Peer[] = [
   ...debianPeers,
+  debianRootPeer,
   derpPeer,
   ...rightPeers,
   kafkaPeer,

@@ -1,0 +1,166 @@
+#!/bin/sh
+# edge-agentctl: starts and stops the agent and its updater, by the service manager of the machine or, where there is
+# none, by itself. The installation puts its places in for the words between @.
+set -uf
+
+INIT='@INIT@'
+SCOPE='@SCOPE@'
+LIB='@LIB@'
+ETC='@ETC@'
+LOGS='@LOGS@'
+RUN='@RUN@'
+
+# Larger logs are kept once, as NAME.log.1, and begun anew. In bytes, looked at every minute.
+LOG_BYTES_MAX=8388608
+LOG_LOOK_S=60
+
+# Who ends sooner after a start waits before the next one, both in seconds.
+SHORT_S=5
+AGAIN_S=2
+
+# A service that is told to end gets so long, in seconds: its commands have 5 s of it.
+STOP_S_MAX=30
+
+# Statuses after which another start would end the same way: a wrong setting, a refused key, a removed node.
+FINAL='2 3 4'
+
+usage() {
+  echo 'Usage: edge-agentctl start|stop|restart|status [agent|updater]' >&2
+  exit 2
+}
+
+is_running() {
+  pid=$(cat "$RUN/$1.pid" 2>/dev/null) && [ -n "$pid" ] && [ -r "/proc/$pid/cmdline" ] &&
+    tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q " supervise $1 "
+}
+
+child_of() {
+  cat "$RUN/$1.child" 2>/dev/null
+}
+
+# ended PID: waits for it.
+ended() {
+  waited=0
+  while kill -0 "$1" 2>/dev/null; do
+    [ "$waited" -lt $((STOP_S_MAX * 5)) ] || return 1
+    sleep 0.2 2>/dev/null || sleep 1
+    waited=$((waited + 1))
+  done
+}
+
+# Keeps one service running, until TERM.
+supervise() {
+  name=$1
+  stopping=no
+  child=
+  echo $$ >"$RUN/$name.pid"
+  trap 'stopping=yes; [ -z "$child" ] || kill "$child" 2>/dev/null' TERM INT
+  keep_log &
+  keeper=$!
+  while [ "$stopping" = no ]; do
+    began=$(date +%s)
+    (
+      trap - TERM INT
+      set -a
+      # shellcheck source=/dev/null
+      [ ! -r "$ETC/$name.env" ] || . "$ETC/$name.env"
+      exec "$LIB/launch" "$name"
+    ) &
+    child=$!
+    echo "$child" >"$RUN/$name.child"
+    status=0
+    wait "$child" || status=$?
+    # a signal to this shell ends the wait, not the child
+    while kill -0 "$child" 2>/dev/null; do
+      status=0
+      wait "$child" || status=$?
+    done
+    child=
+    rm -f "$RUN/$name.child"
+    case " $FINAL " in *" $status "*)
+      echo "edge-agentctl: $name ended with status $status and is not started again"
+      break
+      ;;
+    esac
+    [ "$stopping" = yes ] || [ $(($(date +%s) - began)) -ge "$SHORT_S" ] || sleep "$AGAIN_S"
+  done
+  kill "$keeper" 2>/dev/null
+  rm -f "$RUN/$name.pid"
+}
+
+keep_log() {
+  trap 'kill "$pause" 2>/dev/null; exit 0' TERM
+  while :; do
+    sleep "$LOG_LOOK_S" &
+    pause=$!
+    wait "$pause"
+    [ "$(wc -c <"$LOGS/$name.log")" -le "$LOG_BYTES_MAX" ] || {
+      cp "$LOGS/$name.log" "$LOGS/$name.log.1"
+      : >"$LOGS/$name.log"
+    }
+  done
+}
+
+start() {
+  ! is_running "$1" || return 0
+  mkdir -p "$RUN" "$LOGS"
+  # nothing of whoever calls this goes to the service
+  setsid env -i PATH="$PATH" HOME="${HOME:-/}" LANG="${LANG:-C.UTF-8}" nohup /bin/sh "$LIB/edge-agentctl" supervise "$1" \
+    >>"$LOGS/$1.log" 2>&1 </dev/null &
+  waited=0
+  until is_running "$1" || [ "$waited" -ge 25 ]; do
+    sleep 0.2 2>/dev/null || sleep 1
+    waited=$((waited + 1))
+  done
+}
+
+stop() {
+  is_running "$1" || return 0
+  child=$(child_of "$1")
+  kill "$pid" 2>/dev/null
+  ended "$pid" || {
+    [ -z "$child" ] || kill -9 "$child" 2>/dev/null
+    ended "$pid" || kill -9 "$pid" 2>/dev/null
+  }
+}
+
+# The supervisor stays: it starts the next one as soon as this one is gone.
+restart() {
+  child=$(child_of "$1")
+  if is_running "$1" && [ -n "$child" ]; then
+    kill "$child" 2>/dev/null
+    ended "$child" || kill -9 "$child" 2>/dev/null
+  elif [ "$INIT" = openrc ]; then
+    rc-service "edge-$1" start
+  else
+    start "$1"
+  fi
+}
+
+status() {
+  if is_running "$1"; then
+    echo "$1 runs (process $(child_of "$1"))"
+  else
+    echo "$1 does not run"
+    return 3
+  fi
+}
+
+[ $# -ge 1 ] || usage
+action=$1
+name=${2:-agent}
+case $action in start | stop | restart | status | supervise) ;; *) usage ;; esac
+case $name in agent | updater) ;; *) usage ;; esac
+
+if [ "$action" = supervise ]; then
+  mkdir -p "$RUN" "$LOGS"
+  supervise "$name"
+elif [ "$INIT" = systemd ] && [ "$SCOPE" = user ]; then
+  exec systemctl --user "$action" "edge-$name.service"
+elif [ "$INIT" = systemd ]; then
+  exec systemctl "$action" "edge-$name.service"
+elif [ "$INIT" = openrc ] && [ "$action" != restart ]; then
+  exec rc-service "edge-$name" "$action"
+else
+  "$action" "$name"
+fi

@@ -1,0 +1,71 @@
+/** The script of `GET /install.sh`: what an admin puts into it, and that nothing of it becomes a command. */
+import { execFileSync } from 'node:child_process';
+import test from 'ava';
+import { readPieces, PIECE_PATHS } from '../../../../api/install/pieces.ts';
+import { installScript, type InstallFile, type InstallRelease } from '../../../../api/install/script.ts';
+
+const SUM = 'a'.repeat(64);
+
+const NODE: InstallFile = {
+  channel: 'stable',
+  arch: 'linux-x64',
+  version: '0.2.0',
+  name: 'node',
+  sha256: SUM,
+  bytes: 3,
+  packedSha256: 'b'.repeat(64),
+  packedBytes: 2,
+  path: `releases/targets/files/${SUM}.gz`,
+};
+
+const RELEASE: InstallRelease = { root: { path: 'releases/metadata/1.root.json', sha256: SUM }, files: [NODE] };
+
+/** What a shell has in these variables once it has read the beginning of the script. */
+function factsOf(adminUrls: readonly string[], release: InstallRelease | null): readonly string[] {
+  const script = installScript(readPieces(), { adminUrls, release });
+  const [facts = ''] = /^ADMIN_URLS=.*?^RELEASE_FILES='[^']*'$/msu.exec(script) ?? [];
+  const shown = ['ADMIN_URLS', 'ROOT_PATH', 'ROOT_SHA256', 'RELEASE_FILES'].map((name) => `printf '%s\\n' "$${name}"`);
+  return execFileSync('sh', ['-c', [facts, ...shown].join('\n')], { encoding: 'utf8' })
+    .split('\n')
+    .slice(0, -1);
+}
+
+test('an admin puts in its URLs, its root and one line a file', (t) => {
+  const line = `stable linux-x64 0.2.0 node ${SUM} 3 ${'b'.repeat(64)} 2 releases/targets/files/${SUM}.gz`;
+
+  t.deepEqual(factsOf(['https://fleet.example/', 'http://[fd00::1]:44000'], RELEASE), [
+    'https://fleet.example http://[fd00::1]:44000',
+    'releases/metadata/1.root.json',
+    SUM,
+    line,
+  ]);
+});
+
+test('without a release there is nothing to install', (t) => {
+  t.deepEqual(factsOf(['https://fleet.example'], null), ['https://fleet.example', '', '', '']);
+});
+
+test('what could mean something to a shell is left out', (t) => {
+  const hostile = ["'; touch /tmp/x; '", '$(id)', '`id`', 'a b', 'a\nb', ''];
+  const files = hostile.flatMap((text): InstallFile[] => [
+    { ...NODE, channel: text },
+    { ...NODE, version: text },
+    { ...NODE, path: text },
+    { ...NODE, sha256: text },
+  ]);
+  const urls = ["https://a'b", 'https://a b', 'https://$(id)', 'file:///etc/passwd', 'https://a\nb', 'https://`id`'];
+
+  t.deepEqual(factsOf(urls, { ...RELEASE, files }), ['', 'releases/metadata/1.root.json', SUM, '']);
+  t.deepEqual(factsOf([], { root: { path: '$(id)', sha256: SUM }, files: [NODE] }), ['', '', '', '']);
+});
+
+test('every piece is used, and no mark is left', (t) => {
+  const script = installScript(readPieces(), { adminUrls: [], release: null });
+  const pieces = readPieces();
+
+  t.notRegex(script, /^#@/mu);
+  t.deepEqual(
+    PIECE_PATHS.filter((path) => !path.endsWith('/install.sh') && !script.includes((pieces[path] ?? '?').trimEnd())),
+    [],
+  );
+});
