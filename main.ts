@@ -8,6 +8,8 @@ import { openStorage } from './persistence/open-storage.ts';
 import { hearStoredEvents } from './persistence/publishing/event-notices.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';
 import { gateSettings, ownNames, type AdminConfig } from './settings/admin.ts';
+import { serverCertificate } from './settings/server-certificate.ts';
+import { certificateFiles } from './settings/server.ts';
 import { watchElsewhere } from './supervisors/elsewhere.ts';
 import { openActors } from './supervisors/open-actors.ts';
 import { openPublishing } from './supervisors/publishing/open-publishing.ts';
@@ -20,6 +22,7 @@ import { LINK_VERSION } from './transport/admins/protocol/version.ts';
 import { brokerOpener } from './transport/events/brokers/adapters.ts';
 import { openWebhooks } from './transport/events/webhooks/open-webhooks.ts';
 import { createLeaseClock } from './transport/net/clock.ts';
+import { CertificateWatch } from './transport/net/tls/certificate-watch.ts';
 import { createUnwind, type Unwind } from './transport/net/unwind.ts';
 import { openAgentLinks } from './transport/open-agent-links.ts';
 import { createClientProxies } from './transport/proxies/client-proxies.ts';
@@ -115,6 +118,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     adminUrls: urls.all,
     gate: gateSettings(config),
     ownNames: ownNames(config),
+    certificate: certificateOf(config, base),
   });
   base.ends.add('links to admins', () => links.close());
   base.ends.add('the API', () => {
@@ -132,6 +136,20 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
   base.ends.add('the proxies', () => proxies.close());
   await vpn.relayFor((what, work) => storage.step(what, work));
   return { url, feeds };
+}
+
+/** With which it serves HTTPS, kept as its files are; null: it serves plain HTTP. */
+function certificateOf(config: AdminConfig, { clock, log, ends }: Parts['base']): CertificateWatch | null {
+  const files = certificateFiles(config);
+  if (files === null) return null;
+  const watch = new CertificateWatch({
+    files: files.map(({ path }) => path),
+    read: () => serverCertificate(...files, clock.nowMs()),
+    after: (ms, task) => clock.after(ms, task),
+    log,
+  });
+  ends.add('the certificate', () => watch.close());
+  return watch;
 }
 
 /** Actors, events and sweeps. Sweeps and events end first, so that nothing new begins while the rest ends. */

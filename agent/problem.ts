@@ -32,5 +32,20 @@ export function networkProblem(error: unknown): string {
   const { code } = first as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'connection refused';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its name cannot be resolved';
-  return first.message;
+  return TLS_PROBLEMS.find(([codes]) => codes.test(code ?? ''))?.[1](code ?? '') ?? first.message;
 }
+
+/** What keeps TLS from coming about, by the codes that Node tells. Source: node:tls, OpenSSL. */
+const TLS_PROBLEMS: readonly (readonly [codes: RegExp, problem: (code: string) => string])[] = [
+  [
+    /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/u,
+    (code) => `its certificate is not valid today (${code}): renew it, or set the clock of this machine`,
+  ],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/u, () => 'its certificate is of another name than its URL'],
+  [
+    /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/u,
+    (code) =>
+      `its certificate is not trusted here (${code}): NODE_EXTRA_CA_CERTS should name the file of its authority`,
+  ],
+  [/^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/u, () => 'it does not speak TLS'],
+];

@@ -22,10 +22,11 @@ import type { HealthPorts } from './health/ports.ts';
 import { subsystems } from './health/subsystems.ts';
 import { mountMcp } from './mcp/mount.ts';
 import { createAdminMetrics } from './metrics/admin-metrics.ts';
-import type { LiveReadings, TotalReadings } from './metrics/sources.ts';
+import type { LiveReadings, TlsReadings, TotalReadings } from './metrics/sources.ts';
 import type { OperationPorts } from './ports.ts';
 import type { GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
+import type { ServedCertificate } from './rest/app.ts';
 import { createApi, type Api } from './rest/server.ts';
 import { mountTrpc } from './trpc/mount.ts';
 import type { OwnNames } from './origins.ts';
@@ -118,6 +119,8 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly adminUrls: () => readonly string[];
   readonly gate: GateSettings;
   readonly ownNames: OwnNames;
+  /** With which it serves HTTPS; null: it serves plain HTTP. */
+  readonly certificate: (ServedCertificate & { readings(): TlsReadings }) | null;
   readonly tracer: Tracer;
   readonly clock: Clock & HealthPorts['clock'];
   readonly log: Log;
@@ -162,6 +165,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       version: parts.version,
       gate: parts.gate,
       ownNames: parts.ownNames,
+      certificate: parts.certificate,
     },
     mounts: [
       mountTrpc(feeds, clock),
@@ -229,6 +233,7 @@ function liveReadings({
   proxies,
   tracing,
   links,
+  certificate,
 }: SurfaceParts): Omit<LiveReadings, 'forwarding'> {
   return {
     ...storage.readings(),
@@ -240,10 +245,12 @@ function liveReadings({
     ...proxies.readings(),
     ...links.readings(),
     traces: tracing.counters,
+    tls: certificate?.readings() ?? null,
   };
 }
 
-function healthPorts({ rows, actors, vpn, publishing, proxies, peers, links, clock }: SurfaceParts): HealthPorts {
+function healthPorts(parts: SurfaceParts): HealthPorts {
+  const { rows, actors, vpn, publishing, proxies, peers, links, clock, certificate } = parts;
   const { ownership } = actors.tree;
   const { broker } = publishing;
   return {
@@ -264,6 +271,13 @@ function healthPorts({ rows, actors, vpn, publishing, proxies, peers, links, clo
           socks5: proxies.running()?.socks5.isListening() === true,
         })
       : null,
+    certificate:
+      certificate === null
+        ? null
+        : () => {
+            const { expiresAtMs, isRefused } = certificate.readings();
+            return { leftMs: expiresAtMs - clock.nowMs(), isRefused };
+          },
     broker:
       broker === null
         ? null

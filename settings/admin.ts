@@ -149,9 +149,13 @@ function withFallbacks(
     PROXY_AUTH_ENABLED: read.PROXY_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
     MCP_AUTH_ENABLED: read.MCP_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
     ADMIN_NAME: nameOf(read, hostName),
-    ADMIN_URLS: read.ADMIN_URLS ?? (read.ADMIN_API_PORT === 0 ? [] : [`http://${hostName}:${read.ADMIN_API_PORT}`]),
+    ADMIN_URLS: read.ADMIN_URLS ?? (read.ADMIN_API_PORT === 0 ? [] : [ownUrl(read, hostName)]),
     CORE_DERP_MAP_URLS: read.CORE_DERP_MAP_URLS ?? [],
   };
+}
+
+function ownUrl({ ADMIN_TLS_CERT_FILE, ADMIN_API_PORT }: Read, hostName: string): string {
+  return `${ADMIN_TLS_CERT_FILE === undefined ? 'http' : 'https'}://${hostName}:${ADMIN_API_PORT}`;
 }
 
 function nameOf({ ADMIN_NAME }: Read, hostName: string): string {
@@ -183,7 +187,7 @@ function contradictions(read: Read): readonly string[] {
   return [
     ...opennessProblems(read),
     ...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE),
-    ...serverProblems(read),
+    ...serverProblems(read, Date.now()),
     ...storageProblems(read),
     ...clusterProblems(read),
     ...vpnProblems(read),

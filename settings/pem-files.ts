@@ -10,11 +10,27 @@ export const PEM_FILE_BYTES_MAX = 1_048_576;
 
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gu;
 
-type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
+/** What a file holds, or in one line what is wrong with it. */
+export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
+
+/** A setting that names a file, and the file. */
+export interface NamedFile {
+  readonly setting: string;
+  readonly path: string;
+}
+
+/** A certificate of our own and its key, as their files have them. */
+export interface OwnCertificate {
+  /** PEM, with those that vouch for it. */
+  readonly text: string;
+  readonly certificate: X509Certificate;
+  /** PEM. */
+  readonly keyText: string;
+}
 
 /** What is wrong with a file of one certificate or several, in one line that names the setting; null: nothing. */
 export function certificatesProblem(setting: string, path: string): string | null {
-  const read = certificates(setting, path);
+  const read = certificates({ setting, path });
   return read.ok ? null : read.problem;
 }
 
@@ -22,31 +38,44 @@ export function certificatesProblem(setting: string, path: string): string | nul
  * The same of a certificate of our own, as a client or a server (first in its file; those that vouch for it may
  * follow), and its key, which must not be encrypted.
  */
-export function clientCertificateProblem(
-  cert: { readonly setting: string; readonly path: string },
-  key: { readonly setting: string; readonly path: string },
-): string | null {
-  const certs = certificates(cert.setting, cert.path);
-  if (!certs.ok) return certs.problem;
-  const secret = privateKey(key.setting, key.path);
-  if (!secret.ok) return secret.problem;
-  return certs.value[0]?.checkPrivateKey(secret.value)
-    ? null
-    : `${key.setting} is ${JSON.stringify(key.path)}: it is not the key of the certificate in ${cert.setting}`;
+export function clientCertificateProblem(cert: NamedFile, key: NamedFile): string | null {
+  const read = ownCertificate(cert, key);
+  return read.ok ? null : read.problem;
 }
 
-function certificates(setting: string, path: string): Read<X509Certificate[]> {
-  return parsed(setting, path, 'certificates', (text) => {
+/** The same, with what the files hold. */
+export function ownCertificate(cert: NamedFile, key: NamedFile): Read<OwnCertificate> {
+  const certs = certificates(cert);
+  if (!certs.ok) return certs;
+  const secret = privateKey(key);
+  if (!secret.ok) return secret;
+  const [certificate] = certs.value.parsed;
+  if (certificate?.checkPrivateKey(secret.value.parsed) === true)
+    return { ok: true, value: { text: certs.value.text, certificate, keyText: secret.value.text } };
+  return {
+    ok: false,
+    problem: `${key.setting} is ${JSON.stringify(key.path)}: it is not the key of the certificate in ${cert.setting}`,
+  };
+}
+
+/** A file and what is in it. */
+interface Parsed<T> {
+  readonly text: string;
+  readonly parsed: T;
+}
+
+function certificates(file: NamedFile): Read<Parsed<X509Certificate[]>> {
+  return parsedFile(file, 'certificates', (text) => {
     const blocks = text.match(CERTIFICATE) ?? [];
     return blocks.length === 0 ? null : blocks.map((block) => new X509Certificate(block));
   });
 }
 
-function privateKey(setting: string, path: string): Read<KeyObject> {
-  return parsed(setting, path, 'an unencrypted private key', (text) => createPrivateKey(text));
+function privateKey(file: NamedFile): Read<Parsed<KeyObject>> {
+  return parsedFile(file, 'an unencrypted private key', (text) => createPrivateKey(text));
 }
 
-function parsed<T>(setting: string, path: string, what: string, parse: (text: string) => T | null): Read<T> {
+function parsedFile<T>({ setting, path }: NamedFile, what: string, parse: (text: string) => T | null): Read<Parsed<T>> {
   const problem = (why: string) =>
     ({
       ok: false,
@@ -61,7 +90,7 @@ function parsed<T>(setting: string, path: string, what: string, parse: (text: st
   }
   try {
     const value = parse(text);
-    return value === null ? problem('the file holds none') : { ok: true, value };
+    return value === null ? problem('the file holds none') : { ok: true, value: { text, parsed: value } };
   } catch {
     return problem('the file holds none that can be read'); // OpenSSL's words would only confuse, and might quote a key
   }

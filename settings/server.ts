@@ -2,6 +2,8 @@
 import type { Settings } from './environment.ts';
 import { choice, durationMs, flag, integer, list, port, text, url, urls } from './fields.ts';
 import { DOMAIN } from './names.ts';
+import type { NamedFile } from './pem-files.ts';
+import { serverCertificate } from './server-certificate.ts';
 
 /** Default port of the admin's API. Source: docs/settings.md. */
 const ADMIN_API_PORT = 44_000;
@@ -9,12 +11,21 @@ const ADMIN_API_PORT = 44_000;
 /** Most further names of an admin. */
 const HOSTS_MAX = 32;
 
+const pemFile = (what: string) =>
+  text({ max: 4_096 })
+    .optional()
+    .meta({ defaultText: 'none: plain HTTP', description: `PEM file of ${what}` });
+
 /** Where it listens, under which names, and what it serves. */
 export const SERVER_SETTINGS = {
   ADMIN_API_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address to listen on.'),
   ADMIN_API_PORT: port().default(ADMIN_API_PORT).describe('Port to listen on; 0 takes a free one.'),
+  ADMIN_TLS_CERT_FILE: pemFile(
+    "this admin's certificate and those that vouch for it. With it, all that comes to ADMIN_API_PORT comes by HTTPS; what replaces the file is taken up within 15 s, and cuts no connection (docs/tls.md).",
+  ),
+  ADMIN_TLS_KEY_FILE: pemFile('the key of that certificate, which must not be encrypted.'),
   ADMIN_URLS: urls().optional().meta({
-    defaultText: 'http://HOST_NAME:PORT',
+    defaultText: 'http://HOST_NAME:PORT, https:// with ADMIN_TLS_CERT_FILE',
     description:
       'URLs of this admin and its peers, in order, that agents may use. They must be reachable from the machines.',
   }),
@@ -53,15 +64,42 @@ export const SERVER_SETTINGS = {
     .describe('Least severity that is logged.'),
 };
 
+/** The settings of one certificate. */
+type CertificateSettings = Pick<Settings<typeof SERVER_SETTINGS>, 'ADMIN_TLS_CERT_FILE' | 'ADMIN_TLS_KEY_FILE'>;
+
+/** The files of the certificate that this admin shows, and of its key; null: it serves plain HTTP. */
+export function certificateFiles({
+  ADMIN_TLS_CERT_FILE: certificate,
+  ADMIN_TLS_KEY_FILE: key,
+}: CertificateSettings): readonly [NamedFile, NamedFile] | null {
+  if (certificate === undefined || key === undefined) return null;
+  return [
+    { setting: 'ADMIN_TLS_CERT_FILE', path: certificate },
+    { setting: 'ADMIN_TLS_KEY_FILE', path: key },
+  ];
+}
+
 /** What no setting of the server alone shows to be wrong. */
-export function serverProblems({
-  ADMIN_URLS = [],
-  ADMIN_OWN_URL = '',
-}: Pick<Settings<typeof SERVER_SETTINGS>, 'ADMIN_URLS' | 'ADMIN_OWN_URL'>): readonly string[] {
-  // An agent takes its token from an encrypted connection to another encrypted one only.
-  return ADMIN_OWN_URL.startsWith('http:') && ADMIN_URLS.some((url) => url.startsWith('https:'))
-    ? [
-        `ADMIN_OWN_URL is "${ADMIN_OWN_URL}": it should start with https:// as ADMIN_URLS do, since agents that came by https are not sent to http`,
-      ]
-    : [];
+export function serverProblems(
+  read: Pick<Settings<typeof SERVER_SETTINGS>, 'ADMIN_URLS' | 'ADMIN_OWN_URL'> & CertificateSettings,
+  nowMs: number,
+): readonly string[] {
+  const { ADMIN_URLS = [], ADMIN_OWN_URL = '' } = read;
+  return [
+    ...certificateProblems(read, nowMs),
+    // An agent takes its token from an encrypted connection to another encrypted one only.
+    ...(ADMIN_OWN_URL.startsWith('http:') && ADMIN_URLS.some((url) => url.startsWith('https:'))
+      ? [
+          `ADMIN_OWN_URL is "${ADMIN_OWN_URL}": it should start with https:// as ADMIN_URLS do, since agents that came by https are not sent to http`,
+        ]
+      : []),
+  ];
+}
+
+function certificateProblems(read: CertificateSettings, nowMs: number): readonly string[] {
+  if ((read.ADMIN_TLS_CERT_FILE === undefined) !== (read.ADMIN_TLS_KEY_FILE === undefined))
+    return ['ADMIN_TLS_CERT_FILE and ADMIN_TLS_KEY_FILE should both be set, or neither'];
+  const files = certificateFiles(read);
+  const found = files === null ? null : serverCertificate(...files, nowMs);
+  return found === null || found.ok ? [] : [found.problem];
 }

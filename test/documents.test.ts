@@ -30,6 +30,7 @@ const OWN = ['test/documents.test.ts', 'test/support/documents.ts'];
 
 /** Names on pages that are others': of systems and libraries, of the tests, and places to fill in. */
 const OTHERS_NAMES = [
+  'NODE_USE_SYSTEM_CA',
   'CONNECT_ERROR',
   'SO_BINDTODEVICE',
   'SO_REUSEPORT',

@@ -69,6 +69,8 @@ export interface HealthPorts {
   };
   /** Whether each listens. */
   readonly proxies: (() => { readonly http: boolean; readonly socks5: boolean }) | null;
+  /** The certificate that this admin shows; null: it serves plain HTTP. */
+  readonly certificate: (() => { readonly leftMs: number; readonly isRefused: boolean }) | null;
   readonly broker: {
     isReached(): boolean;
     /** Events that wait for it, at most `max`. */ backlog(max: number): Promise<number>;

@@ -19,6 +19,10 @@ export const VPN_MANAGER_RETRY_MS = 500;
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;
 
+/** A certificate that ends sooner is told of, in ms: half of what certbot and most other clients of ACME leave. */
+export const CERTIFICATE_LEFT_MS_MIN = 1_209_600_000;
+const DAY_MS = 86_400_000;
+
 /** All of them, in a fixed order. */
 export function subsystems(ports: HealthPorts): readonly HealthCheck[] {
   return [
@@ -30,6 +34,7 @@ export function subsystems(ports: HealthPorts): readonly HealthCheck[] {
     vpnClientCheck(ports),
     proxyServers(ports),
     eventBroker(ports),
+    tlsCertificate(ports),
   ];
 }
 
@@ -141,6 +146,25 @@ function eventBroker({ broker }: HealthPorts): HealthCheck {
       throw new HealthProblem(
         `the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
       );
+    },
+  };
+}
+
+/** Never red: behind a balancer that does not look at it, taking the admin out of service would make it worse. */
+function tlsCertificate({ certificate }: HealthPorts): HealthCheck {
+  if (certificate === null) return { name: 'tls_certificate', check: notHere('this admin serves plain HTTP') };
+  return {
+    name: 'tls_certificate',
+    check: () => {
+      const { leftMs, isRefused } = certificate();
+      const notes = [
+        ...(leftMs <= 0 ? ['the certificate has expired: nobody who checks it comes in'] : []),
+        ...(leftMs > 0 && leftMs <= CERTIFICATE_LEFT_MS_MIN
+          ? [`the certificate expires in ${Math.floor(leftMs / DAY_MS)} days`]
+          : []),
+        ...(isRefused ? ['the files hold another pair that cannot be used: the log says why'] : []),
+      ];
+      return notes.length === 0 ? Promise.resolve() : Promise.reject(new HealthNote(notes.join('; ')));
     },
   };
 }

@@ -5,6 +5,7 @@
 import { type Family, gauge, counter, histogram, one, by, byKind } from './family.ts';
 import { REACH_FAMILIES } from './reach-families.ts';
 import { PEER_FAMILIES } from './peer-families.ts';
+import { TLS_FAMILIES } from './tls-families.ts';
 
 /** All of them, in the order in which they are written. */
 export const FAMILIES: readonly Family[] = [
@@ -129,6 +130,7 @@ export const FAMILIES: readonly Family[] = [
     ({ live }) => one(live.encryption.isDone),
   ),
   ...REACH_FAMILIES,
+  ...TLS_FAMILIES,
   counter('ssh_logins_total', 'SSH logins that agents asked about, by verdict.', ['outcome'], ({ live }) =>
     by('outcome', live.sshLogins),
   ),

@@ -68,6 +68,8 @@ export interface LiveReadings {
   readonly scrapes: Readonly<Record<MetricsSource, { readonly outcomes: Counts; readonly durations: Histogram }>>;
   /** Spans on their way to a collector. Null: nothing is exported. */
   readonly traces: { readonly exported: number; readonly dropped: number } | null;
+  /** Null: this admin serves plain HTTP. */
+  readonly tls: TlsReadings | null;
   readonly forwarding: ForwardingReadings;
   readonly ownership: {
     readonly clusters: number;
@@ -161,6 +163,17 @@ export interface RelayReadings {
   readonly bytes: number;
   /** By reason. */
   readonly dropped: Counts;
+}
+
+/** The port of HTTPS. */
+export interface TlsReadings {
+  /** Unix time, in ms. */
+  readonly expiresAtMs: number;
+  /** The files hold a pair that cannot be used. */
+  readonly isRefused: boolean;
+  readonly reloads: number;
+  readonly plainHttp: number;
+  readonly failedHandshakes: number;
 }
 
 /** The channel to the broker. */

@@ -87,6 +87,15 @@ export function answerBrokenHttp(error: Error & { readonly code?: string }, sock
   endLingering(socket, rawAnswer(status, refusal));
 }
 
+/** Answers whoever speaks plain HTTP to the port of HTTPS, where a client of TLS would wait for nothing. */
+export function answerPlainHttp(socket: Socket, host: string | null): void {
+  const url = host === null ? 'a URL that begins with https://' : `https://${host}`;
+  endLingering(
+    socket,
+    rawAnswer('400 Bad Request', refuse('bad_request', `This port speaks HTTPS only: use ${url}.`).refusal),
+  );
+}
+
 const NO_PROXY = refuse('method_not_allowed', 'This is no proxy: CONNECT goes to ADMIN_HTTP_PROXY_PORT.', {
   method: ['must not be CONNECT'],
 }).refusal;

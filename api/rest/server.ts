@@ -1,8 +1,10 @@
 /** The API server: one HTTP port for REST, documentation, health, and whatever else is mounted on it. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import type { Server as HttpsServer } from 'node:https';
 import type { Log } from '../../transport/net/log.ts';
+import { TlsFront } from '../../transport/net/tls/front.ts';
 import { createTracer, type Tracer } from '../../actors/tracer.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
@@ -25,7 +27,8 @@ import { sendRefusal } from './answers.ts';
 import { registerDiscovery } from './discovery.ts';
 import { registerDiagnoses } from './diagnoses.ts';
 import { registerEnrollment } from './enroll.ts';
-import { answerBrokenHttp, answerFailures, answerStrangers, HEADER_BYTES_MAX, sendFailure } from './failures.ts';
+import { createApp, HEADERS_MAX, markAnswer, type AppSettings, type ServedCertificate } from './app.ts';
+import { answerFailures, answerPlainHttp, answerStrangers } from './failures.ts';
 import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
@@ -35,34 +38,9 @@ import { registerLeaving } from './leaving.ts';
 import { registerNodeMetrics } from './node-metrics.ts';
 import { registerRecordings, type RecordingLimits } from './recordings.ts';
 import { timeRequests } from './request-timing.ts';
-import { beginRecord, tellRequests } from './request-records.ts';
-import { requestIdOf } from './requests.ts';
+import { tellRequests } from './request-records.ts';
 import { registerOperations } from './routes.ts';
 import { routeUpgrades, type TakeUpgrade, type UpgradeHandler } from './upgrades.ts';
-
-/** A request must be complete within this time, in ms. Fastify's default is none. */
-const REQUEST_MS_MAX = 30_000;
-
-/**
- * How often late requests are looked for, in ms. Node's default is 30 s, by which they would end so much later; headers
- * have 60 s there.
- */
-const LATE_LOOK_MS = 1_000;
-
-/** A connection with nothing going on is closed after this time, in ms. Streams must say something more often. */
-const CONNECTION_IDLE_MS_MAX = 120_000;
-
-/**
- * Idle time between two requests of a connection, in ms. Above the usual 60 s of load balancers, so that they close
- * first.
- */
-const KEEP_ALIVE_MS = 72_000;
-
-/** Headers of a request, in number: Node forgets those beyond it, without a word. */
-const HEADERS_MAX = 100;
-
-/** Longest path parameter that is matched, in characters; longer ones are an unknown route. */
-const PARAMETER_CHARACTERS_MAX = 1_024;
 
 /** Requests in flight get this long when the server closes, in ms. */
 const CLOSE_GRACE_MS = 5_000;
@@ -71,14 +49,10 @@ const CLOSE_GRACE_MS = 5_000;
 const UPGRADED_GRACE_MS = 1_000;
 
 /** What the operator decides about the API. */
-export interface ApiSettings {
+export interface ApiSettings extends AppSettings {
   readonly gate: GateSettings;
-  /** Largest body, in bytes; above it 413. */
-  readonly bodyBytesMax: number;
   /** Of SSH sessions. */
   readonly recordings: RecordingLimits;
-  /** A request must be complete within this time, in ms. Default: REQUEST_MS_MAX. */
-  readonly requestMsMax?: number;
   readonly docsEnabled: boolean;
   /** What this admin is called besides its `adminUrls`. Default: nothing. */
   readonly ownNames?: OwnNames;
@@ -154,12 +128,13 @@ export function createApi(kit: ApiKit): Api {
   const pages = createWebPages(namesOf(ports.settings, settings.ownNames));
   const gate = createGate(settings.gate, ports.clock, pages);
   const call = createCall({ ports, gate, log, records, forwarding });
+  const front = frontOf(app.server, settings.certificate ?? null);
   const upgrades = routeUpgrades(app.server, pages);
   const internal = mountInternal(app, pages);
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
-    mark(request, reply, records);
+    markAnswer(request, reply, records);
     const foreign = pages.foreignOrigin(request.raw);
     if (request.raw.rawHeaders.length >= 2 * HEADERS_MAX) sendRefusal(reply, TOO_MANY_HEADERS);
     else if (closing) sendRefusal(reply.header('connection', 'close'), STOPPING);
@@ -187,17 +162,29 @@ export function createApi(kit: ApiKit): Api {
     async listen(host, port) {
       await app.listen({ host, port, backlog: PENDING_CONNECTIONS_MAX });
       const { address, port: bound, family } = app.server.address() as AddressInfo;
-      return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+      return `${front === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
     },
     async close() {
       closing = true;
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS);
+      front?.hangUpOnSilent();
+      const force = setTimeout(() => {
+        app.server.closeAllConnections();
+        front?.hangUp();
+      }, CLOSE_GRACE_MS);
       const closed = app.close();
       app.server.closeIdleConnections();
       await Promise.all([closed, upgrades.closeAll(UPGRADED_GRACE_MS)]);
       clearTimeout(force);
     },
   };
+}
+
+/** What stands before a server that shows a certificate; null: it shows none. */
+function frontOf(server: Server, certificate: ServedCertificate | null): TlsFront | null {
+  if (certificate === null) return null;
+  const front = new TlsFront(server as HttpsServer, answerPlainHttp, certificate.turnedAway);
+  certificate.onChange((pair) => front.show(pair));
+  return front;
 }
 
 /** Every route of this server but those of other surfaces. */
@@ -256,45 +243,7 @@ function namesOf(
   };
 }
 
-/** Headers of every answer. */
-function mark(request: FastifyRequest, reply: FastifyReply, records: RequestRecords): void {
-  beginRecord(request, reply, records);
-  reply
-    .header('x-request-id', request.id)
-    .header('x-content-type-options', 'nosniff')
-    .header('cache-control', 'no-store');
-}
-
 const TOO_MANY_HEADERS = refuse('bad_request', 'The request has too many headers.', {
   headers: [`must be fewer than ${HEADERS_MAX}`],
 }).refusal;
 const STOPPING = { ...refuse('service_unavailable', 'This admin is shutting down.').refusal, retryAfterSeconds: 1 };
-
-function createApp(settings: ApiSettings, log: Log, records: RequestRecords): FastifyInstance {
-  const { requestMsMax = REQUEST_MS_MAX } = settings;
-  const app: FastifyInstance = fastify({
-    logger: false,
-    bodyLimit: settings.bodyBytesMax,
-    requestTimeout: requestMsMax,
-    connectionTimeout: CONNECTION_IDLE_MS_MAX,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
-    requestIdHeader: false,
-    genReqId: (request) => requestIdOf(request as never),
-    routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
-    http: {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: requestMsMax,
-      requestTimeout: requestMsMax,
-      connectionsCheckingInterval: LATE_LOOK_MS,
-    },
-    clientErrorHandler: (error, socket) => answerBrokenHttp(error, socket),
-    frameworkErrors: (error, request, reply) => {
-      mark(request, reply, records); // hooks do not run for these
-      sendFailure(error, request, reply, log);
-    },
-  });
-  app.server.maxHeadersCount = HEADERS_MAX;
-  return app;
-}

@@ -39,6 +39,7 @@ export function restingReadings(): LiveReadings {
     broker: { published: 0, tooOld: 0, failures: 0, isUp: true },
     scrapes: { host: scrapes(), agent: scrapes(), wireguard: scrapes() },
     traces: { exported: 0, dropped: 0 },
+    tls: { expiresAtMs: 0, isRefused: false, reloads: 0, plainHttp: 0, failedHandshakes: 0 },
     forwarding: {
       in: { answered: 0 },
       out: { answered: 0 },
@@ -124,6 +125,7 @@ export function distinctReadings(): LiveReadings {
       wireguard: { outcomes: { ok: 50 }, durations },
     },
     traces: { exported: 53, dropped: 54 },
+    tls: { expiresAtMs: 95_000, isRefused: true, reloads: 96, plainHttp: 97, failedHandshakes: 98 },
     forwarding: {
       in: { answered: 55 },
       out: { lost: 56 },

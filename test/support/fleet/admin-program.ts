@@ -45,7 +45,7 @@ export async function prepareAdmin(
   const port = await freePort();
   const httpProxyPort = await freePort();
   const socks5ProxyPort = await freePort();
-  const url = `http://${place.address}:${port}`;
+  const url = `${env['ADMIN_TLS_CERT_FILE'] === undefined ? 'http' : 'https'}://${place.address}:${port}`;
   const dialledUrl = await before(url);
   const runs: Program[] = [];
   const current = (): Program => {

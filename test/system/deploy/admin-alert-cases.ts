@@ -49,6 +49,13 @@ export const ADMIN_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60),
     },
   },
+  EdgeAdminCertificateEnds: {
+    fires: { [`edge_admin_tls_certificate_expiry_timestamp_seconds{${ADMIN}}`]: always(10 * 86_400) },
+    quiet: {
+      [`edge_admin_tls_certificate_expiry_timestamp_seconds{${ADMIN}}`]: always(15 * 86_400),
+      [`edge_admin_tls_certificate_refused{${ADMIN}}`]: always(0),
+    },
+  },
   EdgeAdminPoolExhausted: {
     fires: { [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: always(1) },
     quiet: {

@@ -31,6 +31,7 @@ const NAMES = [
   'vpn_client',
   'proxy_servers',
   'event_broker',
+  'tls_certificate',
 ];
 
 /** What must never be read by strangers. */

@@ -95,6 +95,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
       ['vpn_client', true, null],
       ['proxy_servers', true, null],
       ['event_broker', true, null],
+      ['tls_certificate', true, null],
     ],
   );
   t.deepEqual(
@@ -105,6 +106,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
           vpnClient: { state: () => ({ isHere: false, problem: 'it is not root', note: null }) },
           proxies: null,
           broker: null,
+          certificate: null,
         }),
       ),
     ),
@@ -113,6 +115,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
       vpn_client: [true, 'does not apply: this admin is in no VPN'],
       proxy_servers: [true, 'does not apply: the proxies are switched off'],
       event_broker: [true, 'does not apply: no event broker is configured'],
+      tls_certificate: [true, 'does not apply: this admin serves plain HTTP'],
     },
   );
   t.deepEqual(await errors(adminCluster(ports())), {});

@@ -131,6 +131,11 @@ test('every reading is told under its own name', (t) => {
       'broker_events_total outcome=too_old': 46,
       broker_failures_total: 47,
       broker_up: 1,
+      tls_certificate_expiry_timestamp_seconds: 95,
+      tls_certificate_refused: 1,
+      tls_certificate_reloads_total: 96,
+      'tls_refused_total reason=plain_http': 97,
+      'tls_refused_total reason=handshake': 98,
       'trace_spans_total outcome=exported': 53,
       'trace_spans_total outcome=dropped': 54,
       'scrapes_total source=host outcome=ok': 48,
@@ -234,6 +239,15 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
     ['broker_up'],
   );
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), traces: null } }))], ['trace_spans_total']);
+  t.deepEqual(
+    [...new Set(without({ live: { ...restingReadings(), tls: null } }))],
+    [
+      'tls_certificate_expiry_timestamp_seconds',
+      'tls_certificate_refused',
+      'tls_certificate_reloads_total',
+      'tls_refused_total',
+    ],
+  );
   t.deepEqual(
     [...new Set(without({ live: { ...restingReadings(), gateway: null } }))],
     ['mesh_networks', 'mesh_peers'],
