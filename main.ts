@@ -21,12 +21,13 @@ import { openAdminLinks } from './transport/admins/open-admin-links.ts';
 import { LINK_VERSION } from './transport/admins/protocol/version.ts';
 import { brokerOpener } from './transport/events/brokers/adapters.ts';
 import { openWebhooks } from './transport/events/webhooks/open-webhooks.ts';
-import { createLeaseClock } from './transport/net/clock.ts';
 import { CertificateWatch } from './transport/net/tls/certificate-watch.ts';
+import { createLeaseClock, monotonicMs } from './transport/net/clock.ts';
 import { createUnwind, type Unwind } from './transport/net/unwind.ts';
 import { openAgentLinks } from './transport/open-agent-links.ts';
 import { createClientProxies } from './transport/proxies/client-proxies.ts';
 import type { Proxies } from './transport/proxies/proxies.ts';
+import { createMirror } from './transport/releases/mirror.ts';
 import { createAgentSettings } from './transport/sessions/agent-settings.ts';
 import { createTracing } from './transport/tracing/tracing.ts';
 import { openVpn } from './transport/vpn/open-vpn.ts';
@@ -104,7 +105,23 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: Ab
   ends.add('the gateway', () => vpn.gateway.close());
   ends.add('commits', () => storage.drained());
   const proxies = createClientProxies(config, { reach: agents.reach, log });
-  return { base, urls, tracing, storage, actors, links, agents, vpn, vpnRows, peers, publishing, webhooks, proxies };
+  const releases = createMirror(config, storage.forReleases(), monotonicMs);
+  return {
+    base,
+    urls,
+    tracing,
+    storage,
+    actors,
+    releases,
+    links,
+    agents,
+    vpn,
+    vpnRows,
+    peers,
+    publishing,
+    webhooks,
+    proxies,
+  };
 }
 
 /** Where people, programs and agents come in. Answers the URL. */

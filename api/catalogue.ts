@@ -52,6 +52,7 @@ import {
   get_node,
   list_nodes,
 } from './operations/nodes.ts';
+import { delete_release, get_releases, publish_release_metadata } from './operations/releases.ts';
 import {
   discover_agent_metrics,
   discover_host_metrics,
@@ -171,6 +172,9 @@ export const catalogue = {
   get_peer_admin,
   drain_admin,
   resume_admin,
+  get_releases,
+  publish_release_metadata,
+  delete_release,
   get_admin_metrics,
   check_admin_health,
   scrape_host_metrics,

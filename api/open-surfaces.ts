@@ -106,6 +106,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
+  readonly releases: OperationPorts['releases'];
   readonly links: FeedSources['links'] &
     ForwardingParts['links'] &
     Counting<'adminLinks'> & {
@@ -193,6 +194,7 @@ function operationPorts(
     ask,
     nodeMetrics: agents.nodeMetrics,
     nodeDiagnoses: agents.nodeDiagnoses,
+    releases: parts.releases,
     adminMetrics: createAdminMetrics({
       version,
       name: settings.ADMIN_NAME,

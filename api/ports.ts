@@ -27,6 +27,7 @@ import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.t
 import type { RecordingDescription } from '../transport/protocol/recording.ts';
 import type { AdminDirectory, AdminLink, AdminTopology, PeerAdmins } from './admin-ports.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
+import type { Releases } from './release-ports.ts';
 import type { SubsystemCheck } from './views/health.ts';
 
 /** What handlers may use. Everything outside comes from here. */
@@ -46,6 +47,7 @@ export interface OperationPorts {
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;
   readonly adminMetrics: AdminMetrics;
+  readonly releases: Releases;
   /** Where the proxies of this admin listen; null: nowhere. */
   proxyPorts(): { readonly http: number; readonly socks5: number } | null;
   readonly clock: Clock;

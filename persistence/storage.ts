@@ -44,6 +44,8 @@ import { readTotals } from './totals.ts';
 import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
 import { relayClustersLookUp, vpnMemberLookUp } from './vpn/key-look-ups.ts';
 import { VPN_MEMBER_CHANGES, readVpns, storeGateway } from './vpn/readings.ts';
+import { releaseFileRows } from './releases/files.ts';
+import { releaseMetadataRows } from './releases/metadata.ts';
 import { relayRows } from './vpn/relay-rows.ts';
 import { StoredVpnRows, VPN_CHANGES } from './vpn/vpn-rows.ts';
 import type { EncryptionKeys } from './sealing/encryption-keys.ts';
@@ -236,6 +238,12 @@ export class Storage {
   /** The envelopes that webhooks are sent. */
   eventBodies() {
     return createEventBodies(this.database.pool, this.#opened.settings.CORE_NAME);
+  }
+
+  /** Releases for agents. */
+  forReleases() {
+    const { pool } = this.database;
+    return { ...releaseFileRows(pool), ...releaseMetadataRows(pool) };
   }
 
   /** What surfaces answer from. */

@@ -18,6 +18,7 @@ import { adminNameProblems, FLEET_SETTINGS } from './fleet.ts';
 import { labelOf } from './names.ts';
 import { REACH_SETTINGS } from './reach.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './relay.ts';
+import { RELEASE_SETTINGS } from './releases.ts';
 import { SERVER_SETTINGS, serverProblems } from './server.ts';
 import { isWeakEncryptionKey, STORAGE_SETTINGS, storageProblems } from './storage.ts';
 import { TRACING_SETTINGS, tracingVariables } from './tracing.ts';
@@ -33,6 +34,7 @@ export const ADMIN_SETTING_THEMES = {
   Relay: EMBEDDED_RELAY_SETTINGS,
   'Database and keeping': STORAGE_SETTINGS,
   'Proxies and SSH': REACH_SETTINGS,
+  Releases: RELEASE_SETTINGS,
   'Debug dashboard': DEBUG_DASHBOARD_SETTINGS,
   'Webhooks and events': EVENT_SETTINGS,
   'Event broker': EVENT_BROKER_SETTINGS,
@@ -49,6 +51,7 @@ export const ADMIN_SETTINGS = {
   ...EMBEDDED_RELAY_SETTINGS,
   ...STORAGE_SETTINGS,
   ...REACH_SETTINGS,
+  ...RELEASE_SETTINGS,
   ...DEBUG_DASHBOARD_SETTINGS,
   ...EVENT_SETTINGS,
   ...EVENT_BROKER_SETTINGS,

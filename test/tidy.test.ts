@@ -39,9 +39,10 @@ const EVERYTHING = [''];
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
 const PORTS = [
-  ...['', 'feeds/', 'forwarding-', 'admin-'].map((kind) => `api/${kind}ports.ts`),
+  ...['', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
   'supervisors/ports.ts',
   'transport/diagnoses/ports.ts',
+  'transport/releases/ports.ts',
 ];
 
 /**
@@ -57,7 +58,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   // Pure code that both need is said once: what a node may cost is a bucket in its state, and what an address is.
   'actors/': { values: [WIRE, ...PURE_NET] },
   'supervisors/': { values: ['actors/', WIRE, NET] },
-  'persistence/': { values: ['actors/', WIRE, NET, 'settings/database-url.ts'], types: PORTS },
+  'persistence/': { values: ['actors/', WIRE, NET, 'settings/database-url.ts'], types: [...PORTS, RELEASE_REPOSITORY] },
   // The wire of proxies, which both sides serve.
   [PROXIES]: { values: [NET] },
   // A member of a VPN, which agents and gateways are: the interface, the protocol of relays, and paths over both.

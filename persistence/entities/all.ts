@@ -11,6 +11,7 @@ import { Alias, DeletedNode, Node, RecoveryKey } from './node.ts';
 import { NodeFacts, NodeLabels } from './node-description.ts';
 import { NodeDiagnosis } from './node-diagnosis.ts';
 import { NodeGroup } from './node-group.ts';
+import { ReleaseChunk, ReleaseFile, ReleaseMetadata, ReleaseTarget } from './release.ts';
 import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
 import { SelfUpdateNode, SelfUpdateRequest } from './self-update.ts';
@@ -47,6 +48,10 @@ export const ENTITIES = [
   NodeGroup,
   NodeLabels,
   RecoveryKey,
+  ReleaseChunk,
+  ReleaseFile,
+  ReleaseMetadata,
+  ReleaseTarget,
   RowCount,
   SecretCheck,
   SelfUpdateNode,

@@ -166,6 +166,27 @@ export async function pruneSelfUpdates(pool: Pool, before: Sql, limit: number): 
   return nodes;
 }
 
+/** A file of a release that nothing names goes after so many hours: until then an upload, or a machine, may go on. */
+const RELEASE_FILE_HOURS = 24;
+
+/** Files of releases in one batch: each is up to a thousand rows. */
+const RELEASE_FILES_MAX = 4;
+
+/** Deletes files of releases that no published metadata names. Returns how many, as rows of a batch. */
+export function pruneReleaseFiles(pool: Pool): Promise<number> {
+  return deleted(
+    pool,
+    'pruning files of releases',
+    sql`
+    with old as (
+        delete from release_file where sha256 in (
+          select f.sha256 from release_file f where f.updated_at < now() - make_interval(hours => ${RELEASE_FILE_HOURS}::int)
+            and not exists (select from release_target t where t.sha256 = f.sha256) order by f.updated_at limit ${RELEASE_FILES_MAX}::int for update skip locked) returning sha256),
+      chunks as (delete from release_chunk c using old where c.sha256 = old.sha256)
+    select 1 from old`,
+  );
+}
+
 async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {
   return (await rowsOf(pool, doing, statement)).length;
 }

@@ -16,6 +16,7 @@ import {
   pruneOutputParts,
   pruneRecordings,
   pruneSelfUpdates,
+  pruneReleaseFiles,
   pruneIdempotencyRecords,
 } from './pruned.ts';
 
@@ -49,6 +50,7 @@ export interface Pruned {
   readonly publicKeys: number;
   /** Nodes of self-update requests. */
   readonly selfUpdateNodes: number;
+  readonly releaseFiles: number;
 }
 
 /** Who sweeps, and what is kept. */
@@ -88,6 +90,7 @@ export function createSweeps(
         outputParts: await pruneOutputParts(pool, limit),
         deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
+        releaseFiles: await pruneReleaseFiles(pool),
         publicKeys: await prunePublicEnrollmentKeys(pool, limit),
         selfUpdateNodes: await pruneSelfUpdates(pool, keptFrom, limit),
         recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),

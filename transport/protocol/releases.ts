@@ -33,6 +33,15 @@ export const RELEASE_METADATA_BYTES_MAX = 1_048_576;
 /** Versions of one repository, over all architectures and channels. */
 export const RELEASE_TARGETS_MAX = 4_096;
 
+/** Where files are brought to an admin, with its API key; the SHA-256 of the packed file follows. */
+export const RELEASE_FILES_PATH = '/api/v1/releases/files/';
+
+/** Files lie in the database in pieces of so many bytes, and are served by them. */
+export const RELEASE_CHUNK_BYTES = 262_144;
+
+/** Most bytes of one piece of an upload: whole chunks, but for the last piece of a file. */
+export const RELEASE_PIECE_BYTES_MAX = 16 * RELEASE_CHUNK_BYTES;
+
 /** A hash as it stands in names: SHA-256, lower-case hexadecimal. */
 export const Sha256Hex = z.string().regex(/^[0-9a-f]{64}$/u, 'must be a SHA-256 in lower-case hexadecimal');
 

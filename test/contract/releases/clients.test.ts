@@ -2,6 +2,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Updater } from 'tuf-js';
+import { createClient } from '../../../cli/client.ts';
+import { planOf } from '../../../cli/release/releases.ts';
+import { signRoot, VALIDITY } from '../../../cli/release/signing.ts';
+import { publishRepository } from '../../../cli/release/publish.ts';
+import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { mirrorReleases } from '../../support/release-mirror.ts';
 import { createReleases, forge } from '../../support/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -68,4 +73,27 @@ test('tuf-js refuses what was forged, replayed, is out of date, or garbage', asy
   await t.throwsAsync(fetched(machine(t, releases.root)(mirror.url), CHANNEL), {
     message: /timestamp\.json is expired/u,
   });
+});
+
+test('tuf-js reads from an admin what was published there, also a root that was changed', async (t) => {
+  const releases = await createReleases(temporaryDirectory(t));
+  await releases.add({ version: '0.2.0' });
+  await releases.promote('0.2.0');
+  const { url } = await startTestAdmin(t);
+  const connection = { url, key: ADMIN_KEYS.API_KEY };
+  const publish = () => publishRepository(releases.repository, { api: createClient(connection), connection });
+  const at = machine(t, releases.root);
+
+  const first = await publish();
+  t.like(JSON.parse(await fetched(at(url), CHANNEL)), { version: '0.2.0' });
+  await releases.add({ version: '0.3.0' });
+  await releases.promote('0.3.0');
+  releases.repository.writeRoot(
+    signRoot(releases.root, planOf(releases.keys, 1), releases.keys, { nowMs: Date.now(), validity: VALIDITY }),
+  );
+  const second = await publish();
+
+  t.like(JSON.parse(await fetched(at(url), CHANNEL)), { version: '0.3.0' });
+  t.deepEqual([first.files, second.files], [4, 3], 'channel and release are the same file, and so is the runtime');
+  t.deepEqual(second.releases.metadata, { root: 2, timestamp: 5, snapshot: 5, targets: 5 });
 });

@@ -1,4 +1,6 @@
 /** An API over ports that live in memory: for tests of what the API itself does. */
+import { createMirror } from '../../../transport/releases/mirror.ts';
+import { memoryReleaseRows } from '../release-rows.ts';
 import type { ExecutionContext } from 'ava';
 import type { Clock } from '../../../actors/ports.ts';
 import type { ReplyTo } from '../../../actors/reply-to.ts';
@@ -200,6 +202,11 @@ export function fakePorts(
       seal: (text) => `sealed ${text}`,
     },
     passwords: { hash: async (password) => `hash of ${password}` },
+    releases: createMirror(
+      { RELEASES_BYTES_MAX: 1_073_741_824, RELEASE_DOWNLOAD_BYTES_PER_SECOND: 1_073_741_824 },
+      memoryReleaseRows(),
+      () => performance.now(),
+    ),
     nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },
     nodeMetrics: {
       raw: async () => refuse('service_unavailable', 'There is no node here.'),

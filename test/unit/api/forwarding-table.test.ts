@@ -51,6 +51,8 @@ const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', read
     'publish_test_event',
     'drain_admin',
     'resume_admin',
+    'publish_release_metadata',
+    'delete_release',
   ],
 };
 

@@ -1,0 +1,103 @@
+/**
+ * How fast releases go out: all downloads together under one limit of bytes a second, source by source in turn, so that
+ * sessions have their share of the line, and one who downloads much does not hold up the others.
+ */
+import type { Clock } from '../../actors/ports.ts';
+import { debtMs, fullBucket, spend, type BucketLimits, type TokenBucket } from '../net/token-bucket.ts';
+
+/** Downloads at a time: each holds up to two chunks. More are told to come again (L2). */
+export const DOWNLOADS_MAX = 128;
+
+/** Of one source: a fleet behind one address leaves half of the places to others. */
+export const SOURCE_DOWNLOADS_MAX = 64;
+
+/** What a burst may be, in seconds of the rate: a short metadata file never waits for long. */
+const BURST_SECONDS = 0.25;
+
+/** The least burst, in bytes: one write of a download. */
+const BURST_BYTES_MIN = 65_536;
+
+/** Somebody who waits for leave to write. */
+interface Waiting {
+  readonly bytes: number;
+  readonly go: () => void;
+}
+
+/** Places and turns. */
+export class Pace {
+  readonly #limits: BucketLimits;
+  readonly #clock: Pick<Clock, 'nowMs'>;
+  /** By source, in the order of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #places = new Map<string, number>();
+  #bucket: TokenBucket;
+  #timer: NodeJS.Timeout | null = null;
+  #taken = 0;
+
+  /** `clock` need not be that of anybody else: only differences count. */
+  constructor(bytesPerSecond: number, clock: Pick<Clock, 'nowMs'>) {
+    this.#limits = {
+      tokensPerSecond: bytesPerSecond,
+      tokensMax: Math.max(BURST_BYTES_MIN, bytesPerSecond * BURST_SECONDS),
+    };
+    this.#clock = clock;
+    this.#bucket = fullBucket(this.#limits);
+  }
+
+  /** Downloads that have a place. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Takes a place for a source. False: it has too many, or all are taken. */
+  enter(source: string): boolean {
+    const own = this.#places.get(source) ?? 0;
+    if (this.#taken >= DOWNLOADS_MAX || own >= SOURCE_DOWNLOADS_MAX) return false;
+    this.#taken += 1;
+    this.#places.set(source, own + 1);
+    return true;
+  }
+
+  /** Gives one back. */
+  leave(source: string): void {
+    this.#taken -= 1;
+    const left = (this.#places.get(source) ?? 1) - 1;
+    if (left === 0) this.#places.delete(source);
+    else this.#places.set(source, left);
+  }
+
+  /** Resolves when it is the turn of this source, and what went out before is paid for. */
+  turn(source: string, bytes: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const queue = this.#waiting.get(source);
+    if (queue === undefined) this.#waiting.set(source, [{ bytes, go: resolve }]);
+    else queue.push({ bytes, go: resolve });
+    this.#serve();
+    return promise;
+  }
+
+  #serve(): void {
+    if (this.#timer !== null) return;
+    for (;;) {
+      const [next] = this.#waiting;
+      if (next === undefined) return;
+      const nowMs = this.#clock.nowMs();
+      this.#bucket = spend(this.#bucket, this.#limits, 0, nowMs);
+      const waitMs = debtMs(this.#bucket, this.#limits);
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => {
+          this.#timer = null;
+          this.#serve();
+        }, waitMs).unref();
+        return;
+      }
+      const [source, queue] = next;
+      const first = queue.shift();
+      this.#waiting.delete(source);
+      if (queue.length > 0) this.#waiting.set(source, queue); // behind the others
+      if (first === undefined) continue;
+      this.#bucket = spend(this.#bucket, this.#limits, first.bytes, nowMs);
+      first.go();
+    }
+  }
+}
