@@ -52,6 +52,8 @@ export interface Download {
 export interface Place {
   /** Resolves when so many bytes may go out. */
   mayWrite(bytes: number): Promise<void>;
+  /** Counts that the download was cut. */
+  cut(): void;
   leave(): void;
 }
 

@@ -36,6 +36,7 @@ const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promis
   [['recording'], async () => (await import('./commands/recording.ts')).addRecordingCommands],
   [['events'], async () => (await import('./commands/events.ts')).addEventsCommands],
   [['webhook'], async () => (await import('./commands/webhook.ts')).addWebhookCommands],
+  [['release'], async () => (await import('./commands/release.ts')).addReleaseCommands],
   [['admin'], async () => (await import('./commands/admin.ts')).addAdminCommands],
   [['status'], async () => (await import('./commands/status.ts')).addStatusCommand],
   [['top'], async () => (await import('./commands/top.ts')).addTopCommand],

@@ -32,6 +32,7 @@ const DERP = 'transport/vpn/derp/';
 const MEMBER = 'transport/vpn/member/';
 const CLIENT = 'api/client/';
 const RELEASE_REPOSITORY = 'transport/releases/repository/';
+const PURE_FOR_CLI = [WIRE, ADDRESSES, 'actors/version-order.ts', 'agent/execution/journal/journal-schema.ts'];
 const EVERYTHING = [''];
 
 /**
@@ -74,7 +75,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
   'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },
   'cli/': {
-    values: [WIRE, ADDRESSES, CLIENT, RELEASE_REPOSITORY, 'actors/version-order.ts', 'settings/', 'package.json'],
+    values: [...PURE_FOR_CLI, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },

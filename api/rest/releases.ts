@@ -64,21 +64,25 @@ function serve(
   const range = rangeOf(request, etag, bytes);
   if (range === 'beyond') return reply.code(416).header('content-range', `bytes */${bytes}`).send();
   const { start, end } = range ?? { start: 0, end: bytes };
-  if (request.method !== 'HEAD') {
-    const place = releases.enter(sourceNetwork(addressOf(request.raw)));
-    if (place === null) return sendRefusal(reply.removeHeader('etag').header('cache-control', 'no-store'), BUSY);
-    const stall = new Stall(stallMsMax, () => reply.raw.destroy());
-    reply.raw.once('close', () => {
-      stall.end();
-      place.leave();
-    });
-    reply.header('content-type', type).header('content-length', end - start);
-    if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${bytes}`);
-    return reply.send(Readable.from(watched(download.content(start, end, place), stall)));
-  }
-  reply.header('content-type', type).header('content-length', end - start);
   if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${bytes}`);
-  return reply.send();
+  reply.header('content-type', type).header('content-length', end - start);
+  if (request.method === 'HEAD') return reply.send();
+  const place = releases.enter(sourceNetwork(addressOf(request.raw)));
+  if (place === null) return busy(reply);
+  const stall = new Stall(stallMsMax, () => {
+    place.cut();
+    reply.raw.destroy();
+  });
+  reply.raw.once('close', () => {
+    stall.end();
+    place.leave();
+  });
+  return reply.send(Readable.from(watched(download.content(start, end, place), stall)));
+}
+
+function busy(reply: FastifyReply): FastifyReply {
+  for (const header of ['etag', 'accept-ranges', 'content-range', 'content-length']) reply.removeHeader(header);
+  return sendRefusal(reply.header('cache-control', 'no-store'), BUSY);
 }
 
 /**

@@ -16,45 +16,52 @@ const METADATA_NAME = /^(?:(?<version>[1-9]\d{0,8})\.)?(?<role>root|timestamp|sn
 const HASHED_NAME = /^(?<folder>.*\/)?(?<hash>[0-9a-f]{64})\.(?<name>[^/]+)$/u;
 
 /** Downloads at a pace. */
-export function createDownloads(
-  rows: ReleaseRows,
-  bytesPerSecond: number,
-  monotonicMs: () => number,
-): Pick<Releases, 'find' | 'enter' | 'counters'> {
-  const pace = new Pace(bytesPerSecond, { nowMs: monotonicMs });
-  const chunk = createChunkCache(rows);
-  const counted = { started: 0, bytes: 0, refused: 0, cut: 0 };
-  return {
-    async find(path) {
-      if (path.startsWith(RELEASES_METADATA_PATH)) return findMetadata(path.slice(RELEASES_METADATA_PATH.length));
-      if (path.startsWith(RELEASES_TARGETS_PATH)) return findTarget(path.slice(RELEASES_TARGETS_PATH.length));
-      return null;
-    },
-    enter(source) {
-      if (!pace.enter(source)) {
-        counted.refused += 1;
-        return null;
-      }
-      counted.started += 1;
-      return {
-        mayWrite: async (bytes) => {
-          await pace.turn(source, bytes);
-          counted.bytes += bytes;
-        },
-        leave: () => pace.leave(source),
-      };
-    },
-    get counters() {
-      return { active: pace.taken, ...counted };
-    },
-  };
+export class Downloads implements Pick<Releases, 'find' | 'enter' | 'counters'> {
+  readonly #rows: ReleaseRows;
+  readonly #pace: Pace;
+  readonly #chunk: ReleaseRows['chunk'];
+  readonly #counted = { started: 0, bytes: 0, refused: 0, cut: 0 };
 
-  async function findMetadata(name: string): Promise<Download | null> {
+  constructor(rows: ReleaseRows, bytesPerSecond: number, monotonicMs: () => number) {
+    this.#rows = rows;
+    this.#pace = new Pace(bytesPerSecond, { nowMs: monotonicMs });
+    this.#chunk = createChunkCache(rows);
+  }
+
+  get counters() {
+    return { active: this.#pace.taken, ...this.#counted };
+  }
+
+  async find(path: string): Promise<Download | null> {
+    if (path.startsWith(RELEASES_METADATA_PATH)) return this.#metadata(path.slice(RELEASES_METADATA_PATH.length));
+    if (path.startsWith(RELEASES_TARGETS_PATH)) return this.#target(path.slice(RELEASES_TARGETS_PATH.length));
+    return null;
+  }
+
+  enter(source: string): Place | null {
+    if (!this.#pace.enter(source)) {
+      this.#counted.refused += 1;
+      return null;
+    }
+    this.#counted.started += 1;
+    return {
+      mayWrite: async (bytes) => {
+        await this.#pace.turn(source, bytes);
+        this.#counted.bytes += bytes;
+      },
+      cut: () => {
+        this.#counted.cut += 1;
+      },
+      leave: () => this.#pace.leave(source),
+    };
+  }
+
+  async #metadata(name: string): Promise<Download | null> {
     const { version, role } = METADATA_NAME.exec(name)?.groups ?? {};
     if (role === undefined) return null;
     // A timestamp has no number in its name; the others have one, but for the last root.
     if ((role === 'timestamp') !== (version === undefined) && !(role === 'root' && version === undefined)) return null;
-    const text = await rows.metadata(role as 'root', version === undefined ? null : Number(version));
+    const text = await this.#rows.metadata(role as 'root', version === undefined ? null : Number(version));
     if (text === null) return null;
     const content = Buffer.from(text);
     return {
@@ -69,35 +76,40 @@ export function createDownloads(
     };
   }
 
-  async function findTarget(asked: string): Promise<Download | null> {
+  async #target(asked: string): Promise<Download | null> {
     const { folder = '', hash, name } = HASHED_NAME.exec(asked)?.groups ?? {};
     const isHashed = name !== undefined && targetOf(asked) === null;
     const path = isHashed ? `${folder}${name}` : asked;
     const what = targetOf(path);
     if (what === null) return null;
-    const target = await rows.target(path);
+    const target = await this.#rows.target(path);
     if (target === null || (isHashed && target.sha256 !== hash)) return null;
-    const { sha256, bytes } = target;
     return {
       type: what.kind === 'file' ? 'application/gzip' : 'application/json',
-      bytes,
-      etag: sha256,
+      bytes: target.bytes,
+      etag: target.sha256,
       isImmutable: what.kind === 'file' || isHashed,
-      async *content(start, end, place) {
-        for (let at = start; at < end;) {
-          const index = Math.floor(at / RELEASE_CHUNK_BYTES);
-          const from = index * RELEASE_CHUNK_BYTES;
-          const content = await chunk(sha256, index);
-          if (content === null) {
-            counted.cut += 1;
-            throw new Error('A release was deleted while it was downloaded.');
-          }
-          const until = Math.min(end, from + content.length, at + WRITE_BYTES);
-          yield* written(content.subarray(at - from, until - from), place);
-          at = until;
-        }
-      },
+      content: (start, end, place) => this.#file(target.sha256, { start, end }, place),
     };
+  }
+
+  async *#file(
+    sha256: string,
+    { start, end }: { readonly start: number; readonly end: number },
+    place: Place,
+  ): AsyncGenerator<Buffer, void, void> {
+    for (let at = start; at < end;) {
+      const index = Math.floor(at / RELEASE_CHUNK_BYTES);
+      const from = index * RELEASE_CHUNK_BYTES;
+      const content = await this.#chunk(sha256, index);
+      if (content === null || from + content.length <= at) {
+        place.cut();
+        throw new Error('A release was deleted while it was downloaded.');
+      }
+      const until = Math.min(end, from + content.length, at + WRITE_BYTES);
+      yield* written(content.subarray(at - from, until - from), place);
+      at = until;
+    }
   }
 }
 

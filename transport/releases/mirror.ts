@@ -14,7 +14,7 @@ import {
   ReleaseDescription,
   targetOf,
 } from '../protocol/releases.ts';
-import { createDownloads } from './downloads.ts';
+import { Downloads } from './downloads.ts';
 import type { FilePiece, PublishedState, ReleaseRows } from './ports.ts';
 import { believe, Distrusted, readTrusted, type TargetEntry } from './repository/trust.ts';
 
@@ -31,7 +31,7 @@ export interface MirrorSettings {
 export function createMirror(settings: MirrorSettings, rows: ReleaseRows, monotonicMs: () => number): Releases {
   const bytesMax = settings.RELEASES_BYTES_MAX;
   const list = async () => listed(await rows.published(), rows, bytesMax);
-  const downloads = createDownloads(rows, settings.RELEASE_DOWNLOAD_BYTES_PER_SECOND, monotonicMs);
+  const downloads = new Downloads(rows, settings.RELEASE_DOWNLOAD_BYTES_PER_SECOND, monotonicMs);
   return {
     find: (path) => downloads.find(path),
     enter: (source) => downloads.enter(source),
