@@ -7,7 +7,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { sourceNetwork } from '../../transport/net/source-networks.ts';
 import type { Download, Releases } from '../release-ports.ts';
+import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
+import { registerReleaseFiles } from './release-files.ts';
 import { addressOf } from './requests.ts';
 
 /** A client that takes nothing for so long loses its place, in ms. It goes on later, from where it is. */
@@ -26,8 +28,14 @@ const BUSY: Refusal = {
   retryAfterSeconds: RETRY_SECONDS,
 };
 
-/** Serves metadata and targets. `stallMsMax`: for tests. */
-export function registerReleases(app: FastifyInstance, releases: Releases, stallMsMax = STALL_MS_MAX): void {
+/** Serves metadata and targets, and takes files. `stallMsMax`: for tests. */
+export function registerReleases(
+  app: FastifyInstance,
+  releases: Releases,
+  gate: Gate,
+  stallMsMax = STALL_MS_MAX,
+): void {
+  registerReleaseFiles(app, releases, gate);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/releases/*',

@@ -36,7 +36,6 @@ import { label_given_nodes } from '../labelling.ts';
 import { make_room } from '../making-room.ts';
 import { registerLeaving } from './leaving.ts';
 import { registerNodeMetrics } from './node-metrics.ts';
-import { registerReleaseFiles } from './release-files.ts';
 import { registerReleases } from './releases.ts';
 import { registerRecordings, type RecordingLimits } from './recordings.ts';
 import { timeRequests } from './request-timing.ts';
@@ -207,8 +206,7 @@ function registerRoutes(
   registerHealth(app, ports);
   registerEnrollment(app, ports, forwarding);
   registerRecordings(app, ports, settings.recordings);
-  registerReleases(app, ports.releases);
-  registerReleaseFiles(app, ports.releases, gate);
+  registerReleases(app, ports.releases, gate);
   registerDiagnoses(app, ports);
   registerLeaving(app, ports, forwarding);
   registerNodeMetrics(app, ports, gate);
