@@ -24,6 +24,9 @@ export interface Caller {
   readonly record?: RequestRecord;
 }
 
+/** Whose keys there are. */
+type KeyPrincipal = Exclude<Principal, 'anonymous'>;
+
 /** Keys and enforcement flags, as in the settings of the same names. */
 export interface GateSettings {
   readonly masterKey: string;
@@ -31,6 +34,8 @@ export interface GateSettings {
   readonly metricsKey: string;
   readonly mcpKey: string;
   readonly proxyKey: string;
+  /** Keys of before, while they are rotated: each lets in as the present one of its kind does. */
+  readonly formerKeys?: readonly { readonly principal: KeyPrincipal; readonly key: string }[];
   readonly apiAuthEnabled: boolean;
   readonly metricsAuthEnabled: boolean;
   readonly mcpAuthEnabled: boolean;
@@ -61,15 +66,14 @@ const MINUTE_MS = 60_000;
 /** A gate with these keys. Keys are compared in constant time, as hashes (E3). */
 export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: Pick<WebPages, 'isOwnHost'>): Gate {
   const { masterKey, apiKey, metricsKey, mcpKey, proxyKey } = settings;
-  const keys = (
-    [
-      ['master', masterKey],
-      ['api', apiKey],
-      ['metrics', metricsKey],
-      ['mcp', mcpKey],
-      ['proxy', proxyKey],
-    ] as const
-  ).map(([principal, key]) => ({ principal, hash: digest(key) }));
+  const keys = [
+    { principal: 'master' as const, key: masterKey },
+    { principal: 'api' as const, key: apiKey },
+    { principal: 'metrics' as const, key: metricsKey },
+    { principal: 'mcp' as const, key: mcpKey },
+    { principal: 'proxy' as const, key: proxyKey },
+    ...(settings.formerKeys ?? []),
+  ].map(({ principal, key }) => ({ principal, hash: digest(key) }));
   const failures = createAddressLimiter(
     { perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     clock,

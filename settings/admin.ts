@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import type { BrokerSettings } from '../transport/events/brokers/settings.ts';
 import {
   AUTHENTICATION_SETTINGS,
+  formerKeyProblems,
+  formerKeys,
   madeKeyProblem,
   masterKeyProblem,
   opennessProblems,
@@ -173,6 +175,7 @@ export function gateSettings(config: AdminConfig) {
     metricsKey: config.METRICS_KEY,
     mcpKey: config.MCP_KEY,
     proxyKey: config.PROXY_KEY,
+    formerKeys: formerKeys(config),
     apiAuthEnabled: config.API_AUTH_ENABLED,
     metricsAuthEnabled: config.METRICS_AUTH_ENABLED,
     mcpAuthEnabled: config.MCP_AUTH_ENABLED,
@@ -189,6 +192,7 @@ export function ownNames({ ADMIN_ALLOWED_HOSTS, ADMIN_OWN_URL, METRICS_BASE_URL 
 function contradictions(read: Read): readonly string[] {
   return [
     ...opennessProblems(read),
+    ...formerKeyProblems(read),
     ...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE),
     ...serverProblems(read, Date.now()),
     ...storageProblems(read),

@@ -19,6 +19,15 @@ const keyFor = (what: string) =>
     .optional()
     .meta({ defaultText: 'MASTER_KEY', description: `Bearer key of ${what}.` });
 
+/** The value of another key before, which may be one that is changed because others guess it. */
+const formerKey = (name: string) =>
+  bearerKey()
+    .optional()
+    .meta({
+      defaultText: 'none',
+      description: `Former ${name}, while it is rotated: whoever shows it is let in as with the new one.`,
+    });
+
 const enforcement = (what: string) =>
   flag()
     .optional()
@@ -33,6 +42,11 @@ export const AUTHENTICATION_SETTINGS = {
   METRICS_KEY: keyFor('the metrics routes, read-only'),
   PROXY_KEY: keyFor('the proxies'),
   MCP_KEY: keyFor('MCP'),
+  MASTER_KEY_OLD: formerKey('MASTER_KEY'),
+  API_KEY_OLD: formerKey('API_KEY'),
+  METRICS_KEY_OLD: formerKey('METRICS_KEY'),
+  PROXY_KEY_OLD: formerKey('PROXY_KEY'),
+  MCP_KEY_OLD: formerKey('MCP_KEY'),
   ALL_AUTH_ENABLED: flag()
     .default(true)
     .describe('Whether callers must show a key, where nothing more particular is set.'),
@@ -75,6 +89,39 @@ export function madeKeyProblem({ file, key }: MadeKey): string | null {
   return callersKey().safeParse(key).success
     ? null
     : `${file} holds no key that can be MASTER_KEY: remove that file, and the next start makes another one, or set MASTER_KEY`;
+}
+
+/** Former keys, of which each may be set. */
+export interface FormerKeys {
+  readonly MASTER_KEY_OLD?: string | undefined;
+  readonly API_KEY_OLD?: string | undefined;
+  readonly METRICS_KEY_OLD?: string | undefined;
+  readonly PROXY_KEY_OLD?: string | undefined;
+  readonly MCP_KEY_OLD?: string | undefined;
+}
+
+/** The former keys that are set, as whose they let in. */
+export function formerKeys(read: FormerKeys) {
+  return [
+    { principal: 'master' as const, key: read.MASTER_KEY_OLD },
+    { principal: 'api' as const, key: read.API_KEY_OLD },
+    { principal: 'metrics' as const, key: read.METRICS_KEY_OLD },
+    { principal: 'proxy' as const, key: read.PROXY_KEY_OLD },
+    { principal: 'mcp' as const, key: read.MCP_KEY_OLD },
+  ].flatMap(({ principal, key }) => (key === undefined ? [] : [{ principal, key }]));
+}
+
+/** One line for each former key that is the present one. */
+export function formerKeyProblems(
+  read: Readonly<
+    Record<keyof FormerKeys | 'MASTER_KEY' | 'API_KEY' | 'METRICS_KEY' | 'PROXY_KEY' | 'MCP_KEY', string | undefined>
+  >,
+): string[] {
+  return (['MASTER_KEY', 'API_KEY', 'METRICS_KEY', 'PROXY_KEY', 'MCP_KEY'] as const).flatMap((name) =>
+    read[`${name}_OLD`] !== undefined && read[`${name}_OLD`] === read[name]
+      ? [`${name}_OLD is ${name} itself: it should be the key of before, or unset`]
+      : [],
+  );
 }
 
 /** What decides whether a surface is open. */

@@ -20,9 +20,11 @@ export interface ClientProxySettings {
   readonly ADMIN_PROXY_LIFE_MS: number;
   readonly PROXY_AUTH_ENABLED: boolean;
   readonly AUTH_FAILURES_PER_MINUTE_MAX: number;
-  /** Either opens them. */
+  /** Each opens them, also former ones while they are rotated. */
   readonly PROXY_KEY: string;
   readonly MASTER_KEY: string;
+  readonly PROXY_KEY_OLD?: string | undefined;
+  readonly MASTER_KEY_OLD?: string | undefined;
 }
 
 /** What they need. */
@@ -74,7 +76,9 @@ export function createClientProxies(settings: ClientProxySettings, { reach, log 
     async open() {
       if (!settings.ADMIN_PROXY_ENABLED) return;
       const admit = createAdmission({
-        passwords: [settings.PROXY_KEY, settings.MASTER_KEY],
+        passwords: [settings.PROXY_KEY, settings.MASTER_KEY, settings.PROXY_KEY_OLD, settings.MASTER_KEY_OLD].filter(
+          (key) => key !== undefined,
+        ),
         isEnforced: settings.PROXY_AUTH_ENABLED,
         username: null,
         failures: createAddressLimiter(

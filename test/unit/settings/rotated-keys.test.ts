@@ -1,4 +1,4 @@
-/** Settings of the keys under which secrets are stored. */
+/** Settings by which keys are rotated: of callers, and those under which secrets are stored. */
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { readAdminConfig } from '../../../settings/admin.ts';
@@ -63,4 +63,14 @@ test('an encryption key that others guess is known', (t) => {
   for (let times = 0; times < 1_000; times += 1) t.false(isWeak(randomBytes(32).toString('base64')));
   t.false(isWeak(Buffer.from(randomBytes(16).toString('hex')).toString('base64')));
   t.false(configOf({}).isEncryptionKeyWeak);
+});
+
+test('a former key of callers is any that could be one, also a weak one, and not the present one', (t) => {
+  const former = 'changeme-changeme-changeme';
+
+  t.is(configOf({ API_KEY: 'a-key-of-the-api-for-tests', API_KEY_OLD: former }).API_KEY_OLD, former);
+  t.deepEqual(problemsOf({ MASTER_KEY_OLD: MASTER_KEY }), [
+    'MASTER_KEY_OLD is MASTER_KEY itself: it should be the key of before, or unset',
+  ]);
+  t.regex(problemsOf({ MCP_KEY_OLD: 'short' }).join(), /^MCP_KEY_OLD holds a value of 5 characters that does not fit/u);
 });
