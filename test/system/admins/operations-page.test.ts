@@ -162,7 +162,7 @@ test('a machine gets another token and another proxy password, and stays the nod
   await again.logged('Connected');
 
   const given = enrollmentIn(dataDirectory);
-  t.is(given?.node_id as string | undefined, node);
+  t.is(node, given?.node_id ?? '');
   t.not(given?.api_token, enrollment.api_token);
   t.not(given?.proxy_password, enrollment.proxy_password);
   const { length } = await fleet.rest.get<readonly NodeResource[]>('/nodes');
