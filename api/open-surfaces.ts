@@ -41,6 +41,7 @@ export interface SurfaceSettings {
   readonly METRICS_BASE_URL?: string | undefined;
   readonly MAX_BODY_BYTES: number;
   readonly SSH_RECORDING_MAX_BYTES: number;
+  readonly TRUSTED_PROXIES?: readonly string[] | undefined;
   readonly API_DOCS_ENABLED: boolean;
   readonly AUTH_FAILURES_PER_MINUTE_MAX: number;
   readonly ADMIN_DEBUG_DASHBOARD_ENABLED: boolean;
@@ -167,6 +168,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       gate: parts.gate,
       ownNames: parts.ownNames,
       certificate: parts.certificate,
+      trustedProxies: settings.TRUSTED_PROXIES ?? [],
     },
     mounts: [
       mountTrpc(feeds, clock),

@@ -1,4 +1,5 @@
 /** Settings of the admin's HTTP server. */
+import { z } from 'zod';
 import type { Settings } from './environment.ts';
 import { choice, durationMs, flag, integer, list, port, text, url, urls } from './fields.ts';
 import { DOMAIN } from './names.ts';
@@ -15,6 +16,15 @@ const pemFile = (what: string) =>
   text({ max: 4_096 })
     .optional()
     .meta({ defaultText: 'none: plain HTTP', description: `PEM file of ${what}` });
+
+/** Most addresses and ranges of proxies. */
+const PROXIES_MAX = 64;
+
+/** A range of all addresses would believe whoever writes the header. */
+function isAddressOrRange(text: string): boolean {
+  const range = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+  return (z.cidrv4().safeParse(range).success || z.cidrv6().safeParse(range).success) && !range.endsWith('/0');
+}
 
 /** Where it listens, under which names, and what it serves. */
 export const SERVER_SETTINGS = {
@@ -48,6 +58,17 @@ export const SERVER_SETTINGS = {
       defaultText: 'none',
       description:
         'Host names of this admin besides those of its URLs, such as that of a service in front of it: where no key is asked for it answers to no others, and web pages of these may call it.',
+    }),
+  TRUSTED_PROXIES: list()
+    .refine((ranges) => ranges.length <= PROXIES_MAX && ranges.every(isAddressOrRange))
+    .meta({
+      expected: `a comma-separated list of at most ${PROXIES_MAX} addresses and ranges such as 10.0.0.5, 10.1.0.0/16 and 2001:db8::/64, none of them of all addresses`,
+    })
+    .optional()
+    .meta({
+      defaultText: 'none',
+      description:
+        'Addresses of the proxies and balancers before this admin. Of what comes from them, X-Forwarded-For says whose it is: wrong keys and shares are counted by that address. From anybody else that header means nothing.',
     }),
   API_DOCS_ENABLED: flag().default(true).describe('Whether the documentation routes are served.'),
   MAX_BODY_BYTES: integer({ min: 1_024, max: 16_777_216 })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { plainAddress } from '../../transport/net/addresses.ts';
+import { clientAddressOf } from '../../transport/net/client-address.ts';
 import type { Caller } from '../principals.ts';
 import { recordOf } from './request-records.ts';
 import type { Surface } from '../surface.ts';
@@ -25,9 +25,9 @@ export function bearerOf(header: string | undefined): string | null {
   return /^Bearer +(\S+) *$/iu.exec(header)?.[1] ?? '';
 }
 
-/** Remote address of a socket, IPv4 in its own form. */
+/** Where a request comes from, IPv4 in its own form. */
 export function addressOf(request: IncomingMessage): string {
-  return plainAddress(request.socket.remoteAddress ?? 'unknown');
+  return clientAddressOf(request);
 }
 
 /** Who calls over HTTP. */

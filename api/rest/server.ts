@@ -1,9 +1,10 @@
 /** The API server: one HTTP port for REST, documentation, health, and whatever else is mounted on it. */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Server as HttpsServer } from 'node:https';
 import type { Log } from '../../transport/net/log.ts';
+import { noteClient, TrustedProxies } from '../../transport/net/client-address.ts';
 import { TlsFront } from '../../transport/net/tls/front.ts';
 import { createTracer, type Tracer } from '../../actors/tracer.ts';
 import { refuse } from '../../actors/refusal.ts';
@@ -55,6 +56,8 @@ export interface ApiSettings extends AppSettings {
   /** Of SSH sessions. */
   readonly recordings: RecordingLimits;
   readonly docsEnabled: boolean;
+  /** Addresses and ranges of proxies that are believed whose a request is. Default: none. */
+  readonly trustedProxies?: readonly string[];
   /** What this admin is called besides its `adminUrls`. Default: nothing. */
   readonly ownNames?: OwnNames;
   /** Where the proxies listen, for documentation; null or left out: nowhere. */
@@ -132,6 +135,7 @@ export function createApi(kit: ApiKit): Api {
   const front = frontOf(app.server, settings.certificate ?? null);
   const upgrades = routeUpgrades(app.server, pages);
   const internal = mountInternal(app, pages);
+  noteClients(app.server, new TrustedProxies(settings.trustedProxies ?? []));
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
@@ -178,6 +182,12 @@ export function createApi(kit: ApiKit): Api {
       clearTimeout(force);
     },
   };
+}
+
+/** Before all others see a request. */
+function noteClients(server: Server, proxies: TrustedProxies): void {
+  for (const event of ['request', 'upgrade'] as const)
+    server.prependListener(event, (request: IncomingMessage) => noteClient(request, proxies));
 }
 
 /** What stands before a server that shows a certificate; null: it shows none. */

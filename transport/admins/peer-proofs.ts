@@ -1,6 +1,6 @@
 /** Whether a request comes from another admin, by its header alone: before anything else of it is looked at. */
 import type { IncomingMessage } from 'node:http';
-import { plainAddress } from '../net/addresses.ts';
+import { clientAddressOf } from '../net/client-address.ts';
 import type { Log } from '../net/log.ts';
 import { createAddressLimiter, type WindowLimiter } from '../net/window-limiter.ts';
 import { CALL_AGE_MS_MAX, NONCES_MAX, WRONG_PROOFS_PER_MINUTE_MAX } from './limits.ts';
@@ -67,7 +67,7 @@ export class PeerProofs {
 
   /** Counts a request that nobody was found to have sent. */
   refused(request: IncomingMessage): void {
-    const address = plainAddress(request.socket.remoteAddress ?? 'unknown');
+    const address = clientAddressOf(request);
     if (this.#wrongProofs.add(address) > 0 && this.#named.add(address) === 0)
       this.#ports.log.warn({ address }, 'somebody keeps calling as an admin without the proof of one');
   }

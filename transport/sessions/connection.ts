@@ -22,9 +22,9 @@ export type Received =
   | { readonly ok: true; readonly frame: AgentFrame | null }
   | { readonly ok: false; readonly problem: string };
 
-/** Which admin passed a session on, by its name, and at which address its agent came in there. */
+/** At which address the agent of a session came in, and at which other admin, by its name; null: it came here. */
 export interface SessionVia {
-  readonly by: string;
+  readonly by: string | null;
   readonly address: string;
 }
 
@@ -110,11 +110,12 @@ export class Connection {
   }
 
   /**
-   * Where it comes from, as the socket shows it, or the admin that passed it on says: that of a reverse proxy when there
-   * is one. Null: it is gone.
+   * Where it comes from, as it was found when it came in, or the admin that passed it on says: that of a reverse proxy
+   * where that is not trusted to name another. Null: it is gone.
    */
   get remoteAddress(): string | null {
-    return this.#via?.address ?? this.#stream?.remoteAddress ?? null;
+    const address = this.#via?.address ?? this.#stream?.remoteAddress;
+    return address === undefined || address === 'unknown' ? null : address;
   }
 
   /** The admin that passes it on, by its name; null: its agent came here by itself. */

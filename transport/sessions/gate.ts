@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
+import { clientAddressOf } from '../net/client-address.ts';
 import type { Log } from '../net/log.ts';
 import type { WindowLimiter } from '../net/window-limiter.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
@@ -99,7 +100,7 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     if (!offersProtocol(request)) return refuse(socket, '400 Bad Request');
     const hash = createHash('sha256').update(token).digest();
     const key = hash.toString('base64');
-    const address = received?.address ?? request.socket.remoteAddress ?? 'unknown';
+    const address = received?.address ?? clientAddressOf(request);
     const waitMs = tokens.waitMs(key, address);
     if (waitMs > 0) return refuse(socket, '429 Too Many Requests', `retry-after: ${Math.ceil(waitMs / 1_000)}\r\n`);
     const known = await ports.nodeByToken(hash);
@@ -119,7 +120,7 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
       return server.handleUpgrade(request, socket, head, (ws) => sendElsewhere(ws, owner?.url ?? ''));
     }
     server.handleUpgrade(request, socket, head, (ws) => {
-      const waitMs = ports.sessions.accept(ws, known.node, known.cluster, received);
+      const waitMs = ports.sessions.accept(ws, known.node, known.cluster, { address, by: received?.by ?? null });
       if (waitMs > 0) tokens.eager(key, waitMs);
     });
   }
