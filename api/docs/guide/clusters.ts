@@ -149,7 +149,11 @@ const SETTINGS: Section = {
         ],
         ['EDGE_VPN_DEFAULT_DOMAIN', '`edge.internal`', 'Domain of the names of machines.'],
         ['CLUSTER_AUTO_GENERATED_V4_RANGES', '`100.64.0.0/10`', 'Where ranges of clusters are taken from.'],
-        ['ADMIN_URLS', 'http://HOST_NAME:PORT', 'URLs in every enrolment key. Machines must reach them.'],
+        [
+          'ADMIN_URLS',
+          'http://HOST_NAME:PORT, https:// with ADMIN_TLS_CERT_FILE',
+          'URLs in every enrolment key. Machines must reach them.',
+        ],
       ],
     },
   ],

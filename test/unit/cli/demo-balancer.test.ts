@@ -63,9 +63,10 @@ test('a server that is gone costs no connection, and what was open over it ends'
     t.is(echo.toString(), 'echo');
   }
 
+  const cut = Promise.race(sockets.map((socket) => once(socket, 'close'))); // on a busy machine it comes before the answers
   servers[0]?.close(); // nobody new; what is open stays, as with a process that stands still
   const answers = [await asked(), await asked(), await asked(), await asked()];
-  await Promise.race(sockets.map((socket) => once(socket, 'close')));
+  await cut;
 
   t.deepEqual(answers, ['1', '1', '1', '1']);
   t.is(sockets.filter(({ destroyed }) => destroyed).length, 1);

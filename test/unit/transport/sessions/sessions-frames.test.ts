@@ -23,7 +23,7 @@ test('each frame of an agent is a message to its node, with its session', async 
       {
         type: 'agent-connected',
         session,
-        hello: { registration: REGISTRATION, report: HEALTHY, holding: [], recalls: false },
+        hello: { registration: REGISTRATION, report: HEALTHY, holding: [], recalls: false, updates: false },
       },
       { type: 'executions-acknowledged', session, executions: [execution(1)] },
       { type: 'results-arrived', session, results: [result(1)] },
