@@ -25,25 +25,59 @@ const KINDS: Readonly<Record<string, (api: Api) => Promise<readonly string[]>>> 
 /** Commands whose words are for programs of others, and what stands behind the name of a node there. */
 const FOREIGN: Readonly<Record<string, string>> = { ssh: '', cp: ':' };
 
+/** What may stand there. */
+export interface Candidate {
+  readonly word: string;
+  /** What it is, in one line; empty for names, which say themselves what they are. */
+  readonly summary: string;
+}
+
 /** The candidates for the last of these words. Never rejects: a service that is away offers no names. */
-export async function candidatesFor(program: Program, words: readonly string[]): Promise<readonly string[]> {
+export async function candidatesFor(program: Program, words: readonly string[]): Promise<readonly Candidate[]> {
   const typed = words.at(-1) ?? '';
   const { command, given, option } = whereIs(program, words.slice(0, -1));
   const names = (kind: string): Promise<readonly string[]> => namesAt(connectionWords(words), kind);
-  if (option?.long === '--context') return contextNames();
-  if (option !== null) return option.argChoices ?? afterComma(typed, await names(kindOfOption(option)));
-  if (typed.startsWith('-'))
-    return chain(command).flatMap((one) =>
-      one.options.flatMap((known) => (known.hidden ? [] : (known.long ?? known.short ?? []))),
-    );
-  if (command.commands.length > 0)
-    return command.commands.map((child) => child.name()).filter((name) => !name.startsWith('_'));
+  const values = async (of: Option, value: string): Promise<readonly string[]> =>
+    of.long === '--context' ? contextNames() : (of.argChoices ?? afterComma(value, await names(kindOfOption(of))));
+  if (option !== null) return plain(await values(option, typed));
+
+  const joined = /^(?<long>--[\w-]+)=(?<value>.*)$/su.exec(typed)?.groups;
+  const meant = joined && optionsOf(command).find(({ long }) => long === joined['long']);
+  if (joined !== undefined)
+    return meant?.required === true
+      ? plain((await values(meant, joined['value'] ?? '')).map((value) => `${joined['long']}=${value}`))
+      : [];
+  if (typed.startsWith('-')) return optionsOf(command).flatMap(optionCandidate);
+  if (command.commands.length > 0) return command.commands.flatMap(commandCandidate);
   const behind = FOREIGN[command.name()];
   if (behind !== undefined && command.parent === program)
-    return (await names('node')).map((name) => `${userOf(typed)}${name}${behind}`);
+    return plain((await names('node')).map((name) => `${userOf(typed)}${name}${behind}`));
   const expected = command.registeredArguments;
   const argument = expected[given] ?? (expected.at(-1)?.variadic === true ? expected.at(-1) : undefined);
-  return argument?.argChoices ?? names(argument?.name() ?? '');
+  return plain(argument?.argChoices ?? (await names(argument?.name() ?? '')));
+}
+
+/** Candidates as shells take them: a line each, with what they are behind a tab if asked for. */
+export function candidateLines(candidates: readonly Candidate[], isDescribed: boolean): string {
+  return candidates
+    .map(({ word, summary }) => (isDescribed && summary !== '' ? `${word}\t${summary}\n` : `${word}\n`))
+    .join('');
+}
+
+function plain(words: readonly string[]): readonly Candidate[] {
+  return words.map((word) => ({ word, summary: '' }));
+}
+
+function optionCandidate({ hidden, long, short, description }: Option): readonly Candidate[] {
+  return hidden ? [] : [{ word: long ?? short ?? '', summary: oneLine(description) }];
+}
+
+function commandCandidate(child: Program): readonly Candidate[] {
+  return child.name().startsWith('_') ? [] : [{ word: child.name(), summary: oneLine(child.description()) }];
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/gu, ' ').trim();
 }
 
 interface Place {
@@ -65,9 +99,7 @@ function whereIs(program: Program, words: readonly string[]): Place {
       continue;
     }
     if (word.startsWith('-')) {
-      const known = chain(command)
-        .flatMap((one) => one.options)
-        .find(({ long, short }) => long === word || short === word);
+      const known = optionsOf(command).find(({ long, short }) => long === word || short === word);
       option = known?.required === true ? known : null;
       continue;
     }
@@ -83,6 +115,10 @@ function whereIs(program: Program, words: readonly string[]): Place {
 /** A command and those above it, whose options it takes too. */
 function chain(command: Program): readonly Program[] {
   return command.parent === null ? [command] : [command, ...chain(command.parent)];
+}
+
+function optionsOf(command: Program): readonly Option[] {
+  return chain(command).flatMap((one) => one.options);
 }
 
 function kindOfOption({ long }: Option): string {

@@ -54,13 +54,14 @@ const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promis
 const FOREIGN_COMMANDS: readonly string[] = ['ssh', 'cp'];
 const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--url', '--key', '--context'];
 
-/** What the shells ask; see commands/completion.ts. */
+/** What the shells ask, without and with what each word is; see commands/completion.ts. */
 const COMPLETE = '__complete';
+const DESCRIBE = '__describe';
 
 /** Does what the arguments of the process say. The exit status is set at its end. */
 export async function runEdge(): Promise<void> {
   const words = process.argv.slice(2);
-  if (words[0] === COMPLETE) return complete(words.slice(1));
+  if (words[0] === COMPLETE || words[0] === DESCRIBE) return complete(words.slice(1), words[0] === DESCRIBE);
   for (const line of misspeltVariables(process.env)) tell(line);
   const program = await createProgram(words[firstWordOf(words)]);
   process.stdout.on('error', (error) => process.exit(isReaderGone(error) ? EXIT.ok : EXIT.failed));
@@ -73,13 +74,10 @@ export async function runEdge(): Promise<void> {
 }
 
 /** Prints what may stand at the end of these words, a line each. */
-async function complete(words: readonly string[]): Promise<void> {
-  const { candidatesFor } = await import('./completions.ts');
-  await write(
-    (await candidatesFor(await createProgram(words.slice(0, -1)[firstWordOf(words)]), words))
-      .map((word) => `${word}\n`)
-      .join(''),
-  );
+async function complete(words: readonly string[], isDescribed: boolean): Promise<void> {
+  const { candidateLines, candidatesFor } = await import('./completions.ts');
+  const program = await createProgram(words.slice(0, -1)[firstWordOf(words)]);
+  await write(candidateLines(await candidatesFor(program, words), isDescribed));
   process.exit(EXIT.ok); // also while a service that is away has not answered
 }
 

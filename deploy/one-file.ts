@@ -34,6 +34,7 @@ export async function bundleOneFile(file: string, check: string): Promise<Metafi
     write: false,
     format: 'cjs',
     minify: true,
+    define: { 'import.meta.dirname': '__dirname' },
   });
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `#!/usr/bin/env node\n${check}\n${LOADER(outputFiles[0]?.text ?? '')}`);

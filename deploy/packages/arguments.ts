@@ -17,17 +17,20 @@ export interface PackageOptions {
   readonly packages: readonly string[] | null;
   /** What deploy/build.ts made; null: it is made first. */
   readonly dist: string | null;
+  /** File with the root of releases that agents are to trust; null: none. */
+  readonly root: string | null;
   readonly isQuick: boolean;
 }
 
 /** What `--help` says. */
-export const USAGE = `npm run package -- [--out DIR] [--arch amd64|arm64] [--only deb|rpm|tar|cli] [--package NAME] [--dist DIR] [--quick]
+export const USAGE = `npm run package -- [--out DIR] [--arch amd64|arm64] [--only deb|rpm|tar|cli] [--package NAME] [--dist DIR] [--root FILE] [--quick]
 
   --out DIR    where the files go (default: packages)
   --arch       machines to make them for; may be given twice (default: amd64)
   --only       one kind; may be given several times (default: all)
   --package    one package, such as edge-admin; may be given several times (default: all)
   --dist DIR   what npm run build made there, in place of building it
+  --root FILE  root.json of your releases, which agents are to trust (default: none is brought)
   --quick      compress in seconds: for trying out
 
 SOURCE_DATE_EPOCH is the time of all files (default: that of the commit); DEBFULLNAME and DEBEMAIL name the maintainer.
@@ -45,6 +48,7 @@ export function optionsFrom(words: readonly string[]): PackageOptions | { readon
         only: { type: 'string', multiple: true },
         package: { type: 'string', multiple: true },
         dist: { type: 'string' },
+        root: { type: 'string' },
         quick: { type: 'boolean' },
       },
     });
@@ -55,6 +59,7 @@ export function optionsFrom(words: readonly string[]): PackageOptions | { readon
       formats: chosen('--only', values.only, FORMATS, FORMATS),
       packages: values.package ?? null,
       dist: values.dist ?? null,
+      root: values.root ?? null,
       isQuick: values.quick ?? false,
     };
   } catch (error) {

@@ -1,34 +1,22 @@
 /** The packages: what is in each, for one kind of machine. */
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
 import packageFile from '../../package.json' with { type: 'json' };
+import { COMPLETION_SCRIPTS } from '../../cli/commands/completion.ts';
 import { LICENSES_FILE } from '../licenses.ts';
 import { ONE_FILE } from '../one-file.ts';
 import { SBOM_SUFFIX } from '../sbom.ts';
-import type { Architecture, Content, Package, PackedFile } from './contents.ts';
+import { agent, updater } from './agent.ts';
+import type { Content, Package, PackedFile } from './contents.ts';
+import type { Ingredients } from './ingredients.ts';
 import { manualOf } from './manual.ts';
 import type { NativePackage } from './native.ts';
+import { compressed, configuration, program, sbomFile, units } from './packed-files.ts';
 import { filesBelow } from './tree.ts';
-
-const FILES = fileURLToPath(new URL('files/', import.meta.url));
-const UNITS = fileURLToPath(new URL('../systemd/', import.meta.url));
-
-/** What the packages are made of. */
-export interface Ingredients {
-  /** What deploy/build.ts made. */
-  readonly dist: string;
-  readonly node: NativePackage;
-  readonly postgres: NativePackage;
-  /** Lists of parts by name, for what is no program of ours. */
-  readonly sboms: Readonly<Record<'edge-runtime' | 'edge-admin-postgresql', string>>;
-  readonly architecture: Architecture;
-}
 
 /** Every package. */
 export function packagesFrom(made: Ingredients): readonly Package[] {
-  return [runtime(made), database(made), admin(made), cli(made)];
+  return [runtime(made), database(made), admin(made), cli(made), agent(made), updater(made)];
 }
 
 /** Node, for the programs of all packages on a machine. As it was published, so that its hash can be compared. */
@@ -192,6 +180,9 @@ function cli({ dist }: Ingredients): Package {
     files: [
       { path: 'usr/share/edge-cli/edge', content: called(join(dist, ONE_FILE)) },
       program('usr/bin/edge', 'edge.sh'),
+      completion('usr/share/bash-completion/completions/edge', 'bash'),
+      completion('usr/share/zsh/vendor-completions/_edge', 'zsh'),
+      completion('usr/share/fish/vendor_completions.d/edge.fish', 'fish'),
       compressed('usr/share/doc/edge/third-party.txt.gz', readFileSync(join(dist, LICENSES_FILE))),
       sbomFile('edge', readFileSync(join(dist, 'sbom', `edge${SBOM_SUFFIX}`), 'utf8')),
       manualOf('edge', 1, 'reach, run, see and update machines behind NAT and firewalls', join(dist, ONE_FILE)),
@@ -201,27 +192,13 @@ function cli({ dist }: Ingredients): Package {
   };
 }
 
+function completion(path: string, shell: keyof typeof COMPLETION_SCRIPTS): PackedFile {
+  return { path, content: { text: COMPLETION_SCRIPTS[shell] } };
+}
+
 /** A program that another one starts by Node: without the line that names Node for a shell, which Debian checks. */
 function called(file: string): Content {
   return { text: readFileSync(file, 'utf8').replace(/^#!.*/u, '') };
-}
-
-function program(path: string, file: string): PackedFile {
-  return { path, content: { file: join(FILES, file) }, mode: 0o755 };
-}
-
-function configuration(path: string, file: string): PackedFile {
-  return { path, content: { file: join(FILES, file) }, mode: 0o600, isConfiguration: true };
-}
-
-function units(...names: readonly string[]): readonly PackedFile[] {
-  return names
-    .map((name) => ({ path: `lib/systemd/system/${name}.service`, content: { file: join(UNITS, `${name}.service`) } }))
-    .filter(({ content }) => existsSync(content.file));
-}
-
-function compressed(path: string, bytes: Uint8Array): PackedFile {
-  return { path, content: { bytes: gzipSync(bytes, { level: 9 }) } };
 }
 
 /** All lists of parts, by the names of their files. */
@@ -231,8 +208,4 @@ export function sbomsOf({ dist, sboms }: Ingredients): readonly { readonly name:
     text: readFileSync(join(dist, path), 'utf8'),
   }));
   return [...programs, ...Object.entries(sboms).map(([name, text]) => ({ name: `${name}${SBOM_SUFFIX}`, text }))];
-}
-
-function sbomFile(name: string, text: string): PackedFile {
-  return { path: `usr/share/doc/${name}/${name}${SBOM_SUFFIX}`, content: { text } };
 }

@@ -67,6 +67,8 @@ export interface Setup {
   readonly user?: string;
   /** What its service wrote, which goes with `purge`. */
   readonly data: readonly string[];
+  /** A file with which it is not installed, and why. */
+  readonly refusedBy?: { readonly file: string; readonly problem: string };
 }
 
 /** A summary that may be shown in a list. In characters. Source: lintian's tag synopsis-too-long. */

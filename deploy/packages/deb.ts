@@ -101,17 +101,14 @@ function configurations({ files }: Package): readonly PackedFile[] {
 }
 
 /** Scripts do little themselves: what they call is in the package, and the same for every system. */
-function scripts(name: string, { program, user, data }: Setup): readonly PackedFile[] {
+function scripts(name: string, { program, user, data, refusedBy }: Setup): readonly PackedFile[] {
   const head = '#!/bin/sh\nset -e\n';
   const purged = [
     ...(data.length === 0 ? [] : [`rm -rf ${data.join(' ')}`]),
-    ...(user === undefined
-      ? []
-      : [
-          `if getent passwd ${user} >/dev/null && command -v deluser >/dev/null; then deluser --quiet --system ${user} || true; fi`,
-        ]),
+    ...(user === undefined ? [] : [`if getent passwd ${user} >/dev/null; then userdel ${user} || true; fi`]),
   ];
   return [
+    ...(refusedBy === undefined ? [] : [controlFile('preinst', `${head}${refusal(refusedBy)}`, 0o755)]),
     controlFile(
       'postinst',
       `${head}case $1 in\nconfigure) if [ -z "$2" ]; then ${program} first; else ${program} upgrade; fi ;;\nabort-upgrade | abort-remove | abort-deconfigure) ;;\n*) echo "${name}: postinst does not know $1" >&2; exit 1 ;;\nesac\n`,
@@ -124,6 +121,11 @@ function scripts(name: string, { program, user, data }: Setup): readonly PackedF
       0o755,
     ),
   ];
+}
+
+/** Lines for a shell that end an installation before anything is changed. */
+export function refusal({ file, problem }: NonNullable<Setup['refusedBy']>): string {
+  return `if [ -e ${file} ]; then\n  echo '${problem}' >&2\n  exit 1\nfi\n`;
 }
 
 /** What Debian wants to be in every package. */

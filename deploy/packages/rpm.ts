@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { NAMES_OF_ARCHITECTURES, type Architecture, type Package, type PackedFile, type Setup } from './contents.ts';
-import { REVISION } from './deb.ts';
+import { refusal, REVISION } from './deb.ts';
 import { writeTree } from './tree.ts';
 
 /** What is the same for all packages of one run. */
@@ -102,8 +102,9 @@ function specOf(made: Package, files: readonly PackedFile[]): string {
 }
 
 /** $1 is how many of this package are there afterwards. */
-function scriptsOf({ program }: Setup): readonly string[] {
+function scriptsOf({ program, refusedBy }: Setup): readonly string[] {
   return [
+    ...(refusedBy === undefined ? [] : ['%pre', refusal(refusedBy)]),
     '%post',
     `if [ "$1" -eq 1 ]; then ${program} first; else ${program} upgrade; fi`,
     '',

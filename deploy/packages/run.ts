@@ -9,9 +9,11 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildTimeMs } from '../build-time.ts';
 import { optionsFrom, USAGE, type PackageOptions } from './arguments.ts';
-import { packagesFrom, sbomsOf, type Ingredients } from './catalogue.ts';
+import { packagesFrom, sbomsOf } from './catalogue.ts';
 import type { Architecture } from './contents.ts';
 import { makeDeb } from './deb.ts';
+import { firstVersion } from './first-version.ts';
+import type { Ingredients } from './ingredients.ts';
 import { nodeSbom, postgresSbom } from './native-parts.ts';
 import { nodeFor, postgresFor } from './native.ts';
 import { makeRpm } from './rpm.ts';
@@ -37,17 +39,17 @@ if ('problem' in options) {
   process.stderr.write(`package: ${options.problem}\n`);
   process.exitCode = 2;
 } else if (options.isHelp) process.stdout.write(USAGE);
-else make(options);
+else await make(options);
 
-function make(options: PackageOptions): void {
+async function make(options: PackageOptions): Promise<void> {
   const out = resolve(options.out);
   const work = mkdtempSync(join(tmpdir(), 'edge-packages-'));
   try {
     mkdirSync(out, { recursive: true });
     const dist = options.dist ?? built(join(work, 'dist'));
-    const made = options.architectures.flatMap((architecture) =>
-      formats(ingredients(dist, architecture), { ...options, out, work }),
-    );
+    const made: string[] = [];
+    for (const architecture of options.architectures)
+      made.push(...formats(await ingredients(dist, architecture, { ...options, work }), { ...options, out, work }));
     writeFileSync(join(out, SUMS), checksums(out));
     for (const file of made)
       process.stdout.write(`${statSync(file).size.toLocaleString('en').padStart(12)}  ${file}\n`);
@@ -65,12 +67,18 @@ function built(dist: string): string {
   return dist;
 }
 
-function ingredients(dist: string, architecture: Architecture): Ingredients {
+async function ingredients(
+  dist: string,
+  architecture: Architecture,
+  { root, isQuick, work }: Pick<Wanted, 'root' | 'isQuick' | 'work'>,
+): Promise<Ingredients> {
   const cache = join(ROOT, 'node_modules/.cache/edge-packages');
   const [node, postgres] = [nodeFor(architecture, cache), postgresFor(architecture, cache)];
   const timeMs = buildTimeMs();
   const sboms = { 'edge-runtime': nodeSbom(node, timeMs), 'edge-admin-postgresql': postgresSbom(postgres, timeMs) };
-  return { dist, node, postgres, sboms, architecture };
+  const place = join(work, `first-${architecture}`);
+  const first = await firstVersion({ dist, node, architecture, work: place, timeMs, isQuick });
+  return { dist, node, postgres, sboms, architecture, firstVersion: first, root };
 }
 
 /** What is made for one kind of machine, each a file in `out`. */

@@ -4,8 +4,9 @@ import { chmodSync, copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import packageFile from '../../package.json' with { type: 'json' };
 import { ONE_FILE } from '../one-file.ts';
-import { adminPrograms, postgresFiles, type Ingredients } from './catalogue.ts';
+import { adminPrograms, postgresFiles } from './catalogue.ts';
 import { NAMES_OF_ARCHITECTURES, type PackedFile } from './contents.ts';
+import type { Ingredients } from './ingredients.ts';
 import { filesBelow, writeTree } from './tree.ts';
 
 /** What is the same for all of one run. */

@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { PackedFile } from './contents.ts';
 
 /** Writes them. `timeMs` is what they are said to be changed at. */
@@ -39,13 +39,13 @@ export function writeTree(
 
 /** The files of a directory as files of a package, below another path. Links stay links. */
 export function filesBelow(directory: string, path: string): readonly PackedFile[] {
-  return readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((entry) => !entry.isDirectory())
-    .map((entry): PackedFile => {
-      const place = join(entry.parentPath, entry.name);
-      const target = join(path, relative(directory, place));
-      if (entry.isSymbolicLink()) return { path: target, content: { link: readlinkSync(place) } };
-      return { path: target, content: { file: place }, mode: isExecutable(place) ? 0o755 : 0o644 };
+  // not recursive by itself: that follows links to directories
+  return readdirSync(directory, { withFileTypes: true })
+    .flatMap((entry): readonly PackedFile[] => {
+      const [place, target] = [join(directory, entry.name), join(path, entry.name)];
+      if (entry.isDirectory()) return filesBelow(place, target);
+      if (entry.isSymbolicLink()) return [{ path: target, content: { link: readlinkSync(place) } }];
+      return [{ path: target, content: { file: place }, mode: isExecutable(place) ? 0o755 : 0o644 }];
     })
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
