@@ -19,7 +19,7 @@ import { ROOT, trackedFiles, type SourceFile } from './support/source-text.ts';
 const PLAIN_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'edge-updater': ['serve', 'bootstrap', 'update', 'rollback', 'pin', 'unpin', 'status', 'check'],
   'edge-admin': ['serve', 'relay', 'backup', 'restore', 'rotate-encryption-key', 'settings'],
-  'edge-agent': ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'],
+  'edge-agent': ['up', 'leave', 'doctor', 'check', 'metrics-key', 'rotate-key'],
 };
 
 /** What tells of how it was: it may name what is gone. */

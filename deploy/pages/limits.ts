@@ -1,6 +1,7 @@
 /** Limits that a user can meet. Those that are settings stand among the settings. */
 import { ADMIN_LIMITS } from './admin-limits.ts';
 import { AGENT_CONNECTION_LIMITS } from './agent-connection-limits.ts';
+import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
@@ -287,5 +288,6 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['TASK_LEASE_MS', 'Whole tables are swept by another admin after this, when the one that did was killed.'],
     ]),
   ],
+  'Self-updates at an agent': AGENT_UPDATE_LIMITS,
   'Several admins': ADMIN_LIMITS,
 };

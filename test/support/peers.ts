@@ -26,6 +26,7 @@ import { pubSubPeer } from './peers/pubsub.ts';
 import { resolvedPeer } from './peers/resolved.ts';
 import { rightPeers } from './peers/rights.ts';
 import { schemathesisPeer } from './peers/schemathesis.ts';
+import { watchtowerPeer } from './peers/watchtower.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
@@ -39,6 +40,7 @@ export const PEERS: readonly Peer[] = [
   pubSubPeer,
   resolvedPeer,
   schemathesisPeer,
+  watchtowerPeer,
 ];
 
 /** How long one process may prepare peers while another waits for it, in ms. */

@@ -223,7 +223,12 @@ export class AdminDouble {
   #answer(session: DoubleSession, frame: AgentFrame): void {
     const { welcomes = true, storesParts = true, confirms = true, pongs = true, opens = true } = this.habits;
     if (frame.type === 'hello' && welcomes)
-      session.send({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'test', settings: this.settings() });
+      session.send({
+        type: 'welcome',
+        protocol: Math.min(PROTOCOL_VERSION, frame.protocol), // as an admin speaks with an agent of before
+        cluster_name: 'test',
+        settings: this.settings(),
+      });
     if (frame.type === 'output-part' && storesParts)
       session.send({ type: 'part-stored', execution: frame.execution, part: frame.part });
     if (frame.type === 'result' && confirms)

@@ -85,6 +85,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   rpmbuild: 'rpm',
   zsh: 'zsh',
   fish: 'fish',
+  podman: 'podman',
 };
 
 /** Modules of Python by their name, and the package. */

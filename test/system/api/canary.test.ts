@@ -5,6 +5,8 @@ import { hangAfter } from '../../support/busy.ts';
 import { leaksIn, type Leak, type Secret } from '../../support/canary.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import { UpdaterDouble } from '../../support/agent/updater-double.ts';
+import { until } from '../../support/until.ts';
 import { startOtlpCollector } from '../../support/otlp-collector.ts';
 import { exportingTo } from '../../support/traces.ts';
 import { emission, identitySecrets, liveWithSecrets, NOTHING, type Emission } from './secret-life.ts';
@@ -17,6 +19,11 @@ test('no secret is in any answer, log, event, row, process list or environment o
   const keys = { ...FLEET_KEYS, PROXY_KEY: `proxy-key-${randomBytes(12).toString('hex')}` };
   const collector = await startOtlpCollector(t);
   const collectorKey = `collector-key-${randomBytes(12).toString('hex')}`;
+  // An updater that tells what it was shown.
+  const updaterToken = `updater-token-${randomBytes(12).toString('hex')}`;
+  const updater = await UpdaterDouble.start(t, {
+    '/v1/update': ({ authorization }) => ({ status: 500, body: { error: `not for ${authorization}` } }),
+  });
   const fleet = await startFleet(t, {
     agents: 2,
     env: {
@@ -31,7 +38,7 @@ test('no secret is in any answer, log, event, row, process list or environment o
       WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
       WEBHOOK_RETRY_BASE_MS: '50',
     },
-    agentEnv: { LOG_LEVEL: 'debug' },
+    agentEnv: { ...updater.settings(), AGENT_UPDATER_TOKEN: updaterToken, LOG_LEVEL: 'debug' },
     databasePassword,
   });
   const secrets: Secret[] = [
@@ -39,11 +46,15 @@ test('no secret is in any answer, log, event, row, process list or environment o
     { name: 'ENCRYPTION_KEY', value: encryptionKey },
     { name: 'the password of the database', value: databasePassword },
     { name: 'the key of the trace collector', value: collectorKey },
+    { name: 'AGENT_UPDATER_TOKEN', value: updaterToken },
     ...fleet.agents.flatMap((agent) => identitySecrets(agent.dataDirectory)),
   ];
   const emitted: Emission[] = [];
   const rest = recorded(fleet, emitted);
 
+  await rest.post('/self_update_requests', { targeting: { type: 'all' } });
+  await until('an update that fails', () => updater.of('/v1/update').length > 0);
+  t.is(updater.asks[0]?.authorization, `Bearer ${updaterToken}`);
   await liveWithSecrets(t, fleet, rest, secrets, emitted);
   for (const { program } of fleet.agents) program.terminate();
   await Promise.all(fleet.agents.map(({ program }) => program.ended()));
