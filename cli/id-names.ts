@@ -39,6 +39,11 @@ const KINDS = {
     list: (api, query) => api.list_ssh_recordings.query(query),
   },
   webhook: { noun: 'webhook', shows: 'edge webhook ls', list: (api, query) => api.list_webhooks.query(query) },
+  update: {
+    noun: 'self-update request',
+    shows: 'edge update ls',
+    list: (api, query) => api.list_self_update_requests.query(query),
+  },
   delivery: {
     noun: 'delivery',
     shows: 'edge webhook deliveries',

@@ -82,11 +82,13 @@ function asking(state: NodeState, nowMs: number): Step<NodeState> {
   const { session } = state;
   const open = state.updates.due.filter(({ dueAtMs }) => nowMs < dueAtMs + ANSWER_MS_MAX);
   const next = open.length === state.updates.due.length ? state : withDue(state, open);
-  const problem = open.length === 0 ? null : problemOf(next);
+  const fresh = open.filter(({ asked }) => asked === null);
+  const problem = fresh.length === 0 ? null : problemOf(next);
+  // One that was asked may have told its updater already, whatever it is now.
   if (problem !== null)
     return failed(
       next,
-      open.map((due) => ({ due, error: problem })),
+      fresh.map((due) => ({ due, error: problem })),
       nowMs,
     );
   if (session === null || open.every(({ asked }) => asked === session.id))

@@ -22,6 +22,17 @@ const count = z.int().min(0);
 export const SelfUpdateSummary = z.object({ total: count, triggered: count, failed: count });
 export type SelfUpdateSummary = Given<typeof SelfUpdateSummary>;
 
+/** How many nodes have each status. */
+export const SelfUpdateProgress = z.object({
+  waiting: count,
+  triggered: count,
+  failed: count,
+  skipped: count,
+  updated: count,
+  rolled_back: count,
+} satisfies Record<SelfUpdateResult, typeof count>);
+export type SelfUpdateProgress = Given<typeof SelfUpdateProgress>;
+
 /** A request. */
 export const SelfUpdateRequestResource = resource(
   'SelfUpdateRequest',
@@ -34,6 +45,7 @@ export const SelfUpdateRequestResource = resource(
     health_timeout: z.int().describe('s'),
     status: z.enum(SELF_UPDATE_STATUSES),
     summary: SelfUpdateSummary.nullable().describe('Null until it is completed.'),
+    progress: SelfUpdateProgress.optional().describe('On single reads only: nodes by their status now.'),
     ...stored,
   },
 );

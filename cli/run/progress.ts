@@ -10,28 +10,46 @@ type Summary = Command['summary'];
 const REWRITE_MS = 100;
 
 /** The line. */
-export interface Progress {
-  show(summary: Summary): void;
+export interface Progress<T = Summary> {
+  show(summary: T): void;
   /** Takes the line away, so that other text can be written. It comes back with the next `show`. */
   clear(): void;
 }
 
-/** A progress line on a stream. */
-export function createProgress(
-  stream: { readonly isTTY?: boolean; write(text: string): unknown },
+/** Where it is written. */
+export interface ProgressStream {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** The progress line of a run on a stream. */
+export function createProgress(stream: ProgressStream, nowMs: () => number): Progress {
+  const isLast = (summary: Summary): boolean => finishedOf(summary) === summary.total;
+  return createProgressLine(stream, nowMs, { text: progressText, isLast });
+}
+
+/** What it says, and when nothing more comes. */
+interface ProgressWords<T> {
+  readonly text: (progress: T, elapsedMs: number) => string;
+  readonly isLast: (progress: T) => boolean;
+}
+
+/** A progress line of anything on a stream. */
+export function createProgressLine<T>(
+  stream: ProgressStream,
   nowMs: () => number,
-): Progress {
+  { text, isLast }: ProgressWords<T>,
+): Progress<T> {
   if (stream.isTTY !== true) return { show() {}, clear() {} };
   const startedMs = nowMs();
   let shown = false;
   let shownMs = 0;
   return {
     show(summary) {
-      const isLast = finishedOf(summary) === summary.total;
-      if (shown && !isLast && nowMs() - shownMs < REWRITE_MS) return;
+      if (shown && !isLast(summary) && nowMs() - shownMs < REWRITE_MS) return;
       shown = true;
       shownMs = nowMs();
-      stream.write(`\r\u001b[2K${progressText(summary, nowMs() - startedMs)}`);
+      stream.write(`\r\u001b[2K${text(summary, nowMs() - startedMs)}`);
     },
     clear() {
       if (shown) stream.write('\r\u001b[2K');

@@ -1,6 +1,13 @@
 /** Lists of self-update requests, and of their nodes. */
 import { LISTS, type Filter } from '../../actors/filters.ts';
-import type { SelfUpdateRequestResource, SelfUpdateResultResource } from '../../actors/resources/self-update.ts';
+import type { Pool } from 'pg';
+import {
+  SELF_UPDATE_RESULTS,
+  type SelfUpdateProgress,
+  type SelfUpdateRequestResource,
+  type SelfUpdateResult,
+  type SelfUpdateResultResource,
+} from '../../actors/resources/self-update.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -21,8 +28,12 @@ export const SELF_UPDATE_REQUESTS: Source<SelfUpdateRequestResource> = {
   resources: requests,
 };
 
-async function requests({ pool }: Reading, ids: readonly string[]): Promise<SelfUpdateRequestResource[]> {
-  const rows = await rowsOf<RowOf<typeof SelfUpdateRequestResource>>(
+async function requests(
+  { pool }: Reading,
+  ids: readonly string[],
+  single: boolean,
+): Promise<SelfUpdateRequestResource[]> {
+  const rows = await rowsOf<RowOf<typeof SelfUpdateRequestResource, 'progress'>>(
     pool,
     'reading self-update requests',
     sql`
@@ -30,7 +41,21 @@ async function requests({ pool }: Reading, ids: readonly string[]): Promise<Self
       case when r.status = 'completed' then json_build_object('total', r.total, 'triggered', r.triggered, 'failed', r.failed) end as summary, r.inserted_at, r.updated_at
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join self_update_request r on r.id = page.id order by page.place`,
   );
-  return rows.map(withIsoTimes);
+  const progress = single ? await progressOf(pool, ids[0] ?? '') : undefined;
+  return rows.map((row) => ({ ...withIsoTimes(row), ...(progress && { progress }) }));
+}
+
+async function progressOf(pool: Pool, request: string): Promise<SelfUpdateProgress> {
+  const rows = await rowsOf<{ status: SelfUpdateResult; count: number }>(
+    pool,
+    'counting nodes of a self-update request',
+    sql`
+    select case when state = 'due' then 'waiting' else state end as status, count(*)::int as count
+    from self_update_node where request_id = ${request}::uuid group by 1`,
+  );
+  const counts = new Map(rows.map(({ status, count }) => [status, count]));
+  const all = SELF_UPDATE_RESULTS.map((status) => [status, counts.get(status) ?? 0]);
+  return Object.fromEntries(all) as Record<SelfUpdateResult, number>;
 }
 
 /** The list of the nodes of one request. A row has no id of its own: it is that of the request with that of the node. */

@@ -184,7 +184,7 @@ export function liveNode(
       wellSinceMs: MADE_MS,
       delivered: new Set(delivered),
       recalls: false,
-      updates: true,
+      updates: false,
       ssh: NO_SSH,
       vpn: NEW_VPN_SESSION,
     },

@@ -3,7 +3,7 @@ import type { AdminFrame } from '../../../transport/protocol/frames.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
-import type { RawAgent, RawSession } from './raw-agent.ts';
+import { rawAgent, type RawAgent, type RawSession } from './raw-agent.ts';
 
 /**
  * What an agent does when it is asked: its updater takes the signal, and it is back with a new version; it takes it, and
@@ -21,6 +21,7 @@ const PING_EVERY_MS = 5_000;
 /** One of them. */
 export class UpdatingAgent {
   readonly node: string;
+  readonly #scope: Scope;
   /** Requests that it was asked for, each time. */
   readonly asked: string[] = [];
   /** What it does with the next request. */
@@ -32,15 +33,18 @@ export class UpdatingAgent {
   readonly #agent: RawAgent;
 
   constructor(scope: Scope, agent: RawAgent, updater: Updater = 'updates') {
+    this.#scope = scope;
     this.#agent = agent;
     this.node = agent.node_id;
     this.updater = updater;
     const pinging = setInterval(() => this.#session?.send({ type: 'ping' } as never), PING_EVERY_MS);
+    pinging.unref();
     scope.teardown(() => clearInterval(pinging));
   }
 
   /** Comes, or comes again in place of its session. Rejects when nobody welcomes it. */
   async connect(): Promise<RawSession> {
+    this.#session = null;
     this.#session = await this.#agent.connect({
       protocol: PROTOCOL_VERSION,
       version: this.version,
@@ -49,6 +53,15 @@ export class UpdatingAgent {
       heard: (frame) => this.#heard(frame),
     });
     return this.#session;
+  }
+
+  /** The same node, whose next sessions are with the admin of this URL. What it was asked for it remembers. */
+  movedTo(url: () => string): UpdatingAgent {
+    this.cut();
+    const moved = new UpdatingAgent(this.#scope, rawAgent(this.#scope, url, this.#agent), this.updater);
+    moved.version = this.version;
+    moved.asked.push(...this.asked);
+    return moved;
   }
 
   /** Where it is connected. */
@@ -70,9 +83,14 @@ export class UpdatingAgent {
   #heard(frame: AdminFrame): void {
     if (frame.type !== 'update') return;
     this.asked.push(frame.request);
-    if (this.updater === 'silent') return;
-    this.answer(frame.request, this.updater === 'refuses' ? 'the updater answered 401' : null);
-    if (this.updater === 'updates') void this.#update();
+    if (this.updater !== 'silent') void this.#act(frame.request);
+  }
+
+  /** The frame may be here before the session is: it comes right behind the welcome. */
+  async #act(request: string): Promise<void> {
+    await until('it is connected', () => this.#session !== null);
+    this.answer(request, this.updater === 'refuses' ? 'the updater answered 401' : null);
+    if (this.updater === 'updates') await this.#update();
   }
 
   /** As a real one does: its process ends, and the next one is of another version. */

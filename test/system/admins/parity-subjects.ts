@@ -40,7 +40,7 @@ export const MADE_UP = 'parity-';
 const PUBLIC_KEY = newKey().line;
 
 /** Never published while the test runs. */
-const QUIET_EVENT = 'edge.self_update_request.completed';
+const QUIET_EVENT = 'edge.node.update_triggered';
 
 /**
  * Values of fields that name no thing, those of one operation as `operation.field`. Optional fields that are here are
@@ -55,6 +55,9 @@ const VALUES: Readonly<Record<string, (subjects: Subjects) => unknown>> = {
   targeting: async (subjects) => ({ type: 'nodes', node_ids: [(await subjects.make('nodes')).id] }),
   command_text: () => 'sleep 60',
   timeout: () => 90_000,
+  batch_size: () => 2,
+  max_failures: () => 1,
+  health_timeout: () => 60,
   expired_at: () => '2099-01-01T00:00:00.000Z',
   uses_remaining: () => 3,
   node_limit: () => 100,
@@ -79,6 +82,11 @@ const MAKERS: Readonly<Record<string, (subjects: Subjects) => Promise<Thing>>> =
   commands: async (subjects) =>
     subjects.ports.rest.post('/commands', {
       command_text: 'sleep 60',
+      targeting: { type: 'nodes', node_ids: [(await subjects.make('nodes')).id] },
+    }),
+  // of a node that is not connected, and so of none: it is completed at once
+  self_update_requests: async (subjects) =>
+    subjects.ports.rest.post('/self_update_requests', {
       targeting: { type: 'nodes', node_ids: [(await subjects.make('nodes')).id] },
     }),
   command_executions: async (subjects) => {
