@@ -116,6 +116,21 @@ export function addUpdateCommands(program: Program): void {
       await follow(session, await updateOf(session, given));
     });
 
+  addResultsCommand(update);
+
+  update
+    .command('rm <ids...>')
+    .description('remove completed self-update requests with their results')
+    .action(async (given: readonly string[], _flags: object, command: Program) => {
+      const { api } = sessionOf(command);
+      for (const one of given) {
+        const id = await idOf(api, 'update', one);
+        await existing('update', one, api.delete_self_update_request.mutate({ id }));
+      }
+    });
+}
+
+function addResultsCommand(update: Program): void {
   addListCommand<Result, { readonly status?: readonly Result['status'][] }>(update, {
     words: 'results <id>',
     description: 'list the nodes of a self-update request, with what became of each',
@@ -130,17 +145,6 @@ export function addUpdateCommands(program: Program): void {
         );
     },
   }).option('-s, --status <statuses>', `only these: ${STATUSES.join(', ')}`, wordsOf('--status', STATUSES));
-
-  update
-    .command('rm <ids...>')
-    .description('remove completed self-update requests with their results')
-    .action(async (given: readonly string[], _flags: object, command: Program) => {
-      const { api } = sessionOf(command);
-      for (const one of given) {
-        const id = await idOf(api, 'update', one);
-        await existing('update', one, api.delete_self_update_request.mutate({ id }));
-      }
-    });
 }
 
 async function create(flags: CreateFlags, command: Program): Promise<void> {

@@ -1,5 +1,6 @@
 /** `/guide/nodes`. */
 import { LABELS_AND_GROUPS } from './labels.ts';
+import { SELF_UPDATES } from './self-updates.ts';
 import { BEHIND_A_PROXY, METERED_LINKS } from './links.ts';
 import { PORTS_OF_A_MACHINE, SETTINGS_OF_NODES } from './node-settings.ts';
 import { knowsAdmin, type GuideFacts, type GuidePage, type Section } from './page.ts';
@@ -35,6 +36,7 @@ export function nodesPage(facts: GuideFacts): GuidePage {
       AS_A_SERVICE,
       names(facts),
       LABELS_AND_GROUPS,
+      SELF_UPDATES,
       HOW_A_MACHINE_IS,
       WHAT_IS_WRONG_WITH_IT,
       MOVE_IT,

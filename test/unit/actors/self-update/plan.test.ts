@@ -1,6 +1,6 @@
 /** What a self-update request does next, by its counts; and whole requests, played through by a model of the rows. */
 import test from 'ava';
-import fc from 'fast-check';
+import { array, assert, boolean, infiniteStream, integer, nat, option, property } from 'fast-check';
 import { SELF_UPDATE_STEP_NODES_MAX } from '../../../../actors/self-update/limits.ts';
 import { nextMove } from '../../../../actors/self-update/plan.ts';
 import { counted, selfUpdateRecord } from '../../../support/self-updates.ts';
@@ -46,12 +46,12 @@ interface ModelNode {
 }
 
 test('whatever becomes of its nodes a request ends, keeps to its batches, and stops soon after too many failures', (t) => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.boolean(), { minLength: 1, maxLength: 60 }),
-      fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
-      fc.option(fc.integer({ min: 1, max: 5 }), { nil: null }),
-      fc.infiniteStream(fc.nat()),
+  assert(
+    property(
+      array(boolean(), { minLength: 1, maxLength: 60 }),
+      option(integer({ min: 1, max: 8 }), { nil: null }),
+      option(integer({ min: 1, max: 5 }), { nil: null }),
+      infiniteStream(nat()),
       (fates, batchSize, maxFailures, choices) => {
         const record = selfUpdateRecord({ batchSize, maxFailures });
         const nodes = fates.map((works): ModelNode => ({ state: 'waiting', works }));

@@ -9,7 +9,8 @@ import { answer } from '../../../../actors/step.ts';
 import { NODE, NOW_MS } from '../../../support/actors.ts';
 import { counted, selfUpdateRecord } from '../../../support/self-updates.ts';
 
-const { transition, recoveryEffects } = selfUpdateBehaviour;
+type Said = Parameters<typeof selfUpdateBehaviour.transition>;
+const transition = (...said: Said) => selfUpdateBehaviour.transition(...said);
 const replyTo = 1 as unknown as ReplyTo;
 const request = selfUpdateRecord({ batchSize: 2 });
 const COUNT = { type: 'count-self-update' } as const;
@@ -71,7 +72,7 @@ test('one that exists is not created again', (t) => {
 });
 
 test('after a start or a crash it counts; nodes that have their turn are woken once that is stored', (t) => {
-  t.deepEqual(recoveryEffects(open, NOW_MS), [COUNT]);
+  t.deepEqual(selfUpdateBehaviour.recoveryEffects(open, NOW_MS), [COUNT]);
 
   const step = transition(
     { ...open, isCounting: true },
