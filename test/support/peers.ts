@@ -27,6 +27,7 @@ import { resolvedPeer } from './peers/resolved.ts';
 import { rightPeers } from './peers/rights.ts';
 import { schemathesisPeer } from './peers/schemathesis.ts';
 import { watchtowerPeer } from './peers/watchtower.ts';
+import { tufPeer } from './peers/tuf.ts';
 import { until } from './until.ts';
 
 /** Every peer. */
@@ -41,6 +42,7 @@ export const PEERS: readonly Peer[] = [
   resolvedPeer,
   schemathesisPeer,
   watchtowerPeer,
+  tufPeer,
 ];
 
 /** How long one process may prepare peers while another waits for it, in ms. */
