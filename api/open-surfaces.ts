@@ -238,6 +238,7 @@ function liveReadings({
   tracing,
   links,
   certificate,
+  releases,
 }: SurfaceParts): Omit<LiveReadings, 'forwarding'> {
   return {
     ...storage.readings(),
@@ -250,6 +251,7 @@ function liveReadings({
     ...links.readings(),
     traces: tracing.counters,
     tls: certificate?.readings() ?? null,
+    releases: releases.counters,
   };
 }
 
@@ -275,6 +277,7 @@ function healthPorts(parts: SurfaceParts): HealthPorts {
           socks5: proxies.running()?.socks5.isListening() === true,
         })
       : null,
+    releasesLeftMs: () => parts.releases.leftMs(),
     certificate:
       certificate === null
         ? null

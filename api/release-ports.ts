@@ -23,6 +23,8 @@ export interface Releases {
     readonly offset: number;
     readonly content: Buffer;
   }): Promise<Result<BroughtFile>>;
+  /** How long what is published still holds, in ms by the database's clock; null: nothing is. */
+  leftMs(): Promise<number | null>;
   /** A file as machines ask for it, by its path below /releases/; null: there is none. */
   find(path: string): Promise<Download | null>;
   /** A place among those who download; null: all are taken. It must be given back, once. */

@@ -37,6 +37,8 @@ export interface Totals {
   readonly brokerBacklog: number | null;
   /** Deliveries to webhooks that are not finished, up to COUNTED_MAX. */
   readonly deliveriesPending: number | null;
+  /** Until when what is published of releases holds (Unix ms, null: nothing is), and what all files of them take. */
+  readonly releases: { readonly expiresAtMs: number | null; readonly storedBytes: number } | null;
   /** Who does what one admin does at a time. */
   readonly tasks: readonly TaskHolder[] | null;
   /** All admins that are listed. */
@@ -75,10 +77,15 @@ export async function readTotals(pool: Pool, hasBroker: boolean, adminId: string
     executions: executions ?? null,
     tasks: await count<TaskHolder>(taskHolders(hasBroker)),
     ...(waiting ?? { webhooksBacklog: null, brokerBacklog: null, deliveriesPending: null }),
+    releases: (await count<NonNullable<Totals['releases']>>(RELEASES))?.[0] ?? null,
     admins: await read((client) => heartbeats(client)),
     owned: await read((client) => ownedClusters(client, adminId)),
   };
 }
+
+const RELEASES = sql`
+  select (select (extract(epoch from min(expires_at)) * 1000)::float8 from (select distinct on (role) expires_at from release_metadata order by role, version desc) latest) as "expiresAtMs",
+    (select coalesce(sum(bytes), 0)::float8 from release_file) as "storedBytes"`;
 
 function eventsBehind(channel: string): Sql {
   return sql`select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = ${channel}`;

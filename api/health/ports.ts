@@ -69,6 +69,8 @@ export interface HealthPorts {
   };
   /** Whether each listens. */
   readonly proxies: (() => { readonly http: boolean; readonly socks5: boolean }) | null;
+  /** How long what is published of releases still holds, in ms by the database's clock; null: nothing is published. */
+  readonly releasesLeftMs: () => Promise<number | null>;
   /** The certificate that this admin shows; null: it serves plain HTTP. */
   readonly certificate: (() => { readonly leftMs: number; readonly isRefused: boolean }) | null;
   readonly broker: {

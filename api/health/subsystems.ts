@@ -16,6 +16,9 @@ export const VPN_MANAGER_TRIES_MAX = 3;
 export const VPN_MANAGER_TRY_MS_MAX = 1_200;
 export const VPN_MANAGER_RETRY_MS = 500;
 
+/** What is published of releases should hold for so much longer, in ms. */
+const RELEASES_LEFT_MS_MIN = 7 * 86_400_000;
+
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;
 
@@ -35,6 +38,7 @@ export function subsystems(ports: HealthPorts): readonly HealthCheck[] {
     proxyServers(ports),
     eventBroker(ports),
     tlsCertificate(ports),
+    releaseMetadata(ports),
   ];
 }
 
@@ -165,6 +169,20 @@ function tlsCertificate({ certificate }: HealthPorts): HealthCheck {
         ...(isRefused ? ['the files hold another pair that cannot be used: the log says why'] : []),
       ];
       return notes.length === 0 ? Promise.resolve() : Promise.reject(new HealthNote(notes.join('; ')));
+    },
+  };
+}
+
+/** Never red: machines stay as they are, and taking the admin out of service would not sign anything. */
+function releaseMetadata({ releasesLeftMs }: HealthPorts): HealthCheck {
+  return {
+    name: 'release_metadata',
+    async check() {
+      const leftMs = await releasesLeftMs();
+      if (leftMs === null) throw new DoesNotApply('no release is published');
+      if (leftMs <= 0) throw new HealthNote('what is published of releases has run out: machines do not update');
+      if (leftMs <= RELEASES_LEFT_MS_MIN)
+        throw new HealthNote(`what is published of releases runs out in ${Math.floor(leftMs / DAY_MS)} days`);
     },
   };
 }

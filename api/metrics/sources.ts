@@ -2,6 +2,7 @@
  * What the metrics of an admin are read from: plain numbers that its parts count anyway. Nothing here knows a metrics
  * library, and nothing there knows this.
  */
+import type { DownloadCounters } from '../release-ports.ts';
 import type { Histogram } from '../../transport/net/histogram.ts';
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { ActorKind } from '../../actors/messages.ts';
@@ -70,6 +71,8 @@ export interface LiveReadings {
   readonly traces: { readonly exported: number; readonly dropped: number } | null;
   /** Null: this admin serves plain HTTP. */
   readonly tls: TlsReadings | null;
+  /** Downloads of releases. */
+  readonly releases: DownloadCounters;
   readonly forwarding: ForwardingReadings;
   readonly ownership: {
     readonly clusters: number;
@@ -192,6 +195,8 @@ export interface TotalReadings {
   readonly webhooksBacklog: number | null;
   readonly brokerBacklog: number | null;
   readonly deliveriesPending: number | null;
+  /** Of what is published: null for the instant where nothing is. */
+  readonly releases: { readonly expiresAtMs: number | null; readonly storedBytes: number } | null;
   /** Who does what one admin does at a time; null: nobody does. */
   readonly tasks: readonly { readonly task: string; readonly admin: string | null }[] | null;
   /** All admins that are listed; `silentMs` since each was heard, null of one that was stopped. */

@@ -53,6 +53,7 @@ export async function listAtService({ api, format, view }: Session): Promise<voi
 /** What a directory has, whether or not it is signed. */
 export async function listHere(repository: Repository, command: Program): Promise<void> {
   const { output } = command.optsWithGlobals<{ readonly output?: string }>();
+  const { root, timestamp, snapshot, targets } = repository.state();
   const channels = repository.described('channel');
   const rows = repository.described('release').map(({ name, arch, description }) => ({
     version: name,
@@ -64,7 +65,6 @@ export async function listHere(repository: Repository, command: Program): Promis
   }));
   const format = formatOf(output ?? 'table');
   await write(rowsText(rows, TABLE, plainView(format)));
-  const { root, timestamp, snapshot, targets } = repository.state();
   if (!isForPeople(format)) return;
   if (timestamp === null || snapshot === null || targets === null) return tell('not signed yet: edge release sign');
   const { expiresAtMs, expiresFirst } = readTrusted({ root, timestamp, snapshot, targets });

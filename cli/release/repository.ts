@@ -58,7 +58,7 @@ export class Repository {
     const root = this.roots().at(-1);
     if (root === undefined)
       throw new Problem(
-        `${this.directory} is no repository of releases: edge release sign makes it one, and --dir names another`,
+        `${this.directory} is no repository of releases: edge release keygen begins one, and --dir names another`,
         EXIT.notFound,
       );
     const timestamp = this.#read('metadata/timestamp.json');

@@ -9,7 +9,9 @@ import { inTransaction } from '../transaction.ts';
 const VERSIONS_KEPT = 3;
 
 /** The metadata of the ReleaseRows port. */
-export function releaseMetadataRows(pool: Pool): Pick<ReleaseRows, 'metadata' | 'published' | 'publish' | 'target'> {
+export function releaseMetadataRows(
+  pool: Pool,
+): Pick<ReleaseRows, 'metadata' | 'published' | 'leftMs' | 'publish' | 'target'> {
   return {
     metadata: async (role, version) =>
       (
@@ -20,6 +22,14 @@ export function releaseMetadataRows(pool: Pool): Pick<ReleaseRows, 'metadata' | 
         )
       )[0]?.content ?? null,
     published: () => published(pool),
+    leftMs: async () =>
+      (
+        await rowsOf<{ left: number | null }>(
+          pool,
+          'looking until when releases hold',
+          sql`select (extract(epoch from min(expires_at) - now()) * 1000)::float8 as left from (select distinct on (role) expires_at from release_metadata order by role, version desc) latest`,
+        )
+      )[0]?.left ?? null,
     publish: (texts, judge) => publish(pool, texts, judge),
     target: async (path) =>
       (

@@ -39,6 +39,7 @@ export function restingReadings(): LiveReadings {
     broker: { published: 0, tooOld: 0, failures: 0, isUp: true },
     scrapes: { host: scrapes(), agent: scrapes(), wireguard: scrapes() },
     traces: { exported: 0, dropped: 0 },
+    releases: { active: 0, started: 0, bytes: 0, refused: 0, cut: 0 },
     tls: { expiresAtMs: 0, isRefused: false, reloads: 0, plainHttp: 0, failedHandshakes: 0 },
     forwarding: {
       in: { answered: 0 },
@@ -68,6 +69,7 @@ export const NO_ROWS: TotalReadings = {
   webhooksBacklog: 0,
   brokerBacklog: 0,
   deliveriesPending: 0,
+  releases: { expiresAtMs: 0, storedBytes: 0 },
   tasks: [],
   admins: [{ name: 'one', status: 'live', silentMs: 0 }],
   owned: [{ cluster_name: 'first', epoch: 1, owned_since: '2026-01-15T10:00:00.000Z' }],
@@ -125,6 +127,7 @@ export function distinctReadings(): LiveReadings {
       wireguard: { outcomes: { ok: 50 }, durations },
     },
     traces: { exported: 53, dropped: 54 },
+    releases: { active: 201, started: 202, bytes: 203, refused: 204, cut: 205 },
     tls: { expiresAtMs: 95_000, isRefused: true, reloads: 96, plainHttp: 97, failedHandshakes: 98 },
     forwarding: {
       in: { answered: 55 },

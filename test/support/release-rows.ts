@@ -25,6 +25,7 @@ export function memoryReleaseRows(nowMs: () => number = Date.now): ReleaseRows {
       const targets = published.believed.targets.map((entry) => ({ ...entry, isHere: isHere(entry.sha256) }));
       return { trusted: known, targets, storedBytes: storedBytes() };
     },
+    leftMs: async () => (published === null ? null : published.believed.expiresAtMs - nowMs()),
     publish: async (texts, judge) => {
       const believed = judge(trusted(), nowMs());
       const missing = believed.targets.filter(({ sha256 }) => !isHere(sha256)).map(({ path }) => path);

@@ -39,6 +39,7 @@ export function createMirror(settings: MirrorSettings, rows: ReleaseRows, monoto
       return downloads.counters;
     },
     list,
+    leftMs: () => rows.leftMs(),
     async publish(texts) {
       try {
         // Files never change under their hash, so what they say can be read before the transaction.

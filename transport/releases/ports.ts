@@ -44,6 +44,8 @@ export interface ReleaseRows {
   /** A metadata file by role and version; null for the version: the last one. Null: there is none. */
   metadata(role: 'root' | 'timestamp' | 'snapshot' | 'targets', version: number | null): Promise<string | null>;
   published(): Promise<PublishedState | null>;
+  /** How long it still holds, in ms by the database's clock; null: nothing is published. */
+  leftMs(): Promise<number | null>;
   /**
    * Puts metadata in place, in one transaction with what `judge` decides by what is trusted until then and by the
    * database's time (Unix ms). What it throws leaves all as it was. The paths of files that are not here: nothing was

@@ -28,6 +28,7 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
     ['proxy_servers', true, null],
     ['event_broker', true, 'does not apply: no event broker is configured'],
     ['tls_certificate', true, 'does not apply: this admin serves plain HTTP'],
+    ['release_metadata', true, 'does not apply: no release is published'],
   ]);
 
   await admin.proxies?.close(0);

@@ -56,6 +56,10 @@ export const ADMIN_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [`edge_admin_tls_certificate_refused{${ADMIN}}`]: always(0),
     },
   },
+  EdgeReleaseMetadataExpires: {
+    fires: { [`edge_admin_release_metadata_expiry_timestamp_seconds{${ADMIN}}`]: always(6 * 86_400) },
+    quiet: { [`edge_admin_release_metadata_expiry_timestamp_seconds{${ADMIN}}`]: always(8 * 86_400) },
+  },
   EdgeAdminPoolExhausted: {
     fires: { [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: always(1) },
     quiet: {

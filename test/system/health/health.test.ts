@@ -32,6 +32,7 @@ const NAMES = [
   'proxy_servers',
   'event_broker',
   'tls_certificate',
+  'release_metadata',
 ];
 
 /** What must never be read by strangers. */

@@ -49,6 +49,7 @@ test('an empty database has zeros, and no backlog of a broker that is not config
     webhooksBacklog: 0,
     brokerBacklog: null,
     deliveriesPending: 0,
+    releases: { expiresAtMs: null, storedBytes: 0 },
     tasks: [
       { task: 'sweeps', admin: null },
       { task: 'webhooks', admin: null },

@@ -96,6 +96,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
       ['proxy_servers', true, null],
       ['event_broker', true, null],
       ['tls_certificate', true, null],
+      ['release_metadata', true, 'does not apply: no release is published'],
     ],
   );
   t.deepEqual(

@@ -1,0 +1,52 @@
+import test from 'ava';
+import { DOWNLOADS_MAX, Pace, SOURCE_DOWNLOADS_MAX } from '../../../../transport/releases/pace.ts';
+
+const MIB = 1_048_576;
+const WRITE_BYTES = 65_536;
+
+test('a source has half of the places at most, and all of them have an end', (t) => {
+  const pace = new Pace(MIB, { nowMs: () => 0 });
+  const enter = (source: string, times: number) =>
+    Array.from({ length: times }, () => pace.enter(source)).filter(Boolean).length;
+
+  t.is(enter('a', DOWNLOADS_MAX), SOURCE_DOWNLOADS_MAX);
+  t.is(enter('b', DOWNLOADS_MAX), DOWNLOADS_MAX - SOURCE_DOWNLOADS_MAX);
+  t.false(pace.enter('c'));
+  pace.leave('a');
+  t.true(pace.enter('c'));
+  t.is(pace.taken, DOWNLOADS_MAX);
+});
+
+test('sources take turns, however much one of them wants', async (t) => {
+  let nowMs = 0;
+  const pace = new Pace(MIB, { nowMs: () => nowMs });
+  const went: string[] = [];
+  await pace.turn('first', MIB / 2); // twice what there is
+  const waiting = [
+    ...Array.from({ length: 6 }, () => pace.turn('greedy', WRITE_BYTES).then(() => went.push('greedy'))),
+    pace.turn('modest', WRITE_BYTES).then(() => went.push('modest')),
+  ];
+
+  nowMs = 20_000; // it is paid for, and a timer that was set looks at the clock anew
+  await Promise.all([...waiting, pace.turn('late', 1)]);
+
+  t.deepEqual(went.slice(0, 3).toSorted(), ['greedy', 'greedy', 'modest']);
+});
+
+test('what goes out in a second is the limit, after the first burst', async (t) => {
+  const start = performance.now();
+  const pace = new Pace(8 * MIB, { nowMs: () => performance.now() });
+  let bytes = 0;
+  const one = async (source: string) => {
+    for (let turn = 0; turn < 32; turn += 1) {
+      await pace.turn(source, WRITE_BYTES);
+      bytes += WRITE_BYTES;
+    }
+  };
+
+  await Promise.all(['a', 'b', 'c', 'd'].map(one)); // 8 MiB, of which 2 MiB are the burst
+
+  const seconds = (performance.now() - start) / 1_000;
+  t.is(bytes, 8 * MIB);
+  t.true(seconds >= 0.7, `${seconds} s`);
+});
