@@ -24,7 +24,7 @@ export function wellPorts(more: Partial<HealthPorts> = {}): HealthPorts {
     vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },
     proxies: () => ({ http: true, socks5: true }),
     broker: { isReached: () => true, backlog: () => Promise.resolve(0) },
-    releasesLeftMs: async () => null,
+    releasesLeftMs: async () => 30 * 86_400_000,
     certificate: () => ({ leftMs: 30 * 86_400_000, isRefused: false }),
     ...more,
   };

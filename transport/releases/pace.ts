@@ -88,7 +88,7 @@ export class Pace {
         this.#timer = setTimeout(() => {
           this.#timer = null;
           this.#serve();
-        }, waitMs).unref();
+        }, waitMs);
         return;
       }
       const [source, queue] = next;

@@ -96,7 +96,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
       ['proxy_servers', true, null],
       ['event_broker', true, null],
       ['tls_certificate', true, null],
-      ['release_metadata', true, 'does not apply: no release is published'],
+      ['release_metadata', true, null],
     ],
   );
   t.deepEqual(
@@ -108,6 +108,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
           proxies: null,
           broker: null,
           certificate: null,
+          releasesLeftMs: async () => null,
         }),
       ),
     ),
@@ -117,6 +118,7 @@ test('an admin that is well, with all that it has and with nothing of it', async
       proxy_servers: [true, 'does not apply: the proxies are switched off'],
       event_broker: [true, 'does not apply: no event broker is configured'],
       tls_certificate: [true, 'does not apply: this admin serves plain HTTP'],
+      release_metadata: [true, 'does not apply: no release is published'],
     },
   );
   t.deepEqual(await errors(adminCluster(ports())), {});
