@@ -1,5 +1,5 @@
 import test from 'ava';
-import fc from 'fast-check';
+import { assert, constantFrom, integer, nat, property } from 'fast-check';
 import { believe, type MetadataTexts } from '../../../../transport/releases/repository/trust.ts';
 import { createReleases } from '../../../support/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
@@ -14,8 +14,8 @@ test('no byte of the metadata can be changed so that something else is believed'
   const right = believe(texts, trusted, nowMs);
   const files = ['timestamp', 'snapshot', 'targets', 'root'] as const;
 
-  fc.assert(
-    fc.property(fc.constantFrom(...files), fc.nat(), fc.integer({ min: 32, max: 126 }), (file, place, code) => {
+  assert(
+    property(constantFrom(...files), nat(), integer({ min: 32, max: 126 }), (file, place, code) => {
       const text = file === 'root' ? releases.root : texts[file];
       const at = place % text.length;
       const changed = `${text.slice(0, at)}${String.fromCodePoint(code)}${text.slice(at + 1)}`;
