@@ -1,4 +1,5 @@
 /** Where a walk begins: an admin, and machines with agents, of one installation. */
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { patient } from '../busy.ts';
@@ -53,7 +54,7 @@ export async function openPlace(
     MASTER_KEY: FLEET_KEYS.MASTER_KEY,
     PATH: path,
     DATABASE_URL: urlOf(await createDatabase(scope, { schema: 'empty' })),
-    ENCRYPTION_KEY: '00'.repeat(32),
+    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     ADMIN_NAME: 'admin-1',
     ADMIN_URLS: url,
     ADMIN_API_HOST: '127.0.0.1',

@@ -1,4 +1,5 @@
 /** `edge-admin` as a program: its words, its settings, and how it begins and ends. */
+import { randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +21,7 @@ async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record
   const { host, user, database } = await createDatabase(t, { schema: 'empty' });
   return {
     MASTER_KEY: 'a-master-key-for-tests',
-    ENCRYPTION_KEY: '00'.repeat(32),
+    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     DATABASE_URL: `postgresql:///${database}?user=${user}&host=${encodeURIComponent(host)}`,
     ADMIN_API_HOST: '127.0.0.1',
     ADMIN_API_PORT: '0',
@@ -79,7 +80,7 @@ test('the settings can be had as Markdown, for docs/settings.md', async (t) => {
 test('a variable that is no setting is told of in the log, with the one that was meant', async (t) => {
   const { status, stdout, stderr } = await edgeAdmin(['serve'], {
     MASTER_KEY: 'a-master-key-for-tests',
-    ENCRYPTION_KEY: '00'.repeat(32),
+    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     DATABASE_URL: 'postgresql://127.0.0.1:2/none',
     DATABASE_WAIT_MS: '0',
     ADMIN_API_PROT: 'hidden',

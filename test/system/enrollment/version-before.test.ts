@@ -1,4 +1,5 @@
 /** An agent and an admin of the version before understand each other: each says what the other knows, and no more. */
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import test from 'ava';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
@@ -44,7 +45,7 @@ test.serial('an agent of now serves an admin of before, and says nothing that it
   const admin = Program.start(t, release.program('edge-admin.ts'), ['serve'], {
     ...FLEET_KEYS,
     DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`,
-    ENCRYPTION_KEY: '00'.repeat(32),
+    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     ADMIN_API_HOST: '127.0.0.1',
     ADMIN_API_PORT: String(port),
     ADMIN_PROXY_ENABLED: 'false',

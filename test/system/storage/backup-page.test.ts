@@ -2,6 +2,7 @@
  * docs/backup.md: its commands, as they stand there, on the embedded PostgreSQL and on one of another kind, each with
  * an admin that serves before and after.
  */
+import { randomBytes } from 'node:crypto';
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -100,7 +101,7 @@ test("the page's commands do the same with a PostgreSQL of another version and i
   t.timeout(hangAfter(120_000));
   const dir = await directory(t);
   const server = await ownServer(t, dir);
-  const ENCRYPTION_KEY = Buffer.alloc(32, 5).toString('base64');
+  const ENCRYPTION_KEY = randomBytes(32).toString('base64');
   const places = {
     DATABASE_URL: server.url('edge'),
     NEW_DATABASE_URL: server.url('newer'),

@@ -2,6 +2,7 @@
  * The whole round of a lost database server (C3, V4): dumped under load, gone, restored into an empty one that counts
  * transactions from below, and the same agents, webhook, feed and broker go on.
  */
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
@@ -18,7 +19,7 @@ import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('nats-server');
 
-const ENCRYPTION_KEY = Buffer.alloc(32, 3).toString('base64');
+const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
 /** Transactions that the first server counts before anything is stored, so that the second one is far below. */
 const LEAD = 30_000;
