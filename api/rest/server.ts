@@ -17,7 +17,8 @@ import type { PeerCallHandler } from '../forwarding-ports.ts';
 import { mountInternal, type InternalPaths } from '../internal/mount.ts';
 import { createPeerCallHandler } from '../internal/peer-calls.ts';
 import { registerDocumentation } from '../docs/routes.ts';
-import { registerInstallation, type PublishedRelease } from '../install/routes.ts';
+import { publishedRelease } from '../install/published.ts';
+import { registerInstallation } from '../install/routes.ts';
 import type { AnyOperation } from '../operation.ts';
 import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
@@ -76,8 +77,6 @@ export interface ApiKit {
   readonly tracer?: Tracer;
   /** Default: there are no other admins. */
   readonly forwarding?: Forwarding;
-  /** What agents are installed from. Default: nothing is published. */
-  readonly published?: PublishedRelease;
 }
 
 /**
@@ -126,7 +125,6 @@ const PENDING_CONNECTIONS_MAX = 4_096;
 /** The API server, not yet listening. */
 export function createApi(kit: ApiKit): Api {
   const { ports, log, settings, mounts = [], tracer = createTracer(null), forwarding = new Forwarding(null) } = kit;
-  const { published = async () => Promise.resolve(null) } = kit;
   const records = createRequestRecords(tracer, log);
   const app = createApp(settings, log, records);
   const pages = createWebPages(namesOf(ports.settings, settings.ownNames));
@@ -152,7 +150,7 @@ export function createApi(kit: ApiKit): Api {
   answerFailures(app, log);
   answerStrangers(app.server);
   readJsonBodies(app);
-  registerRoutes(app, { ports, log, settings, call, gate, forwarding, published });
+  registerRoutes(app, { ports, log, settings, call, gate, forwarding });
   for (const mount of mounts)
     mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
@@ -208,10 +206,7 @@ function registerRoutes(
     call,
     gate,
     forwarding,
-    published,
-  }: Pick<ApiKit, 'ports' | 'log' | 'settings'> &
-    Pick<Api, 'call' | 'gate'> &
-    Required<Pick<ApiKit, 'forwarding' | 'published'>>,
+  }: Pick<ApiKit, 'ports' | 'log' | 'settings'> & Pick<Api, 'call' | 'gate'> & Required<Pick<ApiKit, 'forwarding'>>,
 ): void {
   registerHealth(app, ports);
   registerEnrollment(app, ports, forwarding);
@@ -223,7 +218,11 @@ function registerRoutes(
   registerDiscovery(app, ports, gate, log);
   registerAdminMetrics(app, ports.adminMetrics, gate);
   const adminUrls = () => ports.settings.adminUrls;
-  registerInstallation(app, { adminUrls, published, nowMs: () => ports.clock.nowMs() });
+  registerInstallation(app, {
+    adminUrls,
+    published: publishedRelease(ports.releases),
+    nowMs: () => ports.clock.nowMs(),
+  });
   registerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled)
     registerDocumentation(app, Object.values(catalogue), {

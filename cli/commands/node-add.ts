@@ -70,7 +70,7 @@ async function addNode(cluster: string, flags: AddFlags, command: Program): Prom
   const { hasRelease, adminUrls } = await installationAt(connection.url);
   if (!hasRelease)
     throw new Problem(
-      'this admin has no release of the agent to install: publish one first, as docs/installing.md shows',
+      'this admin has no release of the agent to install: edge release init makes and publishes one',
       EXIT.failed,
     );
   const url = given ?? reachedBy(adminUrls);

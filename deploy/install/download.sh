@@ -21,7 +21,7 @@ fetch_url() {
   status=0
   if [ "$FETCH" = curl ]; then
     message=$(curl --fail --silent --show-error --location --connect-timeout "$CONNECT_S_MAX" \
-      --speed-limit 1024 --speed-time "$STALL_S_MAX" --retry 2 --continue-at - ${CA_FILE:+--cacert "$CA_FILE"} --output "$2" "$1" 2>&1) || status=$?
+      --speed-limit 1024 --speed-time "$STALL_S_MAX" --retry 10 --retry-max-time 120 --continue-at - ${CA_FILE:+--cacert "$CA_FILE"} --output "$2" "$1" 2>&1) || status=$?
   else
     message=$(wget -q -c -T "$CONNECT_S_MAX" ${CA_FILE:+--ca-certificate="$CA_FILE"} -O "$2" "$1" 2>&1) || status=$?
   fi
@@ -29,7 +29,9 @@ fetch_url() {
   [ "$status" -ne 0 ] || return 0
   host=${1#*://}
   host=${1%%://*}://${host%%/*}
+  case $message in *'error: 503'*) status=$status-busy ;; esac
   case $FETCH$status in
+  *-busy) PROBLEM="$host serves as many others as it may, or is starting: run the line again in a minute" ;;
   curl6) PROBLEM="the name in $host is not known to this machine: check the URL and the resolver" ;;
   curl7 | curl28 | wget4) PROBLEM="$host is not reached: check the network, the firewall and https_proxy" ;;
   curl35 | curl51 | curl60 | curl77 | wget5) PROBLEM="the certificate of $host is not trusted by this machine: give its authority by --ca-file FILE, or put it right at the admin" ;;

@@ -38,10 +38,15 @@ child_of() {
   cat "$RUN/$1.child" 2>/dev/null
 }
 
+# A process that ended stays in the list until its parent asks for it, which in containers often nobody does.
+is_alive() {
+  [ -d "/proc/$1" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+}
+
 # ended PID: waits for it.
 ended() {
   waited=0
-  while kill -0 "$1" 2>/dev/null; do
+  while is_alive "$1"; do
     [ "$waited" -lt $((STOP_S_MAX * 5)) ] || return 1
     sleep 0.2 2>/dev/null || sleep 1
     waited=$((waited + 1))

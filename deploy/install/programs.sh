@@ -6,7 +6,7 @@ check_release() {
   NEEDED_BYTES=0
   ! works "$STATE/current" || return 0
   [ -n "$RELEASE_FILES" ] ||
-    fail 'This admin has no release to install: its operator publishes one first (edge release init, then edge release publish).'
+    fail 'This admin has no release to install: its operator publishes one first, by edge release init.'
   NEEDS_PROGRAMS=yes
   for name in node edge-agent.cjs edge-updater.cjs; do
     release_file "$name" || fail "This admin has no release for $ARCH on the channel $CHANNEL. It has: $(offered)."

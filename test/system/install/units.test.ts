@@ -1,0 +1,87 @@
+/** The units of the services: systemd reads them without a complaint, and finds them as closed as they say. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { peerTest } from '../../support/peer-test.ts';
+import { ROOT } from '../../support/source-text.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const test = await peerTest('systemd-analyze', 'shellcheck');
+
+const UNITS = join(ROOT, 'deploy/systemd');
+
+/** What may be open of services through which nobody runs commands, in tenths of what systemd-analyze says. Source: issue 15. */
+const EXPOSURE_MAX = 20;
+
+const SERVICES = ['edge-agent', 'edge-updater', 'edge-admin', 'edge-relay'];
+
+/** Directives of a unit that are used, one a line. */
+function directives(name: string): readonly string[] {
+  return readFileSync(join(UNITS, `${name}.service`), 'utf8')
+    .split('\n')
+    .filter((line) => /^[A-Z]\w*=/u.test(line));
+}
+
+test('systemd-analyze verify has nothing to say of any unit', (t) => {
+  const root = temporaryDirectory(t);
+  // programs that are there, and the targets that units of ours want
+  for (const program of ['usr/lib/edge/launch', 'usr/bin/edge-admin']) {
+    mkdirSync(join(root, program, '..'), { recursive: true });
+    writeFileSync(join(root, program), '#!/bin/sh\n');
+    chmodSync(join(root, program), 0o755);
+  }
+  const system = join(root, 'etc/systemd/system');
+  cpSync(UNITS, system, { recursive: true });
+  cpSync('/usr/lib/systemd/system', join(root, 'usr/lib/systemd/system'), { recursive: true, verbatimSymlinks: true });
+
+  for (const name of SERVICES) {
+    const { status, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', '--man=no', `--root=${root}`, `${name}.service`],
+      { encoding: 'utf8' },
+    );
+    const ours = stderr.split('\n').filter((line) => line.includes('edge-'));
+
+    t.deepEqual({ name, status, ours }, { name, status: 0, ours: [] });
+  }
+});
+
+for (const name of ['edge-updater', 'edge-admin', 'edge-relay'])
+  test(`what ${name} may do is little: an exposure of at most ${EXPOSURE_MAX / 10}`, (t) => {
+    const { status, stdout } = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', `--threshold=${EXPOSURE_MAX}`, join(UNITS, `${name}.service`)],
+      { encoding: 'utf8' },
+    );
+
+    t.is(status, 0, stdout);
+  });
+
+test('the agent leaves its commands running, and starts again unless that would end the same way', (t) => {
+  const used = directives('edge-agent');
+
+  for (const line of [
+    'KillMode=process',
+    'SendSIGKILL=no',
+    'Delegate=yes',
+    'Restart=always',
+    'RestartPreventExitStatus=2 3 4',
+    'StateDirectoryMode=0700',
+  ])
+    t.true(used.includes(line), line);
+  t.deepEqual(
+    used.filter((line) => /^(?:Protect|Private|Restrict|Capability|SystemCall|NoNew|User=)/u.test(line)),
+    [],
+  );
+});
+
+test('what OpenRC and the plain way run is plain sh', (t) => {
+  for (const path of ['deploy/install/edge-agentctl.sh', 'deploy/install/edge-command.sh', 'deploy/launcher.sh'])
+    t.is(execFileSync('shellcheck', ['-s', 'sh', join(ROOT, path)], { encoding: 'utf8' }), '', path);
+  for (const name of ['edge-agent', 'edge-updater']) {
+    const script = readFileSync(join(ROOT, 'deploy/openrc', name), 'utf8').replace('#!/sbin/openrc-run', '#!/bin/sh');
+    const { stdout } = spawnSync('shellcheck', ['-s', 'sh', '-e', 'SC2034', '-'], { input: script, encoding: 'utf8' });
+
+    t.is(stdout, '', name);
+  }
+});
