@@ -1,5 +1,7 @@
 /** Limits of several admins among each other. */
 import * as peerAdmins from '../../actors/resources/peer-admin.ts';
+import * as debug from '../../api/debug/elsewhere.ts';
+import * as encryptionKeys from '../../persistence/sealing/encryption-keys.ts';
 import * as forwarding from '../../api/forwarded-call.ts';
 import * as names from '../../persistence/instance-lock.ts';
 import * as leases from '../../persistence/leases.ts';
@@ -65,6 +67,13 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   ]),
   limits('persistence/sweeps/admin-names.ts', adminNames, [
     ['NAME_KEPT_DAYS', 'Days for which the name of an admin that is gone keeps its id.'],
+  ]),
+  limits('api/debug/elsewhere.ts', debug, [
+    ['DEBUG_MS_MAX', 'The debug page of another admin that takes longer is not shown.'],
+  ]),
+  limits('persistence/sealing/encryption-keys.ts', encryptionKeys, [
+    ['ADMIN_AWAY_MS_MAX', 'An admin that has not checked in for so long does not hold up a new `ENCRYPTION_KEY`.'],
+    ['IN_FLIGHT_MS_MAX', 'So long after that change a former key is needed in any case.'],
   ]),
   limits('transport/admins/limits.ts', admins, [
     ['PEER_CONNECTIONS_MAX', 'Connections to one other admin. More calls wait for one of them.'],

@@ -16,7 +16,7 @@ import { unreadableRows } from './sealed-rows.ts';
  * An admin that has not checked in for so long does not hold up the change to a new key, in ms. One that wakes later ends
  * itself where it does not know that key.
  */
-const ADMIN_AWAY_MS_MAX = 60_000;
+export const ADMIN_AWAY_MS_MAX = 60_000;
 
 /**
  * What an admin sealed before it knew of a change is stored within this time, in ms: no request takes longer (30 s), and

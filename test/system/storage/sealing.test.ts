@@ -230,6 +230,26 @@ test('rows that somebody holds or changed meanwhile are left for the next pass, 
   t.is((await opened(pool, vault, [free]))[0]?.[0], `secret ${free}`);
 });
 
+test('what somebody stored anew between the look and the store stays as it is', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const old = createVault(OLD);
+  const [id = ''] = await storeSecrets(pool, old, 1);
+  const newer = old.seal('newer secret', webhookSecret(id));
+  const between = {
+    async query(text: string, values: unknown[]) {
+      if (text.includes('update "webhook"'))
+        await pool.query('update webhook set sealed_secret = $2 where id = $1', [id, newer]);
+      return pool.query(text, values);
+    },
+  } as unknown as Pool;
+
+  const looked = await sealBatchAnew(between, createVault(NEW, [OLD]), SEALED_COLUMNS[0]!, null);
+
+  const { rows } = await pool.query<{ sealed: string }>('select sealed_secret as sealed from webhook');
+  t.like(looked, { sealed: 0, left: 1 });
+  t.is(rows[0]?.sealed, newer);
+});
+
 test('what no key opens is counted, left as it is, and does not keep a former key', async (t) => {
   const { pool } = await openedDatabase(t);
   const before = adminOf(t, pool, createVault(OLD));
