@@ -13,7 +13,7 @@ export interface ReleaseMirror {
   /** The base URL: `<url>/releases/metadata/` and `<url>/releases/targets/`, as at an admin. */
   readonly url: string;
   /** Every request: method, path and its Range, in order. */
-  readonly requests: readonly { readonly method: string; readonly path: string; readonly range: string | undefined }[];
+  readonly requests: { readonly method: string; readonly path: string; readonly range: string | undefined }[];
   /** What it does from now on, by the path below `/releases/`. */
   behave(fault: (path: string) => MirrorFault): void;
 }

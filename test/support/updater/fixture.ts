@@ -17,9 +17,7 @@ import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { smallAgent, smallRuntime, smallUpdater, type Behaviour } from './small-agent.ts';
 import { Supervisor } from './supervisor.ts';
-
-/** How long things take in tests, in ms. */
-const TIMES = { wellMs: 300, deadlineMs: 3_000, limitMs: 6_000, crashWindowMs: 5_000, staleMs: 1_000 };
+import { TIMES } from './times.ts';
 
 /** A machine. */
 export interface UpdaterFixture {
@@ -107,8 +105,11 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
     current: () => linkedVersion(layout, layout.current)?.version ?? null,
     running() {
       try {
-        const health = JSON.parse(readFileSync(join(dataDirectory, 'health.json'), 'utf8')) as { version: string };
-        return health.version;
+        const health = JSON.parse(readFileSync(join(dataDirectory, 'health.json'), 'utf8')) as {
+          version: string;
+          pid: number;
+        };
+        return health.pid === agent.pid ? health.version : null; // not of one that ended
       } catch {
         return null;
       }

@@ -1,8 +1,11 @@
 /** An update from a mirror, by the real steps and with a real service: done, or taken back. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { pin, rollBack } from '../../../agent/updater/commands.ts';
+import { fill, smallDisk } from '../../support/small-disk.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';
+import { SHORT_TIMES } from '../../support/updater/times.ts';
 import type { Behaviour } from '../../support/updater/small-agent.ts';
 import { until } from '../../support/until.ts';
 
@@ -23,10 +26,10 @@ test('a release is fetched, switched to, watched and kept', async (t) => {
 });
 
 const BROKEN: readonly (readonly [Behaviour, RegExp])[] = [
-  ['crashes', /it started \d times within 5 s, so it crashes\nIts log ended with:[^]*it crashes/u],
-  ['hangs', /not well within 3 s: the agent did not say how it is/u],
-  ['not-connected', /not well within 3 s: the agent is not connected to an admin/u],
-  ['ill', /not well within 3 s: a service of the agent has a problem: ssh: the port is taken/u],
+  ['crashes', /it started \d times within 30 s, so it crashes\nIts log ended with:[^]*it crashes/u],
+  ['hangs', /not well within [\d.]+ s: the agent did not say how it is/u],
+  ['not-connected', /not well within [\d.]+ s: the agent is not connected to an admin/u],
+  ['ill', /not well within [\d.]+ s: a service of the agent has a problem: ssh: the port is taken/u],
 ];
 
 for (const [behaviour, reason] of BROKEN)
@@ -36,7 +39,7 @@ for (const [behaviour, reason] of BROKEN)
     await machine.install();
     await machine.publish('0.2.0', behaviour);
 
-    const { outcome, refused } = await machine.update({ request: 'first' });
+    const { outcome, refused } = await machine.update({ request: 'first' }, { times: SHORT_TIMES });
 
     t.like(outcome, { request: 'first', outcome: 'rolled_back', from: '0.1.0', to: '0.2.0' });
     t.regex(outcome?.error ?? '', reason);
@@ -59,4 +62,125 @@ test('a version that does not pass its own check is never switched to', async (t
   t.regex(refuses.outcome?.error ?? '', /does not pass its check \(check\): the journal is of a later version/u);
   t.regex(other.outcome?.error ?? '', /the edge-agent.cjs of the release 0.3.0 calls itself "9.9.9"/u);
   t.is(machine.agent.starts, 1);
+});
+
+test('a version that was taken back is tried again only when somebody asks for it', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0', 'crashes');
+  const first = await machine.update({ by: 'timer' });
+  await until('the version before', () => machine.running() === '0.1.0');
+  const { starts } = machine.agent;
+
+  const timer = await machine.update({ by: 'timer' });
+  const hand = await machine.update({ by: 'hand' });
+  const untouched = machine.agent.starts === starts;
+  const forced = await machine.update({ by: 'hand', force: true });
+  const request = await machine.update({ by: 'request', request: 'second' });
+  await machine.publish('0.3.0');
+  const next = await machine.update({ by: 'timer' });
+
+  t.deepEqual(
+    [first, timer, hand, forced, request, next].map(({ outcome }) => outcome?.outcome),
+    ['rolled_back', 'unchanged', 'unchanged', 'rolled_back', 'rolled_back', 'updated'],
+  );
+  t.true(untouched);
+  t.regex(
+    hand.outcome?.error ?? '',
+    /0\.2\.0 was taken back on .*: it started .* To try it again: edge-updater update --force$/su,
+  );
+});
+
+test('only the versions that are needed stay, with their runtimes', async (t) => {
+  const machine = await updaterFixture(t);
+  const { layout } = machine;
+  await machine.publish('0.1.0');
+  await machine.install();
+  for (const version of ['0.2.0', '0.3.0', '0.4.0']) {
+    await machine.publish(version);
+    const { outcome } = await machine.update();
+    t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+  }
+
+  t.deepEqual(
+    readdirSync(layout.versions).map((name) => name.slice(0, 5)),
+    ['0.3.0', '0.4.0'],
+  );
+  t.is(readdirSync(layout.runtimes).length, 1);
+  t.deepEqual(readdirSync(layout.downloads), []);
+});
+
+test('damaged files of the version that runs are fetched again, and it is restarted', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await until('the agent', () => machine.running() === '0.1.0');
+  const files = [join(machine.layout.current, 'edge-agent.cjs'), join(machine.layout.current, 'runtime', 'node')];
+  for (const file of files) writeFileSync(file, Buffer.alloc(statSync(file).size));
+
+  const repaired = await machine.update({ by: 'timer' });
+  const again = await machine.update({ by: 'timer' });
+
+  t.like(repaired.outcome, { outcome: 'updated', from: '0.1.0', to: '0.1.0', error: null });
+  t.like(again.outcome, { outcome: 'unchanged', error: null });
+  await until('the agent', () => machine.running() === '0.1.0');
+});
+
+test('a disk without room is told before anything is fetched, and one that fills up changes nothing', async (t) => {
+  const disk = smallDisk(t, 20 * 1_024);
+  if (disk === null) return void t.pass('no mounts here');
+  const machine = await updaterFixture(t, join(disk, 'updater'));
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  machine.mirror.requests.splice(0);
+  const free = fill(disk, 200_000);
+
+  const full = await machine.update();
+  const files = machine.mirror.requests.filter(({ path }) => path.includes('/files/'));
+  free();
+  const { outcome } = await machine.update();
+
+  t.like(full.outcome, { outcome: 'unchanged', to: '0.2.0' });
+  t.regex(full.outcome?.error ?? '', /updater has \d+ MiB free, and the release needs 1\d MiB/u);
+  t.deepEqual(files, []);
+  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+});
+
+test('two updates at once are one: the second is told who is at it', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  const first = machine.update();
+
+  const error = await t.throwsAsync(machine.update());
+
+  t.regex(error?.message ?? '', /another update runs \(process \d+, since .*\): wait for its end/u);
+  t.is((await first).outcome?.outcome, 'updated');
+});
+
+test('somebody goes back by hand, stays there, and pins a version', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  await machine.update();
+
+  const back = await rollBack(machine.parts());
+  const timer = await machine.update({ by: 'timer' });
+  await machine.publish('0.3.0');
+  pin(machine.parts(), '0.2.0');
+  const pinned = await machine.update({ force: true });
+  const stays = await machine.update();
+  pin(machine.parts(), null);
+  const follows = await machine.update();
+
+  t.like(back, { outcome: 'updated', from: '0.2.0', to: '0.1.0' });
+  t.like(timer.outcome, { outcome: 'unchanged' });
+  t.regex(timer.outcome?.error ?? '', /somebody went back from it by hand/u);
+  t.like(pinned.outcome, { outcome: 'updated', to: '0.2.0' });
+  t.like(stays.outcome, { outcome: 'unchanged', to: '0.2.0', error: null });
+  t.like(follows.outcome, { outcome: 'updated', to: '0.3.0' });
 });

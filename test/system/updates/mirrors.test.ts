@@ -1,0 +1,158 @@
+/** What the updater believes of mirrors, and what it gets out of them: nothing that was not signed, nothing older. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { wouldBe } from '../../../agent/updater/serve.ts';
+import { listening } from '../../support/listening.ts';
+import { mirrorReleases } from '../../support/release-mirror.ts';
+import { forge } from '../../support/releases.ts';
+import { updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
+
+const DAY_MS = 86_400_000;
+
+/** With 0.1.0 installed and 0.2.0 published. */
+async function outdated(t: ExecutionContext): Promise<UpdaterFixture> {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  return machine;
+}
+
+/** The error of an update that changed nothing. */
+async function refusal(t: ExecutionContext, machine: UpdaterFixture, nowMs = Date.now()): Promise<string> {
+  const { outcome } = await machine.update({}, { nowMs: () => nowMs });
+  t.is(outcome?.outcome, 'unchanged', outcome?.error ?? '');
+  t.is(machine.current(), '0.1.0');
+  return outcome?.error ?? '';
+}
+
+test('forged, replayed and expired metadata is refused, and what is trusted stays', async (t) => {
+  const machine = await outdated(t);
+  const { releases } = machine;
+  const older = releases.snapshot();
+  const root = readFileSync(join(machine.layout.trust, 'root.json'), 'utf8');
+
+  await releases.sign({ nowMs: Date.now() - 40 * DAY_MS });
+  t.regex(
+    await refusal(t, machine),
+    /^this machine's clock says 20\d\d-\S+Z, but the timestamp\.json of http:\S+ expired at 20\d\d-\S+: set the clock, or have new metadata signed$/u,
+  );
+  forge(releases.repository, 'timestamp.json');
+  t.regex(await refusal(t, machine), /signed by 0\/1 keys/u);
+  await releases.sign();
+  t.like(await wouldBe(machine.parts()), { would: 'update', available: '0.2.0' });
+  releases.restore(older);
+  t.regex(await refusal(t, machine), /less than current version/u);
+  t.is(readFileSync(join(machine.layout.trust, 'root.json'), 'utf8'), root);
+});
+
+test('a clock that is years behind is told, with both times', async (t) => {
+  const machine = await outdated(t);
+
+  t.regex(
+    await refusal(t, machine, Date.parse('2001-01-01T00:00:00Z')),
+    /^this machine's clock says 2001-01-01T00:00:00\.000Z, but the release 0\.2\.0 was made at 20\d\d-\S+: set the clock/u,
+  );
+});
+
+test('an older release is installed only by a signed word', async (t) => {
+  const machine = await outdated(t);
+  await machine.update();
+  const promote = async (allowDowngrade: boolean) => {
+    const path = 'channels/stable/linux-x64.json';
+    const { allow_downgrade: _, ...older } = machine.releases.repository.describe('releases/0.1.0/linux-x64.json');
+    machine.releases.repository.writeDescription(path, { ...older, ...(allowDowngrade && { allow_downgrade: true }) });
+    await machine.releases.sign();
+  };
+
+  await promote(false);
+  const refused = await machine.update({ force: true });
+  await promote(true);
+  const allowed = await machine.update();
+
+  t.like(refused.outcome, {
+    outcome: 'unchanged',
+    error: '0.1.0 is older than 0.2.0, and nobody signed that machines go back to it',
+  });
+  t.like(allowed.outcome, { outcome: 'updated', from: '0.2.0', to: '0.1.0' });
+});
+
+test('mirrors are asked in turn: garbage, silence and errors of one lead to the next', async (t) => {
+  const machine = await outdated(t);
+  const bad = await mirrorReleases(t, machine.releases.directory);
+  const config = { ...machine.parts().config, UPDATER_MIRRORS: ['http://127.0.0.1:9', bad.url, machine.mirror.url] };
+  bad.behave((path) => (path.startsWith('targets/files/') ? 'garbage' : 'ok'));
+
+  const { outcome } = await machine.update({}, { config });
+
+  t.like(outcome, { outcome: 'updated', to: '0.2.0' });
+  t.true(bad.requests.some(({ path }) => path.includes('/files/')));
+});
+
+test('a connection that breaks is gone on with where it broke', async (t) => {
+  const machine = await outdated(t);
+  let cuts = 0;
+  machine.mirror.behave((path) => (path.startsWith('targets/files/') && ++cuts % 3 !== 0 ? 'cut' : 'ok'));
+
+  const { outcome } = await machine.update();
+
+  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+  t.true(machine.mirror.requests.some(({ range }) => /^bytes=[1-9]\d*-$/u.test(range ?? '')));
+});
+
+test('bytes of somebody else in an interrupted download are thrown away, also without Range', async (t) => {
+  for (const fault of ['ok', 'no-range'] as const) {
+    const machine = await outdated(t);
+    machine.mirror.behave(() => fault);
+    const { files } = machine.releases.repository.describe('releases/0.2.0/linux-x64.json');
+    for (const file of files) writeFileSync(join(machine.layout.downloads, `${file.packed_sha256}.part`), 'garbage');
+
+    const { outcome } = await machine.update();
+
+    t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+  }
+});
+
+test('mirrors that are slow, endless or silent are given up', async (t) => {
+  const machine = await outdated(t);
+  const { parts } = machine;
+  const sizes = machine.releases.repository
+    .describe('releases/0.2.0/linux-x64.json')
+    .files.map((file) => file.packed_bytes);
+  const behaviours = {
+    slow: /sends less than 1024 bytes a second/u,
+    endless: /sends more than the \d+ bytes it should/u,
+    silent: /did not answer within 0\.5 s/u,
+  };
+  for (const [behaviour, told] of Object.entries(behaviours)) {
+    const server = createServer((request, response) => {
+      const file = join(machine.releases.directory, (request.url ?? '').replace('/releases/', ''));
+      const isFile = file.includes('/targets/files/');
+      const size = statSync(file, { throwIfNoEntry: false })?.size;
+      if (size === undefined) return void response.writeHead(404).end();
+      if (!isFile) return void response.end(readFileSync(file));
+      if (behaviour === 'silent') return;
+      if (behaviour === 'slow') response.write('x');
+      else response.end(Buffer.alloc(Math.max(...sizes) + 100_000));
+    });
+    const url = `http://127.0.0.1:${await listening(t, server)}`;
+    const before = parts();
+    const options = { ...before.options, answerMsMax: 500, slowWindowMs: 500 };
+    const { outcome } = await machine.update({}, { config: { ...before.config, UPDATER_MIRRORS: [url] }, options });
+
+    t.regex(outcome?.error ?? '', told);
+    server.closeAllConnections();
+  }
+});
+
+test('new keys are followed from root to root, and a root that nobody signed is not', async (t) => {
+  const machine = await outdated(t);
+  writeFileSync(
+    join(machine.releases.directory, 'metadata', '2.root.json'),
+    readFileSync(join(machine.releases.directory, 'metadata', '1.root.json')),
+  );
+
+  t.regex(await refusal(t, machine), /Expected version 2, got 1/u);
+});
