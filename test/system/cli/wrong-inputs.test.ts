@@ -137,7 +137,7 @@ test('every wrong input gets the line that stands below it in the table, and an 
   for (const [command, text] of said) {
     const lines = text.split('\n').slice(0, -1);
     t.is(lines.length, 1, `${command}\n${text}`);
-    t.regex(text, /^edge(?:-admin|-agent)?: [^\n]+\nexit [1-9]/u, command);
+    t.regex(text, /^edge(?:-admin|-agent|-updater)?: [^\n]+\nexit [1-9]/u, command);
     t.notRegex(text, /\bat \S+\.[cm]?[jt]s|__in|\.0 |TRPCClientError|undefined|\[object/u, command);
   }
 });

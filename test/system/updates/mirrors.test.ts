@@ -117,10 +117,9 @@ test('bytes of somebody else in an interrupted download are thrown away, also wi
 
 test('mirrors that are slow, endless or silent are given up', async (t) => {
   const machine = await outdated(t);
-  const { parts } = machine;
-  const sizes = machine.releases.repository
-    .describe('releases/0.2.0/linux-x64.json')
-    .files.map((file) => file.packed_bytes);
+  const parts = (changes?: Parameters<typeof machine.parts>[0]) => machine.parts(changes);
+  const { repository } = machine.releases;
+  const sizes = repository.describe('releases/0.2.0/linux-x64.json').files.map((file) => file.packed_bytes);
   const behaviours = {
     slow: /sends less than 1024 bytes a second/u,
     endless: /sends more than the \d+ bytes it should/u,
@@ -131,11 +130,10 @@ test('mirrors that are slow, endless or silent are given up', async (t) => {
       const file = join(machine.releases.directory, (request.url ?? '').replace('/releases/', ''));
       const isFile = file.includes('/targets/files/');
       const size = statSync(file, { throwIfNoEntry: false })?.size;
-      if (size === undefined) return void response.writeHead(404).end();
-      if (!isFile) return void response.end(readFileSync(file));
-      if (behaviour === 'silent') return;
-      if (behaviour === 'slow') response.write('x');
-      else response.end(Buffer.alloc(Math.max(...sizes) + 100_000));
+      if (size === undefined) response.writeHead(404).end();
+      else if (!isFile) response.end(readFileSync(file));
+      else if (behaviour === 'slow') response.write('x');
+      else if (behaviour === 'endless') response.end(Buffer.alloc(Math.max(...sizes) + 100_000));
     });
     const url = `http://127.0.0.1:${await listening(t, server)}`;
     const before = parts();

@@ -44,7 +44,7 @@ test('what is published and requested at an admin is installed, and taken back w
       health_timeout: 120,
     });
     return until(
-      `${status}`,
+      status,
       async () => {
         const [result] = [...(await resultsOf(fleet, request)).values()];
         if (result?.status !== status)

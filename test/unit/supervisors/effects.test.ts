@@ -49,7 +49,7 @@ for (const isOver of [false, true])
   test(`open executions that were read for an actor are told ${isOver ? 'to nobody once it ended: its successor would run again what is over' : 'to it'}`, async (t) => {
     const { actor, told, end } = requester();
     const { performers, letGo } = readingSlowly();
-    const performed = performers['load-open'](LOAD_OPEN as never, actor);
+    const performed = performers['load-open'](LOAD_OPEN, actor);
 
     if (isOver) end();
     letGo();
@@ -66,7 +66,7 @@ for (const isOver of [false, true])
   test(`what an actor looked up is told ${isOver ? 'to its successor as a question of its own, never as an answer' : 'to it'}`, async (t) => {
     const { actor, told, end } = requester();
     const { performers, letGo } = readingSlowly();
-    const performed = performers['look-up'](LOOK_UP as never, actor);
+    const performed = performers['look-up'](LOOK_UP, actor);
 
     if (isOver) end();
     letGo();
