@@ -29,6 +29,7 @@ import { soak } from './cases/soak.ts';
 import { ssh } from './cases/ssh.ts';
 import { sustained } from './cases/sustained.ts';
 import { tunnel } from './cases/tunnel.ts';
+import { updates } from './cases/updates.ts';
 import { watch } from './cases/watch.ts';
 import { webhooks } from './cases/webhooks.ts';
 import { createReport } from './method/report.ts';
@@ -46,6 +47,7 @@ const CASES: Readonly<
   agent: { about: 'an idle agent', run: agent },
   metered: { about: 'what an idle agent sends and receives in a day', run: metered },
   liars: { about: 'commands on honest machines beside three agents that lie', run: liars },
+  updates: { about: 'a self-update request in four batches, and a release of which no agent comes back', run: updates },
   list: { about: 'pages of long lists', run: list },
   cli: { about: 'edge node ls, from Enter to its end', run: cli },
   labels: { about: 'selectors of labels over a large fleet', run: labels },
