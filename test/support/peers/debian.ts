@@ -81,11 +81,13 @@ const PACKAGES: Readonly<Record<string, string>> = {
   wg: 'wireguard-tools',
   'wireguard-go': 'wireguard-go',
   'dpkg-deb': 'dpkg',
+  mmdebstrap: 'mmdebstrap',
+  podman: 'podman',
+  crun: 'crun',
   lintian: 'lintian',
   rpmbuild: 'rpm',
   zsh: 'zsh',
   fish: 'fish',
-  podman: 'podman',
 };
 
 /** Modules of Python by their name, and the package. */
