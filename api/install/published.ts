@@ -54,9 +54,9 @@ async function filesOf(
   }));
 }
 
-async function textOf(download: Download): Promise<string> {
+async function textOf(file: Download): Promise<string> {
   const pieces: Buffer[] = [];
-  for await (const piece of download.content(0, download.bytes, OWN_PLACE)) pieces.push(piece);
+  for await (const piece of file.content(0, file.bytes, OWN_PLACE)) pieces.push(piece);
   return Buffer.concat(pieces).toString();
 }
 

@@ -10,7 +10,7 @@ const test = await peerTest('systemd-analyze', 'shellcheck');
 
 const UNITS = join(ROOT, 'deploy/systemd');
 
-/** What may be open of services through which nobody runs commands, in tenths of what systemd-analyze says. Source: the marks that systemd gives well-kept services. */
+/** What may be open of services through which nobody runs commands, in tenths of what systemd-analyze says. */
 const EXPOSURE_MAX = 20;
 
 const SERVICES = ['edge-agent', 'edge-updater', 'edge-admin', 'edge-relay'];

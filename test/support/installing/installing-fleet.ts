@@ -1,0 +1,48 @@
+/** A fleet whose admin has the release of now published, for machines that are installed from it. */
+import { createClient } from '../../../cli/client.ts';
+import { publishRepository } from '../../../cli/release/publish.ts';
+import { startEdge } from '../edge-program.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../fleet.ts';
+import type { Scope } from '../scope.ts';
+import { startMachine, type Machine } from './machine.ts';
+import { realRelease } from './real-release.ts';
+
+/** The version that is published. */
+export const VERSION = '0.2.0';
+
+/** What tests do with it. */
+export interface InstallingFleet {
+  readonly fleet: Fleet;
+  /** What `edge node add` prints for these words, for root on the machine: without its sudo. */
+  readonly line: (...words: readonly string[]) => Promise<string>;
+  /** Runs `edge`. */
+  readonly edge: (...words: readonly string[]) => ReturnType<typeof startEdge>['ended'];
+  /** A machine whose agents make no network interface on the network that it shares. */
+  readonly machine: () => Promise<Machine>;
+}
+
+/** Starts one. Takes some twenty seconds. */
+export async function startInstallingFleet(scope: Scope): Promise<InstallingFleet> {
+  const [release, fleet] = await Promise.all([realRelease(scope, VERSION), startFleet(scope)]);
+  const connection = { url: fleet.admin().url, key: FLEET_KEYS.API_KEY };
+  await publishRepository(release.repository, { api: createClient(connection), connection });
+  const edge = (...words: readonly string[]) =>
+    startEdge(words, { EDGE_URL: connection.url, EDGE_API_KEY: connection.key }).ended;
+  return {
+    fleet,
+    edge,
+    async line(...words) {
+      const { status, stdout, stderr } = await edge('node', 'add', ...words, '--public-url', connection.url);
+      if (status !== 0) throw new Error(stderr);
+      return stdout.trim().replace('| sudo sh', '| sh');
+    },
+    async machine() {
+      const machine = await startMachine(scope);
+      machine.write('/etc/edge-agent/agent.env', SETTINGS, 0o600);
+      return machine;
+    },
+  };
+}
+
+/** Settings that are there before stay: here those of a machine that shares its network with others. */
+const SETTINGS = "VPN_ENABLED='false'\n";
