@@ -22,6 +22,9 @@ import { watchVersion } from './watching.ts';
 const RESTART_TRIES_MAX = 3;
 const RESTART_PAUSE_MS = 2_000;
 
+/** What an update that failed had fetched is kept for so long, in ms. */
+const DOWNLOADS_MS_MAX = 7 * 86_400_000;
+
 /** Most of a log that goes into a reason, in characters; the reason itself stands before it. */
 const LOG_CHARS_MAX = 3_072;
 
@@ -144,10 +147,11 @@ async function goBack(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent
 }
 
 /** Nothing is under way: what is no longer needed goes. */
-function tidy({ config, layout, log }: UpdaterParts, state: State): null {
+function tidy({ config, layout, log, nowMs }: UpdaterParts, state: State): null {
   rmSync(agentFile(config, UPDATING_FILE), { force: true });
   const kept = [linkedName(layout.current), linkedName(layout.previous)].filter((name) => name !== null);
-  const removed = prune(layout, { names: new Set(kept), version: state.pinned });
+  const downloadsSinceMs = state.outcome?.error == null ? Number.POSITIVE_INFINITY : nowMs() - DOWNLOADS_MS_MAX;
+  const removed = prune(layout, { names: new Set(kept), version: state.pinned, downloadsSinceMs });
   if (removed.length > 0) log.info({ versions: removed.join(', ') }, 'Versions were removed that nothing needs');
   return null;
 }

@@ -1,5 +1,5 @@
 /** Versions on the disk: made whole before anything leads to them, checked, and removed when nothing needs them. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReleaseFile } from '../../transport/protocol/releases.ts';
 import { sha256Of, unpack } from './download.ts';
@@ -81,6 +81,8 @@ export async function isVersionWhole(layout: Layout, name: string): Promise<bool
 export interface Kept {
   readonly names: ReadonlySet<string>;
   readonly version: string | null;
+  /** Downloads that were written to since, in Unix ms; of an update that failed, the next one goes on with them. */
+  readonly downloadsSinceMs: number;
 }
 
 /** Removes versions, runtimes and downloads that nothing needs. Answers the names of the versions. */
@@ -96,8 +98,11 @@ export function prune(layout: Layout, kept: Kept): readonly string[] {
   }
   for (const name of entriesOf(layout.runtimes))
     if (!runtimes.has(name)) rmSync(join(layout.runtimes, name), { recursive: true, force: true });
-  for (const name of entriesOf(layout.downloads))
-    rmSync(join(layout.downloads, name), { recursive: true, force: true });
+  for (const name of entriesOf(layout.downloads)) {
+    const path = join(layout.downloads, name);
+    const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs < kept.downloadsSinceMs) rmSync(path, { recursive: true, force: true });
+  }
   return removed;
 }
 

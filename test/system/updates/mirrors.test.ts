@@ -102,6 +102,26 @@ test('a connection that breaks is gone on with where it broke', async (t) => {
   t.true(machine.mirror.requests.some(({ range }) => /^bytes=[1-9]\d*-$/u.test(range ?? '')));
 });
 
+test('what an update fetched before it failed is not fetched again', async (t) => {
+  const machine = await outdated(t);
+  const { files } = machine.releases.repository.describe('releases/0.2.0/linux-x64.json');
+  const [first, second] = ['edge-agent.cjs', 'edge-updater.cjs'].map(
+    (name) => `/releases/targets/files/${files.find((file) => file.name === name)?.sha256}.gz`,
+  );
+  machine.mirror.behave((path) => (second?.endsWith(path) === true ? 'missing' : 'ok'));
+
+  const failed = await machine.update();
+  machine.mirror.behave(() => 'ok');
+  const { outcome } = await machine.update();
+
+  t.regex(failed.outcome?.error ?? '', /edge-updater\.cjs could not be fetched: http:\S+ answered 404/u);
+  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+  t.deepEqual(
+    [first, second].map((file) => machine.mirror.requests.filter(({ path }) => path === file).length),
+    [1, 2],
+  );
+});
+
 test('bytes of somebody else in an interrupted download are thrown away, also without Range', async (t) => {
   for (const fault of ['ok', 'no-range'] as const) {
     const machine = await outdated(t);
@@ -117,9 +137,9 @@ test('bytes of somebody else in an interrupted download are thrown away, also wi
 
 test('mirrors that are slow, endless or silent are given up', async (t) => {
   const machine = await outdated(t);
-  const parts = (changes?: Parameters<typeof machine.parts>[0]) => machine.parts(changes);
-  const { repository } = machine.releases;
-  const sizes = repository.describe('releases/0.2.0/linux-x64.json').files.map((file) => file.packed_bytes);
+  const sizes = machine.releases.repository
+    .describe('releases/0.2.0/linux-x64.json')
+    .files.map((file) => file.packed_bytes);
   const behaviours = {
     slow: /sends less than 1024 bytes a second/u,
     endless: /sends more than the \d+ bytes it should/u,
@@ -136,7 +156,7 @@ test('mirrors that are slow, endless or silent are given up', async (t) => {
       else if (behaviour === 'endless') response.end(Buffer.alloc(Math.max(...sizes) + 100_000));
     });
     const url = `http://127.0.0.1:${await listening(t, server)}`;
-    const before = parts();
+    const before = machine.parts();
     const options = { ...before.options, answerMsMax: 500, slowWindowMs: 500 };
     const { outcome } = await machine.update({}, { config: { ...before.config, UPDATER_MIRRORS: [url] }, options });
 
