@@ -1,4 +1,5 @@
 /** Another root: keys that come and go, and a root that would run out. */
+import { renameSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Metadata, MetadataKind } from '@tufjs/models';
 import { EXIT, Problem } from '../problem.ts';
@@ -45,6 +46,8 @@ export async function rotate(repository: Repository, rotation: Rotation, time: S
   const threshold = rotation.threshold ?? root.signed.roles[MetadataKind.Root]?.threshold ?? 1;
   repository.writeRoot(signRoot(before, planOf(counting, threshold), keys, time));
   await signRepository(repository, counting, time);
+  // The next rotation names what is in the directory: these would count again.
+  for (const { file } of keys.filter(isRetired)) renameSync(file, `${file}.retired`);
   return { made, version: root.signed.version + 1 };
 }
 

@@ -4,6 +4,7 @@ import test from 'ava';
 import { makeKey, makeKeys, readKeys } from '../../../../cli/release/keys.ts';
 import { packFile } from '../../../../cli/release/packing.ts';
 import { planOf, promote, removeRelease } from '../../../../cli/release/releases.ts';
+import { rotate } from '../../../../cli/release/rotation.ts';
 import { Repository } from '../../../../cli/release/repository.ts';
 import { signRoot, VALIDITY } from '../../../../cli/release/signing.ts';
 import { believe, readTrusted } from '../../../../transport/releases/repository/trust.ts';
@@ -104,6 +105,21 @@ test('a root is changed by the keys of the one before, as many as it asks for', 
   t.throws(() => believe({ ...releases.repository.metadata(), roots: [releases.root, foreign] }, null, NOW_MS), {
     message: /2\.root\.json is not signed/u,
   });
+});
+
+test('a key that is retired counts no more, also after the next rotation', async (t) => {
+  const directory = temporaryDirectory(t);
+  const { repository } = await createReleases(directory, { nowMs: NOW_MS });
+  const rotation = { directory: join(directory, 'keys'), threshold: null, passphrase: nobodyAsks, newPassphrase: null };
+  const time = { nowMs: NOW_MS, validity: VALIDITY };
+
+  const first = await rotate(repository, { ...rotation, retire: ['release.pem'] }, time);
+  await rotate(repository, { ...rotation, retire: [] }, time);
+
+  t.deepEqual(first, { made: ['release-2.pem'], version: 2 });
+  const { signed } = JSON.parse(repository.state().root) as { signed: { roles: { targets: { keyids: string[] } } } };
+  t.is(signed.roles.targets.keyids.length, 1);
+  t.is(believe(repository.metadata(), null, NOW_MS).versions.root, 3);
 });
 
 test('a channel goes back only when that is said, and says it then', async (t) => {
