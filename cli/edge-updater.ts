@@ -106,8 +106,13 @@ async function perform(command: Command, words: readonly string[], parts: Update
 }
 
 function told(text: (outcome: Outcome) => string, outcome: Outcome | null): number {
-  process.stdout.write(outcome === null ? 'stopped before the end: the next start goes on\n' : `${text(outcome)}\n`);
-  return outcome?.error === null ? STATUS.ok : STATUS.failed;
+  if (outcome?.error === null) {
+    process.stdout.write(`${text(outcome)}\n`);
+    return STATUS.ok;
+  }
+  const told = outcome === null ? 'stopped before the end: the next start goes on' : text(outcome);
+  process.stderr.write(`edge-updater: ${plainText(told)}\n`);
+  return STATUS.failed;
 }
 
 async function settings(): Promise<{ readonly config: UpdaterConfig | null; readonly problems: readonly string[] }> {

@@ -24,7 +24,7 @@ export const publish_release_metadata = operation({
   name: 'publish_release_metadata',
   kind: 'mutation',
   summary: 'Publish signed metadata (TUF) of releases whose files are here. Use edge release publish.',
-  rest: { method: 'POST', path: '/releases/metadata', status: 200 },
+  rest: { method: 'POST', path: '/release_metadata', status: 200 },
   conflicts: true,
   repeatable: true,
   input: z.strictObject({

@@ -33,7 +33,7 @@ const BEYOND_SCHEMA = [
   'POST /api/v1/clusters',
   'POST /api/v1/commands',
   'POST /api/v1/self_update_requests',
-  'POST /api/v1/releases/metadata',
+  'POST /api/v1/release_metadata',
   'POST /api/v1/webhooks',
   'POST /api/v1/nodes/{id}/change_cluster',
   'POST /api/v1/nodes/{node_id}/ssh_usernames',

@@ -3,7 +3,7 @@
  * says what stands below it. `EDGE_TEST_KEEP_WRONG_INPUTS=yes` writes the file anew, to be read before it is kept.
  */
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { FLEET_KEYS } from '../../support/fleet.ts';
@@ -79,6 +79,7 @@ function prepare(): { readonly directory: string; readonly path: string } {
 
 /** Runs a command in a shell, without a terminal, and tells what it said with what differs between runs taken out. */
 function run(command: string, { directory, path }: ReturnType<typeof prepare>, url: string): Promise<string> {
+  const updater = mkdtempSync(join(directory, 'updater-')); // its commands wait for no other one
   return new Promise((resolve) => {
     execFile(
       'bash',
@@ -95,7 +96,7 @@ function run(command: string, { directory, path }: ReturnType<typeof prepare>, u
           METRICS_KEY: command.startsWith('EDGE_API_KEY=$METRICS_KEY') ? FLEET_KEYS.METRICS_KEY : '',
           DATA_DIR: join(directory, 'data'),
           AGENT_DATA_DIR: join(directory, 'agent'),
-          UPDATER_DIR: join(directory, 'updater'),
+          UPDATER_DIR: updater,
           UPDATER_AGENT_DATA_DIR: join(directory, 'agent'),
           ...FREE_PORTS, // the usual ones may be another's, which an agent says
           ...compileCache([programFile('edge')]),
@@ -104,6 +105,7 @@ function run(command: string, { directory, path }: ReturnType<typeof prepare>, u
       (error, stdout) => {
         const said = stdout
           .replaceAll(url, 'http://admin:44000')
+          .replaceAll(updater, '/home/ada/updater')
           .replaceAll(directory, '/home/ada')
           .replaceAll(/"time":(?:\d+|"[^"]*")/gu, '"time":0')
           .replaceAll(/"pid":\d+|"hostname":"[^"]*"/gu, (field) => `${field.split(':')[0] ?? ''}:0`);
