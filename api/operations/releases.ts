@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { ok } from '../../actors/refusal.ts';
 import { ReleasesResource } from '../../actors/resources/release.ts';
 import { RELEASE_METADATA_BYTES_MAX, ReleaseVersion } from '../../transport/protocol/releases.ts';
+import { storableText } from '../inputs.ts';
 import { operation } from '../operation.ts';
 
 /** Roots of one repository: one a year, and one for each key that is lost. */
 const ROOTS_MAX = 64;
 
-const text = z.string().min(2).max(RELEASE_METADATA_BYTES_MAX);
+const text = storableText(RELEASE_METADATA_BYTES_MAX).min(2);
 
 export const get_releases = operation({
   name: 'get_releases',

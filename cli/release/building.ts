@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JOURNAL_VERSION } from '../../agent/execution/journal/journal-schema.ts';
+import { JOURNAL_GROWTH } from '../../agent/execution/journal/journal-schema.ts';
 import {
   releaseTarget,
   ReleaseVersion,
@@ -76,7 +76,7 @@ function put(
     version: made.version,
     released_at: new Date(nowMs).toISOString(),
     arch: made.arch,
-    journal_schema: JOURNAL_VERSION,
+    journal_schema: JOURNAL_GROWTH,
     protocol: PROTOCOL_VERSION,
     files: made.files,
   };

@@ -147,10 +147,6 @@ const TYPES: Section = {
       kind: 'events',
       subjects: ['node', 'command_execution', 'self_update_request', 'enrollment_key', 'ssh_username', 'core'],
     },
-    {
-      kind: 'text',
-      text: 'Two are described and not sent yet, as what they tell of is not built: `edge.node.update_triggered` and `edge.self_update_request.completed`.',
-    },
   ],
 };
 

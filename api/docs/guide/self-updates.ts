@@ -27,5 +27,11 @@ export const SELF_UPDATES: Section = {
       ],
     },
     { kind: 'shell', commands: 'edge update ls', prints: 'ID …STATUS…' },
+    { kind: 'operations', picks: (path) => path.startsWith('/self_update_requests') },
+    {
+      kind: 'text',
+      text: 'Which agent is the newest is what a release says that you signed: `edge release init` makes and publishes the first one.',
+    },
+    { kind: 'operations', picks: (path) => path.startsWith('/release') },
   ],
 };
