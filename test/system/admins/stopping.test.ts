@@ -13,6 +13,7 @@ import { urlOf } from '../../support/server.ts';
 const ORDER = [
   'clusters',
   'sweeps',
+  'self-updates',
   'executions of other admins',
   'publishing',
   'requests to webhooks',

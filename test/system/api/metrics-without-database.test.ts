@@ -53,6 +53,7 @@ test('with the database frozen a scrape is a 200 within 2 s, without what only t
         'edge_admin_nodes',
         'edge_admin_events_backlog',
         'edge_admin_executions',
+        'edge_admin_release_stored_bytes',
         'edge_admin_webhook_deliveries_pending',
         'edge_admin_admins',
         'edge_admin_heartbeat_age_seconds',

@@ -34,6 +34,8 @@ test('a database that is away, or does not answer, takes away what only it knows
         'edge_admin_nodes',
         'edge_admin_events_backlog',
         'edge_admin_executions',
+        'edge_admin_release_metadata_expiry_timestamp_seconds',
+        'edge_admin_release_stored_bytes',
         'edge_admin_webhook_deliveries_pending',
         'edge_admin_admins',
         'edge_admin_heartbeat_age_seconds',
