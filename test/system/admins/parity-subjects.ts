@@ -11,6 +11,7 @@ import { CLUSTER } from '../../support/fleet.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { Rest } from '../../support/fleet/rest.ts';
+import type { ParityReleases } from './parity-releases.ts';
 import { newKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 
@@ -29,6 +30,7 @@ export interface SubjectPorts {
   readonly receiverUrl: string;
   /** A node with an agent. */
   readonly liveNode: string;
+  readonly releases: ParityReleases;
   /** Name of an admin that owns nothing. */
   readonly idleAdmin: string;
 }
@@ -69,6 +71,11 @@ const VALUES: Readonly<Record<string, (subjects: Subjects) => unknown>> = {
   url: (subjects) => subjects.ports.receiverUrl,
   secret: () => 'a-secret-of-the-receiver-with-32-characters',
   subscribed_events: () => [QUIET_EVENT],
+  version: ({ ports }) => ports.releases.publish(),
+  roots: async ({ ports }) => (await ports.releases.signed()).roots,
+  timestamp: async ({ ports }) => (await ports.releases.signed()).timestamp,
+  snapshot: async ({ ports }) => (await ports.releases.signed()).snapshot,
+  targets: async ({ ports }) => (await ports.releases.signed()).targets,
 };
 
 /** Things are made of each kind under its part of the path. */

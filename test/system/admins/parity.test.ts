@@ -3,6 +3,7 @@
  * everything does. Made from the catalogue, so that a new operation is held to it at once; one that cannot be asked in
  * this way fails here until it is listed with its reason.
  */
+import { ParityReleases } from './parity-releases.ts';
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { catalogue, type OperationName } from '../../../api/catalogue.ts';
@@ -82,6 +83,7 @@ test.before('two admins and an agent start, and one of them gets everything', as
     rest: restClient(() => owner.url, FLEET_KEYS.MASTER_KEY),
     ownerUrl: owner.url,
     receiverUrl: receiver.endpoint().url,
+    releases: new ParityReleases(scope, owner.url),
     liveNode: fleet.agent().node,
     idleAdmin: other.name,
   });

@@ -127,7 +127,7 @@ test.serial('shells are told what may come next: words, options, and names of th
   const next = async (...words: string[]) => (await edge('__complete', ...words)).stdout.trim().split('\n');
 
   t.true((await next('')).includes('node'));
-  t.deepEqual((await next('node', '')).slice(0, 2), ['ls', 'get']);
+  t.deepEqual((await next('node', '')).slice(0, 3), ['add', 'ls', 'get']);
   t.true((await next('node', 'ls', '--')).includes('--watch'));
   t.deepEqual(await next('node', 'get', ''), ['web-1']);
   t.deepEqual(await next('run', '-n', ''), ['web-1']);
