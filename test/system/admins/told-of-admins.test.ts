@@ -33,10 +33,10 @@ test('what is told of an owner that was killed: it is silent, its clusters are e
     fleet.sql(`update admin set last_checked_in = last_checked_in - interval '${by}' where name = $1`, [owner.name]);
 
   const linked = await until('all links', async () => {
-    const seen = await metrics(one);
-    return others.length === 2 && [owner, two].every(({ name }) => seen[`link_up{admin="${name}"}`] === 1)
-      ? seen
-      : null;
+    const [seen, atTwo] = [await metrics(one), await metrics(two)];
+    const isLinked = (told: typeof seen, admins: readonly AdminProgram[]) =>
+      admins.every(({ name }) => told[`link_up{admin="${name}"}`] === 1);
+    return others.length === 2 && isLinked(seen, [owner, two]) && isLinked(atTwo, [owner, one]) ? seen : null;
   });
   await at(one).post(`/clusters/${CLUSTER}/enrollment_keys`, {});
   await at(one).post(`/admins/${two.name}/drain`);

@@ -72,7 +72,7 @@ test('under another name nothing is started', async (t) => {
   const { status, stderr } = await run(join(elsewhere, 'demo'), [], elsewhere);
 
   t.is(status, 2);
-  t.regex(stderr, /^demo: [^\n]+ call it edge, edge-admin or edge-agent\n$/u);
+  t.regex(stderr, /^demo: [^\n]+ call it edge, edge-admin, edge-agent or edge-updater\n$/u);
 });
 
 /** A clone with a Node that writes what it was told, and answers as the installation of ssh2 does. */

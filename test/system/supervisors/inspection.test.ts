@@ -31,6 +31,7 @@ test('who looks in sees every actor with its cluster, what waits at it and how l
       ['node', 3],
       ['command', 0],
       ['webhook', 0],
+      ['self-update', 0],
     ],
   );
   const { actors, total } = inspection.search({ ...ALL, kind: 'node' });
