@@ -1,5 +1,6 @@
 /** One change of the machine at a time, whoever makes it. */
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { UpdateProblem } from './problem.ts';
 
@@ -16,6 +17,10 @@ export interface Lock {
  * empty database: the system drops it with the process, so that none is ever stale. `holder` is for the message alone.
  */
 export function takeLock(path: string, holder: string, nowMs: number): Lock {
+  if (!existsSync(dirname(path)))
+    throw new UpdateProblem(
+      `there is no ${dirname(path)}: edge-updater bootstrap lays it out, and UPDATER_DIR names another place`,
+    );
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
