@@ -28,12 +28,12 @@ export class ParityReleases {
 
   /** A new version that is published, and to which no channel points. */
   async publish(): Promise<string> {
-    const { add, repository } = await this.#fixture;
+    const fixture = await this.#fixture;
     this.#versions += 1;
     const version = `1.0.${this.#versions}`;
-    await add({ version });
+    await fixture.add({ version });
     const connection = { url: this.#url, key: FLEET_KEYS.MASTER_KEY };
-    await publishRepository(repository, { api: createClient(connection), connection });
+    await publishRepository(fixture.repository, { api: createClient(connection), connection });
     return version;
   }
 }
