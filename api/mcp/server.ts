@@ -20,10 +20,23 @@ const INSTRUCTIONS = [
 
 const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map(Object.entries(catalogue));
 
-/** Tools never change while the program runs, so they are described once. */
-const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = toolsOf([...OPERATIONS.values()]).map(
-  (tool) => ({ tool, isPublic: OPERATIONS.get(tool.name)?.scope === 'public' }),
-);
+let described: readonly DescribedTool[] | undefined;
+
+interface DescribedTool {
+  readonly tool: Tool;
+  readonly isPublic: boolean;
+}
+
+/**
+ * Tools never change while the program runs, so they are described once: when an assistant first asks, as it takes a
+ * sixth of a start.
+ */
+function tools(): readonly DescribedTool[] {
+  return (described ??= toolsOf([...OPERATIONS.values()]).map((tool) => ({
+    tool,
+    isPublic: OPERATIONS.get(tool.name)?.scope === 'public',
+  })));
+}
 
 /** Who asks, and which tools are shown. */
 export interface Asking {
@@ -49,7 +62,7 @@ export function createMcpServer(call: CallOperation, { caller, shows, offersPubl
     },
   );
   server.setRequestHandler('tools/list', () => ({
-    tools: TOOLS.flatMap(({ tool, isPublic }) => ((isPublic ? offersPublicTools : shows === 'all') ? [tool] : [])),
+    tools: tools().flatMap(({ tool, isPublic }) => ((isPublic ? offersPublicTools : shows === 'all') ? [tool] : [])),
   }));
   server.setRequestHandler('tools/call', async ({ params }) => {
     const operation = OPERATIONS.get(params.name);

@@ -222,6 +222,7 @@ export class Journal implements SessionJournal {
     this.#held.giveUp(executions);
     const { unwanted } = this.#held;
     if (unwanted.size === 0) return;
+    this.#tellLedger(unwanted, 'finished'); // first: an agent that dies in between says its result again, whole
     const isStored = this.#file.write(
       'drop what admins confirmed',
       () => {
@@ -230,14 +231,14 @@ export class Journal implements SessionJournal {
       'soon',
     );
     if (!isStored) return;
-    this.#tellLedger([...unwanted]);
+    this.#tellLedger(unwanted, 'started');
     this.#held.forgetUnwanted();
   }
 
   /** What ran and is wanted no more counts as cancelled, should it ever be sent again; what never started may be. */
-  #tellLedger(executions: readonly ExecutionId[]): void {
-    const started = executions.filter((execution) => this.#held.states.get(execution) === 'started');
-    this.#ledger?.end(started.map((execution) => neverStarted(execution, EXIT_CANCELLED)));
+  #tellLedger(unwanted: ReadonlySet<ExecutionId>, state: 'started' | 'finished'): void {
+    const executions = [...unwanted].filter((execution) => this.#held.states.get(execution) === state);
+    if (state === 'started') this.#ledger?.end(executions.map((execution) => neverStarted(execution, EXIT_CANCELLED)));
     this.#ledger?.confirm(executions);
   }
 

@@ -28,11 +28,12 @@ const PATIENCE_MS_MAX = 10_000;
 /** Calls of one admin under one key. Every call rejects only when there is no answer at all. */
 export interface Rest {
   call<T = Record<string, unknown>>(method: string, path: string, sent?: Sent): Promise<Answer<T>>;
-  get<T>(path: string): Promise<T>;
   /**
-   * Creates or acts, and as its users should asks again under the same key where the service cannot do it right now,
-   * for PATIENCE_MS_MAX; rejects unless the answer is a 2xx. What must succeed at once is a `call`.
+   * Reads, and as its users should asks again where the service cannot do it right now, for PATIENCE_MS_MAX; rejects
+   * unless the answer is a 2xx. What must succeed at once is a `call`.
    */
+  get<T>(path: string): Promise<T>;
+  /** Creates or acts, asking again as `get`, under the same key. */
   post<T>(path: string, body?: unknown): Promise<T>;
 }
 
@@ -53,28 +54,25 @@ export function restClient(url: () => string, key: string | null): Rest {
     return { status: response.status, headers: response.headers, text, ...envelope<T>(text) };
   }
 
-  async function patient<T>(path: string, body: unknown): Promise<T> {
-    const sent = { headers: { 'idempotency-key': randomUUID() }, ...(body !== undefined && { body }) };
+  async function patient<T>(method: 'GET' | 'POST', path: string, sent: Sent): Promise<T> {
     const began = performance.now();
     for (;;) {
-      const answer = await call<T>('POST', path, sent);
+      const answer = await call<T>(method, path, sent);
       if (answer.status < 300) return answer.data;
       if (answer.status !== 503 || performance.now() - began > PATIENCE_MS_MAX)
-        throw new Error(`POST ${path} answered ${answer.status}: ${answer.text}`);
+        throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
       await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
     }
   }
 
-  async function good<T>(path: string): Promise<T> {
-    const answer = await call<T>('GET', path);
-    if (answer.status >= 300) throw new Error(`GET ${path} answered ${answer.status}: ${answer.text}`);
-    return answer.data;
-  }
-
   return {
     call,
-    get: (path) => good(path),
-    post: (path, body) => patient(path, body),
+    get: (path) => patient('GET', path, {}),
+    post: (path, body) =>
+      patient('POST', path, {
+        headers: { 'idempotency-key': randomUUID() },
+        ...(body !== undefined && { body }),
+      }),
   };
 }
 

@@ -24,6 +24,9 @@ const run = promisify(execFile);
 /** The first program of Go compiles its standard library, on a busy machine, in ms. */
 const START_MS_MAX = 240_000;
 
+/** A look whether it answers, in ms: one that got no answer once waited for the five minutes of fetch itself. */
+const LOOK_MS_MAX = 5_000;
+
 const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'a plain secret, of 32 characters'];
 
 /** By the ending of a file: what runs it, and how its version is asked for. */
@@ -96,7 +99,10 @@ for (const [ending, { command }] of Object.entries(LANGUAGES)) {
       const url = `http://127.0.0.1:${port}/hook`;
       await until(
         'the receiver',
-        async () => (await fetch(url, { method: 'POST', body: '{}' }).catch(() => null)) !== null,
+        async () =>
+          (await fetch(url, { method: 'POST', body: '{}', signal: AbortSignal.timeout(LOOK_MS_MAX) }).catch(
+            () => null,
+          )) !== null,
         START_MS_MAX,
       );
 
