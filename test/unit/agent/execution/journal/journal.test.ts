@@ -5,7 +5,6 @@ import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { Journal } from '../../../../../agent/execution/journal/journal.ts';
-import { Ledger } from '../../../../../agent/execution/ledger/ledger.ts';
 import { openJournal } from '../../../../../agent/execution/journal/open-journal.ts';
 import { AgentProblem } from '../../../../../agent/problem.ts';
 import type { Timeline } from '../../../../../agent/execution/timeline.ts';
@@ -236,37 +235,6 @@ test('a confirmed result that the disk did not let go is answered, whole, when t
   t.deepEqual(recalled, [executionId(2)]);
   t.deepEqual(journal.finished(), [1, 2].map(executionId));
   t.is(journal.output(executionId(1), 0, 100)?.text, 'out 1');
-});
-
-test('an agent that is killed as it forgets a confirmed result says it again as it was, or not at all', (t) => {
-  const directory = temporaryDirectory(t);
-  const [path, ledgerPath] = [join(directory, 'journal.db'), join(directory, 'ledger')];
-  class KilledLedger extends Ledger {
-    override confirm(): void {
-      throw new Error('killed');
-    }
-  }
-  const ledger = new KilledLedger(ledgerPath, silentLog);
-  const journal = new Journal(
-    path,
-    timelineOf({ bootId: 'boot', monotonicMs: 0, wallMs: 1_000_000 }),
-    silentLog,
-    ledger,
-  );
-  journal.receive([delivery(1)]);
-  journal.start([{ execution: executionId(1), shim: 'k1' }]);
-  journal.finish([{ ...END, execution: executionId(1), output: Buffer.from('out 1') }]);
-  t.throws(() => journal.forget([executionId(1)]), { message: 'killed' });
-  journal.close();
-  ledger.close();
-
-  const sound = new Ledger(ledgerPath, silentLog);
-  t.teardown(() => sound.close());
-  const again = new Journal(path, timelineOf({ bootId: 'boot', monotonicMs: 0, wallMs: 1_000_000 }), silentLog, sound);
-  t.teardown(() => again.close());
-
-  t.deepEqual(again.finished(), [executionId(1)]);
-  t.is(again.output(executionId(1), 0, 100)?.text, 'out 1');
 });
 
 test('an execution that was settled while the disk refused it comes again once the disk lets it go, and not before', (t) => {
