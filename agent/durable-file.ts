@@ -1,5 +1,5 @@
 /** Files that are whole after any crash: the old content or the new, never a piece. */
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
@@ -10,7 +10,7 @@ export function writeDurably(path: string, content: string): void {
   const temporary = `${path}.new`;
   const file = openSync(temporary, 'w', 0o600);
   try {
-    writeSync(file, content);
+    writeFileSync(file, content); // all of it, also where a disk that is almost full takes a piece
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -121,7 +121,7 @@ async function fromMirror(file: ReleaseFile, mirror: Trusted, part: string, opti
         await sleep(Math.min(error.retryAfterSeconds ?? 5, BUSY_WAIT_SECONDS_MAX) * 1_000, undefined, {
           signal: options.signal,
         });
-      else if (error instanceof StatusProblem && error.status === 416) rmSync(part, { force: true });
+      else if (error instanceof StatusProblem && error.status === 416 && from > 0) rmSync(part, { force: true });
       // It goes on where the connection broke, as long as it comes forward.
       else if (!isBroken(error) || sizeOf(part) === from || ++broken >= BROKEN_TRIES_MAX) throw error;
     }

@@ -1,5 +1,5 @@
 /** Changes of the disk that are whole after any crash: the old or the new, never a piece. */
-import { closeSync, fsyncSync, openSync, readlinkSync, renameSync, rmSync, symlinkSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
 /** Makes what was renamed, made or removed in a directory last. */
@@ -16,7 +16,7 @@ export function syncDirectory(path: string): void {
 export function writeSynced(path: string, content: string, mode = 0o644): void {
   const file = openSync(path, 'w', mode);
   try {
-    for (let rest = Buffer.from(content); rest.length > 0;) rest = rest.subarray(writeSync(file, rest));
+    writeFileSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -62,15 +62,19 @@ export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Pr
   }
 }
 
-/** What the channel names, or the version that is pinned. */
-export async function findOffer(parts: UpdaterParts, pinned: string | null): Promise<Offer> {
+/** What the channel names, or the version that is pinned. To `keep` what was verified takes the lock; a `look` needs none. */
+export async function findOffer(
+  parts: UpdaterParts,
+  pinned: string | null,
+  purpose: 'keep' | 'look' = 'keep',
+): Promise<Offer> {
   const urls = mirrorUrls(parts.config);
   const arch = machineArch();
   const path = pinned === null ? channelTarget(parts.config.UPDATER_CHANNEL, arch) : releaseTarget(pinned, arch);
   const problems: string[] = [];
   for (const url of urls) {
     try {
-      const { trusted, release } = await offered(parts, url, path);
+      const { trusted, release } = await offered(parts, url, path, purpose);
       const mirrors = [url, ...urls.filter((other) => other !== url)].map((mirror) => ({ ...trusted, mirror }));
       return { release, mirrors };
     } catch (error) {
@@ -85,10 +89,11 @@ async function offered(
   { layout, options, nowMs }: UpdaterParts,
   url: string,
   path: string,
+  purpose: 'keep' | 'look',
 ): Promise<{ readonly trusted: Trusted; readonly release: Release }> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const trusted = await refreshTrust(layout.trust, url, options, nowMs());
+      const trusted = await refreshTrust(layout.trust, url, options, nowMs(), purpose);
       const release = await trusted.release(path);
       if (release === null) throw new UpdateProblem(`${url} has no signed ${path}`);
       return { trusted, release };

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { linkedName } from './durable.ts';
 import type { UpdaterParts } from './parts.ts';
 import { decide, findOffer } from './prepare.ts';
+import { reasonOf } from './problem.ts';
 import { AgentSilence } from './repair.ts';
 import { RunningUpdates } from './running-updates.ts';
 import { startUpdaterServer } from './server.ts';
@@ -39,6 +40,7 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
     update: (asked) => updates.update(asked),
     outcome: () => updates.outcome(),
     check: () => wouldBe(parts),
+    failed: (error) => log.error({ error: reasonOf(error) }, 'A question could not be answered'),
   });
   log.info({ port: (server.address() as AddressInfo).port, version: began }, 'The updater is ready');
   const up = setTimeout(() => {
@@ -64,11 +66,14 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
   await closed(server);
 }
 
-/** What an update would do now, for GET /v1/check and `edge-updater update --dry-run`. */
+/**
+ * What an update would do now, for GET /v1/check and `edge-updater update --dry-run`. It may be asked while one runs, and
+ * changes nothing.
+ */
 export async function wouldBe(parts: UpdaterParts): Promise<object> {
   const state = stateOf(parts);
   const wish: Wish = { by: 'hand', request: null, force: false, asked_at: parts.nowMs() };
-  const { release } = await findOffer(parts, state.pinned);
+  const { release } = await findOffer(parts, state.pinned, 'look');
   const { current, to, left } = await decide(parts, state, wish, release);
   return {
     current: current?.version ?? null,

@@ -42,6 +42,8 @@ export interface UpdaterCalls {
   check(): Promise<object>;
   /** What came of the last update; null: there was none. */
   outcome(): Outcome | null;
+  /** A bug, or this machine, kept a question from its answer. */
+  failed(error: unknown): void;
 }
 
 interface Answer {
@@ -90,16 +92,19 @@ function serving(token: string, calls: UpdaterCalls): (request: IncomingMessage,
         if (!isSmall) return { status: 413, body: { error: `a body has at most ${BODY_BYTES_MAX} bytes` } };
         return answerTo(request, isLetIn(request), calls);
       })
-      .catch((error: unknown) => ({
-        status: error instanceof UpdateProblem ? 503 : 500,
-        body: { error: error instanceof UpdateProblem ? error.message : 'the updater failed; its log says why' },
-      }))
+      .catch((error: unknown) => {
+        if (error instanceof UpdateProblem) return { status: 503, body: { error: error.message } };
+        if (!response.destroyed) calls.failed(error); // whoever asked is not gone
+        return { status: 500, body: { error: 'the updater failed; its log says why' } };
+      })
       .then((answer) => send(response, answer));
   };
 }
 
 async function answerTo(request: IncomingMessage, isLetIn: boolean, calls: UpdaterCalls): Promise<Answer> {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+  const asked = URL.parse(request.url ?? '/', 'http://localhost');
+  if (asked === null) return { status: 404, body: { error: 'no such path' } };
+  const { pathname, searchParams } = asked;
   if (pathname === '/livez') return methodOf(request, 'GET') ?? { status: 200, body: { status: 'ok' } };
   if (!['/v1/update', '/v1/check', '/v1/outcome'].includes(pathname))
     return { status: 404, body: { error: 'no such path' } };
@@ -163,7 +168,8 @@ function tooMany(error: string, seconds: number): Answer {
 /** Reads the body to its end, or as far as one may go. */
 async function bodyOf(request: IncomingMessage): Promise<boolean> {
   let bytes = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
+  // Not destroyed for being too large: it is to be answered that it is.
+  for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += piece.length;
     if (bytes > BODY_BYTES_MAX) return false;
   }

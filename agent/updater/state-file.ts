@@ -3,8 +3,11 @@ import { readFileSync, renameSync } from 'node:fs';
 import { writeDurably } from '../durable-file.ts';
 import { FIRST_STATE, State } from './state.ts';
 
-/** Largest file that is read, in bytes: two reasons of 4 KiB, and little else. */
-const STATE_BYTES_MAX = 65_536;
+/**
+ * Largest file that is read, in characters: three reasons of 4 KiB and 32 problems of 512 characters, of which each may
+ * be escaped to six.
+ */
+const STATE_CHARS_MAX = 262_144;
 
 /**
  * The state; the first one where there is none. One that is damaged is put aside as `state.json.damaged` and told: what
@@ -18,7 +21,7 @@ export function readState(path: string, damaged: (problem: string) => void): Sta
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return FIRST_STATE;
     throw error;
   }
-  const parsed = text.length > STATE_BYTES_MAX ? null : State.safeParse(parsedJson(text));
+  const parsed = text.length > STATE_CHARS_MAX ? null : State.safeParse(parsedJson(text));
   if (parsed?.success === true) return parsed.data;
   damaged(`${path} is damaged: it is put aside as state.json.damaged, and the updater starts anew`);
   renameSync(path, `${path}.damaged`);

@@ -1,6 +1,16 @@
 /** What this machine may install: metadata by TUF, verified from the root keys that it got when it was installed. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hash } from 'node:crypto';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Updater, type Fetcher, type TargetFile } from 'tuf-js';
 import { DownloadHTTPError, ExpiredMetadataError } from 'tuf-js/dist/error.js';
@@ -46,18 +56,20 @@ export interface Trusted {
 }
 
 /**
- * Verifies what one mirror has now, from what is trusted here, and keeps it. Refuses what is forged, expired, older than
- * what was seen before, or does not belong together, with an UpdateProblem.
+ * Verifies what one mirror has now, from what is trusted here, and keeps it, unless it is only looked at. Refuses what is
+ * forged, expired, older than what was seen before, or does not belong together, with an UpdateProblem.
  */
 export async function refreshTrust(
   trust: string,
   mirror: string,
   options: MirrorOptions,
   nowMs: number,
+  purpose: 'keep' | 'look' = 'keep',
 ): Promise<Trusted> {
   if (!existsSync(join(trust, 'root.json')))
     throw new UpdateProblem(`${trust} has no root.json: install again, or: edge-updater bootstrap --root FILE`);
-  const work = workOf(trust);
+  // Who only looks may do so while an update is under way, and so not where that works.
+  const work = purpose === 'look' ? mkdtempSync(join(tmpdir(), 'edge-updater-')) : workOf(trust);
   for (const file of readdirSync(trust)) if (isRole(file)) copyFileSync(join(trust, file), join(work, file));
   const seen = new Map<string, string>();
   let isVerified = false;
@@ -69,7 +81,7 @@ export async function refreshTrust(
   } catch (error) {
     throw trustProblem(mirror, error, seen, work, nowMs);
   } finally {
-    keep(work, trust, isVerified ? ROLES : ['root']); // each new root was signed by the one before
+    if (purpose === 'keep') keep(work, trust, isVerified ? ROLES : ['root']); // each new root was signed by the one before
     rmSync(work, { recursive: true, force: true });
   }
 }

@@ -151,10 +151,16 @@ function ailment(health: Health, { version, problems }: Watched): string | null 
   if (health.version !== version) return `the agent that runs is ${health.version}`;
   if (health.connected_since === null) return 'the agent is not connected to an admin';
   if (health.last_answer_at === null) return 'no admin answered the agent';
-  const news = health.problems.filter((problem) => !problems.includes(problem.slice(0, 512)));
+  const known = new Set(problems.map(withoutFigures));
+  const news = health.problems.filter((problem) => !known.has(withoutFigures(problem)));
   if (!health.services_ok && news.length > 0)
     return `a service of the agent has a problem: ${news.join('; ').slice(0, 1_024)}`;
   return null;
+}
+
+/** What is wrong, without what changes by itself: how many MiB are free, a port, a time. Cut as it is kept. */
+function withoutFigures(problem: string): string {
+  return problem.slice(0, 512).replaceAll(/\d+/gu, '0');
 }
 
 function isFresh({ writtenMs, nowMs }: Look, { staleMs }: WatchTimes): boolean {

@@ -2,11 +2,11 @@
  * Where machines download releases, without a key: what is served is signed, and no secret. Not in the catalogue: the
  * bodies are files, and are asked for in ranges (RFC 9110, 14).
  */
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { sourceNetwork } from '../../transport/net/source-networks.ts';
-import type { Download, Releases } from '../release-ports.ts';
+import type { Download, Place, Releases } from '../release-ports.ts';
 import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
 import { registerReleaseFiles } from './release-files.ts';
@@ -40,26 +40,25 @@ export function registerReleases(
     method: ['GET', 'HEAD'],
     url: '/releases/*',
     handler: async (request, reply) => {
+      // Before the database is asked: it is, whatever comes of it.
+      const place = releases.enter(sourceNetwork(addressOf(request.raw)));
+      if (place === null) return sendRefusal(reply, BUSY);
+      finished(reply.raw, () => place.leave());
       const [path = ''] = (request.raw.url ?? '').split('?', 1);
       const download = await releases.find(path);
-      return download === null
-        ? sendRefusal(reply, MISSING)
-        : serve(request, reply, { releases, download, stallMsMax });
+      if (reply.raw.destroyed) return reply.send(); // it left meanwhile
+      return download === null ? sendRefusal(reply, MISSING) : serve(request, reply, { place, download, stallMsMax });
     },
   });
 }
 
 interface Serving {
-  readonly releases: Releases;
+  readonly place: Place;
   readonly download: Download;
   readonly stallMsMax: number;
 }
 
-function serve(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { releases, download, stallMsMax }: Serving,
-): FastifyReply {
+function serve(request: FastifyRequest, reply: FastifyReply, { place, download, stallMsMax }: Serving): FastifyReply {
   const { bytes, isImmutable, type } = download;
   const etag = `"${download.etag}"`;
   reply
@@ -75,22 +74,12 @@ function serve(
   if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${bytes}`);
   reply.header('content-type', type).header('content-length', end - start);
   if (request.method === 'HEAD') return reply.send();
-  const place = releases.enter(sourceNetwork(addressOf(request.raw)));
-  if (place === null) return busy(reply);
   const stall = new Stall(stallMsMax, () => {
     place.cut();
     reply.raw.destroy();
   });
-  reply.raw.once('close', () => {
-    stall.end();
-    place.leave();
-  });
+  reply.raw.once('close', () => stall.end());
   return reply.send(Readable.from(watched(download.content(start, end, place), stall)));
-}
-
-function busy(reply: FastifyReply): FastifyReply {
-  for (const header of ['etag', 'accept-ranges', 'content-range', 'content-length']) reply.removeHeader(header);
-  return sendRefusal(reply.header('cache-control', 'no-store'), BUSY);
 }
 
 /**

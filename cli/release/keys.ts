@@ -75,7 +75,7 @@ function writeKey(path: string, passphrase: string | null): void {
     ...(passphrase !== null && { cipher: 'aes-256-cbc', passphrase }),
   });
   try {
-    writeFileSync(path, pem, { mode: 0o600, flag: 'wx' });
+    writeFileSync(path, pem, { mode: 0o600, flag: 'wx', flush: true }); // a root that names it is on the disk
   } catch (error) {
     throw new Problem(
       (error as NodeJS.ErrnoException).code === 'EEXIST'

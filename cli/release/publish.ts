@@ -65,15 +65,28 @@ interface FileToBring {
 async function bring(from: string, { path, sha256, bytes }: FileToBring, publishing: Publishing): Promise<number> {
   let there = await call(publishing, 'GET', sha256);
   if (there?.is_complete === true) return 0;
+  if (there !== null && there.bytes !== bytes)
+    throw new Problem(
+      `${publishing.connection.url} has the beginning of ${path} as a file of ${there.bytes} bytes, and it has ${bytes}: publish again in a day, when that is forgotten`,
+    );
   const file = await open(from);
   try {
     let sent = 0;
+    let stuck = 0;
     do {
       const offset = there?.received ?? 0;
       const piece = Buffer.alloc(Math.min(RELEASE_PIECE_BYTES_MAX, bytes - offset));
       await file.read(piece, 0, piece.length, offset);
       there = await call(publishing, 'PUT', `${sha256}?offset=${offset}&bytes=${bytes}`, piece);
       sent += piece.length;
+      if (there?.is_complete !== true && (there?.received ?? 0) <= offset) {
+        stuck += 1;
+        if (stuck >= TRIES_MAX)
+          throw new Problem(
+            `${publishing.connection.url} takes no more of ${path} than ${offset} of ${bytes} bytes: publish again when nobody else does`,
+          );
+        await delay(publishing.retryMs ?? RETRY_MS);
+      }
       publishing.progress?.(path, there?.received ?? 0, bytes);
     } while (there?.is_complete !== true);
     return sent;
@@ -83,6 +96,7 @@ async function bring(from: string, { path, sha256, bytes }: FileToBring, publish
 }
 
 interface Brought {
+  readonly bytes: number;
   readonly received: number;
   readonly is_complete: boolean;
 }

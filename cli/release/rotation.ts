@@ -45,9 +45,9 @@ export async function rotate(repository: Repository, rotation: Rotation, time: S
   const root = Metadata.fromJSON(MetadataKind.Root, JSON.parse(before));
   const threshold = rotation.threshold ?? root.signed.roles[MetadataKind.Root]?.threshold ?? 1;
   repository.writeRoot(signRoot(before, planOf(counting, threshold), keys, time));
-  await signRepository(repository, counting, time);
-  // The next rotation names what is in the directory: these would count again.
+  // The next rotation names what is in the directory: these would count again. At once, as signing may fail.
   for (const { file } of keys.filter(isRetired)) renameSync(file, `${file}.retired`);
+  await signRepository(repository, counting, time);
   return { made, version: root.signed.version + 1 };
 }
 

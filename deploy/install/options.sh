@@ -1,6 +1,7 @@
 # What was asked for.
 
 ACTION=install
+unset KEY RECOVERY_KEY # variables of the caller by these names would be handed on to every program
 KEY=''
 KEY_FILE=''
 RECOVERY_KEY=''

@@ -10,7 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -33,7 +33,7 @@ function create(path: string, content: string): void {
   const unfinished = `${path}.new-${randomBytes(6).toString('hex')}`;
   const file = openSync(unfinished, 'wx', 0o600);
   try {
-    writeSync(file, content);
+    writeFileSync(file, content);
     fsyncSync(file);
     linkSync(unfinished, path);
   } catch (error) {
@@ -55,7 +55,7 @@ export function replaceKeyFile(path: string, content: string, like: string): voi
   const file = openSync(unfinished, 'wx', 0o600);
   try {
     if (process.getuid?.() === 0) fchownSync(file, uid, gid); // run by root, for the account of the admin
-    writeSync(file, content);
+    writeFileSync(file, content);
     fsyncSync(file);
     renameSync(unfinished, path);
   } finally {

@@ -8,7 +8,7 @@ import { inTransaction } from '../transaction.ts';
 /** The files of the ReleaseRows port. */
 export function releaseFileRows(
   pool: Pool,
-): Pick<ReleaseRows, 'file' | 'append' | 'complete' | 'remove' | 'chunk' | 'texts'> {
+): Pick<ReleaseRows, 'file' | 'append' | 'complete' | 'remove' | 'withdraw' | 'chunk' | 'texts'> {
   return {
     file: async (sha256) =>
       (
@@ -29,6 +29,18 @@ export function releaseFileRows(
     remove: async (sha256s) => {
       await rowsOf(pool, 'removing files', REMOVE(sha256s));
     },
+    withdraw: (sha256s, timestamp) =>
+      inTransaction(pool, 'removing a release', async (client) => {
+        await client.query('lock table release_metadata in share mode'); // nobody publishes meanwhile
+        const [last] = await rowsOf<{ version: number | null }>(
+          client,
+          'asking what is published',
+          sql`select max(version) as version from release_metadata where role = 'timestamp'`,
+        );
+        if ((last?.version ?? null) !== timestamp) return false;
+        await rowsOf(client, 'removing files', REMOVE(sha256s));
+        return true;
+      }),
     chunk: async (sha256, index) =>
       (
         await rowsOf<{ content: Buffer }>(

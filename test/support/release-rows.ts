@@ -52,6 +52,11 @@ export function memoryReleaseRows(nowMs: () => number = Date.now): ReleaseRows {
     remove: async (sha256s) => {
       for (const sha256 of sha256s) files.delete(sha256);
     },
+    withdraw: async (sha256s, timestamp) => {
+      if ((published?.believed.versions.timestamp ?? null) !== timestamp) return false;
+      for (const sha256 of sha256s) files.delete(sha256);
+      return true;
+    },
     chunk: async (sha256, index) => files.get(sha256)?.chunks[index] ?? null,
     texts: async (sha256s) =>
       new Map(

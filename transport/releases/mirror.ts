@@ -10,6 +10,7 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import {
   fileTarget,
   RELEASE_CHUNK_BYTES,
+  RELEASE_DESCRIPTION_BYTES_MAX,
   RELEASE_FILE_BYTES_MAX,
   ReleaseDescription,
   targetOf,
@@ -115,15 +116,20 @@ interface Described {
 
 /** Descriptions that are here. One that is none is left out: `incoherence` says so when it is published. */
 async function descriptions(targets: readonly TargetEntry[], rows: ReleaseRows): Promise<readonly Described[]> {
-  const named = targets.flatMap((entry) => {
-    const target = targetOf(entry.path);
-    return target === null || target.kind === 'file' ? [] : [{ target, ...entry }];
-  });
+  const named = describing(targets);
   const texts = await rows.texts(named.map(({ sha256 }) => sha256));
   return named.flatMap(({ target, path, sha256 }) => {
     const text = texts.get(sha256);
     const description = text === undefined ? null : descriptionIn(text);
     return description === null ? [] : [{ target, path, description }];
+  });
+}
+
+/** The targets that describe releases. The others are programs, and far too large to be read for it. */
+function describing(targets: readonly TargetEntry[]) {
+  return targets.flatMap((entry) => {
+    const target = targetOf(entry.path);
+    return target === null || target.kind === 'file' ? [] : [{ ...entry, target }];
   });
 }
 
@@ -138,11 +144,14 @@ function descriptionIn(text: string): ReleaseDescription | null {
 /** Why signed metadata is of no use to machines; null: it is. Descriptions that are not here yet are not looked at. */
 async function incoherence(targets: readonly TargetEntry[], rows: ReleaseRows): Promise<string | null> {
   const entries = new Map(targets.map((entry) => [entry.path, entry]));
-  const texts = await rows.texts(targets.map(({ sha256 }) => sha256));
-  for (const { path, sha256 } of targets) {
-    const target = targetOf(path);
+  const named = describing(targets);
+  const large = named.find(({ bytes }) => bytes > RELEASE_DESCRIPTION_BYTES_MAX);
+  if (large !== undefined)
+    return `${large.path} has ${large.bytes} bytes, and machines read ${RELEASE_DESCRIPTION_BYTES_MAX} of a description`;
+  const texts = await rows.texts(named.map(({ sha256 }) => sha256));
+  for (const { path, sha256, target } of named) {
     const text = texts.get(sha256);
-    if (target === null || target.kind === 'file' || text === undefined) continue;
+    if (text === undefined) continue;
     const description = descriptionIn(text);
     if (description === null) return `${path} describes no release`;
     if (description.arch !== target.arch) return `${path} describes a release for ${description.arch}`;
@@ -159,7 +168,8 @@ async function incoherence(targets: readonly TargetEntry[], rows: ReleaseRows): 
 
 async function remove(version: string, rows: ReleaseRows): Promise<Result<null>> {
   const state = await rows.published();
-  const described = state === null ? [] : await descriptions(state.targets, rows);
+  if (state === null) return refuse('not_found', 'Resource not found');
+  const described = await descriptions(state.targets, rows);
   const isOf = ({ description }: Described) => description.version === version;
   const gone = described.filter((one) => one.target.kind === 'release' && isOf(one));
   if (gone.length === 0) return refuse('not_found', 'Resource not found');
@@ -172,8 +182,13 @@ async function remove(version: string, rows: ReleaseRows): Promise<Result<null>>
   const filesOf = (some: readonly Described[]) =>
     some.flatMap(({ description }) => description.files.map(({ packed_sha256: sha256 }) => sha256));
   const kept = new Set(filesOf(described.filter((one) => !isOf(one))));
-  await rows.remove(filesOf(gone).filter((sha256) => !kept.has(sha256)));
-  return ok(null);
+  const isRemoved = await rows.withdraw(
+    filesOf(gone).filter((sha256) => !kept.has(sha256)),
+    readTrusted(state.trusted).versions.timestamp,
+  );
+  return isRemoved
+    ? ok(null)
+    : refuse('conflict', 'Releases were published meanwhile: a channel may point to this one now. Try again.');
 }
 
 async function bring(piece: FilePiece, rows: ReleaseRows, bytesMax: number): Promise<Result<BroughtFile>> {

@@ -64,6 +64,8 @@ export interface ReleaseRows {
   complete(sha256: string): Promise<void>;
   /** Takes files away. */
   remove(sha256s: readonly string[]): Promise<void>;
+  /** The same, while the timestamp of this version is the last one. False: it is not, and nothing was done. */
+  withdraw(sha256s: readonly string[], timestamp: number): Promise<boolean>;
   /** One chunk; null: it is not there, or not any more. */
   chunk(sha256: string, index: number): Promise<Buffer | null>;
   /** First chunks of whole files: of descriptions, which are smaller than one. */

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
@@ -11,6 +13,7 @@ import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { createReleases, type ReleaseFixture } from '../../support/releases.ts';
 import { urlOf } from '../../support/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { until } from '../../support/until.ts';
 
 /** Three pieces of an upload, the last one odd. */
 const FILE_BYTES = 2 * 16 * RELEASE_CHUNK_BYTES + 777_777;
@@ -216,6 +219,45 @@ test('a release is deleted unless a channel points to it, and brought again by t
   t.is((await fetch(url)).status, 404);
   t.is((await publish()).files, 1);
   t.is((await fetch(url)).status, 200);
+});
+
+test('whoever leaves before the first byte gives the place back', async (t) => {
+  const { admin, path } = await published(t);
+  const { hostname, port } = new URL(admin.url);
+  const active = async () => {
+    const answer = await fetch(`${admin.url}/api/v1/admins/me/metrics/raw`, {
+      headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` },
+    });
+    return /^edge_admin_release_downloads (\d+)$/mu.exec(await answer.text())?.[1];
+  };
+
+  for (let left = 0; left < 100; left += 1) {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(`GET /releases/targets/${path} HTTP/1.1\r\nhost: admin\r\n\r\n`);
+    if (left % 2 === 0) socket.destroy();
+    else socket.resetAndDestroy();
+  }
+
+  await until('places that nobody has', async () => (await active()) === '0', 10_000);
+  t.pass();
+});
+
+test('a file that was begun as one of another size is told, and not brought for ever', async (t) => {
+  const { admin, releases, publish } = await published(t);
+  const { files } = await releases.add({ version: '0.3.0', files: { 'edge-agent.cjs': randomBytes(600_000) } });
+  const begin = await fetch(
+    `${admin.url}/api/v1/releases/files/${files[0]?.packed_sha256}?offset=0&bytes=${10 * RELEASE_CHUNK_BYTES}`,
+    {
+      method: 'PUT',
+      headers: { 'content-type': 'application/octet-stream', ...KEY },
+      body: new Uint8Array(RELEASE_CHUNK_BYTES),
+    },
+  );
+
+  t.is(begin.status, 200);
+  await t.throwsAsync(publish(), { message: /has the beginning of files\/\S+ as a file of 2621440 bytes/u });
 });
 
 test('two admins of one database serve the same', async (t) => {

@@ -42,10 +42,29 @@ test('forged, replayed and expired metadata is refused, and what is trusted stay
   forge(releases.repository, 'timestamp.json');
   t.regex(await refusal(t, machine), /signed by 0\/1 keys/u);
   await releases.sign();
-  t.like(await wouldBe(machine.parts()), { would: 'update', available: '0.2.0' });
+  machine.mirror.behave((path) => (path.startsWith('targets/files/') ? 'missing' : 'ok'));
+  t.regex(await refusal(t, machine), /answered 404/u, 'what was signed is known from now on');
+  machine.mirror.behave(() => 'ok');
   releases.restore(older);
   t.regex(await refusal(t, machine), /less than current version/u);
   t.is(readFileSync(join(machine.layout.trust, 'root.json'), 'utf8'), root);
+});
+
+test('what an update would do is looked at beside one, and nothing is kept of it', async (t) => {
+  const machine = await outdated(t);
+  const timestamp = () => readFileSync(join(machine.layout.trust, 'timestamp.json'), 'utf8');
+  const before = timestamp();
+
+  t.like(await wouldBe(machine.parts()), { would: 'update', available: '0.2.0' });
+  t.is(timestamp(), before);
+  const [{ outcome }, ...looks] = await Promise.all([
+    machine.update(),
+    ...Array.from({ length: 3 }, () => wouldBe(machine.parts())),
+  ]);
+
+  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+  t.true(looks.every((look) => 'available' in look && look.available === '0.2.0'));
+  t.not(timestamp(), before);
 });
 
 test('a clock that is years behind is told, with both times', async (t) => {
@@ -135,7 +154,7 @@ test('bytes of somebody else in an interrupted download are thrown away, also wi
   }
 });
 
-test('mirrors that are slow, endless or silent are given up', async (t) => {
+test('mirrors that are slow, endless, silent or have no first byte are given up', async (t) => {
   const machine = await outdated(t);
   const sizes = machine.releases.repository
     .describe('releases/0.2.0/linux-x64.json')
@@ -144,6 +163,7 @@ test('mirrors that are slow, endless or silent are given up', async (t) => {
     slow: /sends less than 1024 bytes a second/u,
     endless: /sends more than the \d+ bytes it should/u,
     silent: /did not answer within 0\.5 s/u,
+    unwilling: /answered 416/u,
   };
   for (const [behaviour, told] of Object.entries(behaviours)) {
     const server = createServer((request, response) => {
@@ -153,6 +173,7 @@ test('mirrors that are slow, endless or silent are given up', async (t) => {
       if (size === undefined) response.writeHead(404).end();
       else if (!isFile) response.end(readFileSync(file));
       else if (behaviour === 'slow') response.write('x');
+      else if (behaviour === 'unwilling') response.writeHead(416).end();
       else if (behaviour === 'endless') response.end(Buffer.alloc(Math.max(...sizes) + 100_000));
     });
     const url = `http://127.0.0.1:${await listening(t, server)}`;

@@ -38,6 +38,12 @@ export interface Believed {
   readonly targets: readonly TargetEntry[];
 }
 
+/** The highest version: files with longer numbers in their names are not served. */
+export const VERSION_MAX = 999_999_999;
+
+/** Times, as TUF writes them (4.2.1): what else JavaScript takes for one the database may not. */
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/u;
+
 /** Why metadata is not believed, in a sentence that names the file. */
 export class Distrusted extends Error {
   override readonly name = 'Distrusted';
@@ -152,15 +158,21 @@ function verified(problem: string, step: () => void): void {
   }
 }
 
-function parsed<T extends { readonly signed: { readonly version: number } }>(name: string, read: () => T): T {
+function parsed<T extends { readonly signed: { readonly version: number; readonly expires: string } }>(
+  name: string,
+  read: () => T,
+): T {
   let metadata;
   try {
     metadata = read();
   } catch (error) {
     throw new Distrusted(`${name} is no metadata of this kind: ${error instanceof Error ? error.message : ''}`);
   }
-  const { version } = metadata.signed;
+  const { version, expires } = metadata.signed;
   if (!Number.isSafeInteger(version) || version < 1) throw new Distrusted(`${name} has no version above 0`);
+  if (version > VERSION_MAX) throw new Distrusted(`${name} has a version above ${VERSION_MAX}`);
+  if (!TIME.test(expires))
+    throw new Distrusted(`${name} has an end that is no time like 2030-01-31T00:00:00Z: ${expires.slice(0, 64)}`);
   return metadata;
 }
 

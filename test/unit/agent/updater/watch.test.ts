@@ -10,7 +10,7 @@ import {
   type Look,
 } from '../../../../agent/updater/watch.ts';
 
-const WATCHED = { version: '0.2.0', problems: ['ssh: the port is taken'] };
+const WATCHED = { version: '0.2.0', problems: ['ssh: the port is taken', 'disk: 99 MiB are free'] };
 const WELL: Health = {
   pid: 7,
   version: '0.2.0',
@@ -72,6 +72,11 @@ test('what was wrong with services before is not the new version', (t) => {
   t.deepEqual(
     watched(() => ({ services_ok: false, problems: ['ssh: the port is taken'] })),
     [SECONDS.well + 1, 'good'],
+  );
+  t.deepEqual(
+    watched((second) => ({ services_ok: false, problems: [`disk: ${second % 90} MiB are free`] })),
+    [SECONDS.well + 1, 'good'],
+    'figures change by themselves',
   );
   t.deepEqual(
     watched(() => ({ services_ok: false, problems: ['ssh: the port is taken', 'journal: it is damaged'] })),

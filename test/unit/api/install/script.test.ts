@@ -69,3 +69,18 @@ test('every piece is used, and no mark is left', (t) => {
     [],
   );
 });
+
+test('a key is in the environment of no program, whatever the caller exports', (t) => {
+  const [words, options] = ['words', 'options'].map((name) => readPieces()[`deploy/install/${name}.sh`]);
+  const script = `${words}\n${options}\nread_options --key one-secret --recovery-key-file "$0"; env; printf '%s' "$KEY$RECOVERY_KEY"`;
+  const keys = { KEY: 'of the caller', RECOVERY_KEY: 'of the caller' };
+
+  const said = execFileSync('sh', ['-c', script, import.meta.filename], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], ...keys },
+  });
+
+  t.regex(said, /one-secret\/\*\* The script of [^\n]+$/u);
+  t.is(said.indexOf('one-secret'), said.lastIndexOf('one-secret'));
+  t.notRegex(said, /^(?:RECOVERY_)?KEY=/mu);
+});

@@ -1,5 +1,5 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import test from 'ava';
 import { makeKey, makeKeys, readKeys } from '../../../../cli/release/keys.ts';
 import { packFile } from '../../../../cli/release/packing.ts';
@@ -7,6 +7,7 @@ import { planOf, promote, removeRelease } from '../../../../cli/release/releases
 import { rotate } from '../../../../cli/release/rotation.ts';
 import { Repository } from '../../../../cli/release/repository.ts';
 import { signRoot, VALIDITY } from '../../../../cli/release/signing.ts';
+import { fileTarget } from '../../../../transport/protocol/releases.ts';
 import { believe, readTrusted } from '../../../../transport/releases/repository/trust.ts';
 import { createReleases } from '../../../support/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
@@ -120,6 +121,25 @@ test('a key that is retired counts no more, also after the next rotation', async
   const { signed } = JSON.parse(repository.state().root) as { signed: { roles: { targets: { keyids: string[] } } } };
   t.is(signed.roles.targets.keyids.length, 1);
   t.is(believe(repository.metadata(), null, NOW_MS).versions.root, 3);
+});
+
+test('a key is retired although what the new root is for cannot be signed', async (t) => {
+  const directory = temporaryDirectory(t);
+  const { repository, ...releases } = await createReleases(directory);
+  const { files } = await releases.add({ version: '0.1.0' });
+  const keys = join(directory, 'keys');
+  rmSync(repository.pathOf(fileTarget(files[0]?.sha256 ?? '')));
+  const rotation = { directory: keys, retire: ['release.pem'], threshold: null, passphrase: nobodyAsks };
+
+  await t.throwsAsync(rotate(repository, { ...rotation, newPassphrase: null }, { nowMs: NOW_MS, validity: VALIDITY }), {
+    message: /is missing/u,
+  });
+
+  t.is(repository.roots().length, 2);
+  t.deepEqual(
+    (await readKeys(keys, nobodyAsks)).map(({ file }) => basename(file)),
+    ['release-2.pem', 'root.pem', 'timestamp.pem'],
+  );
 });
 
 test('a channel goes back only when that is said, and says it then', async (t) => {

@@ -1,6 +1,7 @@
+import { Metadata, MetadataKind } from '@tufjs/models';
 import test from 'ava';
 import { assert, constantFrom, integer, nat, property } from 'fast-check';
-import { believe, type MetadataTexts } from '../../../../transport/releases/repository/trust.ts';
+import { believe, VERSION_MAX, type MetadataTexts } from '../../../../transport/releases/repository/trust.ts';
 import { createReleases } from '../../../support/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
@@ -30,4 +31,25 @@ test('no byte of the metadata can be changed so that something else is believed'
     { numRuns: 500 },
   );
   t.pass();
+});
+
+test('versions that no file is served for, and times that a database may not know, are refused', async (t) => {
+  const { repository, keys, root } = await createReleases(temporaryDirectory(t));
+  const texts = repository.metadata();
+  const nowMs = Date.now();
+  const signed = (change: object) => {
+    const json = JSON.parse(texts.timestamp) as { readonly signed: object };
+    const metadata = Metadata.fromJSON(MetadataKind.Timestamp, {
+      signatures: [],
+      signed: { ...json.signed, ...change },
+    } as never);
+    const key = keys.find(({ role }) => role === 'timestamp');
+    metadata.sign((bytes) => key!.sign(bytes));
+    return { ...texts, roots: [root], timestamp: JSON.stringify(metadata.toJSON()) };
+  };
+
+  t.notThrows(() => believe(signed({ version: VERSION_MAX }), null, nowMs));
+  t.throws(() => believe(signed({ version: VERSION_MAX + 1 }), null, nowMs), { message: /has a version above/u });
+  for (const expires of ['2099', 'Fri, 01 Jan 2099 00:00:00 GMT', '+275760-09-13T00:00:00Z'])
+    t.throws(() => believe(signed({ expires }), null, nowMs), { message: /has an end that is no time/u }, expires);
 });

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import test, { type ExecutionContext } from 'ava';
+import { signTargets, VALIDITY } from '../../../../cli/release/signing.ts';
+import { createMirror } from '../../../../transport/releases/mirror.ts';
+import type { ReleaseRows } from '../../../../transport/releases/ports.ts';
+import { RELEASE_DESCRIPTION_BYTES_MAX, targetOf } from '../../../../transport/protocol/releases.ts';
+import { memoryReleaseRows } from '../../../support/release-rows.ts';
+import { createReleases } from '../../../support/releases.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+
+const SETTINGS = { RELEASES_BYTES_MAX: 10_000_000, RELEASE_DOWNLOAD_BYTES_PER_SECOND: 1_000_000 };
+
+/** A mirror with 0.2.0 on the channel stable and 0.3.0 on none. `changed`: rows that do something else. */
+async function mirrored(t: ExecutionContext, changed: (rows: ReleaseRows) => Partial<ReleaseRows> = () => ({})) {
+  const rows = memoryReleaseRows();
+  const mirror = createMirror(SETTINGS, { ...rows, ...changed(rows) }, () => 0);
+  const releases = await createReleases(temporaryDirectory(t));
+  const { repository } = releases;
+  const publish = async () => {
+    for (const { path, sha256, bytes } of repository.signedTargets())
+      await mirror.bring({ sha256, bytes, offset: 0, content: readFileSync(repository.pathOf(path)) });
+    return mirror.publish({ ...repository.metadata() });
+  };
+  await releases.add({ version: '0.2.0' });
+  await releases.promote('0.2.0');
+  await releases.add({ version: '0.3.0' });
+  await publish();
+  return { mirror, releases, publish };
+}
+
+test('of all that is published only descriptions are read, which are small', async (t) => {
+  const read = new Set<string>();
+  const { mirror, releases } = await mirrored(t, ({ texts }) => ({
+    texts(sha256s) {
+      for (const sha256 of sha256s) read.add(sha256);
+      return texts(sha256s);
+    },
+  }));
+  const { repository, keys } = releases;
+  const targets = repository.signedTargets();
+  const isDescription = ({ path }: (typeof targets)[number]) => targetOf(path)?.kind !== 'file';
+  const large = targets.map((entry) =>
+    isDescription(entry) ? { ...entry, bytes: RELEASE_DESCRIPTION_BYTES_MAX + 1 } : entry,
+  );
+  const signed = signTargets(repository.state(), large, keys, { nowMs: Date.now(), validity: VALIDITY });
+
+  t.deepEqual(read, new Set(targets.filter(isDescription).map(({ sha256 }) => sha256)));
+  const refused = await mirror.publish({ roots: repository.roots(), ...signed });
+
+  t.regex(JSON.stringify(refused), /channels\/stable\/linux-x64\.json has 16385 bytes, and machines read 16384/u);
+});
+
+test('a release to which a channel came to point meanwhile is not deleted', async (t) => {
+  let meanwhile = async (): Promise<unknown> => undefined;
+  const { mirror, releases, publish } = await mirrored(t, ({ withdraw }) => ({
+    async withdraw(...words) {
+      await meanwhile();
+      return withdraw(...words);
+    },
+  }));
+  meanwhile = async () => {
+    await releases.promote('0.3.0');
+    return publish();
+  };
+
+  t.like(await mirror.remove('0.3.0'), { ok: false, refusal: { code: 'conflict' } });
+  meanwhile = async () => undefined;
+  t.true((await mirror.list()).releases.every(({ is_stored: isStored }) => isStored));
+  t.like(await mirror.remove('0.2.0'), { ok: true });
+});
