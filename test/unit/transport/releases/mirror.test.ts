@@ -30,10 +30,10 @@ async function mirrored(t: ExecutionContext, changed: (rows: ReleaseRows) => Par
 
 test('of all that is published only descriptions are read, which are small', async (t) => {
   const read = new Set<string>();
-  const { mirror, releases } = await mirrored(t, ({ texts }) => ({
+  const { mirror, releases } = await mirrored(t, (rows) => ({
     texts(sha256s) {
       for (const sha256 of sha256s) read.add(sha256);
-      return texts(sha256s);
+      return rows.texts(sha256s);
     },
   }));
   const { repository, keys } = releases;
@@ -52,10 +52,10 @@ test('of all that is published only descriptions are read, which are small', asy
 
 test('a release to which a channel came to point meanwhile is not deleted', async (t) => {
   let meanwhile = async (): Promise<unknown> => undefined;
-  const { mirror, releases, publish } = await mirrored(t, ({ withdraw }) => ({
+  const { mirror, releases, publish } = await mirrored(t, (rows) => ({
     async withdraw(...words) {
       await meanwhile();
-      return withdraw(...words);
+      return rows.withdraw(...words);
     },
   }));
   meanwhile = async () => {

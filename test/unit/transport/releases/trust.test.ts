@@ -42,7 +42,7 @@ test('versions that no file is served for, and times that a database may not kno
     const metadata = Metadata.fromJSON(MetadataKind.Timestamp, {
       signatures: [],
       signed: { ...json.signed, ...change },
-    } as never);
+    });
     const key = keys.find(({ role }) => role === 'timestamp');
     metadata.sign((bytes) => key!.sign(bytes));
     return { ...texts, roots: [root], timestamp: JSON.stringify(metadata.toJSON()) };
