@@ -5,23 +5,21 @@ import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { openAdminMessages } from './persistence/open-admin-messages.ts';
 import { openStorage } from './persistence/open-storage.ts';
+import type { Storage } from './persistence/storage.ts';
 import { hearStoredEvents } from './persistence/publishing/event-notices.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';
 import { gateSettings, ownNames, type AdminConfig } from './settings/admin.ts';
-import { serverCertificate } from './settings/server-certificate.ts';
-import { certificateFiles } from './settings/server.ts';
-import { watchElsewhere } from './supervisors/elsewhere.ts';
+import { certificateSource } from './settings/server.ts';
 import { openActors } from './supervisors/open-actors.ts';
 import { openPublishing } from './supervisors/publishing/open-publishing.ts';
-import { SelfUpdates } from './supervisors/self-updates.ts';
-import { startSweeper } from './supervisors/sweeper.ts';
+import { startTasks } from './supervisors/start-tasks.ts';
 import type { Tree } from './supervisors/tree.ts';
 import { keepVpns } from './supervisors/vpn/upkeep.ts';
 import { openAdminLinks } from './transport/admins/open-admin-links.ts';
 import { LINK_VERSION } from './transport/admins/protocol/version.ts';
 import { brokerOpener } from './transport/events/brokers/adapters.ts';
 import { openWebhooks } from './transport/events/webhooks/open-webhooks.ts';
-import { CertificateWatch } from './transport/net/tls/certificate-watch.ts';
+import { watchCertificate } from './transport/net/tls/certificate-watch.ts';
 import { createLeaseClock, monotonicMs } from './transport/net/clock.ts';
 import { createUnwind, type Unwind } from './transport/net/unwind.ts';
 import { openAgentLinks } from './transport/open-agent-links.ts';
@@ -33,16 +31,12 @@ import { createTracing } from './transport/tracing/tracing.ts';
 import { openVpn } from './transport/vpn/open-vpn.ts';
 
 /** A running admin. */
-export interface RunningAdmin {
+export interface RunningAdmin extends Pick<Storage, 'setBack' | 'takenOver'> {
   /** Where it answers. */
   readonly url: string;
   readonly tree: Tree;
   /** Null: they are switched off. */
   readonly proxies: Proxies | null;
-  /** Resolves when the database was set back, restored or promoted beneath it: it is to be stopped and started anew. */
-  readonly setBack: Promise<void>;
-  /** Resolves when another process has taken over its name: it delivers nothing more, and is to be ended at once. */
-  readonly takenOver: Promise<Error>;
   /** Stops in order: agents are told to come back, requests in flight end, leases are released. Bounded. */
   stop(): Promise<void>;
 }
@@ -79,9 +73,8 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: Ab
   ends.add('traces', () => tracing.close());
   const storage = await openStorage(config, { version, linkVersion: LINK_VERSION, urls, bus, log, ends, signal });
   const { adminId, clock, vault } = storage;
-  const leaseClockMs = createLeaseClock();
-  const base = { adminId, version, bus, news, tracer: tracing.tracer, clock, leaseClockMs, log, ends };
-
+  const shared = { adminId, version, bus, news, clock, log, ends };
+  const base = { ...shared, tracer: tracing.tracer, leaseClockMs: createLeaseClock() };
   const told = createAgentSettings(config, urls.all);
   const actors = openActors(config, { ...base, ...storage.forActors(), agentSettings: told.settings });
   const { directory, held, ownership } = actors.tree;
@@ -95,8 +88,8 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: Ab
   const peers = openAdminMessages(storage, { ...wires, ...agents, wakeUps: actors.wakeUps });
   hearStoredEvents(storage, () => news.publish([{ type: 'events-stored' }]));
   await vpn.observe();
-  const openBroker = brokerOpener(config.broker, log);
-  const publishing = openPublishing({ ...wires, rows: storage.forPublishing(), openBroker });
+  const rows = storage.forPublishing();
+  const publishing = openPublishing({ ...wires, rows, openBroker: brokerOpener(config.broker, log) });
   const mayDeliver = publishing.deliversWebhooks;
   const webhooks = openWebhooks(config, { ...base, vault, bodyOf: storage.eventBodies(), mayDeliver });
   actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, webhookSender: webhooks.sender });
@@ -106,27 +99,13 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: Ab
   ends.add('commits', () => storage.drained());
   const proxies = createClientProxies(config, { reach: agents.reach, log });
   const releases = createMirror(config, storage.forReleases(), monotonicMs);
-  return {
-    base,
-    urls,
-    tracing,
-    storage,
-    actors,
-    releases,
-    links,
-    agents,
-    vpn,
-    vpnRows,
-    peers,
-    publishing,
-    webhooks,
-    proxies,
-  };
+  const others = { links, peers, webhooks, publishing, proxies, releases };
+  return { base, urls, tracing, storage, actors, agents, vpn, vpnRows, ...others };
 }
 
 /** Where people, programs and agents come in. Answers the URL. */
 async function openToOthers(config: AdminConfig, parts: Parts) {
-  const { base, urls, storage, links, agents, vpn, proxies } = parts;
+  const { base, urls, storage, actors, links, agents, vpn, proxies } = parts;
   const { api, feeds, peerCalls } = openSurfaces(config, {
     ...base,
     ...parts,
@@ -135,16 +114,15 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     adminUrls: urls.all,
     gate: gateSettings(config),
     ownNames: ownNames(config),
-    certificate: certificateOf(config, base),
+    certificate: watchCertificate(certificateSource(config), base),
   });
   base.ends.add('links to admins', () => links.close());
   base.ends.add('the API', () => {
     links.dismiss();
     return api.close();
   });
-  const { directory } = parts.actors.tree;
   links.admit(api, peerCalls, {
-    isHere: (id) => directory.isLocal({ kind: 'node', id }),
+    isHere: (id) => actors.tree.directory.isLocal({ kind: 'node', id }),
     liveOutput: (...asked) => feeds.executions.liveOutput(...asked),
   });
   agents.admit(api, links.relays);
@@ -155,42 +133,17 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
   return { url, feeds };
 }
 
-/** With which it serves HTTPS, kept as its files are; null: it serves plain HTTP. */
-function certificateOf(config: AdminConfig, { clock, log, ends }: Parts['base']): CertificateWatch | null {
-  const files = certificateFiles(config);
-  if (files === null) return null;
-  const watch = new CertificateWatch({
-    files: files.map(({ path }) => path),
-    read: () => serverCertificate(...files, clock.nowMs()),
-    after: (ms, task) => clock.after(ms, task),
-    log,
-  });
-  ends.add('the certificate', () => watch.close());
-  return watch;
-}
-
 /** Actors, events and sweeps. Sweeps and events end first, so that nothing new begins while the rest ends. */
 async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void> {
   const { base, storage, agents, vpn, vpnRows, publishing, webhooks } = parts;
-  const { ends, clock } = base;
   const { directory, ownership, vpnWatcher } = parts.actors.tree;
   await storage.step('taking up leases', () => ownership.start());
   keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
-  ends.add('requests to webhooks', () => webhooks.sender.close());
-  ends.add('publishing', () => publishing.stop());
+  base.ends.add('requests to webhooks', () => webhooks.sender.close());
+  base.ends.add('publishing', () => publishing.stop());
   await publishing.start();
-  const changed = storage.changedExecutions.bind(storage);
-  const elsewhere = { ...base, changed, watched: () => feeds.open(), directory, source: parts.links.news };
-  ends.add('executions of other admins', watchElsewhere(elsewhere));
-  const selfUpdates = new SelfUpdates({ ...base, ...storage.forSelfUpdates(), directory });
-  ends.add('self-updates', () => selfUpdates.stop());
-  await selfUpdates.start();
-  const rows = storage.forSweeps({
-    heldFor: (ms) => ownership.heldFor(ms),
-    watchedMs: () => ownership.watchedMs(),
-    heard: () => agents.sessions.heard(),
-  });
-  const sweeper = startSweeper({ ...base, ...rows, directory, isClockRight: () => !clock.isSkewed() });
-  ends.add('sweeps', () => sweeper.stop());
-  ends.add('clusters', () => ownership.handOverAll());
+  const elsewhere = { ...storage.forElsewhere(), watched: () => feeds.open(), source: parts.links.news };
+  const sweeps = storage.forSweeps({ ownership, heard: () => agents.sessions.heard() });
+  await startTasks({ ...base, directory }, { elsewhere, sweeps, selfUpdates: storage.forSelfUpdates() });
+  base.ends.add('clusters', () => ownership.handOverAll());
 }

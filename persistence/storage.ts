@@ -123,15 +123,12 @@ export class Storage {
     this.#rotation = new KeyRotation({ pool: database.pool, vault, keys: opened.keys, log });
   }
 
-  /** Resolves when the database was set back, restored or promoted beneath this admin. */
+  /** Resolves when the database was set back, restored or promoted beneath this admin: it is to be started anew. */
   get setBack(): Promise<void> {
     return this.#opened.incarnation.isOver;
   }
 
-  /**
-   * Resolves when another process has taken over the name of this admin, or secrets are sealed under a key that it has
-   * not: it may do nothing more then.
-   */
+  /** Resolves when another process has its name, or secrets are sealed under a key that it has not: it must end. */
   get takenOver(): Promise<Error> {
     return Promise.race([this.#opened.registry.takenOver, this.#opened.keys.lost]);
   }
@@ -288,12 +285,14 @@ export class Storage {
     });
     const lease = taskLease(database.writes, adminId, SWEEPS_TASK, TASK_LEASE_MS);
     const sealing = { compareKeys: () => keys.compare(), sealAnew: () => this.#rotation.step() };
-    return { sweeps: { ...sweeps, ...sealing }, lease, leaseMs: TASK_LEASE_MS };
+    const isClockRight = () => !this.clock.isSkewed();
+    return { sweeps: { ...sweeps, ...sealing }, isClockRight, lease, leaseMs: TASK_LEASE_MS };
   }
 
-  /** Executions whose rows say something else than what is known of them here. */
-  changedExecutions(awaited: Parameters<typeof changedExecutions>[1]) {
-    return changedExecutions(this.database.pool, awaited);
+  /** Of executions of other admins: those whose rows say something else than what is known of them here. */
+  forElsewhere() {
+    const { pool } = this.database;
+    return { changed: (awaited: Parameters<typeof changedExecutions>[1]) => changedExecutions(pool, awaited) };
   }
 }
 

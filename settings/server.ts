@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Settings } from './environment.ts';
 import { choice, durationMs, flag, integer, list, port, text, url, urls } from './fields.ts';
 import { DOMAIN } from './names.ts';
-import type { NamedFile } from './pem-files.ts';
-import { serverCertificate } from './server-certificate.ts';
+import type { Read } from './pem-files.ts';
+import { serverCertificate, type ServerCertificate } from './server-certificate.ts';
 
 /** Default port of the admin's API. Source: docs/settings.md. */
 const ADMIN_API_PORT = 44_000;
@@ -88,16 +88,25 @@ export const SERVER_SETTINGS = {
 /** The settings of one certificate. */
 type CertificateSettings = Pick<Settings<typeof SERVER_SETTINGS>, 'ADMIN_TLS_CERT_FILE' | 'ADMIN_TLS_KEY_FILE'>;
 
-/** The files of the certificate that this admin shows, and of its key; null: it serves plain HTTP. */
-export function certificateFiles({
+/** A certificate in files. */
+export interface CertificateSource {
+  /** Paths of the files. */
+  readonly files: readonly string[];
+  /** Reads them anew; a problem is one line. `nowMs`: Unix time. */
+  readonly read: (nowMs: number) => Read<ServerCertificate>;
+}
+
+/** Where the certificate is that this admin shows; null: it serves plain HTTP. */
+export function certificateSource({
   ADMIN_TLS_CERT_FILE: certificate,
   ADMIN_TLS_KEY_FILE: key,
-}: CertificateSettings): readonly [NamedFile, NamedFile] | null {
+}: CertificateSettings): CertificateSource | null {
   if (certificate === undefined || key === undefined) return null;
-  return [
+  const files = [
     { setting: 'ADMIN_TLS_CERT_FILE', path: certificate },
     { setting: 'ADMIN_TLS_KEY_FILE', path: key },
-  ];
+  ] as const;
+  return { files: [certificate, key], read: (nowMs) => serverCertificate(...files, nowMs) };
 }
 
 /** What no setting of the server alone shows to be wrong. */
@@ -120,7 +129,6 @@ export function serverProblems(
 function certificateProblems(read: CertificateSettings, nowMs: number): readonly string[] {
   if ((read.ADMIN_TLS_CERT_FILE === undefined) !== (read.ADMIN_TLS_KEY_FILE === undefined))
     return ['ADMIN_TLS_CERT_FILE and ADMIN_TLS_KEY_FILE should both be set, or neither'];
-  const files = certificateFiles(read);
-  const found = files === null ? null : serverCertificate(...files, nowMs);
-  return found === null || found.ok ? [] : [found.problem];
+  const found = certificateSource(read)?.read(nowMs);
+  return found === undefined || found.ok ? [] : [found.problem];
 }

@@ -22,10 +22,12 @@ export interface SweepSettings {
 
 /** What is known in this admin and in no row. */
 export interface SweepInputs {
-  /** Clusters that it has owned for at least so long, in ms. */
-  readonly heldFor: (ms: number) => readonly ClusterId[];
-  /** For how long it has watched leases without a gap, in ms. */
-  readonly watchedMs: () => number;
+  readonly ownership: {
+    /** Clusters that it has owned for at least so long, in ms. */
+    heldFor(ms: number): readonly ClusterId[];
+    /** For how long it has watched leases without a gap, in ms. */
+    watchedMs(): number;
+  };
   /** Nodes heard since the last call, each with the time. */
   readonly heard: () => readonly { readonly node: NodeId; readonly atMs: number }[];
 }
@@ -43,7 +45,7 @@ export function createSweepRows(
   pool: Pool,
   { adminId, hasPeers }: WakeUpOptions,
   settings: SweepSettings,
-  { heldFor, watchedMs, heard, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
+  { ownership, heard, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
 ) {
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
   const sweeps = createSweeps(pool, {
@@ -58,13 +60,15 @@ export function createSweepRows(
     ...sweeps,
     batchRows: SWEEP_ROWS_MAX,
     findGone: async (limit: number): Promise<readonly NodeId[]> =>
-      goneAfterMs === 0 ? [] : findGone(pool, heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
+      goneAfterMs === 0
+        ? []
+        : findGone(pool, ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
     storePresence: () => storePresence(pool, heard()),
     findForgotten: () => findForgotten(pool, adminId, FORGOTTEN_AFTER_MS, SWEEP_ROWS_MAX),
     markOwnerless: () =>
       markOwnerless(
         pool,
-        { unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS, watchedMs: watchedMs() },
+        { unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS, watchedMs: ownership.watchedMs() },
         SWEEP_ROWS_MAX,
       ),
     forgetAdmins,

@@ -4,6 +4,7 @@
  */
 import { stat } from 'node:fs/promises';
 import type { Log } from '../log.ts';
+import type { Unwind } from '../unwind.ts';
 
 /** How often the files are looked at, in ms. */
 export const LOOK_MS = 10_000;
@@ -21,14 +22,41 @@ export interface ServedPair {
   readonly expiresAtMs: number;
 }
 
+/** Reads a pair. Does not throw; a problem is one line. `nowMs`: Unix time. */
+type ReadPair = (
+  nowMs: number,
+) => { readonly ok: true; readonly value: ServedPair } | { readonly ok: false; readonly problem: string };
+
+/** What it is watched with. */
+export interface CertificateBase {
+  readonly clock: { nowMs(): number; after(ms: number, task: () => void): () => void };
+  readonly log: Log;
+  /** Gets its end. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** Watches a certificate, where there is one. Throws the problem of a pair that cannot be used. */
+export function watchCertificate(
+  source: { readonly files: readonly string[]; readonly read: ReadPair } | null,
+  { clock, log, ends }: CertificateBase,
+): CertificateWatch | null {
+  if (source === null) return null;
+  const watch = new CertificateWatch({
+    files: source.files,
+    read: () => source.read(clock.nowMs()),
+    after: (ms, task) => clock.after(ms, task),
+    log,
+  });
+  ends.add('the certificate', () => watch.close());
+  return watch;
+}
+
 /** Where it comes from. */
 export interface CertificateWatchPorts {
   /** Paths of the files, which may lead through symbolic links. */
   readonly files: readonly string[];
   /** Reads them anew. Does not throw; a problem is one line. */
-  readonly read: () =>
-    | { readonly ok: true; readonly value: ServedPair }
-    | { readonly ok: false; readonly problem: string };
+  readonly read: () => ReturnType<ReadPair>;
   /** Calls once after so many ms, unless what it answers is called before. */
   readonly after: (ms: number, task: () => void) => () => void;
   readonly log: Log;
