@@ -31,8 +31,7 @@ import { SharedIdentity } from './session/shared-identity.ts';
 import { Rejoining } from './enrollment/rejoining.ts';
 import { StoredEnrollment } from './enrollment/stored-enrollment.ts';
 import { HealthFile } from './update/health-file.ts';
-import { openUpdates } from './update/open-updates.ts';
-import type { Updates } from './update/updates.ts';
+import { AgentUpdates } from './update/open-updates.ts';
 import { startVpn, type AgentVpn } from './vpn/vpn.ts';
 
 /** What it takes of the program. The journal is open, and stays its owner's to close. */
@@ -51,7 +50,7 @@ export class EnrolledAgent {
   readonly #options: EnrolledAgentOptions;
   readonly #enrollment: StoredEnrollment;
   readonly #executor: Executor;
-  readonly #updates: Updates;
+  readonly #updates: AgentUpdates;
   readonly #health: HealthFile;
   readonly #trim = new FirstTrim();
   readonly #counters = createSessionCounters();
@@ -89,7 +88,7 @@ export class EnrolledAgent {
       onHeld: () => this.#session?.askOpen(),
     });
     const say = (message: AgentNews) => this.#session?.say(message) ?? false;
-    this.#updates = openUpdates({ config, directory, version, say, log });
+    this.#updates = new AgentUpdates({ config, directory, version, say, log });
     this.#health = new HealthFile({
       path: directory.health,
       version,
@@ -134,8 +133,8 @@ export class EnrolledAgent {
     const beats = setInterval(() => this.#beat(), BEAT_MS).unref();
     reports.listening(visibility.apiPlace);
     const looks = setInterval(() => this.#facts.look(), LOOK_MS).unref();
+    await this.#updates.begin();
     session.start();
-    this.#updates.begin();
     const end = await Promise.race([this.#over.promise, aborted(signal)]);
     clearInterval(beats);
     clearInterval(looks);

@@ -9,7 +9,7 @@ import type { Visibility } from './observability/visibility.ts';
 import { EXIT_STATUS, type ExitStatus } from './problem.ts';
 import type { Enrolled } from './enrollment/joining.ts';
 import type { Session } from './session/session.ts';
-import type { Updates } from './update/updates.ts';
+import type { AgentUpdates } from './update/open-updates.ts';
 import type { AgentVpn } from './vpn/vpn.ts';
 
 /**
@@ -41,7 +41,7 @@ export interface RunningParts {
   readonly reports: Pick<Reports, 'close'>;
   readonly vpn: Pick<AgentVpn, 'close'> | null;
   readonly session: Pick<Session, 'isLive' | 'stop'>;
-  readonly updates: Pick<Updates, 'isUnderWay' | 'close'>;
+  readonly updates: Pick<AgentUpdates, 'isUnderWay' | 'close'>;
   /** Calls it once admins have confirmed every result in the journal; asked for when there is one. */
   readonly whenConfirmed: (act: () => void) => void;
   readonly log: Log;

@@ -47,7 +47,10 @@ const CASES: Readonly<
   agent: { about: 'an idle agent', run: agent },
   metered: { about: 'what an idle agent sends and receives in a day', run: metered },
   liars: { about: 'commands on honest machines beside three agents that lie', run: liars },
-  updates: { about: 'a self-update request in four batches, and a release of which no agent comes back', run: updates },
+  updates: {
+    about: 'a self-update request in four batches, and releases that crash, hang, cannot connect or lose the agent',
+    run: updates,
+  },
   list: { about: 'pages of long lists', run: list },
   cli: { about: 'edge node ls, from Enter to its end', run: cli },
   labels: { about: 'selectors of labels over a large fleet', run: labels },

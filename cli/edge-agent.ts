@@ -111,6 +111,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
     Promise.all([
       import('../agent/observability/metrics/host/exporter.ts'),
       import('../agent/observability/doctor/doctor.ts'),
+      import('../agent/update/updates.ts'),
     ]),
   );
   const log = createLog(settings.LOG_LEVEL, isatty(2));

@@ -7,6 +7,7 @@ set -u
 DIR=${UPDATER_DIR:-/var/lib/edge-updater}
 BOOT=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo none)
 UPDATER_TRIES=3 # starts of a new updater that ended at once, before the one of the version before is taken
+UPDATER_SILENT_SECONDS=${EDGE_UPDATER_SILENT_SECONDS:-60} # of one that hangs instead, until it is ended
 STARTS_KEPT=20  # lines of starts-agent
 
 say() {
@@ -79,17 +80,50 @@ note_agent_start() {
 # A new updater that does not come up (it removes the file when it does) makes way for the one before, until the next start.
 updater_version() {
   before=$(linked previous) || before=$1
-  read -r name tries 2>/dev/null <"$DIR/starts-updater" || { name='' tries=0; }
+  read -r name tries why 2>/dev/null <"$DIR/starts-updater" || { name='' tries=0 why=''; }
   case $tries in '' | *[!0-9]*) tries=0 ;; esac
   [ "$name" = "$1" ] || tries=0
   if [ "$tries" -ge "$UPDATER_TRIES" ] && [ "$before" != "$1" ] && is_usable "$before"; then
-    say "the updater of $1 did not come up $tries times: that of $before is started"
+    if [ "$why" = hung ]; then
+      say "the updater of $1 gave no sign of life for $UPDATER_SILENT_SECONDS s: that of $before is started"
+    else
+      say "the updater of $1 did not come up $tries times: that of $before is started"
+    fi
     replace starts-updater "$1 0"
     echo "$before"
     return
   fi
   replace starts-updater "$1 $((tries + 1))"
   echo "$1"
+}
+
+# When a process started, in ticks since the boot: another one may have its number later. Nothing: it is gone.
+start_of() {
+  { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+  # shellcheck disable=SC2086
+  set -- ${line##*) }
+  [ "$1" != Z ] && echo "${20}"
+}
+
+# Ends the updater with this process id where it hangs instead of ending by itself, and has the next start take the one
+# before. It touches updater-alive until it came up and nothing is under way: so long it is looked at.
+watch_updater() {
+  { began=$(start_of "$1") && [ -w "$DIR" ]; } || return 0
+  mark=$(sign_of_life) silent=0
+  while [ "$silent" -lt "$UPDATER_SILENT_SECONDS" ]; do
+    sleep 1
+    [ "$(start_of "$1")" = "$began" ] || return 0
+    [ -e "$DIR/starts-updater" ] || [ -e "$DIR/updater-alive" ] || return 0
+    now=$(sign_of_life)
+    silent=$((silent + 1))
+    [ "$now" = "$mark" ] || mark=$now silent=0
+  done
+  replace starts-updater "$2 $UPDATER_TRIES hung"
+  kill -9 "$1"
+}
+
+sign_of_life() {
+  stat -c %Y "$DIR/updater-alive" 2>/dev/null
 }
 
 role=${1:-}
@@ -111,7 +145,13 @@ if [ $# -eq 0 ]; then
     set -- up
   else
     started=$(updater_version "$version")
-    [ "$started" = "$version" ] || export EDGE_UPDATER_INSTEAD=1
+    if [ "$started" = "$version" ]; then
+      rm -f "$DIR/updater-alive" 2>/dev/null
+      # Beside it, and not below it: this process becomes the updater, which waits for no child of a shell.
+      (watch_updater $$ "$version" >/dev/null 2>&1 </dev/null &)
+    else
+      export EDGE_UPDATER_INSTEAD=1 # of a release that may not know of updater-alive
+    fi
     version=$started
     set -- serve
   fi

@@ -1,25 +1,13 @@
 /** Whether this machine is being updated now: what a SIGTERM of the agent means. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { z } from 'zod';
+import { isAnnounced } from './announced.ts';
 import type { UpdateRecord } from './update-records.ts';
-
-/**
- * An `until` that is further away than this, in ms, is no time of this machine's clock, or of no updater of ours: theirs
- * is over after 30 minutes at most.
- */
-const UPDATING_MS_MAX = 3_600_000;
 
 /**
  * An update that was accepted, and of which nothing was heard since, counts as under way for so long, in ms: Watchtower
  * writes no file, and gives an update 10 minutes.
  */
 export const OWN_UPDATE_MS_MAX = 600_000;
-
-/** A file larger than this is none of the updater, in bytes. */
-const FILE_BYTES_MAX = 4_096;
-
-/** What the updater writes before it restarts the agent. `until` is Unix time in ms. */
-const Updating = z.object({ from: z.string(), to: z.string(), until: z.number() });
 
 /** What it is judged by. */
 export interface UpdateTimeSources {
@@ -47,15 +35,8 @@ export function isUpdateTime({ updating, records, version, nowMs }: UpdateTimeSo
   );
 }
 
-function isAnnounced(path: string, nowMs: number): boolean {
-  try {
-    if (statSync(path).size > FILE_BYTES_MAX) return false;
-    const { until: untilMs } = Updating.parse(JSON.parse(readFileSync(path, 'utf8')));
-    return nowMs < untilMs && untilMs <= nowMs + UPDATING_MS_MAX;
-  } catch {
-    return false; // none, or none that says anything
-  }
-}
+/** A file of more bytes says no reason. */
+const FILE_BYTES_MAX = 4_096;
 
 /** Of a pin that says why, so many characters are told. */
 const PIN_CHARS_MAX = 200;

@@ -43,3 +43,13 @@ export function readHealth(path: string): HealthReading {
 export function keptProblems({ health }: HealthReading): readonly string[] {
   return (health?.problems ?? []).slice(0, 32).map((problem) => problem.slice(0, 512));
 }
+
+/** Whether there is a process with this id. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

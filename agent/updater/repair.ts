@@ -1,5 +1,5 @@
 /** Whether the agent of this machine needs the updater although nobody asked: it is dead, and not stopped on purpose. */
-import { readHealth } from './health.ts';
+import { isAlive, readHealth } from './health.ts';
 import { HEALTH_FILE } from './layout.ts';
 import type { UpdaterParts } from './parts.ts';
 import { agentFile } from './settings.ts';
@@ -9,29 +9,36 @@ export const DEAD_MS = 600_000;
 
 /** Notices an agent that says nothing, by this process's own clock: that of the machine may be set. */
 export class AgentSilence {
-  readonly #parts: Pick<UpdaterParts, 'config' | 'service'>;
-  readonly #deadMs: number;
+  readonly #parts: Pick<UpdaterParts, 'config' | 'service' | 'deadMs'>;
   #mark: string;
   #heardMs: number;
 
-  constructor(parts: Pick<UpdaterParts, 'config' | 'service'>, nowMs: number, deadMs: number = DEAD_MS) {
+  constructor(parts: Pick<UpdaterParts, 'config' | 'service' | 'deadMs'>, nowMs: number) {
     this.#parts = parts;
-    this.#deadMs = deadMs;
-    this.#mark = this.#read();
+    this.#mark = this.#read().mark;
     this.#heardMs = nowMs;
   }
 
   /** Whether it was silent for too long and should not be. `nowMs`: of a monotonic clock. */
   async isDead(nowMs: number): Promise<boolean> {
-    const mark = this.#read();
-    if (mark !== this.#mark) {
-      this.#mark = mark;
-      this.#heardMs = nowMs;
-    }
-    return nowMs - this.#heardMs >= this.#deadMs && !(await this.#parts.service.isStopped());
+    const { mark } = this.#read();
+    if (mark !== this.#mark) this.reset(nowMs);
+    this.#mark = mark;
+    return nowMs - this.#heardMs >= this.#parts.deadMs && !(await this.#parts.service.isStopped());
   }
 
-  #read(): string {
-    return readHealth(agentFile(this.#parts.config, HEALTH_FILE)).mark;
+  /** Whether one that is dead still has a process, which a clean stop would not have left: it hangs. */
+  get isHanging(): boolean {
+    const { health } = this.#read();
+    return health !== null && isAlive(health.pid);
+  }
+
+  /** It was just helped: the silence counts from now on. */
+  reset(nowMs: number): void {
+    this.#heardMs = nowMs;
+  }
+
+  #read() {
+    return readHealth(agentFile(this.#parts.config, HEALTH_FILE));
   }
 }

@@ -9,11 +9,13 @@ import type { UpdaterParts } from './parts.ts';
 import { decide, findOffer } from './prepare.ts';
 import { reasonOf } from './problem.ts';
 import { AgentSilence } from './repair.ts';
+import { reasonOf } from './problem.ts';
 import { RunningUpdates } from './running-updates.ts';
 import { startUpdaterServer } from './server.ts';
 import type { Wish } from './state.ts';
+import { SignOfLife } from './sign-of-life.ts';
 import { tokenAt } from './token.ts';
-import { stateOf } from './updater.ts';
+import { restartAgent, stateOf } from './updater.ts';
 
 /** How often it looks whether another version of itself is current by now, in ms. */
 const OWN_VERSION_MS = 2_000;
@@ -43,7 +45,13 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
     failed: (error) => log.error({ error: reasonOf(error) }, 'A question could not be answered'),
   });
   log.info({ port: (server.address() as AddressInfo).port, version: began }, 'The updater is ready');
+  let isUp = false;
+  const life = new SignOfLife(layout.updaterAlive);
+  const showLife = () => life.give(isUp && !updates.isRunning);
+  showLife();
   const up = setTimeout(() => {
+    isUp = true;
+    showLife(); // before the file goes: the launcher looks for either
     if (process.env[INSTEAD_VARIABLE] === undefined) rmSync(layout.updaterStarts, { force: true });
   }, UP_MS);
   updates.resume();
@@ -51,6 +59,7 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
     log.error({ error }, 'The updater no longer looks after the agent'),
   );
   const look = setInterval(() => {
+    showLife();
     // by a command of somebody's
     if (isOurs && !updates.isRunning && linkedName(layout.current) !== began && stateOf(parts).phase.step === 'idle')
       replace();
@@ -84,17 +93,30 @@ export async function wouldBe(parts: UpdaterParts): Promise<object> {
   };
 }
 
+/** From one look after the agent to the next, in ms. `random`: from 0 to 1. */
+export function checkAfterMs(everyMs: number, random: number): number {
+  return everyMs * (1 - JITTER + 2 * JITTER * random);
+}
+
 async function lookAfter(parts: UpdaterParts, updates: RunningUpdates): Promise<void> {
   const { config, log, signal } = parts;
   const silence = new AgentSilence(parts, performance.now());
   while (!signal.aborted) {
-    const waitMs = config.UPDATER_CHECK_EVERY * (1 - JITTER + 2 * JITTER * Math.random());
+    const waitMs = checkAfterMs(config.UPDATER_CHECK_EVERY, Math.random());
     await sleep(waitMs, undefined, { signal }).catch(() => {});
     if (signal.aborted || updates.isRunning) continue;
     const isDead = await silence.isDead(performance.now());
     if (isDead)
       log.warn({}, 'The agent has said nothing for a long time: it is repaired or updated where that can be done');
-    if (isDead || config.UPDATER_AUTOMATIC) await updates.wish({ by: 'timer', request: null, force: false })?.finished;
+    if (!isDead && !config.UPDATER_AUTOMATIC) continue;
+    const outcome = await updates.wish({ by: 'timer', request: null, force: false })?.finished;
+    if (!isDead || outcome?.outcome !== 'unchanged') continue;
+    // Nothing is damaged, and nothing newer there: what is left is a process that hangs.
+    if (silence.isHanging)
+      await restartAgent(parts).catch((error: unknown) =>
+        log.error({ error: reasonOf(error) }, 'The agent that hangs could not be restarted'),
+      );
+    silence.reset(performance.now());
   }
 }
 

@@ -34,7 +34,7 @@ const METADATA_BYTES_MAX = {
 };
 
 /** New roots that are followed at once. */
-const ROOTS_MAX = 64;
+export const ROOTS_MAX = 64;
 
 /** The metadata that is kept, in the order in which it is replaced: an older one below a newer one is fetched again. */
 const ROLES = ['root', 'timestamp', 'snapshot', 'targets'] as const;

@@ -15,7 +15,7 @@ import { agentFile } from './settings.ts';
 import type { State, Switch, UpdaterEffect, UpdaterEvent } from './state.ts';
 import { readState, writeState } from './state-file.ts';
 import { transition } from './transition.ts';
-import { isVersionWhole, prune } from './versions.ts';
+import { isVersionWhole, linkedVersion, prune } from './versions.ts';
 import { watchVersion } from './watching.ts';
 
 /** A restart that fails on the way back is tried so often, with a pause in between, in ms. */
@@ -23,7 +23,7 @@ const RESTART_TRIES_MAX = 3;
 const RESTART_PAUSE_MS = 2_000;
 
 /** What an update that failed had fetched is kept for so long, in ms. */
-const DOWNLOADS_MS_MAX = 7 * 86_400_000;
+export const DOWNLOADS_MS_MAX = 7 * 86_400_000;
 
 /** Most of a log that goes into a reason, in characters; the reason itself stands before it. */
 const LOG_CHARS_MAX = 3_072;
@@ -45,6 +45,21 @@ export async function drive(parts: UpdaterParts, event: UpdaterEvent | null): Pr
       state = await follow(parts, state, { type: 'restarted', current: linkedName(parts.layout.current) });
     return event === null || state.phase.step !== 'idle' ? state : await follow(parts, state, event);
   } finally {
+    lock.release();
+  }
+}
+
+/** Restarts an agent that hangs, of the version that is current: its commands go on. Rejects with an UpdateProblem. */
+export async function restartAgent(parts: UpdaterParts): Promise<void> {
+  const { config, layout, log, service, nowMs } = parts;
+  const lock = takeLock(layout.lock, layout.lockHolder, nowMs());
+  try {
+    const version = linkedVersion(layout, layout.current)?.version ?? '';
+    log.warn({ version }, 'The agent hangs: it is restarted');
+    tellAgent(parts, version, version);
+    await service.restart();
+  } finally {
+    rmSync(agentFile(config, UPDATING_FILE), { force: true });
     lock.release();
   }
 }

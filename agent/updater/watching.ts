@@ -3,7 +3,7 @@ import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAnybodyReachable } from './admins.ts';
 import { startsSince } from './boot.ts';
-import { readHealth, type HealthReading } from './health.ts';
+import { isAlive, readHealth, type HealthReading } from './health.ts';
 import { HEALTH_FILE } from './layout.ts';
 import { agentFile } from './settings.ts';
 import type { Switch } from './state.ts';
@@ -89,14 +89,5 @@ class Reach {
       );
     }
     return this.#isReachable;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

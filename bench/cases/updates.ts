@@ -1,13 +1,15 @@
 /**
- * `updates`: simulated agents in four batches: how long a request takes, and how long a node from its turn to its
- * trigger. Then a release of which no agent comes back: it touches no more than one batch and `max_failures`.
+ * `updates`: what a request for an update does to a fleet, by the kind of the release. `simulated`: a thousand agents in
+ * four batches, good ones and such as crash, hang, cannot connect or are lost. `machines`: real agents with real
+ * updaters, one after the other.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { startBenchServer, withClient, type DatabasePlace } from '../fleet/database.ts';
 import { insertNodes } from '../fleet/nodes.ts';
 import { quantile } from '../method/statistics.ts';
-import { newAdminPlace, startAdmin } from '../product/admin.ts';
-import { UpdatingAgents } from '../product/updating-agents.ts';
+import { newAdminPlace, startAdmin, type AdminProcess } from '../product/admin.ts';
+import { UpdatingAgents, type ReleaseKind } from '../product/updating-agents.ts';
+import { machines } from './updates-of-machines.ts';
 import type { CaseOptions } from './options.ts';
 
 const NODES = 1_000;
@@ -20,64 +22,90 @@ const HEALTH_TIMEOUT_S = 1;
 /** Between two looks at the request, in ms. */
 const LOOK_MS = 20;
 
+/** In this order: those that are taken back leave the fleet as it was. */
+const RELEASES: readonly ReleaseKind[] = ['crashes', 'hangs', 'cannot-connect', 'good', 'lost'];
+
 interface Request {
   readonly id: string;
   readonly status: string;
   readonly summary: { readonly total: number; readonly triggered: number; readonly failed: number } | null;
 }
 
-/** Both requests, each on a fleet of its own. */
+/** Both parts, or those that are named. */
 export async function updates(options: CaseOptions): Promise<void> {
+  const isWanted = (part: string) => options.names.length === 0 || options.names.includes(part);
+  if (isWanted('simulated')) await simulated(options);
+  if (isWanted('machines')) await machines(options);
+}
+
+async function simulated(options: CaseOptions): Promise<void> {
   const nodes = options.nodes[0] ?? NODES;
   const postgres = await startBenchServer();
   try {
-    for (const isGood of [true, false]) {
-      const database = await postgres.create(isGood ? 'good' : 'bad');
-      await withClient(database, (client) => insertNodes(client, nodes));
-      await measured(options, database, nodes, isGood);
+    const database = await postgres.create('fleet');
+    await withClient(database, (client) => insertNodes(client, nodes));
+    const admin = await startAdmin(await newAdminPlace(database));
+    const agents = new UpdatingAgents(admin.port);
+    try {
+      await agents.connect(nodes);
+      for (const release of RELEASES) await measured(options, { database, admin, agents, nodes }, release);
+    } finally {
+      agents.close();
+      await admin.stop();
     }
   } finally {
     await postgres.stop();
   }
 }
 
-async function measured({ report }: CaseOptions, database: DatabasePlace, nodes: number, isGood: boolean) {
+interface Fleet {
+  readonly database: DatabasePlace;
+  readonly admin: AdminProcess;
+  readonly agents: UpdatingAgents;
+  readonly nodes: number;
+}
+
+async function measured({ report }: CaseOptions, fleet: Fleet, release: ReleaseKind): Promise<void> {
+  const { database, admin, agents, nodes } = fleet;
   const batch = Math.ceil(nodes / BATCHES);
-  const admin = await startAdmin(await newAdminPlace(database));
-  const agents = new UpdatingAgents(admin.port, isGood);
-  try {
-    await agents.connect(nodes);
-    await until(() => isHealthy(database, nodes));
-    const began = performance.now();
-    const { id } = await admin.http.call<Request>('POST', '/self_update_requests', {
-      targeting: { type: 'all' },
-      batch_size: batch,
-      ...(!isGood && { max_failures: MAX_FAILURES, health_timeout: HEALTH_TIMEOUT_S }),
-    });
-    // Agents of a bad release go away once they have answered, for good.
-    if (!isGood) await until(() => Promise.resolve(agents.asked >= Math.min(batch, nodes)));
-    if (!isGood) agents.close();
-    if (!isGood) await makeUnreachable(database);
-    let request = await admin.http.call<Request>('GET', `/self_update_requests/${id}`);
-    while (request.status !== 'completed') {
-      await wait(LOOK_MS);
-      request = await admin.http.call<Request>('GET', `/self_update_requests/${id}`);
-    }
-    const waits = await triggerSeconds(database);
-    report.add({
-      case: 'updates',
-      side: isGood ? 'good release' : 'bad release',
-      nodes,
-      seconds: (performance.now() - began) / 1_000,
-      touched: agents.asked,
-      failed: request.summary?.failed ?? -1,
-      ...(waits.length > 0 && { trigger_p50: quantile(waits, 0.5), trigger_p99: quantile(waits, 0.99) }),
-      ok: isGood ? request.summary?.triggered === nodes : agents.asked <= batch + MAX_FAILURES,
-    } as never);
-  } finally {
+  await until(() => isHealthy(database, nodes));
+  agents.release = release;
+  agents.asked = 0;
+  const began = performance.now();
+  const { id } = await admin.http.call<Request>('POST', '/self_update_requests', {
+    targeting: { type: 'all' },
+    batch_size: batch,
+    ...(release !== 'good' && { max_failures: MAX_FAILURES }),
+    ...(release === 'lost' && { health_timeout: HEALTH_TIMEOUT_S }),
+  });
+  if (release === 'lost') {
+    await until(() => Promise.resolve(agents.asked >= batch));
     agents.close();
-    await admin.stop();
+    await makeUnreachable(database);
   }
+  let request = await admin.http.call<Request>('GET', `/self_update_requests/${id}`);
+  while (request.status !== 'completed') {
+    await wait(LOOK_MS);
+    request = await admin.http.call<Request>('GET', `/self_update_requests/${id}`);
+  }
+  const waits = await triggerSeconds(database, id);
+  const counts = await statuses(database, id);
+  const isOk = release === 'good' ? counts['updated'] === nodes : agents.asked <= batch + MAX_FAILURES;
+  report.add({
+    case: 'updates',
+    side: `simulated, ${release}`,
+    nodes,
+    seconds: (performance.now() - began) / 1_000,
+    ratio: null,
+    touched: agents.asked,
+    updated: counts['updated'] ?? 0,
+    rolled_back: counts['rolled_back'] ?? 0,
+    failed: counts['failed'] ?? 0,
+    skipped: counts['skipped'] ?? 0,
+    trigger_p50: waits.length > 0 ? quantile(waits, 0.5) : null,
+    trigger_p99: waits.length > 0 ? quantile(waits, 0.99) : null,
+    verdict: isOk ? 'met' : 'missed',
+  });
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
@@ -100,11 +128,23 @@ function makeUnreachable(database: DatabasePlace): Promise<void> {
   });
 }
 
+/** How many nodes of a request came to what. */
+function statuses(database: DatabasePlace, request: string): Promise<Readonly<Record<string, number>>> {
+  return withClient(database, async (client) => {
+    const { rows } = await client.query<{ status: string; n: number }>(
+      'select status, count(*)::int as n from self_update_node where request_id = $1 group by status',
+      [request],
+    );
+    return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
+  });
+}
+
 /** From due to triggered, of each node. */
-function triggerSeconds(database: DatabasePlace): Promise<readonly number[]> {
+function triggerSeconds(database: DatabasePlace, request: string): Promise<readonly number[]> {
   return withClient(database, async (client) => {
     const { rows } = await client.query<{ s: number }>(
-      'select extract(epoch from triggered_at - due_at)::float8 as s from self_update_node where triggered_at is not null',
+      'select extract(epoch from triggered_at - due_at)::float8 as s from self_update_node where triggered_at is not null and request_id = $1',
+      [request],
     );
     return rows.map(({ s }) => s);
   });

@@ -117,6 +117,7 @@ start() {
     sleep 0.2 2>/dev/null || sleep 1
     waited=$((waited + 1))
   done
+  is_running "$1"
 }
 
 stop() {
@@ -136,7 +137,7 @@ restart() {
     kill "$child" 2>/dev/null
     ended "$child" || kill -9 "$child" 2>/dev/null
   elif [ "$INIT" = openrc ]; then
-    rc-service "edge-$1" start
+    rc-service "edge-$1" restart # also where OpenRC takes a supervisor that was killed for started
   else
     start "$1"
   fi
@@ -164,7 +165,7 @@ elif [ "$INIT" = systemd ] && [ "$SCOPE" = user ]; then
   exec systemctl --user "$action" "edge-$name.service"
 elif [ "$INIT" = systemd ]; then
   exec systemctl "$action" "edge-$name.service"
-elif [ "$INIT" = openrc ] && [ "$action" != restart ]; then
+elif [ "$INIT" = openrc ] && [ "$action" != restart ] && [ -z "${RC_SVCNAME:-}" ]; then # else OpenRC asks us
   exec rc-service "edge-$name" "$action"
 else
   "$action" "$name"

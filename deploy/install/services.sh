@@ -99,9 +99,7 @@ start_services() {
 start_service() {
   LEFT="What was installed stays: edge-agentctl and $LOGS or the journal say more. Run the line again to go on, or with --uninstall --purge to take it back."
   if [ "$RENEWED$CHANGED" = nono ] && "$LIB/edge-agentctl" status "$1" >/dev/null 2>&1; then return; fi
-  verb=restart
-  [ "$INIT" != openrc ] || verb=start
-  message=$("$LIB/edge-agentctl" "$verb" "$1" 2>&1) || fail "The service edge-$1 does not start: $(one_line "$message")."
+  message=$("$LIB/edge-agentctl" restart "$1" 2>&1) || fail "The service edge-$1 does not start: $(one_line "$message")."
 }
 
 say_not_started() {

@@ -3,6 +3,7 @@ import { ADMIN_LIMITS } from './admin-limits.ts';
 import { AGENT_CONNECTION_LIMITS } from './agent-connection-limits.ts';
 import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
 import { limits, type Limit } from './limit.ts';
+import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
 import * as nodeFacts from '../../actors/node/facts.ts';
@@ -289,5 +290,6 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
   ],
   'Self-updates at an agent': AGENT_UPDATE_LIMITS,
+  'The updater of a machine': UPDATER_LIMITS,
   'Several admins': ADMIN_LIMITS,
 };

@@ -16,7 +16,8 @@ const ROOT_PATH = 'releases/metadata/1.root.json';
 export interface MirrorOptions {
   /** Programs by their names; those of a release that starts nothing unless given. */
   readonly programs?: Readonly<Record<string, string>>;
-  readonly arch?: string;
+  /** Each has programs of its own where there are several. */
+  readonly archs?: readonly string[];
   /** What it sends instead of what it said. */
   readonly sends?: (path: string, good: Buffer) => Buffer | null;
   readonly tls?: { readonly cert: string; readonly key: string };
@@ -31,6 +32,7 @@ export interface Mirror {
   readonly script: string;
   /** Paths that were asked for. */
   readonly asked: string[];
+  readonly files: readonly InstallFile[];
 }
 
 /** Programs of a release that runs nothing: shell scripts in place of Node. */
@@ -44,13 +46,14 @@ export const IDLE_PROGRAMS: Readonly<Record<string, string>> = {
 export async function startMirror(scope: Scope, options: MirrorOptions = {}): Promise<Mirror> {
   const {
     programs = IDLE_PROGRAMS,
-    arch = 'linux-x64',
+    archs = ['linux-x64'],
     sends = (_, good) => good,
     tls,
     told = (file) => file,
   } = options;
   const served = new Map<string, Buffer>([[ROOT_PATH, Buffer.from('{}')]]);
-  const files = Object.entries(programs).map(([name, text]): InstallFile => {
+  const fileOf = (arch: string, name: string, program: string): InstallFile => {
+    const text = archs.length === 1 ? program : `${program}# ${arch}\n`;
     const packed = gzipSync(text);
     const path = `${TARGETS}/${sha256(Buffer.from(text))}.gz`;
     served.set(path, packed);
@@ -65,7 +68,8 @@ export async function startMirror(scope: Scope, options: MirrorOptions = {}): Pr
       packedBytes: packed.length,
       path,
     });
-  });
+  };
+  const files = archs.flatMap((arch) => Object.entries(programs).map(([name, text]) => fileOf(arch, name, text)));
   const release: InstallRelease = { root: { path: ROOT_PATH, sha256: sha256(Buffer.from('{}')) }, files };
   const asked: string[] = [];
   let script = '';
@@ -86,7 +90,7 @@ export async function startMirror(scope: Scope, options: MirrorOptions = {}): Pr
   });
   const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   script = installScript(readPieces(), { adminUrls: [url], release });
-  return { url, script, asked };
+  return { url, script, asked, files };
 }
 
 function sha256(bytes: Buffer): string {

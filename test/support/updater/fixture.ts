@@ -15,7 +15,7 @@ import { mirrorReleases, type ReleaseMirror } from '../release-mirror.ts';
 import { createReleases, type ReleaseFixture } from '../releases.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
-import { smallAgent, smallRuntime, smallUpdater, type Behaviour } from './small-agent.ts';
+import { smallAgent, smallRuntime, smallUpdater, type Behaviour, type Serving } from './small-agent.ts';
 import { Supervisor } from './supervisor.ts';
 import { TIMES } from './times.ts';
 
@@ -33,7 +33,7 @@ export interface UpdaterFixture {
   /** What the steps work with, with some of it changed. */
   parts(changes?: Partial<UpdaterParts>): UpdaterParts;
   /** Signs a release and has the channel name it. */
-  publish(version: string, behaviour?: Behaviour): Promise<void>;
+  publish(version: string, behaviour?: Behaviour, updater?: Serving): Promise<void>;
   /** Installs what the channel names and starts the agent. */
   install(): Promise<void>;
   /** Asks for an update and waits for its end. */
@@ -83,11 +83,11 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
     agent,
     lines,
     parts,
-    async publish(version, behaviour = 'well') {
+    async publish(version, behaviour = 'well', updater = 'ends') {
       const files = {
         node: smallRuntime(),
         'edge-agent.cjs': smallAgent(version, behaviour),
-        'edge-updater.cjs': smallUpdater(version),
+        'edge-updater.cjs': smallUpdater(version, updater),
       };
       await releases.add({ version, files });
       await releases.promote(version, { allowDowngrade: false });

@@ -34,9 +34,21 @@ else {
 `;
 }
 
+/** What an updater does when it is to serve. `lives`: it says so until somebody removes starts-updater. */
+export type Serving = 'ends' | 'hangs' | 'lives';
+
 /** The text of an updater that passes its check. */
-export function smallUpdater(version: string): string {
-  return `console.log(process.argv[2] === '--version' ? ${JSON.stringify(version)} : 'ok');\n`;
+export function smallUpdater(version: string, serving: Serving = 'ends'): string {
+  return `
+const { existsSync, writeFileSync } = require('node:fs');
+const [version, serving] = ${JSON.stringify([version, serving])};
+console.log(process.argv[2] === '--version' ? version : 'ok ' + version);
+if (process.argv[2] === 'serve' && serving === 'hangs') for (;;);
+if (process.argv[2] === 'serve' && serving === 'lives')
+  setInterval(() => {
+    if (existsSync(process.env.UPDATER_DIR + '/starts-updater')) writeFileSync(process.env.UPDATER_DIR + '/updater-alive', '');
+  }, 200);
+`;
 }
 
 /** A runtime that is this process's Node, without its 127 MB. */

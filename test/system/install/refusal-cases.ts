@@ -133,8 +133,14 @@ export const CASES: readonly Case[] = [
   {
     what: 'no release for this machine',
     words: WITH_KEY,
-    mirror: { arch: 'linux-arm64' },
+    mirror: { archs: ['linux-arm64'] },
     says: `This admin has no release for linux-x64 on the channel stable. It has: stable linux-arm64. ${NOTHING}`,
+  },
+  {
+    what: 'no release for a machine of 64-bit ARM',
+    words: WITH_KEY,
+    fakes: { uname: 'case $1 in -m) echo aarch64 ;; *) echo Linux ;; esac' },
+    says: `This admin has no release for linux-arm64 on the channel stable. It has: stable linux-x64. ${NOTHING}`,
   },
   {
     what: 'a channel that is not there',

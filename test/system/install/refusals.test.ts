@@ -69,3 +69,22 @@ test('a certificate that the machine does not trust is named, and --ca-file make
   }
   t.true(asked.length >= 2);
 });
+
+test('each machine gets the files of its own architecture', async (t) => {
+  const machine = await startMachine(t);
+  const mirror = await startMirror(t, {
+    archs: ['linux-x64', 'linux-arm64'],
+    sends: (path, good) => (path.includes('/files/') ? null : good),
+  });
+  const archOf = (path: string) => mirror.files.find((file) => file.path === path)?.arch;
+  const got: (string | undefined)[] = [];
+
+  for (const word of ['x86_64', 'amd64', 'aarch64', 'arm64']) {
+    machine.write('/opt/fakes/uname', `#!/bin/sh\ncase $1 in -m) echo ${word} ;; *) echo Linux ;; esac\n`, 0o755);
+    mirror.asked.splice(0);
+    await machine.run(`export PATH="/opt/fakes:$PATH"; sh -s -- ${WITH_KEY}`, { stdin: mirror.script });
+    got.push([...new Set(mirror.asked.map(archOf).filter((arch) => arch !== undefined))].join());
+  }
+
+  t.deepEqual(got, ['linux-x64', 'linux-x64', 'linux-arm64', 'linux-arm64']);
+});

@@ -4,7 +4,11 @@ import { existsSync, readFileSync, readlinkSync, rmSync, truncateSync, writeFile
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { linkedName } from '../../../agent/updater/durable.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '../../support/source-text.ts';
+import { Supervisor } from '../../support/updater/supervisor.ts';
+import { until } from '../../support/until.ts';
+import type { Serving } from '../../support/updater/small-agent.ts';
 import { updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 
 const LAUNCHER = join(ROOT, 'deploy/launcher.sh');
@@ -25,11 +29,11 @@ function launch(
 }
 
 /** Two versions, 0.1.0 before 0.2.0. */
-async function installed(t: ExecutionContext): Promise<UpdaterFixture> {
+async function installed(t: ExecutionContext, updater: Serving = 'ends'): Promise<UpdaterFixture> {
   const machine = await updaterFixture(t);
   await machine.publish('0.1.0');
   await machine.install();
-  await machine.publish('0.2.0');
+  await machine.publish('0.2.0', 'well', updater);
   const { outcome } = await machine.update();
   t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
   await machine.agent.stop();
@@ -99,6 +103,44 @@ test('an updater that does not come up makes way for the one before, and is trie
     [false, false, false, true, false],
   );
   t.is(machine.current(), '0.2.0');
+});
+
+/** Its updater kept running; one that gives no sign of life for 2 s hangs. */
+function updaterOf(t: ExecutionContext, { layout: { directory } }: UpdaterFixture): Supervisor {
+  const env = { UPDATER_DIR: directory, EDGE_UPDATER_SILENT_SECONDS: '2' };
+  const updater = new Supervisor(t, 'updater', env, join(directory, 'updater.pid'));
+  updater.start();
+  return updater;
+}
+
+test('an updater that hangs is ended, and makes way for the one before at once', async (t) => {
+  const machine = await installed(t, 'hangs');
+  writeFileSync(machine.layout.updaterAlive, ''); // of one that was killed amid an update
+
+  const updater = updaterOf(t, machine);
+
+  await until('the updater before', () => updater.output.includes('ok 0.1.0'));
+  t.regex(
+    updater.output,
+    /^ok 0\.2\.0\nlaunch: the updater of 0\.2\.0-\S+ gave no sign of life for 2 s: that of 0\.1\.0-\S+ is started\nok 0\.1\.0\n/u,
+  );
+  t.is(machine.current(), '0.2.0');
+});
+
+test('an updater that says it lives is let be, and one that came up is not looked at any more', async (t) => {
+  const machine = await installed(t, 'lives');
+  const updater = updaterOf(t, machine);
+  const { pid } = updater;
+  await until('it serves', () => existsSync(machine.layout.updaterAlive));
+
+  await sleep(4_000);
+  rmSync(machine.layout.updaterStarts);
+  await sleep(500); // it touches the file no more
+  rmSync(machine.layout.updaterAlive);
+  await sleep(4_000);
+
+  t.is(updater.pid, pid);
+  t.is(updater.output, 'ok 0.2.0\n');
 });
 
 test('starts of the agent are noted for the updater, the last twenty of this boot', async (t) => {

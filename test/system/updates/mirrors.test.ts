@@ -1,15 +1,30 @@
 /** What the updater believes of mirrors, and what it gets out of them: nothing that was not signed, nothing older. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { wouldBe } from '../../../agent/updater/serve.ts';
+import { rotate } from '../../../cli/release/rotation.ts';
+import { signTargets, VALIDITY } from '../../../cli/release/signing.ts';
 import { listening } from '../../support/listening.ts';
 import { mirrorReleases } from '../../support/release-mirror.ts';
-import { forge } from '../../support/releases.ts';
+import { createReleases, forge, type ReleaseFixture } from '../../support/releases.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 
 const DAY_MS = 86_400_000;
+
+interface Root {
+  readonly signed: { readonly version: number };
+}
+
+/** Retires a key and signs the next root. */
+function rotated({ repository, directory }: ReleaseFixture, key: string) {
+  const keys = join(directory, '..', 'keys');
+  const rotation = { directory: keys, retire: [key], threshold: null, newPassphrase: null };
+  const time = { nowMs: Date.now(), validity: VALIDITY };
+  return rotate(repository, { ...rotation, passphrase: () => Promise.resolve('') }, time);
+}
 
 /** With 0.1.0 installed and 0.2.0 published. */
 async function outdated(t: ExecutionContext): Promise<UpdaterFixture> {
@@ -186,12 +201,45 @@ test('mirrors that are slow, endless, silent or have no first byte are given up'
   }
 });
 
-test('new keys are followed from root to root, and a root that nobody signed is not', async (t) => {
+test('a root that nobody who counts signed is not followed, nor one twice', async (t) => {
   const machine = await outdated(t);
-  writeFileSync(
-    join(machine.releases.directory, 'metadata', '2.root.json'),
-    readFileSync(join(machine.releases.directory, 'metadata', '1.root.json')),
-  );
+  const metadata = join(machine.releases.directory, 'metadata');
+  const next = join(metadata, '2.root.json');
+  const stranger = await createReleases(temporaryDirectory(t));
+  await rotated(stranger, 'root.pem');
 
+  writeFileSync(next, readFileSync(join(metadata, '1.root.json')));
   t.regex(await refusal(t, machine), /Expected version 2, got 1/u);
+  writeFileSync(next, readFileSync(join(stranger.directory, 'metadata', '2.root.json')));
+  t.regex(await refusal(t, machine), /root was signed by 0\/1 keys/u);
+  rmSync(next);
+  t.like((await machine.update()).outcome, { outcome: 'updated', to: '0.2.0' });
+});
+
+test('a machine that slept over several changes of keys follows them root by root, and retired keys count no more', async (t) => {
+  const machine = await outdated(t);
+  const { releases } = machine;
+  const before = releases.repository.state();
+  await rotated(releases, 'release.pem');
+  await rotated(releases, 'root.pem');
+  await rotated(releases, 'timestamp.pem');
+  const trusted = () =>
+    (JSON.parse(readFileSync(join(machine.layout.trust, 'root.json'), 'utf8')) as Root).signed.version;
+  t.is(trusted(), 1);
+
+  const { outcome } = await machine.update();
+
+  t.like(outcome, { outcome: 'updated', from: '0.1.0', to: '0.2.0' });
+  t.is(trusted(), 4);
+  // whoever has the retired keys, and any mirror, signs for the root of before
+  const stolen = signTargets(
+    { ...releases.repository.state(), root: before.root },
+    await releases.repository.targets(),
+    releases.keys,
+    { nowMs: Date.now(), validity: VALIDITY },
+  );
+  releases.repository.writeSigned(stolen);
+  const { outcome: refused } = await machine.update();
+  t.regex(refused?.error ?? '', /timestamp was signed by 0\/1 keys/u);
+  t.deepEqual([machine.current(), trusted()], ['0.2.0', 4]);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { compareVersions, parseRelease, versionName } from '../../../../agent/updater/release.ts';
+import { compareVersions, machineArch, parseRelease, versionName } from '../../../../agent/updater/release.ts';
 import { downgradeProblem } from '../../../../agent/updater/trust.ts';
 
 const FILE = { sha256: 'a'.repeat(64), bytes: 1, packed_sha256: 'b'.repeat(64), packed_bytes: 1 };
@@ -53,4 +53,21 @@ test('an older version needs a signed word', (t) => {
   t.is(downgradeProblem('0.2.0', release), null);
   t.is(downgradeProblem('0.3.0', { ...release, allow_downgrade: true }), null);
   t.is(downgradeProblem('0.3.0', release), '0.2.0 is older than 0.3.0, and nobody signed that machines go back to it');
+});
+
+test('the updater follows the channel of the machine that its runtime is made for', (t) => {
+  const on = (arch: string) => {
+    const own = process.arch;
+    Object.defineProperty(process, 'arch', { value: arch });
+    try {
+      return machineArch();
+    } finally {
+      Object.defineProperty(process, 'arch', { value: own });
+    }
+  };
+
+  t.deepEqual(['x64', 'arm64'].map(on), ['linux-x64', 'linux-arm64']);
+  t.throws(() => on('riscv64'), {
+    message: 'there are no releases for linux-riscv64: only for linux-x64, linux-arm64',
+  });
 });

@@ -1,0 +1,141 @@
+/** The updater's own timer: what it does for an agent that says nothing, without anybody's word. */
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { checkAfterMs, serveUpdater } from '../../../agent/updater/serve.ts';
+import type { UpdaterConfig } from '../../../agent/updater/settings.ts';
+import type { UpdaterParts } from '../../../agent/updater/parts.ts';
+import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
+import { TIMES } from '../../support/updater/times.ts';
+import { until } from '../../support/until.ts';
+
+/** Instead of 10 minutes each, in ms. */
+const EVERY_MS = 100;
+const DEAD_MS = 1_500;
+
+/** Serves until it is told to end, or the test is over. */
+function served(
+  t: ExecutionContext,
+  machine: UpdaterFixture,
+  config: Partial<UpdaterConfig> = {},
+  changes: Partial<UpdaterParts> = {},
+): () => Promise<void> {
+  const stop = new AbortController();
+  const parts = machine.parts({ signal: stop.signal, deadMs: DEAD_MS, ...changes });
+  const over = serveUpdater(
+    { ...parts, config: { ...parts.config, UPDATER_CHECK_EVERY: EVERY_MS, ...config } },
+    'none',
+  );
+  const end = async () => {
+    stop.abort();
+    await over;
+  };
+  t.teardown(end);
+  return end;
+}
+
+async function installed(t: ExecutionContext): Promise<UpdaterFixture> {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await until('the agent', () => machine.running() === '0.1.0');
+  return machine;
+}
+
+const isLogged = ({ lines }: UpdaterFixture, words: string) => lines.some((line) => line.includes(words));
+
+test('machines that started together look at different times, a fifth around the setting', (t) => {
+  t.deepEqual(
+    [0, 0.5, 1].map((random) => Math.round(checkAfterMs(600_000, random))),
+    [480_000, 600_000, 720_000],
+  );
+});
+
+test('an agent that cannot start, as its files are damaged, is repaired by the timer', async (t) => {
+  const machine = await installed(t);
+  const file = join(machine.layout.current, 'edge-agent.cjs');
+  writeFileSync(file, 'process.exit(1);'.padEnd(statSync(file).size));
+  machine.agent.kill();
+
+  served(t, machine);
+
+  await until('the repair', () => machine.running() === '0.1.0');
+  await until('its outcome', () => storedState(machine).outcome?.outcome === 'updated');
+  t.like(storedState(machine).outcome, { request: null, from: '0.1.0', to: '0.1.0', error: null });
+});
+
+test('an agent that hangs is restarted, at most once in the time after which one is dead', async (t) => {
+  const machine = await installed(t);
+  const { pid } = machine.agent;
+  const restarts: number[] = [];
+  const { service } = machine.parts();
+  const restart = async () => {
+    restarts.push(performance.now());
+    t.true(existsSync(join(machine.dataDirectory, 'updating.json')), 'its commands go on');
+    if (restarts.length > 1) machine.agent.kill(); // it does not end when it is told to
+  };
+  process.kill(pid ?? 0, 'SIGSTOP');
+
+  served(t, machine, {}, { service: { ...service, restart } });
+
+  await until('an agent again', () => machine.agent.pid !== pid && machine.running() === '0.1.0');
+  await until('the end of it', () => !existsSync(join(machine.dataDirectory, 'updating.json')));
+  t.is(restarts.length, 2);
+  t.true((restarts[1] ?? 0) - (restarts[0] ?? 0) >= DEAD_MS);
+  t.true(isLogged(machine, 'The agent hangs: it is restarted'));
+});
+
+test('an agent that lives, or was stopped on purpose, is nobody to repair', async (t) => {
+  const machine = await installed(t);
+  const { service } = machine.parts();
+  let asked = 0;
+  const isStopped = async () => {
+    asked += 1;
+    return true;
+  };
+  machine.mirror.requests.splice(0);
+
+  served(t, machine, {}, { service: { ...service, isStopped } });
+
+  await sleep(2 * DEAD_MS);
+  t.is(asked, 0);
+  await machine.agent.stop();
+  await until('that it asks whether somebody stopped it', () => asked > 2);
+  t.deepEqual(machine.mirror.requests, []);
+  t.false(isLogged(machine, 'has said nothing'));
+});
+
+test('an agent that is dead and a mirror that is away: it is tried again when it is time', async (t) => {
+  const machine = await installed(t);
+  const file = join(machine.layout.current, 'edge-agent.cjs');
+  writeFileSync(file, 'process.exit(1);'.padEnd(statSync(file).size));
+  machine.agent.kill();
+  let isAway = true;
+  machine.mirror.behave(() => (isAway ? 'missing' : 'ok'));
+
+  served(t, machine);
+  await until('a try that fails', () => storedState(machine).outcome?.error != null);
+  isAway = false;
+
+  await until('the repair', () => machine.running() === '0.1.0');
+  t.is(storedState(machine).refused, null);
+});
+
+test('with UPDATER_AUTOMATIC it installs what the channel names, and otherwise not; it says that it lives meanwhile', async (t) => {
+  const machine = await installed(t);
+  await machine.publish('0.2.0');
+  machine.mirror.requests.splice(0);
+  const end = served(t, machine);
+  await until('that it serves', () => isLogged(machine, 'The updater is ready'));
+  t.true(existsSync(machine.layout.updaterAlive));
+  await sleep(10 * EVERY_MS);
+  await end();
+  t.deepEqual(machine.mirror.requests, []);
+
+  served(t, machine, { UPDATER_AUTOMATIC: true }, { times: TIMES });
+
+  await until('the update', () => machine.running() === '0.2.0');
+  await until('its outcome', () => storedState(machine).outcome?.outcome === 'updated');
+  t.like(storedState(machine).outcome, { request: null, from: '0.1.0', to: '0.2.0' });
+});
