@@ -9,7 +9,6 @@ import type { UpdaterParts } from './parts.ts';
 import { decide, findOffer } from './prepare.ts';
 import { reasonOf } from './problem.ts';
 import { AgentSilence } from './repair.ts';
-import { reasonOf } from './problem.ts';
 import { RunningUpdates } from './running-updates.ts';
 import { startUpdaterServer } from './server.ts';
 import type { Wish } from './state.ts';
