@@ -28,6 +28,8 @@ export interface Duration {
   readonly file: string;
   readonly seconds: number;
   readonly processorSeconds: number;
+  /** The part of it that its own process took. */
+  readonly ownProcessorSeconds: number;
 }
 
 /** A file that began, and in which process. */
@@ -44,20 +46,21 @@ export function beginLine(file: string): string {
 /** The line that it adds at its end. */
 export function durationLine(file: string): string {
   const seconds = performance.now() / 1_000;
-  return `${JSON.stringify({ file, seconds, processorSeconds: processorSeconds() } satisfies Duration)}\n`;
+  const { user, system } = process.cpuUsage();
+  const ownProcessorSeconds = (user + system) / 1_000_000;
+  const processorSeconds = ownProcessorSeconds + processorSecondsOfChildren();
+  return `${JSON.stringify({ file, seconds, processorSeconds, ownProcessorSeconds } satisfies Duration)}\n`;
 }
 
-/** Of this process and of its children; of this one alone where there is no /proc. */
-function processorSeconds(): number {
-  const { user, system } = process.cpuUsage();
-  const own = (user + system) / 1_000_000;
+/** Of those that ended; none where there is no /proc. */
+function processorSecondsOfChildren(): number {
   try {
     const fields = readFileSync('/proc/self/stat', 'utf8')
       .replace(/^.*\) /su, '')
       .split(' ');
-    return own + (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
+    return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
   } catch {
-    return own;
+    return 0;
   }
 }
 
@@ -90,10 +93,11 @@ export function longestOf(durations: readonly Duration[]): string {
       .slice(0, NAMED_FILES)
       .map((one) => `${one.file.replace(/^test\//u, '').replace(/\.test\.ts$/u, '')} ${Math.round(of(one))} s`)
       .join(', ');
-  const processor = durations.reduce((sum, one) => sum + one.processorSeconds, 0);
+  const sum = (of: (duration: Duration) => number): number =>
+    Math.round(durations.reduce((total, one) => total + of(one), 0));
   return [
     `Longest: ${named(({ seconds }) => seconds)}`,
-    `Of the processor: ${Math.round(processor)} s; most for ${named((one) => one.processorSeconds)}`,
+    `Of the processor: ${sum((one) => one.processorSeconds)} s, ${sum((one) => one.ownProcessorSeconds)} s of it in the processes of the tests themselves; most for ${named((one) => one.processorSeconds)}`,
   ].join('\n');
 }
 
