@@ -14,7 +14,7 @@ export const EXIT_BUG = 70;
  * Time an orderly stop may take, in ms, before the program ends anyhow. Below the 30 s that supervisors of processes
  * allow, as a rule.
  */
-const STOP_MS_MAX = 25_000;
+export const STOP_MS_MAX = 25_000;
 
 /** Exit status of a program ended by a second signal: 128 and the signal's number, as shells have it. */
 const SIGNAL_STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;

@@ -6,6 +6,7 @@ import { UPDATER_SETTINGS } from '../agent/updater/settings.ts';
 import { ADMIN_SETTING_THEMES } from '../settings/admin.ts';
 import { settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
+import { CHART_SCHEMA_FILE, chartSchema } from './pages/chart-schema.ts';
 import { edgeHelp, plainHelp } from './pages/commands.ts';
 import { limitsTables } from './pages/limits-tables.ts';
 import { errorsTable, operationsTable } from './pages/operations.ts';
@@ -35,8 +36,8 @@ const REGIONS: Readonly<Record<string, Readonly<Record<string, (page: string) =>
   'docs/promises.md': { 'tests of promises': promiseTests },
 };
 
-/** Pages with such regions. */
-export const GENERATED_PAGES: readonly string[] = Object.keys(REGIONS);
+/** What has such regions, or names that come from the code. */
+export const GENERATED_PAGES: readonly string[] = [...Object.keys(REGIONS), CHART_SCHEMA_FILE];
 
 /** The text of a page as it stands. */
 export function pageText(page: string): string {
@@ -45,6 +46,7 @@ export function pageText(page: string): string {
 
 /** A page with every region as the code has it now. Throws when a region is not marked in it. */
 export function withRegions(page: string, text: string): string {
+  if (page === CHART_SCHEMA_FILE) return chartSchema(text);
   return Object.entries(REGIONS[page] ?? {}).reduce((before, [region, made]) => {
     const [begin, end] = [`<!-- begin: ${region} (node deploy/pages.ts) -->\n`, `<!-- end: ${region} -->`];
     const [from, to] = [before.indexOf(begin), before.indexOf(end)];

@@ -10,7 +10,7 @@ import type { Package, PackedFile } from './contents.ts';
 import { REVISION } from './deb.ts';
 import type { Ingredients } from './ingredients.ts';
 import { manualOf } from './manual.ts';
-import { compressed, configuration, program, sbomFile, text, units } from './packed-files.ts';
+import { compressed, configuration, program, sbomFile, setup, text, units } from './packed-files.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../launcher.sh', import.meta.url));
 
@@ -37,7 +37,7 @@ export function agent({ dist, node, architecture, firstVersion, root }: Ingredie
       ...firstVersion,
       { path: 'usr/lib/edge/launch', content: { file: LAUNCHER }, mode: 0o755 },
       program('usr/bin/edge-agent', 'edge-agent.sh'),
-      program('usr/lib/edge-agent/setup', 'setup-agent.sh'),
+      ...setup('usr/lib/edge-agent', 'setup-agent.sh'),
       ...(root === null ? [] : [{ path: 'usr/lib/edge-agent/root.json', content: { file: root } }]),
       configuration('etc/edge-agent/agent.env', 'agent.env'),
       ...units('edge-agent'),
@@ -77,7 +77,7 @@ export function updater({ dist }: Ingredients): Package {
     license: packageFile.license,
     files: [
       program('usr/bin/edge-updater', 'edge-updater.sh'),
-      program('usr/lib/edge-updater/setup', 'setup-updater.sh'),
+      ...setup('usr/lib/edge-updater', 'setup-updater.sh'),
       configuration('etc/edge-agent/updater.env', 'updater.env'),
       ...units('edge-updater'),
       text('lib/systemd/system/edge-agent.service.d/updater.conf', 'updater.conf'),

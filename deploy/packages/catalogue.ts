@@ -11,7 +11,7 @@ import type { Content, Package, PackedFile } from './contents.ts';
 import type { Ingredients } from './ingredients.ts';
 import { manualOf } from './manual.ts';
 import type { NativePackage } from './native.ts';
-import { compressed, configuration, program, sbomFile, units } from './packed-files.ts';
+import { compressed, configuration, program, sbomFile, setup, units } from './packed-files.ts';
 import { filesBelow } from './tree.ts';
 
 /** Every package. */
@@ -110,7 +110,7 @@ function admin({ dist, architecture }: Ingredients): Package {
     files: [
       ...adminPrograms(dist, place),
       program('usr/bin/edge-admin', 'edge-admin.sh'),
-      program('usr/lib/edge-admin/setup', 'setup-admin.sh'),
+      ...setup(place, 'setup-admin.sh'),
       configuration('etc/edge-admin/admin.env', 'admin.env'),
       configuration('etc/edge-admin/relay.env', 'relay.env'),
       ...units('edge-admin', 'edge-relay'),

@@ -19,6 +19,11 @@ export function text(path: string, file: string): PackedFile {
   return { path, content: { file: join(FILES, file) } };
 }
 
+/** What a package does besides being there, in its directory: `file` of files/, and what it sources. */
+export function setup(directory: string, file: string): readonly PackedFile[] {
+  return [program(`${directory}/setup`, file), text(`${directory}/services.sh`, 'services.sh')];
+}
+
 /** Settings, which may hold keys. */
 export function configuration(path: string, file: string): PackedFile {
   return { path, content: { file: join(FILES, file) }, mode: 0o600, isConfiguration: true };

@@ -28,6 +28,14 @@ const ONE_HIERARCHY = 'umount /sys/fs/cgroup/unified 2>/dev/null; exec podman "$
 /** Limits are set to what whoever runs the tests has, or less: no rights beyond that are needed. */
 const LIMITS = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024'];
 
+const CONFINED = [
+  '--read-only',
+  '--read-only-tmpfs=false',
+  '--tmpfs=/tmp',
+  '--cap-drop=all',
+  '--security-opt=no-new-privileges',
+];
+
 /** Makes images as `npm run images` does, and answers what it said. */
 export async function makeImages(out: string, cache: string, ...args: readonly string[]): Promise<string> {
   const program = [join(ROOT, 'deploy/images/build.ts'), '--out', out, '--cache', cache, ...args];
@@ -46,6 +54,8 @@ export interface ContainerOptions {
   readonly image: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly command?: readonly string[];
+  /** As the Helm chart runs it: nothing but its volume and /tmp can be written, and it has no capability. */
+  readonly isConfined?: boolean;
 }
 
 /** A path to a layout that podman takes, which makes the name of an image of it: in lower case. */
@@ -89,13 +99,14 @@ export class Podman {
   }
 
   /** Starts a container that lasts as long as this program, which passes signals on. */
-  start({ name, image, env = {}, command = [] }: ContainerOptions): Program {
+  start({ name, image, env = {}, command = [], isConfined = false }: ContainerOptions): Program {
     const options = [
       '--rm',
       `--name=${name}`,
       '--network=host',
       '--cgroups=disabled',
       ...LIMITS,
+      ...(isConfined ? CONFINED : []),
       ...Object.entries(env).flatMap(([variable, value]) => ['--env', `${variable}=${value}`]),
     ];
     return Program.run(this.#scope, 'unshare', [...this.#words, 'run', ...options, image, ...command]);

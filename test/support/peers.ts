@@ -19,7 +19,9 @@ import { parseArgs } from 'node:util';
 import { debianPeers } from './peers/debian.ts';
 import { debianRootPeer } from './peers/debian-root.ts';
 import { derpPeer } from './peers/derp.ts';
+import { helmPeer } from './peers/helm.ts';
 import { kafkaPeer } from './peers/kafka.ts';
+import { kubernetesValidatePeer } from './peers/kubernetes-validate.ts';
 import { motoPeer } from './peers/moto.ts';
 import { peerCache, type Peer } from './peers/peer.ts';
 import { pubSubPeer } from './peers/pubsub.ts';
@@ -36,7 +38,9 @@ export const PEERS: readonly Peer[] = [
   debianRootPeer,
   derpPeer,
   ...rightPeers,
+  helmPeer,
   kafkaPeer,
+  kubernetesValidatePeer,
   motoPeer,
   pubSubPeer,
   resolvedPeer,

@@ -5,18 +5,8 @@ set -eu
 CONFIGURATION=/etc/edge-admin/admin.env
 UNITS='edge-admin.service edge-relay.service'
 
-has_systemd() {
-  [ -d /run/systemd/system ] && command -v systemctl >/dev/null
-}
-
-# By Debian's way where it is there, which asks the policy of the machine whether services may be started.
-service() {
-  if command -v deb-systemd-invoke >/dev/null; then
-    deb-systemd-invoke "$@" || true
-  else
-    systemctl "$@" || true
-  fi
-}
+# shellcheck source=deploy/packages/files/services.sh
+. "${0%/*}/services.sh"
 
 is_configured() {
   grep -Eq '^ADMIN_URLS(_FILE)?=.' "$CONFIGURATION" 2>/dev/null

@@ -9,18 +9,8 @@ STATE=/var/lib/edge-updater
 DATA=/var/lib/edge-agent
 CONFIGURATION=/etc/edge-agent/agent.env
 
-has_systemd() {
-  [ -d /run/systemd/system ] && command -v systemctl >/dev/null
-}
-
-# By Debian's way where it is there, which asks the policy of the machine whether services may be started.
-service() {
-  if command -v deb-systemd-invoke >/dev/null; then
-    deb-systemd-invoke "$@" || true
-  else
-    systemctl "$@" || true
-  fi
-}
+# shellcheck source=deploy/packages/files/services.sh
+. "${0%/*}/services.sh"
 
 is_configured() {
   grep -Eq '^ENROLLMENT_KEY(_FILE)?=.' "$CONFIGURATION" 2>/dev/null || [ -s "$DATA/identity.json" ]

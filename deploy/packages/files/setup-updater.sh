@@ -5,18 +5,8 @@ set -eu
 STATE=/var/lib/edge-updater
 UPDATING=/var/lib/edge-agent/updating.json
 
-has_systemd() {
-  [ -d /run/systemd/system ] && command -v systemctl >/dev/null
-}
-
-# By Debian's way where it is there, which asks the policy of the machine whether services may be started.
-service() {
-  if command -v deb-systemd-invoke >/dev/null; then
-    deb-systemd-invoke "$@" || true
-  else
-    systemctl "$@" || true
-  fi
-}
+# shellcheck source=deploy/packages/files/services.sh
+. "${0%/*}/services.sh"
 
 # 32 random bytes as hexadecimal digits, which agent and updater share. One that is there stays.
 write_token() {

@@ -7,5 +7,5 @@ export const derpPeer: Peer = goPeer({
   name: 'derper',
   source: 'derp',
   cache: 'derp-1',
-  packages: ['tailscale.com/cmd/derper'],
+  packages: ['.', 'tailscale.com/cmd/derper'],
 });

@@ -1,4 +1,4 @@
-/** Peers that are made here from a Go module: its packages by their versions, with a small program of ours. */
+/** Peers that are made here from Go modules by their versions, with a small program of ours where it takes one. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
@@ -16,16 +16,16 @@ const run = promisify(execFile);
 export interface GoPeerOptions {
   /** Of the peer, which is that of the executable that it is found as. */
   readonly name: string;
-  /** Directory beside this file with go.mod, go.sum and the program. */
+  /** Directory beside this file with go.mod and go.sum, and a program where there is one of ours. */
   readonly source: string;
   /** Directory of what was made; another one with each change of the source. */
   readonly cache: string;
-  /** Packages to build besides that of the source. */
+  /** Packages to build; only that of the source unless given. */
   readonly packages?: readonly string[];
 }
 
 /** A peer that is found once it was built. */
-export function goPeer({ name, source, cache, packages = [] }: GoPeerOptions): Peer {
+export function goPeer({ name, source, cache, packages = ['.'] }: GoPeerOptions): Peer {
   const built = join(peerCache(cache), name);
   return {
     name,
@@ -34,7 +34,7 @@ export function goPeer({ name, source, cache, packages = [] }: GoPeerOptions): P
       await mkdir(dirname(dirname(built)), { recursive: true });
       const work = await mkdtemp(`${dirname(built)}-`);
       try {
-        await run('go', ['build', '-o', `${work}/`, '.', ...packages], {
+        await run('go', ['build', '-o', `${work}/`, ...packages], {
           cwd: fileURLToPath(new URL(source, import.meta.url)),
           timeout: BUILD_MS_MAX,
           env: { ...process.env, CGO_ENABLED: '0' },

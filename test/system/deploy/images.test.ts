@@ -1,6 +1,6 @@
 /**
- * The container images: made without an engine and run by podman. An admin on a given database, an agent that enrols and
- * runs a command, and what a stop leaves.
+ * The container images: made without an engine and run by podman. An admin on a given database, a relay that asks it, an
+ * agent that enrols and runs a command, and what a stop leaves.
  */
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -31,7 +31,7 @@ const TEST_MS_MAX = 1_200_000;
 /** A container is unpacked before it starts. */
 const READY_MS_MAX = 120_000;
 
-test('images run an admin and an agent, end in order, and are the same bytes when they are made again', async (t) => {
+test('images run an admin, a relay and an agent, end in order, and are the same bytes when they are made again', async (t) => {
   t.timeout(patient(TEST_MS_MAX));
   const directory = temporaryDirectory(t);
   const [layout, again] = [join(directory, 'layout'), join(directory, 'again')];
@@ -63,11 +63,27 @@ test('images run an admin and an agent, end in order, and are the same bytes whe
       ADMIN_OBSERVER_PORT: '0',
       ADMIN_URLS: url,
     },
+    isConfined: true,
   });
   await admin.logged('edge-admin is ready', 0, patient(READY_MS_MAX));
   t.is((await fetch(`${url}/readyz`)).status, 200);
   t.regex(await podman.call('exec', 'admin', '/usr/local/bin/node', '-p', 'process.getuid()'), /^65532$/mu);
   await podman.call('exec', 'admin', '/usr/local/bin/node', '/opt/edge/health-check.mjs');
+
+  const relayPort = await freePort();
+  const relay = podman.start({
+    name: 'relay',
+    image: `oci:${images}:relay`,
+    env: {
+      RELAY_HOSTNAME: '127.0.0.1',
+      RELAY_PORT: String(relayPort),
+      RELAY_ADMISSION_URL: `${url}/api/v1/relays/admission`,
+    },
+    isConfined: true,
+  });
+  await relay.logged('edge-admin relay is ready', 0, patient(READY_MS_MAX));
+  t.regex(relay.output, new RegExp(`"DERPPort":${relayPort}\\b`, 'u'));
+  await podman.call('exec', 'relay', '/usr/local/bin/node', '/opt/edge/health-check.mjs');
 
   const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
   await rest.post('/clusters', { name: 'boxes' });
@@ -99,7 +115,7 @@ test('images run an admin and an agent, end in order, and are the same bytes whe
   t.true(executions.every(({ output }) => output?.includes('tini') === true));
   await podman.call('exec', 'agent', '/usr/local/bin/node', '/opt/edge/health-check.mjs');
 
-  for (const program of [...agents, admin]) {
+  for (const program of [...agents, relay, admin]) {
     program.terminate();
     await program.ended();
     t.deepEqual(program.exit, { code: 0, signal: null }, program.output.slice(-1_000));

@@ -39,110 +39,110 @@ const NOT_OURS =
   /^\/(?:var\/(?:lib\/dpkg|log|cache|backups)|root\/debs|etc\/(?:passwd|group|shadow|gshadow|subuid|subgid|\.pwd\.lock)|run)\b/u;
 
 let debs = '';
+let admins: Machine;
+let nodes: Machine;
+let before: (readonly string[])[] = [];
+
+// one machine of each kind, from the first installation to the last trace: the tests are its days, in this order
 test.before(async () => {
   debs = await makePackages(scope, await buildDistribution(scope), '--only', 'deb');
+  [admins, nodes] = [await machineWith(scope, ADMIN), await machineWith(scope, AGENT)];
+  before = [await admins.files(), await nodes.files()];
 });
 
-test.serial(
-  'an admin and an agent out of packages run a command, and nothing is left when both are purged',
-  async (t) => {
-    const [admins, nodes] = [await machineWith(t, ADMIN), await machineWith(t, AGENT)];
-    const before = [await admins.files(), await nodes.files()];
-    const installed = [await dpkg(admins, '--install', ...ADMIN), await dpkg(nodes, '--install', ...AGENT)];
+test.serial('an admin and an agent out of packages say what is left to do, and run a command', async (t) => {
+  const installed = [await dpkg(admins, '--install', ...ADMIN), await dpkg(nodes, '--install', ...AGENT)];
 
-    t.regex(
-      installed[0] ?? '',
-      /^edge-admin is installed and not started: set ADMIN_URLS in \/etc\/edge-admin\/admin\.env, then: systemctl enable --now edge-admin$/mu,
+  t.regex(
+    installed[0] ?? '',
+    /^edge-admin is installed and not started: set ADMIN_URLS in \/etc\/edge-admin\/admin\.env, then: systemctl enable --now edge-admin$/mu,
+  );
+  t.regex(installed[1] ?? '', /^edge-agent is installed and not started: put ENROLLMENT_KEY=/mu);
+  t.regex(installed[1] ?? '', /^edge-updater is installed and not started: it trusts no releases yet\./mu);
+  for (const [machine, program] of [
+    [admins, 'edge-admin'],
+    [admins, 'edge'],
+    [nodes, 'edge-agent'],
+    [nodes, 'edge-updater'],
+  ] as const)
+    t.deepEqual(await machine.run(`${program} --version`), {
+      status: 0,
+      stdout: `${packageFile.version}\n`,
+      stderr: '',
+    });
+  t.regex((await admins.run('edge --help')).stdout, /^Usage: edge /u);
+
+  const admin = await startAdmin(admins);
+  const { url } = admin;
+  const edge = async (words: string): Promise<string> => {
+    const { stdout, stderr, status } = await admins.run(
+      `EDGE_API_KEY=$(cat /var/lib/edge-admin/master.key) edge ${words}`,
+      { env: { EDGE_URL: url } },
     );
-    t.regex(installed[1] ?? '', /^edge-agent is installed and not started: put ENROLLMENT_KEY=/mu);
-    t.regex(installed[1] ?? '', /^edge-updater is installed and not started: it trusts no releases yet\./mu);
-    for (const [machine, program] of [
-      [admins, 'edge-admin'],
-      [admins, 'edge'],
-      [nodes, 'edge-agent'],
-      [nodes, 'edge-updater'],
-    ] as const)
-      t.deepEqual(await machine.run(`${program} --version`), {
-        status: 0,
-        stdout: `${packageFile.version}\n`,
-        stderr: '',
-      });
-    t.regex((await admins.run('edge --help')).stdout, /^Usage: edge /u);
+    t.is(status, 0, stderr);
+    return stdout;
+  };
+  await edge('cluster create site');
+  const agentEnded = startAgent(nodes, (await edge('key create site')).trim());
+  await until('a healthy node', async () => (await edge('node ls')).includes('healthy'));
 
-    const admin = await startAdmin(admins);
-    const { url } = admin;
-    const edge = async (words: string): Promise<string> => {
-      const { stdout, stderr, status } = await admins.run(
-        `EDGE_API_KEY=$(cat /var/lib/edge-admin/master.key) edge ${words}`,
-        { env: { EDGE_URL: url } },
-      );
-      t.is(status, 0, stderr);
-      return stdout;
-    };
-    await edge('cluster create site');
-    const agentEnded = startAgent(nodes, (await edge('key create site')).trim());
-    await until('a healthy node', async () => (await edge('node ls')).includes('healthy'));
-
-    t.is(await edge("run --all -- 'echo it runs'"), 'one: it runs\n');
-    t.is(
-      statSync(join(nodes.root, runtimeOf(nodes))).ino,
-      statSync(join(nodes.root, 'usr/lib/edge-runtime/bin/node')).ino,
-    );
-
-    for (const machine of [nodes, admins]) await machine.run('kill $(cat /tmp/pid)');
-    await Promise.all([admin.ended, agentEnded]);
-    await dpkg(admins, '--purge', ...ADMIN.toReversed());
-    await dpkg(nodes, '--purge', ...AGENT.toReversed());
-    t.deepEqual([await admins.files(), await nodes.files()].map(ours), before.map(ours));
-    t.is((await admins.run('getent passwd edge-admin')).status, 2);
-  },
-);
+  t.is(await edge("run --all -- 'echo it runs'"), 'one: it runs\n');
+  t.is(
+    statSync(join(nodes.root, runtimeOf(nodes))).ino,
+    statSync(join(nodes.root, 'usr/lib/edge-runtime/bin/node')).ino,
+  );
+  for (const machine of [nodes, admins]) await machine.run('kill $(cat /tmp/pid)');
+  await Promise.all([admin.ended, agentEnded]);
+});
 
 test.serial('an upgrade keeps changed settings, and neither changes nor restarts an agent', async (t) => {
-  const machine = await machineWith(t, AGENT);
-  await dpkg(machine, '--install', ...AGENT);
-  const settings = `${machine.read('/etc/edge-agent/agent.env')}AGENT_ALIASES=one\n`;
-  machine.write('/etc/edge-agent/agent.env', settings, 0o600);
-  const [current, token] = await both(machine);
-  await newerDeb(t, machine, 'edge-agent', (root) => {
+  const settings = nodes.read('/etc/edge-agent/agent.env');
+  const [current, token] = await both(nodes);
+  await newerDeb(t, nodes, 'edge-agent', (root) => {
     const [name = ''] = readdirSync(join(root, 'usr/lib/edge-agent/first/versions'));
     writeFileSync(join(root, 'usr/lib/edge-agent/first/versions', name, 'release.json'), '{"version": "9.9.9"}');
   });
-  await newerDeb(t, machine, 'edge-updater');
+  await newerDeb(t, nodes, 'edge-updater');
 
-  t.regex(await dpkg(machine, '--install', 'edge-agent', 'edge-updater'), /Unpacking edge-agent \(\S+-2\)/u);
-  t.deepEqual(await both(machine), [current, token]);
-  t.is(machine.read('/etc/edge-agent/agent.env'), settings);
-  t.is((await machine.run('edge-agent --version')).stdout, `${packageFile.version}\n`);
+  t.regex(settings, /^ENROLLMENT_KEY=/u);
+  t.regex(await dpkg(nodes, '--install', 'edge-agent', 'edge-updater'), /Unpacking edge-agent \(\S+-2\)/u);
+  t.deepEqual(await both(nodes), [current, token]);
+  t.is(nodes.read('/etc/edge-agent/agent.env'), settings);
+  t.is((await nodes.run('edge-agent --version')).stdout, `${packageFile.version}\n`);
 
   // who wants the version of the package says so
-  t.is((await machine.run('/usr/lib/edge-agent/setup lay-out')).status, 1);
-  await machine.run('rm -r /var/lib/edge-updater/versions/*');
-  t.deepEqual(await machine.run('/usr/lib/edge-agent/setup lay-out --replace'), { status: 0, stdout: '', stderr: '' });
-  t.regex(machine.read('/var/lib/edge-updater/current/release.json'), /9\.9\.9/u);
+  t.is((await nodes.run('/usr/lib/edge-agent/setup lay-out')).status, 1);
+  await nodes.run('rm -r /var/lib/edge-updater/versions/*');
+  t.deepEqual(await nodes.run('/usr/lib/edge-agent/setup lay-out --replace'), { status: 0, stdout: '', stderr: '' });
+  t.regex(nodes.read('/var/lib/edge-updater/current/release.json'), /9\.9\.9/u);
 });
 
 test.serial('a removed admin keeps settings and data, and one that is installed again goes on with them', async (t) => {
-  const machine = await machineWith(t, ADMIN);
-  await dpkg(machine, '--install', ...ADMIN);
-  machine.write('/etc/edge-admin/admin.env', 'ADMIN_URLS=http://127.0.0.1:1\n', 0o600);
-  machine.write('/var/lib/edge-admin/kept', 'yes');
-  await dpkg(machine, '--remove', 'edge-admin');
+  const key = admins.read('/var/lib/edge-admin/master.key');
+  admins.write('/etc/edge-admin/admin.env', 'ADMIN_URLS=http://127.0.0.1:1\n', 0o600);
+  await dpkg(admins, '--remove', 'edge-admin');
 
-  t.is((await machine.run('edge-admin --version')).status, 127);
-  await dpkg(machine, '--install', 'edge-admin');
-  t.is(machine.read('/etc/edge-admin/admin.env'), 'ADMIN_URLS=http://127.0.0.1:1\n');
-  t.is(machine.read('/var/lib/edge-admin/kept'), 'yes');
+  t.is((await admins.run('edge-admin --version')).status, 127);
+  await dpkg(admins, '--install', 'edge-admin');
+  t.is(admins.read('/etc/edge-admin/admin.env'), 'ADMIN_URLS=http://127.0.0.1:1\n');
+  t.is(admins.read('/var/lib/edge-admin/master.key'), key);
+});
+
+test.serial('nothing is left when both are purged', async (t) => {
+  await dpkg(admins, '--purge', ...ADMIN.toReversed());
+  await dpkg(nodes, '--purge', ...AGENT.toReversed());
+
+  t.deepEqual([await admins.files(), await nodes.files()].map(ours), before.map(ours));
+  t.is((await admins.run('getent passwd edge-admin')).status, 2);
 });
 
 test.serial('packages go apart from an installation by the one line, and say so', async (t) => {
-  const machine = await machineWith(t, AGENT);
-  machine.write('/usr/lib/edge/installed-by', 'install.sh');
-  const { status, stderr } = await machine.run(`dpkg --install ${DEBS}/edge-runtime_*.deb ${DEBS}/edge-agent_*.deb`);
+  nodes.write('/usr/lib/edge/installed-by', 'install.sh');
+  const { status, stderr } = await nodes.run(`dpkg --install ${DEBS}/edge-agent_*.deb`);
 
   t.is(status, 1);
   t.regex(stderr, /^edge-agent was installed here by install\.sh: run it with --uninstall first/mu);
-  t.false(machine.read('/var/lib/dpkg/status').includes('Package: edge-agent\nStatus: install ok installed'));
+  t.false(nodes.read('/var/lib/dpkg/status').includes('Package: edge-agent\nStatus: install ok installed'));
 });
 
 async function machineWith(scope: Scope, names: readonly string[]): Promise<Machine> {

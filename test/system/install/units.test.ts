@@ -1,6 +1,6 @@
 /** The units of the services: systemd reads them without a complaint, and finds them as closed as they say. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { peerTest } from '../../support/peer-test.ts';
 import { ROOT } from '../../support/source-text.ts';
@@ -75,7 +75,11 @@ test('the agent leaves its commands running, and starts again unless that would 
   );
 });
 
-test('what OpenRC and the plain way run is plain sh', (t) => {
+test('what packages run when they are installed, and what OpenRC and the plain way run, is plain sh', (t) => {
+  const packaged = globSync('deploy/packages/files/*.sh', { cwd: ROOT });
+  const { stdout: said } = spawnSync('shellcheck', ['-x', '-s', 'sh', ...packaged], { cwd: ROOT, encoding: 'utf8' });
+  t.true(packaged.length >= 8);
+  t.is(said, '');
   for (const path of ['deploy/install/edge-agentctl.sh', 'deploy/install/edge-command.sh', 'deploy/launcher.sh'])
     t.is(execFileSync('shellcheck', ['-s', 'sh', join(ROOT, path)], { encoding: 'utf8' }), '', path);
   for (const name of ['edge-agent', 'edge-updater']) {

@@ -36,7 +36,7 @@ export interface RelayServer {
 }
 
 /** What browsers and probes get. Source: cmd/derper. */
-const PROBES = new Set(['/derp/probe', '/derp/latency-check']);
+export const PROBES: ReadonlySet<string> = new Set(['/derp/probe', '/derp/latency-check']);
 
 /** How often those that did not ask in time are looked for, in ms: by Node's default they would stay 30 s longer. */
 const LATE_LOOK_MS = 1_000;
