@@ -11,11 +11,12 @@ export const JOURNAL_FILE = 'journal.db';
 export const LEDGER_FILE = 'executions.ledger';
 
 /**
- * Names of the files of the SSH host key, of WireGuard's key, and of the process and the API's port of the agent that
+ * Names of the files of the SSH host key, of WireGuard's key, of Netmaker's network, and of the process and the API's port of the agent that
  * runs.
  */
 export const SSH_HOST_KEY_FILE = 'ssh-host-key';
 export const VPN_KEYS_FILE = 'mesh-keys.json';
+export const NETMAKER_FILE = 'netmaker.json';
 export const PID_FILE = 'agent.pid';
 export const API_PORT_FILE = 'api-port';
 

@@ -32,7 +32,8 @@ import { Rejoining } from './enrollment/rejoining.ts';
 import { StoredEnrollment } from './enrollment/stored-enrollment.ts';
 import { HealthFile } from './update/health-file.ts';
 import { AgentUpdates } from './update/open-updates.ts';
-import { startVpn, type AgentVpn } from './vpn/vpn.ts';
+import { startVpn } from './vpn/start-vpn.ts';
+import type { AgentVpn } from './vpn/vpn.ts';
 
 /** What it takes of the program. The journal is open, and stays its owner's to close. */
 export interface EnrolledAgentOptions extends AgentOptions {
@@ -111,7 +112,7 @@ export class EnrolledAgent {
     const executor = this.#executor;
     const reach = await this.#startReach();
     this.#sshHostKey = reach.sshHostKey;
-    const vpn = this.#startVpn();
+    const vpn = await this.#startVpn();
     this.#vpn = vpn;
     const reports = this.#createReports();
     const visibility = await this.#startVisibility(reach, reports);
@@ -170,7 +171,7 @@ export class EnrolledAgent {
     });
   }
 
-  #startVpn(): AgentVpn | null {
+  #startVpn(): Promise<AgentVpn | null> {
     const { config, directory, log } = this.#options;
     return startVpn({
       config,

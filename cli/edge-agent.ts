@@ -112,6 +112,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
       import('../agent/observability/metrics/host/exporter.ts'),
       import('../agent/observability/doctor/doctor.ts'),
       import('../agent/update/updates.ts'),
+      import('../agent/vpn/vpn.ts'),
     ]),
   );
   const log = createLog(settings.LOG_LEVEL, isatty(2));

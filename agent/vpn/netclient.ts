@@ -9,6 +9,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { AdminVpnFrame, SessionClock } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
+import { NETMAKER_FILE } from '../data-directory.ts';
 
 /** Netmaker's client, as it is found by PATH. */
 const PROGRAM = 'netclient';
@@ -25,9 +26,6 @@ const SETTLED_MS = 300_000;
 
 /** Addresses in what it says. */
 const ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?:\/\d{1,2})?|(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?:\/\d{1,3})?/giu;
-
-/** The network that was entered last, in the agent's directory. */
-const STATE_FILE = 'netmaker.json';
 
 /** What it is made of. */
 export interface NetclientOptions {
@@ -55,7 +53,7 @@ export interface Netclient {
 
 /** Nothing is run before an order. */
 export function createNetclient({ node, directory, clock, log, env = process.env }: NetclientOptions): Netclient {
-  const statePath = join(directory, STATE_FILE);
+  const statePath = join(directory, NETMAKER_FILE);
   const ending = new AbortController();
   let problem: string | null = null;
   let next: Extract<AdminVpnFrame, { type: 'netmaker-join' }> | null = null;
@@ -126,7 +124,7 @@ export async function leaveNetmaker(
   log: Log,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<void> {
-  const statePath = join(directory, STATE_FILE);
+  const statePath = join(directory, NETMAKER_FILE);
   const network = enteredNetwork(statePath);
   if (network !== null) {
     const problem = await runProgram(['leave', network], [], env, new AbortController().signal);

@@ -10,7 +10,7 @@ import type { VpnPath } from '../../transport/protocol/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createMember } from '../../transport/vpn/member/create-member.ts';
 import { removeDevice } from '../../transport/vpn/wireguard/open.ts';
-import { isVpnWanted, type AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../observability/health.ts';
 import { createNames, removeNames } from './names/names.ts';
@@ -50,18 +50,17 @@ export interface AgentVpn {
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
 
-/**
- * Starts it; null: it is switched off, and an interface and names that an earlier run left are removed. Never throws:
- * what this machine cannot do is said once, in the log and in its health.
- */
-export function startVpn(options: AgentVpnOptions): AgentVpn | null {
-  const { config, directory, node, log } = options;
-  if (isVpnWanted(config)) return openVpn(options);
-  void leaveVpn(directory, node, log); // of when it was wanted: the key stays, for when it is again
-  return null;
-}
-
-function openVpn({ config, directory, node, clusterName, adminUrls, clock, log, say }: AgentVpnOptions): AgentVpn {
+/** Never throws: what this machine cannot do is said once, in the log and in its health. */
+export function openVpn({
+  config,
+  directory,
+  node,
+  clusterName,
+  adminUrls,
+  clock,
+  log,
+  say,
+}: AgentVpnOptions): AgentVpn {
   const interfaceName = interfaceNameOf(node);
   const names = createNames({
     mode: config.VPN_DNS,

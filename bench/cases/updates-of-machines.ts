@@ -34,10 +34,15 @@ const CLUSTER = 'bench';
 
 /** What makes an agent so that passes its own check and then: ends at once, says nothing, finds no admin. */
 const BROKEN: Readonly<Record<string, (text: string) => string>> = {
-  crashes: (text) => `if(process.argv[2]==='up')process.exit(1);${text}`,
-  hangs: (text) => `if(process.argv[2]==='up')Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),0,0);${text}`,
+  crashes: (text) => atStart(text, 'process.exit(1)'),
+  hangs: (text) => atStart(text, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),0,0)'),
   'cannot-connect': (text) => text.replaceAll('/api/v1/agents/session', '/api/v1/agents/nowhere'),
 };
+
+/** Behind the line that names the interpreter. */
+function atStart(text: string, deed: string): string {
+  return text.replace(/^(?:#!.*\n)?/u, (line) => `${line}if(process.argv[2]==='up')${deed};`);
+}
 
 interface Fleet {
   readonly admin: AdminProcess;

@@ -132,7 +132,7 @@ function makeUnreachable(database: DatabasePlace): Promise<void> {
 function statuses(database: DatabasePlace, request: string): Promise<Readonly<Record<string, number>>> {
   return withClient(database, async (client) => {
     const { rows } = await client.query<{ status: string; n: number }>(
-      'select status, count(*)::int as n from self_update_node where request_id = $1 group by status',
+      'select state as status, count(*)::int as n from self_update_node where request_id = $1 group by state',
       [request],
     );
     return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
