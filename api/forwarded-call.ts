@@ -15,6 +15,9 @@ export const FORWARD_MS_MAX = 4_500;
 /** Waits between two tries, in ms: the first is made at once, those after it wait longer each, up to the last of these. */
 const PAUSES_MS = [0, 50, 100, 200];
 
+/** A call that takes longer than this is watched, in ms: most are answered by then, and cost nothing for it. */
+const WATCHED_AFTER_MS = 50;
+
 /** An owner that handed over what it is asked about answers within this time, in ms: it had so long before, and more. */
 const ANSWER_AFTER_CHANGE_MS = 100;
 
@@ -168,19 +171,26 @@ export class ForwardedCall<T> {
     this.#lost += 1;
   }
 
-  /** Ends soon after the owner changes: one that is frozen would never answer, one that handed it over does. */
   async #call({ admin, epoch }: Asked): Promise<PeerOutcome> {
-    const { calls, owners } = this.#ports;
-    const [ended, moved] = [new AbortController(), new AbortController()];
-    void owners
-      .changed(this.#owned, epoch, ended.signal)
-      .then(() => this.#ports.clock.after(ANSWER_AFTER_CHANGE_MS, () => moved.abort()));
+    const { calls, clock } = this.#ports;
+    const moved = new AbortController();
+    const ended = { stop: clock.after(WATCHED_AFTER_MS, () => (ended.stop = this.#watch(epoch, moved))) };
     if (this.#asked.afterLoss === 'record' && this.#idempotency === null)
       this.#idempotency = { scope: `${this.#asked.operation}:forwarded`, key: this.#callId, bodyHash: OWN_KEY };
     this.wasSent = true;
     const outcome = await calls.call(admin, this.#message(epoch), moved.signal);
-    ended.abort(ANSWERED); // a reason of its own saves the making of an error
+    ended.stop();
     return outcome;
+  }
+
+  /** Aborts soon after the owner changes: one that is frozen would never answer, one that handed it over does. */
+  #watch(epoch: number, moved: AbortController): () => void {
+    const { owners, clock } = this.#ports;
+    const ended = new AbortController();
+    void owners
+      .changed(this.#owned, epoch, ended.signal)
+      .then(() => clock.after(ANSWER_AFTER_CHANGE_MS, () => moved.abort()));
+    return () => ended.abort(ANSWERED); // a reason of its own saves the making of an error
   }
 
   #message(epoch: number): PeerCall {

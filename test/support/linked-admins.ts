@@ -15,10 +15,11 @@ import {
 } from '../../transport/admins/open-admin-links.ts';
 import { PeerKeys } from '../../transport/admins/peer-key.ts';
 import type { CheckedIn } from '../../transport/admins/peers.ts';
-import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
+import { LINK_VERSION, PING } from '../../transport/admins/protocol/version.ts';
 import { serve, type Served } from './api/served.ts';
 import { recordingLog } from './log.ts';
 import type { Scope } from './scope.ts';
+import { until } from './until.ts';
 
 /** ENCRYPTION_KEY of both. */
 export const LINK_KEY = Buffer.from('encryption-key-of-32-bytes-links');
@@ -135,6 +136,21 @@ export async function linkedAdmins(t: Scope): Promise<{ readonly a: LinkedAdmin;
   a.saw(a.row, b.row);
   b.saw(a.row, b.row);
   return { a, b };
+}
+
+/** Two that know each other, of which the first has a connection of calls to the other. */
+export async function callLinkedAdmins(t: Scope): Promise<{ readonly a: LinkedAdmin; readonly b: LinkedAdmin }> {
+  const { a, b } = await linkedAdmins(t);
+  await callLinked(a, b);
+  return { a, b };
+}
+
+/** Sees to it that calls of `a` to `b` go over one connection from now on. */
+export async function callLinked(a: LinkedAdmin, b: LinkedAdmin): Promise<void> {
+  await until('a connection of calls', async () => {
+    await a.links.calls.call(b.id, callOf({ operation: PING }), noSignal());
+    return a.links.calls.isLinked(b.id);
+  });
 }
 
 /** What a handler answers at first. */

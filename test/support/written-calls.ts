@@ -1,6 +1,6 @@
 /** Calls of one admin to another, written by hand over plain HTTP, and what comes back. */
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { get, request as httpRequest, type IncomingMessage } from 'node:http';
 import { CALL_ROUTE, SEALED_TYPE } from '../../transport/admins/call-entrance.ts';
 import type { ReceivedHeader } from '../../transport/admins/peer-header.ts';
 import { encodeCall } from '../../transport/admins/protocol/call.ts';
@@ -63,4 +63,27 @@ export function plain({ status, headers, body }: Told): object {
 /** What anybody is told at a path that there is not. */
 export async function anybodys(b: LinkedAdmin): Promise<object> {
   return plain(await post(b.served.url, '/internal/v1/nothing', { 'content-type': SEALED_TYPE }, Buffer.from('x')));
+}
+
+/** Status of the answer to an upgrade with this header. */
+export function upgradeTo(admin: LinkedAdmin, path: string, proof: string | undefined): Promise<number | undefined> {
+  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  const request = get(`${admin.served.url}${path}`, {
+    headers: {
+      connection: 'upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+      ...(proof !== undefined && { [PEER_HEADER]: proof }),
+    },
+  });
+  request.on('response', (response) => {
+    response.resume();
+    resolve(response.statusCode);
+  });
+  request.on('upgrade', (response, socket) => {
+    socket.destroy();
+    resolve(response.statusCode);
+  });
+  return promise;
 }

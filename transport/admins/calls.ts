@@ -7,8 +7,9 @@ import { CALL_ROUTE, SEALED_TYPE } from './call-entrance.ts';
 import type { PeerKeys } from './peer-key.ts';
 import type { ReceivedHeader } from './peer-header.ts';
 import type { Peer, Peers } from './peers.ts';
+import { CallLink, LATE, lost, UNREADABLE } from './call-link.ts';
 import { decodeAnswer, encodeCall } from './protocol/call.ts';
-import { CALL_PATH, PEER_HEADER, REACHED_HEADER } from './protocol/version.ts';
+import { CALL_PATH, LINK_VERSION_CALLS, PEER_HEADER, REACHED_HEADER } from './protocol/version.ts';
 import {
   ANSWER_BYTES_MAX,
   CALL_SLACK_BYTES,
@@ -23,6 +24,7 @@ export interface CallsPorts {
   readonly peers: Peers;
   /** By the database's clock; its timers are those of this machine. */
   readonly clock: Clock;
+  readonly monotonicMs: () => number;
   /** Default: FORWARDS_OPEN_MAX to one admin. */
   readonly openMax?: number;
 }
@@ -38,10 +40,15 @@ interface Line {
   readonly pool: Pool;
   /** Path of its URL, without a slash at the end. */
   readonly prefix: string;
+  /** Null: it takes requests only. */
+  readonly link: CallLink | null;
   open: number;
 }
 
-/** No connection is open before the first call. */
+/**
+ * No connection is open before the first call. Calls go over one connection where that is open (`call-link.ts`), else as
+ * a request each.
+ */
 export class Calls implements PeerCalls {
   readonly #ports: CallsPorts;
   readonly #lines = new Map<string, Line>();
@@ -60,7 +67,11 @@ export class Calls implements PeerCalls {
     if (line.open >= openMax) return { type: 'overloaded' };
     line.open += 1;
     try {
-      return await this.#asked(line, call, signal);
+      const body = encodeCall(call);
+      // What one admin asks another about itself tells whether its address leads there, or is large.
+      if (call.target.kind !== 'admin' && line.link?.takes(body.byteLength) === true)
+        return await line.link.call(body, call, signal);
+      return await this.#asked(line, call, body, signal);
     } finally {
       line.open -= 1;
     }
@@ -71,10 +82,17 @@ export class Calls implements PeerCalls {
     return [...this.#lines.values()].reduce((sum, line) => sum + line.open, 0);
   }
 
-  /** Ends connections to processes that are gone. */
+  /** Whether a connection of calls to it is open. */
+  isLinked(admin: string): boolean {
+    return this.#lines.get(admin)?.link?.isOpen === true;
+  }
+
+  /** Ends connections to processes that are gone, and those that are not used. */
   sweep(): void {
-    for (const [admin, line] of this.#lines)
+    for (const [admin, line] of this.#lines) {
       if (this.#ports.peers.callable(admin)?.instance !== line.peer.instance) this.#drop(admin, line);
+      else line.link?.sweep();
+    }
   }
 
   /** Ends every connection, and the calls on them. */
@@ -82,27 +100,30 @@ export class Calls implements PeerCalls {
     this.#isClosed = true;
     const lines = [...this.#lines.values()];
     this.#lines.clear();
+    for (const { link } of lines) link?.close();
     await Promise.all(lines.map(({ pool }) => pool.destroy()));
   }
 
   #lineTo(peer: Peer): Line {
     const known = this.#lines.get(peer.id);
     if (known !== undefined) {
-      if (known.peer === peer || (known.peer.instance === peer.instance && known.peer.url === peer.url)) return known;
+      if (known.peer === peer || isSame(known.peer, peer)) return known;
       this.#drop(peer.id, known);
     }
     const url = new URL(peer.url);
-    const line = { peer, pool: poolTo(url), prefix: url.pathname.replace(/\/+$/u, ''), open: 0 };
+    const link = peer.version >= LINK_VERSION_CALLS ? new CallLink(peer, this.#ports) : null;
+    const line = { peer, pool: poolTo(url), prefix: url.pathname.replace(/\/+$/u, ''), link, open: 0 };
     this.#lines.set(peer.id, line);
     return line;
   }
 
-  #drop(admin: string, { pool }: Line): void {
+  #drop(admin: string, { pool, link }: Line): void {
     this.#lines.delete(admin);
+    link?.close();
     void pool.destroy();
   }
 
-  async #asked({ peer, pool, prefix }: Line, call: PeerCall, signal: AbortSignal): Promise<PeerOutcome> {
+  async #asked({ peer, pool, prefix }: Line, call: PeerCall, body: Buffer, signal: AbortSignal): Promise<PeerOutcome> {
     const { keys, clock } = this.#ports;
     const header = keys.header(CALL_ROUTE, peer.instance, clock.nowMs());
     const over = new AbortController();
@@ -110,14 +131,15 @@ export class Calls implements PeerCalls {
     const cancel = clock.after(call.remaining_ms, end);
     signal.addEventListener('abort', end, { once: true });
     try {
-      const { statusCode, headers, body } = await pool.request({
+      const answer = await pool.request({
         method: 'POST',
         path: `${prefix}${CALL_PATH}`,
         headers: { [PEER_HEADER]: header.text, 'content-type': SEALED_TYPE },
-        body: keys.sealCall(header, encodeCall(call)),
+        body: keys.sealCall(header, body),
         signal: over.signal,
       });
-      const bytes = Buffer.from(await body.arrayBuffer());
+      const { statusCode, headers } = answer;
+      const bytes = Buffer.from(await answer.body.arrayBuffer());
       return statusCode === 200 ? this.#answered(peer, header, bytes) : this.#notAnswered(peer, statusCode, headers);
     } catch (error) {
       if (over.signal.aborted) return LATE;
@@ -154,6 +176,10 @@ export class Calls implements PeerCalls {
   }
 }
 
+function isSame(a: Peer, b: Peer): boolean {
+  return a.instance === b.instance && a.url === b.url && a.version === b.version;
+}
+
 function poolTo(url: URL): Pool {
   const dial = buildConnector({ timeout: PEER_CONNECT_MS_MAX, allowH2: false });
   return new Pool(url.origin, {
@@ -180,15 +206,9 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : String(name);
 }
 
-function lost(sure: boolean, why: string): PeerOutcome {
-  return { type: 'lost', sure, why };
-}
-
 const NOT_THERE = lost(true, 'is not alive, or has not said where it is reached');
 const NOT_ASKED = lost(true, 'was not asked any more');
-const LATE = lost(false, 'did not answer in time');
 const UNPROVEN = lost(false, 'answered without the proof of an admin');
-const UNREADABLE = lost(false, 'answered what is not known here');
 const UNKNOWN_HERE = lost(true, 'does not take this one for an admin (ENCRYPTION_KEY, clocks, or it has just started)');
 const RESTARTED = lost(true, 'was started anew');
 const MISLED = lost(true, 'has an address that leads to another admin (ADMIN_PEER_URL)');

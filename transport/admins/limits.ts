@@ -6,6 +6,18 @@ export const PEER_CONNECTIONS_MAX = 32;
 /** Calls to one other admin that are open here. */
 export const FORWARDS_OPEN_MAX = 1_024;
 
+/** Calls that one connection of calls carries at once. More go as requests of their own. */
+export const LINK_CALLS_MAX = 256;
+
+/** Largest call that goes over it, in bytes: what is larger goes as a request of its own, so that none waits behind it. */
+export const LINK_CALL_BYTES_MAX = 65_536;
+
+/**
+ * What waits to be sent over it, in bytes: calls beyond go as requests of their own, and who lets answers pile up beyond
+ * loses the connection. As large as the largest answer.
+ */
+export const LINK_UNSENT_BYTES_MAX = 16_777_216;
+
 /** Calls of one other admin that are done here at once: below what the rows take, with three admins. */
 export const PEER_CALLS_MAX = 512;
 

@@ -1,24 +1,15 @@
 /** The connection over which one other admin tells its news: dialled, and again for ever when it is lost. */
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { WantedNews } from '../../actors/news.ts';
 import type { Clock } from '../../actors/ports.ts';
-import {
-  LINK_REDIAL_MS,
-  LINK_REDIAL_MS_MAX,
-  LINK_SILENCE_MS_MAX,
-  NEWS_FRAME_BYTES_MAX,
-  PEER_CONNECT_MS_MAX,
-} from './limits.ts';
-import { MessageSeals } from './message-seals.ts';
-import { NEWS_ROUTE } from './news-entrance.ts';
+import { LINK_REDIAL_MS, LINK_REDIAL_MS_MAX, NEWS_FRAME_BYTES_MAX } from './limits.ts';
+import type { MessageSeals } from './message-seals.ts';
 import type { PeerKeys } from './peer-key.ts';
-import type { Peer } from './peers.ts';
+import type { Peer, Peers } from './peers.ts';
 import { decodeFromDialled, encodeNewsMessage, type FromDialler, type FromTailed, type News } from './protocol/news.ts';
-import { NEWS_PATH, PEER_HEADER } from './protocol/version.ts';
+import { NEWS_PATH } from './protocol/version.ts';
+import { dialSealed } from './sealed-connections.ts';
 import { SealedSocket } from './sealed-socket.ts';
-
-/** A dial that gets no answer is given up after this time, in ms: a connection, and its upgrade. */
-const DIAL_MS_MAX = PEER_CONNECT_MS_MAX + LINK_SILENCE_MS_MAX;
 
 /** Who is told. Each returns at once. */
 export interface NewsLinkOwner {
@@ -38,6 +29,7 @@ export interface NewsLinkOwner {
 /** What it needs. */
 export interface NewsLinkPorts {
   readonly keys: PeerKeys;
+  readonly peers: Pick<Peers, 'misled'>;
   /** By the database. */
   readonly clock: Clock;
   readonly monotonicMs: () => number;
@@ -53,7 +45,7 @@ export class NewsLink {
   #want: { readonly n: number; readonly wanted: WantedNews };
   /** Null: it is dialled, or waits until it is. */
   #socket: SealedSocket | null = null;
-  #dialled: WebSocket | null = null;
+  #giveUp: () => void = () => undefined;
   #waitMs = LINK_REDIAL_MS;
   #cancelRedial: () => void = () => undefined;
   #isClosed = false;
@@ -94,7 +86,7 @@ export class NewsLink {
     this.#isClosed = true;
     this.#cancelRedial();
     this.#socket?.close('was ended here');
-    this.#dialled?.terminate();
+    this.#giveUp();
   }
 
   #sayWant(): void {
@@ -102,28 +94,16 @@ export class NewsLink {
   }
 
   #dial(): void {
-    const { keys, clock } = this.#ports;
-    const header = keys.header(NEWS_ROUTE, this.peer.instance, clock.nowMs());
-    const dialled = new WebSocket(newsUrl(this.peer.url), {
-      headers: { [PEER_HEADER]: header.text },
-      handshakeTimeout: DIAL_MS_MAX,
-      maxPayload: 2 * NEWS_FRAME_BYTES_MAX,
-      perMessageDeflate: false,
-      followRedirects: false,
-    });
-    this.#dialled = dialled;
-    const failed = (): void => {
-      if (this.#dialled !== dialled) return;
-      this.#dialled = null;
-      this.#redialLater();
-    };
-    dialled.on('error', failed);
-    dialled.once('close', failed);
-    dialled.once('open', () => {
-      this.#dialled = null;
-      const { toDialled, toDialler } = keys.connectionKeys(header);
-      this.#opened(dialled, new MessageSeals(toDialled, toDialler));
-    });
+    const { keys, peers, clock } = this.#ports;
+    const dialled = { peer: this.peer, path: NEWS_PATH, messageBytesMax: 2 * NEWS_FRAME_BYTES_MAX };
+    this.#giveUp = dialSealed(
+      dialled,
+      { keys, peers, nowMs: clock.nowMs() },
+      {
+        opened: (socket, seals) => this.#opened(socket, seals),
+        failed: () => this.#redialLater(),
+      },
+    );
   }
 
   #opened(dialled: WebSocket, seals: MessageSeals): void {
@@ -164,11 +144,4 @@ export class NewsLink {
     this.#waitMs = Math.min(LINK_REDIAL_MS_MAX, this.#waitMs * 2);
     this.#cancelRedial = this.#ports.clock.after(waitMs, () => this.#dial());
   }
-}
-
-function newsUrl(peerUrl: string): string {
-  const url = new URL(peerUrl);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-  url.pathname = url.pathname.replace(/\/+$/u, '') + NEWS_PATH;
-  return url.href;
 }

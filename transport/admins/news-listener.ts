@@ -10,7 +10,7 @@ import type { TailsOfOthers } from './tails-of-others.ts';
 
 /** What it needs. */
 export interface NewsListenerPorts extends NewsLinkPorts {
-  readonly peers: Pick<Peers, 'all' | 'states'>;
+  readonly peers: Pick<Peers, 'all' | 'states' | 'misled'>;
   /** Where news is told. */
   readonly news: Pick<Bus, 'publish'>;
   /** Who is told of live output. */

@@ -11,6 +11,7 @@ import type { Log } from '../net/log.ts';
 import type { AgentRelays } from '../open-agent-links.ts';
 import type { CarriedReadings } from './carried-upgrades.ts';
 import { CallEntrance } from './call-entrance.ts';
+import { CallLinkEntrance } from './call-link-entrance.ts';
 import { Calls } from './calls.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
 import { NewsEntrance } from './news-entrance.ts';
@@ -19,8 +20,9 @@ import { PeerKeys, type LinkRoot } from './peer-key.ts';
 import { PeerProofs } from './peer-proofs.ts';
 import { Peers, type CheckedIn, type PeerLink } from './peers.ts';
 import { Probes } from './probes.ts';
-import { CALL_PATH, LINK_VERSION_TAILS, NEWS_PATH } from './protocol/version.ts';
+import { CALL_PATH, CALLS_PATH, LINK_VERSION_TAILS, NEWS_PATH } from './protocol/version.ts';
 import { AdminSessionRelay } from './session-relay.ts';
+import { TakenCalls } from './taken-calls.ts';
 import { TailsOfOthers } from './tails-of-others.ts';
 import { UpgradeRelay } from './upgrade-relay.ts';
 
@@ -60,7 +62,7 @@ export interface InternalServer {
 /** The links. */
 export interface AdminLinks {
   readonly peers: Peers;
-  readonly calls: PeerCalls;
+  readonly calls: PeerCalls & Pick<Calls, 'isLinked'>;
   readonly news: NewsListener;
   /** Live output that others are asked for. */
   readonly tails: TailsElsewhere;
@@ -102,7 +104,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   const keys = new PeerKeys(() => vault.roots(ROOT_KEY), { admin: adminId, instance: instanceId });
   const peers = new Peers(adminId, { log, nowMs });
   const proofs = new PeerProofs({ keys, peers, nowMs, monotonicMs, log });
-  const calls = new Calls({ keys, peers, clock });
+  const calls = new Calls({ keys, peers, clock, monotonicMs });
   const carrying = { keys, proofs, peers, clock, log };
   const relays = { tunnels: new UpgradeRelay(carrying), sessions: new AdminSessionRelay(carrying) };
   const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
@@ -113,14 +115,15 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   });
   const toNews = { keys, peers, clock, monotonicMs, random: Math.random };
   const news: NewsListener = new NewsListener({ ...toNews, news: ports.news, tails });
-  let entrance: CallEntrance | null = null;
+  let taken: TakenCalls | null = null;
+  let callLinks: CallLinkEntrance | null = null;
   let newsEntrance: NewsEntrance | null = null;
   ports.onAdmins((admins) => {
     peers.saw(admins);
     calls.sweep();
     proofs.sweep();
     relays.sessions.sweep();
-    entrance?.sweep();
+    taken?.sweep();
     newsEntrance?.sweep();
     news.round();
     void probes.round();
@@ -134,15 +137,20 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     admit(server, handler, source) {
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
       const entering = { adminId, keys, proofs, peers, clock, monotonicMs, log };
-      const opened = new CallEntrance({ ...entering, handler, callBytesMax });
+      const takenHere = new TakenCalls({ peers, handler, monotonicMs, log });
+      const opened = new CallEntrance({ ...entering, taken: takenHere, callBytesMax });
+      const linked = new CallLinkEntrance({ ...entering, taken: takenHere });
       const toNewsHere = new NewsEntrance({ ...entering, bus: ports.bus, tails: source });
       server.onInternal(CALL_PATH, (request, response) => opened.take(request, response));
+      server.onInternalUpgrade(CALLS_PATH, (request, socket, head) => linked.take(request, socket, head));
       server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => toNewsHere.take(request, socket, head));
-      entrance = opened;
+      taken = takenHere;
+      callLinks = linked;
       newsEntrance = toNewsHere;
     },
     dismiss() {
-      entrance?.close();
+      taken?.close();
+      callLinks?.close();
       newsEntrance?.close();
       relays.tunnels.close();
       relays.sessions.close();

@@ -51,6 +51,11 @@ export class SealedSocket {
     this.#tickLater();
   }
 
+  /** Bytes of messages that are not on their way yet. */
+  get unsentBytes(): number {
+    return this.#socket.bufferedAmount;
+  }
+
   /** `sent`: it is on its way. Never called for a socket that is over. */
   send(message: Uint8Array, sent: () => void = () => undefined): void {
     if (this.#isOver) return;

@@ -9,7 +9,8 @@
  * |---|---|---|
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
  * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed; an admin
- * hears by its channel that it was handed a cluster over (`owned`); sessions of agents are passed on |
+ * hears by its channel that it was handed a cluster over (`owned`); sessions of agents are passed on; calls go over a
+ * connection of their own where it is open |
  */
 export const LINK_VERSION = 2;
 
@@ -18,6 +19,12 @@ export const LINK_VERSION_TAILS = 2;
 
 /** From this version on an admin takes sessions of agents that another one passes on. */
 export const LINK_VERSION_SESSIONS = 2;
+
+/**
+ * From this version on an admin takes calls over a connection. Whether it does is seen when it is dialled: commits
+ * between releases say this version and do not.
+ */
+export const LINK_VERSION_CALLS = 2;
 
 /** The oldest version of the other side that this side still understands. */
 export const LINK_VERSION_MIN = 1;
@@ -32,6 +39,9 @@ export const INTERNAL_PREFIX = '/internal/v1/';
 
 /** Path of calls: one POST each. */
 export const CALL_PATH = `${INTERNAL_PREFIX}call`;
+
+/** Path of calls that go over one connection: a WebSocket. */
+export const CALLS_PATH = `${INTERNAL_PREFIX}calls`;
 
 /** Path of news: a WebSocket, over which the dialled admin tells the dialling one. */
 export const NEWS_PATH = `${INTERNAL_PREFIX}news`;

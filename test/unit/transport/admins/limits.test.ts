@@ -4,7 +4,15 @@ import test from 'ava';
 import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';
 import { CallEntrance } from '../../../../transport/admins/call-entrance.ts';
 import { Calls } from '../../../../transport/admins/calls.ts';
-import { FORWARDS_OPEN_MAX, NONCES_MAX, PEER_CALLS_MAX } from '../../../../transport/admins/limits.ts';
+import {
+  FORWARDS_OPEN_MAX,
+  LINK_CALL_BYTES_MAX,
+  LINK_CALLS_MAX,
+  LINK_UNSENT_BYTES_MAX,
+  NONCES_MAX,
+  PEER_CALLS_MAX,
+} from '../../../../transport/admins/limits.ts';
+import { TakenCalls } from '../../../../transport/admins/taken-calls.ts';
 import { PeerProofs } from '../../../../transport/admins/peer-proofs.ts';
 import { Peers, type CheckedIn } from '../../../../transport/admins/peers.ts';
 import { realClock } from '../../../support/api/served.ts';
@@ -26,25 +34,22 @@ async function limited(
   const keys = keysOf(b);
   const time = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
   const proofs = new PeerProofs({ keys, peers: atB, ...time, log: silentLog, ...limits });
-  const entrance = new CallEntrance({
-    adminId: b.id,
-    keys,
-    proofs,
+  const taken = new TakenCalls({
     peers: atB,
     handler: async (call) => {
       asked.push(call.call_id);
       return await promise;
     },
-    callBytesMax: 1_000_000,
     monotonicMs: time.monotonicMs,
     log: silentLog,
     ...limits,
   });
+  const entrance = new CallEntrance({ adminId: b.id, keys, proofs, taken, callBytesMax: 1_000_000 });
   const server = createServer((request, response) => void entrance.take(request, response));
   const port = await listening(t, server);
   const row: CheckedIn = { ...b.row, peerUrl: `http://127.0.0.1:${port}` };
   for (const peers of [atA, atB]) peers.saw([a.row, row]);
-  const calls = new Calls({ keys: keysOf(a), peers: atA, clock: realClock, ...limits });
+  const calls = new Calls({ keys: keysOf(a), peers: atA, clock: realClock, monotonicMs: time.monotonicMs, ...limits });
   t.teardown(() => calls.close());
   return { b, calls, asked, resolve };
 }
@@ -89,4 +94,5 @@ test('when no more proofs can be remembered, calls are told to wait, not taken u
 
 test('the limits as they come', (t) => {
   t.deepEqual([PEER_CALLS_MAX, FORWARDS_OPEN_MAX, NONCES_MAX], [512, 1_024, 131_072]);
+  t.deepEqual([LINK_CALLS_MAX, LINK_CALL_BYTES_MAX, LINK_UNSENT_BYTES_MAX], [256, 65_536, 16_777_216]);
 });

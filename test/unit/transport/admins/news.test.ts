@@ -1,13 +1,14 @@
 /** What an admin hears of the commits of another one, over real HTTP servers. */
-import { get } from 'node:http';
 import test from 'ava';
 import type { Notice } from '../../../../actors/notice.ts';
 import { NEWS_WAITING_MAX, WRONG_PROOFS_PER_MINUTE_MAX } from '../../../../transport/admins/limits.ts';
-import { NEWS_ROUTE } from '../../../../transport/admins/news-entrance.ts';
-import { NEWS_PATH, PEER_HEADER } from '../../../../transport/admins/protocol/version.ts';
+
+import { NEWS_PATH } from '../../../../transport/admins/protocol/version.ts';
+import { routeOf } from '../../../../transport/admins/sealed-connections.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { keysOf, linkedAdmins, type LinkedAdmin } from '../../../support/linked-admins.ts';
 import { until } from '../../../support/until.ts';
+import { upgradeTo } from '../../../support/written-calls.ts';
 
 const id = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 const [COMMAND, OTHER_COMMAND] = [id(1) as CommandId, id(2) as CommandId];
@@ -169,19 +170,27 @@ test('an admin of before news, or one that is not reached, leaves everything unc
 
 test('whoever is no admin finds no such path, also with a proof for calls, one that was used, or of another key', async (t) => {
   const { a, b } = await linkedAdmins(t);
-  const proof = keysOf(a).header(NEWS_ROUTE, b.instanceId, Date.now()).text;
-  const first = await upgrade(b, proof);
+  const proof = keysOf(a).header(routeOf(NEWS_PATH), b.instanceId, Date.now()).text;
+  const first = await upgradeTo(b, NEWS_PATH, proof);
 
   const refused = [
-    await upgrade(b, undefined),
-    await upgrade(b, proof),
-    await upgrade(b, keysOf(a).header('POST /internal/v1/call', b.instanceId, Date.now()).text),
-    await upgrade(b, keysOf(a, Buffer.alloc(32, 9)).header(NEWS_ROUTE, b.instanceId, Date.now()).text),
-    await upgrade(b, keysOf(a).header(NEWS_ROUTE, b.instanceId, Date.now() - 16_000).text),
-    await upgrade(b, keysOf({ ...a, id: id(5) }).header(NEWS_ROUTE, b.instanceId, Date.now()).text),
+    await upgradeTo(b, NEWS_PATH, undefined),
+    await upgradeTo(b, NEWS_PATH, proof),
+    await upgradeTo(b, NEWS_PATH, keysOf(a).header('POST /internal/v1/call', b.instanceId, Date.now()).text),
+    await upgradeTo(
+      b,
+      NEWS_PATH,
+      keysOf(a, Buffer.alloc(32, 9)).header(routeOf(NEWS_PATH), b.instanceId, Date.now()).text,
+    ),
+    await upgradeTo(b, NEWS_PATH, keysOf(a).header(routeOf(NEWS_PATH), b.instanceId, Date.now() - 16_000).text),
+    await upgradeTo(
+      b,
+      NEWS_PATH,
+      keysOf({ ...a, id: id(5) }).header(routeOf(NEWS_PATH), b.instanceId, Date.now()).text,
+    ),
   ];
-  const unknown = await upgrade(b, proof, '/internal/v1/nothing');
-  const astray = await upgrade(b, keysOf(a).header(NEWS_ROUTE, id(6), Date.now()).text);
+  const unknown = await upgradeTo(b, '/internal/v1/nothing', proof);
+  const astray = await upgradeTo(b, NEWS_PATH, keysOf(a).header(routeOf(NEWS_PATH), id(6), Date.now()).text);
 
   t.deepEqual([first, unknown, astray], [101, 404, 421]);
   t.deepEqual(
@@ -192,10 +201,10 @@ test('whoever is no admin finds no such path, also with a proof for calls, one t
 
 test('an address that keeps asking for news with wrong proofs is named in the log once, with those of its calls', async (t) => {
   const { a, b } = await linkedAdmins(t);
-  const wrong = (): string => keysOf(a, Buffer.alloc(32, 9)).header(NEWS_ROUTE, b.instanceId, Date.now()).text;
+  const wrong = (): string => keysOf(a, Buffer.alloc(32, 9)).header(routeOf(NEWS_PATH), b.instanceId, Date.now()).text;
 
-  for (let count = 0; count <= WRONG_PROOFS_PER_MINUTE_MAX + 5; count += 1) await upgrade(b, wrong());
-  const right = await upgrade(b, keysOf(a).header(NEWS_ROUTE, b.instanceId, Date.now()).text);
+  for (let count = 0; count <= WRONG_PROOFS_PER_MINUTE_MAX + 5; count += 1) await upgradeTo(b, NEWS_PATH, wrong());
+  const right = await upgradeTo(b, NEWS_PATH, keysOf(a).header(routeOf(NEWS_PATH), b.instanceId, Date.now()).text);
 
   t.is(right, 101);
   t.deepEqual(
@@ -203,26 +212,3 @@ test('an address that keeps asking for news with wrong proofs is named in the lo
     [{ address: '127.0.0.1' }],
   );
 });
-
-/** Status of the answer to an upgrade. */
-function upgrade(admin: LinkedAdmin, proof: string | undefined, path = NEWS_PATH): Promise<number | undefined> {
-  const { promise, resolve } = Promise.withResolvers<number | undefined>();
-  const request = get(`${admin.served.url}${path}`, {
-    headers: {
-      connection: 'upgrade',
-      upgrade: 'websocket',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': Buffer.alloc(16).toString('base64'),
-      ...(proof !== undefined && { [PEER_HEADER]: proof }),
-    },
-  });
-  request.on('response', (response) => {
-    response.resume();
-    resolve(response.statusCode);
-  });
-  request.on('upgrade', (response, socket) => {
-    socket.destroy();
-    resolve(response.statusCode);
-  });
-  return promise;
-}

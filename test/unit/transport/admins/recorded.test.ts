@@ -4,10 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import { MessageSeals } from '../../../../transport/admins/message-seals.ts';
 import { PeerKeys } from '../../../../transport/admins/peer-key.ts';
 import { readHeader } from '../../../../transport/admins/peer-header.ts';
 import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from '../../../../transport/admins/protocol/call.ts';
-import { LINK_VERSION, LINK_VERSION_MIN } from '../../../../transport/admins/protocol/version.ts';
+import { decodeNumbered, LINK_WORDS } from '../../../../transport/admins/protocol/call-link.ts';
+import { LINK_VERSION, LINK_VERSION_CALLS, LINK_VERSION_MIN } from '../../../../transport/admins/protocol/version.ts';
 
 /** A key, a header and what was sealed with it, in base64url; calls and answers as text, with what they mean. */
 interface Recording {
@@ -56,6 +58,51 @@ for (const recording of recordings) {
       t.deepEqual(read, answer);
       if (read !== null) t.deepEqual(JSON.parse(encodeAnswer(read).toString()), answer);
     }
+  });
+}
+
+/** A connection of calls: each message in its place, with its number and, but for number 0, a call or an answer. */
+interface RecordedLink {
+  readonly route: string;
+  readonly root: string;
+  readonly header: string;
+  readonly fromDialler: RecordedSide;
+  readonly fromDialled: RecordedSide;
+}
+
+interface RecordedSide {
+  readonly messages: readonly { readonly n: number; readonly body: unknown }[];
+  readonly sealed: readonly string[];
+}
+
+for (let version = LINK_VERSION_CALLS; version <= LINK_VERSION; version += 1) {
+  test(`a connection of calls of version ${version} is proven, and each of its messages is opened and read`, (t) => {
+    const file = new URL(`recorded/calls-version-${version}.json`, import.meta.url);
+    const recorded = JSON.parse(readFileSync(file, 'utf8')) as RecordedLink;
+    const header = readHeader(recorded.header);
+    if (header === null) throw new Error('the recording has no header');
+    const keys = new PeerKeys(() => [{ id: 'recorded', bytes: bytes(recorded.root) }], {
+      admin: header.said.fromAdmin,
+      instance: header.said.toInstance,
+    });
+    const { toDialled, toDialler } = keys.connectionKeys(header);
+    const read = ({ sealed }: RecordedSide, key: typeof toDialled, decode: (body: Buffer) => unknown): unknown => {
+      const seals = new MessageSeals(key, key);
+      return sealed.map((message) => {
+        const { n, body } = decodeNumbered(seals.open(bytes(message)) ?? Buffer.alloc(0)) ?? { n: -1, body: null };
+        return { n, body: n > 0 && body !== null ? decode(body) : body?.toString() };
+      });
+    };
+
+    t.true(keys.isProven(recorded.route, header));
+    t.deepEqual(read(recorded.fromDialler, toDialled, decodeCall), recorded.fromDialler.messages);
+    t.deepEqual(read(recorded.fromDialled, toDialler, decodeAnswer), recorded.fromDialled.messages);
+    t.deepEqual(
+      [...recorded.fromDialler.messages, ...recorded.fromDialled.messages].flatMap(({ n, body }) =>
+        n === 0 ? body : [],
+      ),
+      Object.keys(LINK_WORDS),
+    );
   });
 }
 

@@ -4,9 +4,10 @@ import { WebSocket } from 'ws';
 import type { LiveOutput, TailSource } from '../../../../api/feeds/ports.ts';
 import { NEWS_FRAME_BYTES_MAX, TAIL_UNREAD_BYTES_MAX } from '../../../../transport/admins/limits.ts';
 import { MessageSeals } from '../../../../transport/admins/message-seals.ts';
-import { NEWS_ROUTE } from '../../../../transport/admins/news-entrance.ts';
+
 import { decodeFromDialled, encodeNewsMessage, type FromDialled } from '../../../../transport/admins/protocol/news.ts';
 import { LINK_VERSION_TAILS, NEWS_PATH, PEER_HEADER } from '../../../../transport/admins/protocol/version.ts';
+import { routeOf } from '../../../../transport/admins/sealed-connections.ts';
 import { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { keysOf, linkedAdmins, type LinkedAdmin } from '../../../support/linked-admins.ts';
 import type { Scope } from '../../../support/scope.ts';
@@ -191,7 +192,7 @@ test('an admin that does not read what it is told gets so much and no more, and 
 /** A connection of news from `a` to `b` on which a test says what it likes. */
 async function heardBy(t: Scope, a: LinkedAdmin, b: LinkedAdmin) {
   const keys = keysOf(a);
-  const header = keys.header(NEWS_ROUTE, b.instanceId, Date.now());
+  const header = keys.header(routeOf(NEWS_PATH), b.instanceId, Date.now());
   const { toDialled, toDialler } = keys.connectionKeys(header);
   const seals = new MessageSeals(toDialled, toDialler);
   const heard: FromDialled[] = [];
