@@ -7,12 +7,8 @@ import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding
 import { createBus, type Bus } from '../../actors/bus.ts';
 import { createVault, type Keyring } from '../../persistence/vault.ts';
 import { systemClock } from '../../transport/net/clock.ts';
-import {
-  openAdminLinks,
-  ROOT_KEY,
-  type AdminLinks,
-  type InternalServer,
-} from '../../transport/admins/open-admin-links.ts';
+import { openAdminLinks, ROOT_KEY, type AdminLinks } from '../../transport/admins/open-admin-links.ts';
+import type { InternalServer } from '../../transport/admins/entrances.ts';
 import { PeerKeys } from '../../transport/admins/peer-key.ts';
 import type { CheckedIn } from '../../transport/admins/peers.ts';
 import { LINK_VERSION, PING } from '../../transport/admins/protocol/version.ts';

@@ -157,7 +157,7 @@ export class CallLink {
   #lost(why: string): void {
     this.#socket = null;
     this.#later();
-    for (const end of [...this.#waiting.values()]) end(lost(false, `broke off (its connection ${why})`));
+    for (const end of this.#waiting.values()) end(lost(false, `broke off (its connection ${why})`));
   }
 
   #later(): void {

@@ -1,7 +1,5 @@
 /** The links between this admin and the others: calls and news both ways, and tunnels of agents that came to the wrong one. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { Bus } from '../../actors/bus.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { TailSource, TailsElsewhere } from '../../api/feeds/ports.ts';
@@ -10,19 +8,16 @@ import { monotonicMs } from '../net/clock.ts';
 import type { Log } from '../net/log.ts';
 import type { AgentRelays } from '../open-agent-links.ts';
 import type { CarriedReadings } from './carried-upgrades.ts';
-import { CallEntrance } from './call-entrance.ts';
-import { CallLinkEntrance } from './call-link-entrance.ts';
 import { Calls } from './calls.ts';
+import { Entrances, type InternalServer } from './entrances.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
-import { NewsEntrance } from './news-entrance.ts';
 import { NewsListener } from './news-listener.ts';
 import { PeerKeys, type LinkRoot } from './peer-key.ts';
 import { PeerProofs } from './peer-proofs.ts';
 import { Peers, type CheckedIn, type PeerLink } from './peers.ts';
 import { Probes } from './probes.ts';
-import { CALL_PATH, CALLS_PATH, LINK_VERSION_TAILS, NEWS_PATH } from './protocol/version.ts';
+import { LINK_VERSION_TAILS } from './protocol/version.ts';
 import { AdminSessionRelay } from './session-relay.ts';
-import { TakenCalls } from './taken-calls.ts';
 import { TailsOfOthers } from './tails-of-others.ts';
 import { UpgradeRelay } from './upgrade-relay.ts';
 
@@ -50,13 +45,6 @@ export interface AdminLinkPorts {
   /** By the database. */
   readonly clock: Clock;
   readonly log: Log;
-}
-
-/** A server that offers requests of a path before anything else looks at them. False: to be answered as unknown. */
-export interface InternalServer {
-  onInternal(path: string, take: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>): void;
-  /** The same for upgrades. */
-  onInternalUpgrade(path: string, take: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean): void;
 }
 
 /** The links. */
@@ -115,16 +103,13 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   });
   const toNews = { keys, peers, clock, monotonicMs, random: Math.random };
   const news: NewsListener = new NewsListener({ ...toNews, news: ports.news, tails });
-  let taken: TakenCalls | null = null;
-  let callLinks: CallLinkEntrance | null = null;
-  let newsEntrance: NewsEntrance | null = null;
+  let entrances: Entrances | null = null;
   ports.onAdmins((admins) => {
     peers.saw(admins);
     calls.sweep();
     proofs.sweep();
     relays.sessions.sweep();
-    taken?.sweep();
-    newsEntrance?.sweep();
+    entrances?.sweep();
     news.round();
     void probes.round();
   });
@@ -136,26 +121,15 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     relays,
     admit(server, handler, source) {
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
-      const entering = { adminId, keys, proofs, peers, clock, monotonicMs, log };
-      const takenHere = new TakenCalls({ peers, handler, monotonicMs, log });
-      const opened = new CallEntrance({ ...entering, taken: takenHere, callBytesMax });
-      const linked = new CallLinkEntrance({ ...entering, taken: takenHere });
-      const toNewsHere = new NewsEntrance({ ...entering, bus: ports.bus, tails: source });
-      server.onInternal(CALL_PATH, (request, response) => opened.take(request, response));
-      server.onInternalUpgrade(CALLS_PATH, (request, socket, head) => linked.take(request, socket, head));
-      server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => toNewsHere.take(request, socket, head));
-      taken = takenHere;
-      callLinks = linked;
-      newsEntrance = toNewsHere;
+      const calling = { keys, proofs, peers, handler, callBytesMax, clock, monotonicMs, log };
+      entrances = new Entrances(server, { adminId, ...calling, bus: ports.bus, tails: source });
     },
     dismiss() {
-      taken?.close();
-      callLinks?.close();
-      newsEntrance?.close();
+      entrances?.close();
       relays.tunnels.close();
       relays.sessions.close();
     },
-    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relays, newsEntrance }) }),
+    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relays, newsEntrance: entrances?.news ?? null }) }),
     close: () => {
       news.close();
       return calls.close();
@@ -170,7 +144,7 @@ interface Counting {
   readonly news: NewsListener;
   readonly relays: { readonly tunnels: UpgradeRelay; readonly sessions: AdminSessionRelay };
   /** Null: nobody can come in yet. */
-  readonly newsEntrance: NewsEntrance | null;
+  readonly newsEntrance: Entrances['news'] | null;
 }
 
 function readingsOf({ peers, calls, news, relays, newsEntrance }: Counting): AdminLinkReadings {

@@ -111,7 +111,10 @@ test('a call whose answer was lost on the way gets it when it is asked again, an
     return Promise.resolve({ type: 'answered', result: { ok: true, value: done } });
   };
   const lossy = createServer((request, response) => {
-    if (request.method !== 'POST') return void response.destroy(); // a connection of calls, which it does not carry
+    if (request.method !== 'POST') {
+      response.destroy(); // a connection of calls, which it does not carry
+      return;
+    }
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('end', () => {
