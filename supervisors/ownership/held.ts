@@ -56,10 +56,9 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
   const leaving = new Set<ClusterId>();
   const waiting = new Map<ClusterId, (() => void)[]>();
   const counters = { gained: 0, lost: 0 };
-  const isFresh = (cluster: ClusterId): boolean => {
-    const lease = held.get(cluster); // looked for first: the clock reads a file
-    return lease !== undefined && !leaving.has(cluster) && lease.untilMs > leaseClockMs();
-  };
+  const isFresh = (cluster: ClusterId): boolean =>
+    // Looked for first: the clock reads a file.
+    held.has(cluster) && !leaving.has(cluster) && (held.get(cluster)?.untilMs ?? 0) > leaseClockMs();
   const epochOf = (cluster: ClusterId): number | null => held.get(cluster)?.lease.epoch ?? null;
 
   function runWaiting(cluster: ClusterId): void {
