@@ -50,14 +50,16 @@ interface HeldLease {
   readonly untilMs: number;
 }
 
-/** Nothing is held at first. `leaseMs` must be what the database grants. */
+/**
+ * Nothing is held at first. `leaseMs` must be what the database grants. What is not held costs no look at the clock,
+ * which reads a file.
+ */
 export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): HeldLeases {
   const held = new Map<ClusterId, HeldLease>();
   const leaving = new Set<ClusterId>();
   const waiting = new Map<ClusterId, (() => void)[]>();
   const counters = { gained: 0, lost: 0 };
   const isFresh = (cluster: ClusterId): boolean =>
-    // Looked for first: the clock reads a file.
     held.has(cluster) && !leaving.has(cluster) && (held.get(cluster)?.untilMs ?? 0) > leaseClockMs();
   const epochOf = (cluster: ClusterId): number | null => held.get(cluster)?.lease.epoch ?? null;
 
