@@ -171,5 +171,7 @@ export function lost(sure: boolean, why: string): PeerOutcome {
   return { type: 'lost', sure, why };
 }
 
+/** Its time was over, or whoever asked ended it. */
 export const LATE = lost(false, 'did not answer in time');
+/** Proven, and of no form that is known here. */
 export const UNREADABLE = lost(false, 'answered what is not known here');
