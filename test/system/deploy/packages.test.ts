@@ -26,17 +26,11 @@ test.before(async () => {
 });
 
 test('Debian finds nothing wrong with the packages', async (t) => {
-  for (const name of OURS) {
-    const { stdout } = await run('lintian', [
-      '--fail-on',
-      'none',
-      '--tag-display-limit',
-      '0',
-      fileIn(out, `${name}_*.deb`),
-    ]);
+  // one start of lintian for all of them
+  const files = OURS.map((name) => fileIn(out, `${name}_*.deb`));
+  const { stdout } = await run('lintian', ['--fail-on', 'none', '--tag-display-limit', '0', ...files]);
 
-    t.is(stdout, '', name);
-  }
+  t.is(stdout, '');
 });
 
 test('the same sources make the same packages, whatever time it is and whoever builds', async (t) => {
