@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { idempotencyRecord, webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
-import { EncryptionKeys, WeakEncryptionKey } from '../../../persistence/sealing/encryption-keys.ts';
+import { EncryptionKeys, IN_FLIGHT_MS_MAX, WeakEncryptionKey } from '../../../persistence/sealing/encryption-keys.ts';
 import { KeyRotation } from '../../../persistence/sealing/rotation.ts';
 import { SEALED_COLUMNS, sealBatchAnew, unreadableRows } from '../../../persistence/sealing/sealed-rows.ts';
 import { WrongEncryptionKey } from '../../../persistence/secret-check.ts';
@@ -15,10 +15,10 @@ const OLD = Buffer.from('encryption-key-of-32-bytes-older');
 const NEW = Buffer.from('encryption-key-of-32-bytes-newer');
 
 /** An admin as far as its keys go, in the list of admins where it has a name. */
-function adminOf(t: ExecutionContext, pool: Pool, vault: Keyring, { isWeak = false } = {}) {
+function adminOf(t: ExecutionContext, pool: Pool, vault: Keyring, { isWeak = false, inFlightMsMax = -1 } = {}) {
   const [log, instanceId] = [recordingLog(), randomUUID()];
   const keys = new EncryptionKeys({ pool, vault, instanceId, isWeak, log });
-  const rotation = new KeyRotation({ pool, vault, keys, log, inFlightMsMax: -1 });
+  const rotation = new KeyRotation({ pool, vault, keys, log, inFlightMsMax });
   return {
     vault,
     keys,
@@ -181,6 +181,30 @@ test('the new key waits until every admin that is there wants it, also one of a 
       (names) => `the new ENCRYPTION_KEY is not used yet: it is not that of ${names}, where the former one still is`,
     ),
   );
+});
+
+test('what was sealed before the change and is stored after it is waited for', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const before = adminOf(t, pool, createVault(OLD));
+  await before.start('one');
+  await before.leave();
+  const during = adminOf(t, pool, createVault(NEW, [OLD]), { inFlightMsMax: IN_FLIGHT_MS_MAX });
+  await during.start('one');
+  for (let step = 0; step < 20; step += 1) await during.rotation.step();
+
+  t.false(during.rotation.readings().isDone);
+  await t.throwsAsync(adminOf(t, pool, createVault(NEW)).keys.settle(), {
+    instanceOf: WrongEncryptionKey,
+    message: /\(it was changed less than a minute ago\)/u,
+  });
+  const ids = await storeSecrets(pool, before.vault, 1);
+  await pool.query(
+    `update encryption_key set sealing_since = sealing_since - interval '1 min' where replaced_at is null`,
+  );
+  await during.rotate();
+
+  t.deepEqual(await opened(pool, createVault(NEW), ids), [[`secret ${ids[0]}`, `answer ${ids[0]}`]]);
+  await adminOf(t, pool, createVault(NEW)).keys.settle();
 });
 
 test('an admin that has not the new key ends itself when it is changed behind its back', async (t) => {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { pin, rollBack } from '../../../agent/updater/commands.ts';
+import { linkedVersion } from '../../../agent/updater/versions.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';
 import { SHORT_TIMES } from '../../support/updater/times.ts';
@@ -102,13 +103,17 @@ test('only the versions that are needed stay, with their runtimes', async (t) =>
     const { outcome } = await machine.update();
     t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
   }
+  const kept = () => readdirSync(layout.versions).map((name) => name.slice(0, 5));
 
-  t.deepEqual(
-    readdirSync(layout.versions).map((name) => name.slice(0, 5)),
-    ['0.3.0', '0.4.0'],
-  );
+  t.deepEqual(kept(), ['0.3.0', '0.4.0']);
   t.is(readdirSync(layout.runtimes).length, 1);
   t.deepEqual(readdirSync(layout.downloads), []);
+  await machine.publish('0.5.0', 'crashes');
+  const { outcome } = await machine.update();
+
+  t.is(outcome?.outcome, 'rolled_back');
+  t.deepEqual(kept(), ['0.3.0', '0.4.0'], 'the version before is that of before');
+  t.is(linkedVersion(layout, layout.previous)?.version, '0.3.0');
 });
 
 test('damaged files of the version that runs are fetched again, and it is restarted', async (t) => {

@@ -51,7 +51,10 @@ test('what could mean something to a shell is left out', (t) => {
     { ...NODE, channel: text },
     { ...NODE, version: text },
     { ...NODE, path: text },
+    { ...NODE, arch: text },
+    { ...NODE, name: text },
     { ...NODE, sha256: text },
+    { ...NODE, packedSha256: text },
   ]);
   const urls = ["https://a'b", 'https://a b', 'https://$(id)', 'file:///etc/passwd', 'https://a\nb', 'https://`id`'];
 

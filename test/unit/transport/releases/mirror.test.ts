@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { signTargets, VALIDITY } from '../../../../cli/release/signing.ts';
 import { createMirror } from '../../../../transport/releases/mirror.ts';
 import type { ReleaseRows } from '../../../../transport/releases/ports.ts';
+import type { TargetEntry } from '../../../../transport/releases/repository/trust.ts';
 import { RELEASE_DESCRIPTION_BYTES_MAX, targetOf } from '../../../../transport/protocol/releases.ts';
 import { memoryReleaseRows } from '../../../support/release-rows.ts';
 import { createReleases } from '../../../support/releases.ts';
@@ -48,6 +49,31 @@ test('of all that is published only descriptions are read, which are small', asy
   const refused = await mirror.publish({ roots: repository.roots(), ...signed });
 
   t.regex(JSON.stringify(refused), /channels\/stable\/linux-x64\.json has 16385 bytes, and machines read 16384/u);
+});
+
+test('what is signed and makes no sense to machines is refused, and says which file', async (t) => {
+  const { mirror, releases } = await mirrored(t);
+  const { repository, keys } = releases;
+  const refusalOf = async (change: (entry: TargetEntry) => Partial<TargetEntry>) => {
+    const entries = repository.signedTargets().map((entry) => ({ ...entry, ...change(entry) }));
+    const signed = signTargets(repository.state(), entries, keys, { nowMs: Date.now(), validity: VALIDITY });
+    return JSON.stringify(await mirror.publish({ roots: repository.roots(), ...signed }));
+  };
+  const path = 'releases/0.3.0/linux-x64.json';
+
+  t.regex(
+    await refusalOf((entry) => (entry.path === path ? { path: 'releases/0.4.0/linux-x64.json' } : {})),
+    /releases\/0\.4\.0\/linux-x64\.json describes the version 0\.3\.0/u,
+  );
+  t.regex(
+    await refusalOf((entry) => (entry.path === path ? { path: 'releases/0.3.0/linux-arm64.json' } : {})),
+    /releases\/0\.3\.0\/linux-arm64\.json describes a release for linux-x64/u,
+  );
+  for (const change of [{ sha256: 'a'.repeat(64) }, { bytes: 7 }])
+    t.regex(
+      await refusalOf((entry) => (entry.path.startsWith('files/') ? change : {})),
+      /linux-x64\.json names files\/\S+, which the metadata does not name, or as another file/u,
+    );
 });
 
 test('a release to which a channel came to point meanwhile is not deleted', async (t) => {

@@ -1,7 +1,8 @@
 import test from 'ava';
 import { assert, constantFrom, integer, nat, property } from 'fast-check';
 import { believe, VERSION_MAX, type MetadataTexts } from '../../../../transport/releases/repository/trust.ts';
-import { signTimestamp, VALIDITY } from '../../../../cli/release/signing.ts';
+import { planOf } from '../../../../cli/release/releases.ts';
+import { signRoot, signTimestamp, VALIDITY } from '../../../../cli/release/signing.ts';
 import { createReleases } from '../../../support/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
@@ -51,5 +52,34 @@ test('versions that no file is served for, and times that a database may not kno
   });
   t.throws(() => believe(signed(2, Date.UTC(10_000, 0)), null, Date.now()), {
     message: /^timestamp\.json has an end that is no time like \S+: \+010000-01-31T00:00:00Z$/u,
+  });
+});
+
+test('a root is believed only by the keys of the one before, also where its own keys signed it', async (t) => {
+  const { repository, root } = await createReleases(temporaryDirectory(t));
+  const strangers = await createReleases(temporaryDirectory(t));
+  const time = { nowMs: Date.now(), validity: VALIDITY };
+  const theirs = signRoot(strangers.root, planOf(strangers.keys, 1), strangers.keys, time);
+
+  t.notThrows(() => believe({ ...strangers.repository.metadata(), roots: [strangers.root, theirs] }, null, time.nowMs));
+  for (const trusted of [null, { ...repository.metadata(), root }])
+    t.throws(() => believe({ ...strangers.repository.metadata(), roots: [root, theirs] }, trusted, time.nowMs), {
+      message: '2.root.json is not signed by the keys of the root before it',
+    });
+});
+
+test('parts that were signed at different times do not go together', async (t) => {
+  const releases = await createReleases(temporaryDirectory(t));
+  const before = releases.repository.metadata();
+  await releases.add({ version: '0.2.0' });
+  const now = releases.repository.metadata();
+  const nowMs = Date.now();
+
+  t.notThrows(() => believe(now, null, nowMs));
+  t.throws(() => believe({ ...now, targets: before.targets }, null, nowMs), {
+    message: 'targets.json is version 1, and 2 is named',
+  });
+  t.throws(() => believe({ ...now, snapshot: before.snapshot, targets: before.targets }, null, nowMs), {
+    message: 'snapshot.json is version 1, and 2 is named',
   });
 });
