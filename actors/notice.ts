@@ -25,8 +25,11 @@ export type Notice =
   | { readonly type: 'command-removed'; readonly command: CommandId }
   /** A request that has nodes. */
   | { readonly type: 'self-update-created'; readonly request: string }
-  /** One of its nodes has another state. */
-  | { readonly type: 'self-update-changed'; readonly request: string }
+  /**
+   * One of its nodes has another state. `triggeredAfterMs`, where it was triggered: from its turn until its updater took
+   * the signal.
+   */
+  | { readonly type: 'self-update-changed'; readonly request: string; readonly triggeredAfterMs?: number }
   /** Created by this admin, which owns it from the first instant. */
   /** `epoch`: under which this admin owns it; null: it is free, for an admin that has room for nodes. */
   | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number | null }

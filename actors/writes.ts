@@ -259,6 +259,7 @@ const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>([
   'ssh-verified',
   'delivery-attempted',
   'delivery-reopened',
+  'self-update-asked',
   'self-update-triggered',
   'self-update-failed',
   'self-update-ended',

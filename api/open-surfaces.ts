@@ -81,7 +81,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
       readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
-  } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'ownership'>;
+  } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'updateTriggers' | 'ownership'>;
   readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener' | 'encryption'>;
   readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> &
     Counting<'sessions' | 'tunnels' | 'scrapes'> & {

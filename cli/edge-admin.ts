@@ -14,6 +14,7 @@ import {
   type AdminConfigResult,
 } from '../settings/admin.ts';
 import { readStorageConfig } from '../settings/storage.ts';
+import type { Storage } from '../persistence/command-database.ts';
 import { masterKeyIn } from '../persistence/embedded/master-key.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
@@ -33,6 +34,7 @@ Usage:
   edge-admin backup FILE            write the whole database into a new file while it is used
   edge-admin restore FILE           load such a file into an empty database
   edge-admin rotate-encryption-key  make another key in DATA_DIR; the next start seals all secrets under it
+  edge-admin forget-releases --yes  no longer trust the root of releases, whose keys are lost; the next publish brings another
   edge-admin settings [--markdown]  list the settings
   edge-admin --help | --version
 
@@ -43,12 +45,26 @@ It is configured by environment variables. Without any, serve makes a database a
 Exit status: 0 stopped in order, 1 could not start or stop, 2 a wrong argument or setting, 70 a bug.
 `;
 
-const COMMANDS = ['serve', 'relay', 'backup', 'restore', 'rotate-encryption-key', 'settings', 'help'] as const;
+const COMMANDS = [
+  'serve',
+  'relay',
+  'backup',
+  'restore',
+  'rotate-encryption-key',
+  'forget-releases',
+  'settings',
+  'help',
+] as const;
+
+/** What forgetting costs: said instead of doing it, until somebody says that he knows. */
+const FORGET_WARNING =
+  'forget-releases deletes all signed metadata of releases and the root that admins trust: machines are not updated until another root is published, and those that were installed with the old one must be installed again. Say edge-admin forget-releases --yes';
 
 const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },
   markdown: { type: 'boolean' },
+  yes: { type: 'boolean' },
 } as const;
 
 await main(process.argv.slice(2));
@@ -71,6 +87,8 @@ async function main(args: string[]): Promise<void> {
       return relayAlone();
     case 'rotate-encryption-key':
       return rotateKey();
+    case 'forget-releases':
+      return values.yes === true ? forget() : refuse([FORGET_WARNING]);
     case 'backup':
     case 'restore':
       return file === undefined ? refuse([`the file is missing: edge-admin ${command} FILE`]) : copy(command, file);
@@ -116,17 +134,24 @@ async function relayAlone(): Promise<void> {
   return read.ok ? relay(read.config) : refuse(read.problems);
 }
 
-/** What it did goes to stdout; why not, in one line, to stderr. */
 async function copy(command: 'backup' | 'restore', file: string): Promise<void> {
+  const { backUp, restore } = await import('../persistence/backup/backup.ts');
+  await atDatabase((storage, log) =>
+    command === 'backup' ? backUp(storage, file, packageFile.version, log) : restore(storage, file, log),
+  );
+}
+
+async function forget(): Promise<void> {
+  const { forgetReleases } = await import('../persistence/releases/forget.ts');
+  await atDatabase(forgetReleases);
+}
+
+/** What it did goes to stdout; why not, in one line, to stderr. */
+async function atDatabase(work: (storage: Storage, log: Log) => Promise<string>): Promise<void> {
   const read = readStorageConfig(process.env);
   if (!read.ok) return refuse(read.problems);
-  const { backUp, restore } = await import('../persistence/backup/backup.ts');
-  const log = createLog('edge-admin', 'error');
   try {
-    const done = await (command === 'backup'
-      ? backUp(read.config, file, packageFile.version, log)
-      : restore(read.config, file, log));
-    process.stdout.write(`${done}\n`);
+    process.stdout.write(`${await work(read.config, createLog('edge-admin', 'error'))}\n`);
   } catch (error) {
     process.stderr.write(`edge-admin: ${because(error as Error, read.config)}\n`);
     process.exitCode = EXIT_START_FAILED;

@@ -28,6 +28,7 @@ import { Migration20261123150000_relays } from './migrations/Migration2026112315
 import { Migration20261123160000_stopping } from './migrations/Migration20261123160000_stopping.ts';
 import { Migration20261123170000_self_updates } from './migrations/Migration20261123170000_self_updates.ts';
 import { Migration20261123210000_encryption_keys } from './migrations/Migration20261123210000_encryption_keys.ts';
+import { Migration20261123213000_asked_updates } from './migrations/Migration20261123213000_asked_updates.ts';
 import { Migration20261123171500_releases } from './migrations/Migration20261123171500_releases.ts';
 
 /** Every migration, oldest first. A new one is added here. */
@@ -56,6 +57,7 @@ const MIGRATIONS = [
   Migration20261123170000_self_updates,
   Migration20261123171500_releases,
   Migration20261123210000_encryption_keys,
+  Migration20261123213000_asked_updates,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

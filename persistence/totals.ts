@@ -6,9 +6,11 @@ import type { Pool, PoolClient } from 'pg';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { OwnedClusterResource } from '../actors/resources/peer-admin.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
+import type { SelfUpdateTotals } from '../actors/resources/self-update.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { heartbeats, ownedClusters, type Heartbeat } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
+import { SELF_UPDATE_TOTALS, selfUpdateTotals, type SelfUpdateTotalsRow } from './reads/self-update-totals.ts';
 import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -39,6 +41,7 @@ export interface Totals {
   readonly deliveriesPending: number | null;
   /** Until when what is published of releases holds (Unix ms, null: nothing is), and what all files of them take. */
   readonly releases: { readonly expiresAtMs: number | null; readonly storedBytes: number } | null;
+  readonly selfUpdates: SelfUpdateTotals | null;
   /** Who does what one admin does at a time. */
   readonly tasks: readonly TaskHolder[] | null;
   /** All admins that are listed. */
@@ -72,12 +75,14 @@ export async function readTotals(pool: Pool, hasBroker: boolean, adminId: string
       case when ${hasBroker}::boolean then (select count(*) from (${eventsBehind(BROKER_CHANNEL)} limit ${COUNTED_MAX}::int) events)::int end as "brokerBacklog",
       (select count(*) from (select from webhook_delivery where status = 'pending' limit ${COUNTED_MAX}::int) deliveries)::int as "deliveriesPending"`)) ??
     [];
+  const [updates] = (await count<SelfUpdateTotalsRow>(SELF_UPDATE_TOTALS)) ?? [];
   return {
     nodes: nodes === null ? null : { ...NO_NODES, ...Object.fromEntries(nodes.map((row) => [row.status, row.count])) },
     executions: executions ?? null,
     tasks: await count<TaskHolder>(taskHolders(hasBroker)),
     ...(waiting ?? { webhooksBacklog: null, brokerBacklog: null, deliveriesPending: null }),
     releases: (await count<NonNullable<Totals['releases']>>(RELEASES))?.[0] ?? null,
+    selfUpdates: updates === undefined ? null : selfUpdateTotals(updates),
     admins: await read((client) => heartbeats(client)),
     owned: await read((client) => ownedClusters(client, adminId)),
   };

@@ -1,8 +1,9 @@
-/** What the tree makes of notices: commands count their executions, and metrics those that ended. */
+/** What the tree makes of notices: commands count their executions, metrics those that ended and what was triggered. */
 import type { ExecutionChange } from '../actors/command/messages.ts';
 import type { Notice } from '../actors/notice.ts';
 import type { CommandId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
+import { createHistogram, type Observed } from '../transport/net/histogram.ts';
 import type { ExecutionStatus } from '../actors/resources/command.ts';
 
 /** A listener of the bus. Commands that are not here have nothing to count: their rows tell. */
@@ -50,5 +51,22 @@ export function countEnded(ended: EndedExecutions): (notices: readonly Notice[])
         continue;
       ended[notice.status] += 1;
     }
+  };
+}
+
+/** Upper bounds from a node's turn to its trigger, in s: an agent has 60 s to answer. Source: docs/updates.md. */
+const TRIGGER_BOUNDS_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
+
+/** None yet. In s. */
+export function noTriggers(): Observed {
+  return createHistogram(TRIGGER_BOUNDS_S);
+}
+
+/** A listener of the bus that observes on `triggers`. */
+export function observeTriggers(triggers: Observed): (notices: readonly Notice[]) => void {
+  return (notices) => {
+    for (const notice of notices)
+      if (notice.type === 'self-update-changed' && notice.triggeredAfterMs !== undefined)
+        triggers.observe(notice.triggeredAfterMs / 1_000);
   };
 }

@@ -58,6 +58,7 @@ export interface ActorReadings {
   readonly crashes: number;
   readonly escalations: number;
   readonly ended: Tree['ended'];
+  readonly updateTriggers: Tree['updateTriggers'];
   readonly ownership: {
     readonly clusters: number;
     readonly gained: number;
@@ -94,7 +95,10 @@ export function openActors(settings: ActorSettings, { agentSettings, woken, ...p
   return { tree, inspection, wakeUps, connect, readings: () => readingsOf(tree, inspection) };
 }
 
-function readingsOf({ directory, ownership, held, ended }: Tree, { families }: Inspection): ActorReadings {
+function readingsOf(
+  { directory, ownership, held, ended, updateTriggers }: Tree,
+  { families }: Inspection,
+): ActorReadings {
   const { deadLetters, crashes, escalations } = directory.counters;
   const actors = Object.fromEntries(
     families().map(({ kind, actors: count, mailboxMessages: messages, mailboxMessagesMax: messagesMax }) => [
@@ -108,6 +112,7 @@ function readingsOf({ directory, ownership, held, ended }: Tree, { families }: I
     crashes,
     escalations,
     ended,
+    updateTriggers,
     ownership: {
       clusters: held.all().length,
       ...held.counters,

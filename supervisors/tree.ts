@@ -4,7 +4,15 @@ import type { Bus } from '../actors/bus.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import { countForCommands, countEnded, noneEnded, type EndedExecutions } from './execution-notices.ts';
+import {
+  countEnded,
+  countForCommands,
+  noneEnded,
+  noTriggers,
+  observeTriggers,
+  type EndedExecutions,
+} from './execution-notices.ts';
+import type { Histogram } from '../transport/net/histogram.ts';
 import { domainPerformers } from './effects.ts';
 import { Directory } from './runtime/directory.ts';
 import { kindTable } from './runtime/kinds.ts';
@@ -66,6 +74,8 @@ export interface Tree {
   /** Keeps the VPNs of owned clusters; to be started and stopped with the rest. */
   readonly vpnWatcher: VpnWatcher;
   readonly ended: Readonly<EndedExecutions>;
+  /** From a node's turn in a self-update request until its updater took the signal, in s. */
+  readonly updateTriggers: Histogram;
   /** Who waits for an answer now. */
   waiting(): number;
 }
@@ -108,5 +118,7 @@ export function createTree(ports: TreePorts): Tree {
   news.subscribe(countForCommands(directory));
   const ended = noneEnded();
   bus.subscribe(countEnded(ended));
-  return { directory, ask: asks.ask, held, ownership, vpnWatcher, ended, waiting: asks.waiting };
+  const updateTriggers = noTriggers();
+  bus.subscribe(observeTriggers(updateTriggers));
+  return { directory, ask: asks.ask, held, ownership, vpnWatcher, ended, updateTriggers, waiting: asks.waiting };
 }

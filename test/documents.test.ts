@@ -18,7 +18,7 @@ import { ROOT, trackedFiles, type SourceFile } from './support/source-text.ts';
 /** Commands of the programs that are no tree of commander's. */
 const PLAIN_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'edge-updater': ['serve', 'bootstrap', 'update', 'rollback', 'pin', 'unpin', 'status', 'check'],
-  'edge-admin': ['serve', 'relay', 'backup', 'restore', 'rotate-encryption-key', 'settings'],
+  'edge-admin': ['serve', 'relay', 'backup', 'restore', 'rotate-encryption-key', 'forget-releases', 'settings'],
   'edge-agent': ['up', 'leave', 'doctor', 'check', 'metrics-key', 'rotate-key'],
 };
 

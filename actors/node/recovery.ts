@@ -6,7 +6,6 @@ import { silenceRecoveryEffects } from './reachability.ts';
 import { grantRecoveryEffects } from './ssh.ts';
 import { dampingRecoveryEffects } from './status.ts';
 import { youngest, type NodeState } from './state.ts';
-import { refreshedUpdates } from './updates-state.ts';
 
 /**
  * After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for
@@ -53,7 +52,6 @@ export function refreshed(live: NodeState, rows: NodeState): NodeState {
     lookUps: live.lookUps,
     vpnAllowances: live.vpnAllowances,
     factsAllowance: live.factsAllowance,
-    updates: refreshedUpdates(live.updates, rows.updates),
     loading,
     reads: live.reads,
     newestRead: youngest(live.newestRead, rows.newestRead === null ? [] : [rows.newestRead]),

@@ -7,9 +7,11 @@ export interface DueUpdate {
   /** Version of its agent when its turn came. */
   readonly fromVersion: string;
   readonly dueAtMs: number;
+  /** Its agent was asked, by this owner or one before: its updater may have taken the signal. */
+  readonly isAsked: boolean;
 }
 
-/** One of them here. `asked`: the session on which the agent was asked last. */
+/** One of them here. `asked`: the session on which the agent was asked last; null: on none, as far as is known here. */
 export interface AskedUpdate extends DueUpdate {
   readonly asked: SessionId | null;
 }
@@ -27,10 +29,3 @@ export interface NodeUpdates {
 
 /** Nothing is under way: one object for all nodes. */
 export const NO_UPDATES: NodeUpdates = { due: [], triggered: null };
-
-/** Rows know what is under way, the live state who was asked. */
-export function refreshedUpdates(live: NodeUpdates, rows: NodeUpdates): NodeUpdates {
-  if (rows.due.length === 0) return rows;
-  const asked = new Map(live.due.map((one) => [one.request, one.asked]));
-  return { ...rows, due: rows.due.map((one) => ({ ...one, asked: asked.get(one.request) ?? null })) };
-}

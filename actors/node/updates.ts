@@ -79,30 +79,46 @@ export function updateEnded(
  * from one admin to another: it waits until its time is up, which the request's actor tells by the rows.
  */
 function asking(state: NodeState, nowMs: number): Step<NodeState> {
-  const { session } = state;
   const open = state.updates.due.filter(({ dueAtMs }) => nowMs < dueAtMs + ANSWER_MS_MAX);
   const next = open.length === state.updates.due.length ? state : withDue(state, open);
-  const fresh = open.filter(({ asked }) => asked === null);
+  // One that was asked may have told its updater already, whatever it is now: its agent remembers, and says so.
+  const fresh = open.filter(({ isAsked }) => !isAsked);
   const problem = fresh.length === 0 ? null : problemOf(next);
-  // One that was asked may have told its updater already, whatever it is now.
-  if (problem !== null)
-    return failed(
-      next,
-      fresh.map((due) => ({ due, error: problem })),
-      nowMs,
-    );
-  if (session === null || open.every(({ asked }) => asked === session.id))
-    return next === state ? unchanged(state) : step(next, []);
-  const effects = open
-    .filter(({ asked }) => asked !== session.id)
-    .map(({ request }): Effect => ({ type: 'send', session: session.id, frame: { type: 'update', request } }));
+  if (problem === null) return asked(next, nowMs);
+  const refused = failed(
+    next,
+    fresh.map((due) => ({ due, error: problem })),
+    nowMs,
+  );
+  const rest = asked(refused.state, nowMs);
+  return step(rest.state, [...refused.changes, ...rest.changes], rest.effects);
+}
+
+/** That it is asked is stored before it is: an owner after this one must know, and ask again. */
+function asked(state: NodeState, nowMs: number): Step<NodeState> {
+  const { session, record, updates } = state;
+  const open = session?.updates === true ? updates.due.filter((due) => due.asked !== session.id) : [];
+  if (session === null || open.length === 0) return step(state, []);
+  const send = (request: string): Effect => ({
+    type: 'send',
+    session: session.id,
+    frame: { type: 'update', request },
+  });
+  const changes = open
+    .filter(({ isAsked }) => !isAsked)
+    .map(({ request }): Change => ({
+      write: { kind: 'self-update-asked', request, node: record.id, atMs: nowMs },
+      events: [],
+      notices: [],
+      onceStored: [send(request)],
+    }));
   return step(
     withDue(
-      next,
-      open.map((due) => ({ ...due, asked: session.id })),
+      state,
+      updates.due.map((due) => ({ ...due, asked: session.id, isAsked: true })),
     ),
-    [],
-    effects,
+    changes,
+    open.filter(({ isAsked }) => isAsked).map(({ request }) => send(request)),
   );
 }
 
@@ -127,7 +143,10 @@ function triggered(state: NodeState, due: AskedUpdate, nowMs: number, isTold = f
         data: { ...nodeSnapshot(record, state.aliases), self_update_request_id: request },
       },
     ],
-    notices: [{ type: 'self-update-changed', request }, { type: 'events-stored' }],
+    notices: [
+      { type: 'self-update-changed', request, triggeredAfterMs: Math.max(0, nowMs - due.dueAtMs) },
+      { type: 'events-stored' },
+    ],
   };
   const next = without(state, [due]);
   if (isTold || fromVersion === record.version)

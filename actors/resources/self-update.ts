@@ -16,6 +16,14 @@ export type SelfUpdateResult = (typeof SELF_UPDATE_RESULTS)[number];
 /** How a row of a node stands: `due` is shown as `waiting`. */
 export type SelfUpdateNodeState = SelfUpdateResult | 'due';
 
+/** What all requests come to. Nodes are those of requests that are not completed. */
+export interface SelfUpdateTotals {
+  readonly requests: Readonly<Record<SelfUpdateStatus, number>>;
+  readonly nodes: Readonly<Record<SelfUpdateNodeState, number>>;
+  /** For how long the request that is latest should have gone on, in s; 0: none is late. */
+  readonly overdueS: number;
+}
+
 const count = z.int().min(0);
 
 /** How a request went, in nodes: what is neither triggered nor failed was skipped. */

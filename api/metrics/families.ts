@@ -6,6 +6,7 @@ import { type Family, gauge, counter, histogram, one, by, byKind } from './famil
 import { REACH_FAMILIES } from './reach-families.ts';
 import { PEER_FAMILIES } from './peer-families.ts';
 import { RELEASE_FAMILIES } from './release-families.ts';
+import { SELF_UPDATE_FAMILIES } from './self-update-families.ts';
 import { TLS_FAMILIES } from './tls-families.ts';
 
 /** All of them, in the order in which they are written. */
@@ -132,6 +133,7 @@ export const FAMILIES: readonly Family[] = [
   ),
   ...REACH_FAMILIES,
   ...TLS_FAMILIES,
+  ...SELF_UPDATE_FAMILIES,
   ...RELEASE_FAMILIES,
   counter('ssh_logins_total', 'SSH logins that agents asked about, by verdict.', ['outcome'], ({ live }) =>
     by('outcome', live.sshLogins),

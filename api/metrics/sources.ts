@@ -11,6 +11,7 @@ import type { ForwardingReadings } from '../forwarding-counters.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { PeerAdminStatus } from '../../actors/resources/peer-admin.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
+import type { SelfUpdateTotals } from '../../actors/resources/self-update.ts';
 
 /** Counts by a word of a closed list. */
 export type Counts = Readonly<Record<string, number>>;
@@ -50,6 +51,8 @@ export interface LiveReadings {
     readonly failed: number;
   };
   readonly ended: Readonly<Record<Exclude<ExecutionStatus, 'pending' | 'sent'>, number>>;
+  /** From a node's turn in a self-update request until its updater took the signal, in s. */
+  readonly updateTriggers: Histogram;
   readonly database: { readonly busy: number; readonly idle: number; readonly waiting: number };
   /** Opened by path. */
   readonly tunnels: { readonly open: number; readonly opened: Counts };
@@ -197,6 +200,7 @@ export interface TotalReadings {
   readonly deliveriesPending: number | null;
   /** Of what is published: null for the instant where nothing is. */
   readonly releases: { readonly expiresAtMs: number | null; readonly storedBytes: number } | null;
+  readonly selfUpdates: SelfUpdateTotals | null;
   /** Who does what one admin does at a time; null: nobody does. */
   readonly tasks: readonly { readonly task: string; readonly admin: string | null }[] | null;
   /** All admins that are listed; `silentMs` since each was heard, null of one that was stopped. */

@@ -28,7 +28,7 @@ const BUSY: Refusal = {
   retryAfterSeconds: RETRY_SECONDS,
 };
 
-/** Serves metadata and targets, and takes files. `stallMsMax`: for tests. */
+/** Serves metadata and targets, and takes files. */
 export function registerReleases(
   app: FastifyInstance,
   releases: Releases,

@@ -59,6 +59,8 @@ export interface ApiSettings extends AppSettings {
   readonly docsEnabled: boolean;
   /** Addresses and ranges of proxies that are believed whose a request is. Default: none. */
   readonly trustedProxies?: readonly string[];
+  /** A download of a release that takes nothing for so long is cut, in ms. Tests wait less than is the default. */
+  readonly releaseStallMsMax?: number;
   /** What this admin is called besides its `adminUrls`. Default: nothing. */
   readonly ownNames?: OwnNames;
   /** Where the proxies listen, for documentation; null or left out: nowhere. */
@@ -211,7 +213,7 @@ function registerRoutes(
   registerHealth(app, ports);
   registerEnrollment(app, ports, forwarding);
   registerRecordings(app, ports, settings.recordings);
-  registerReleases(app, ports.releases, gate);
+  registerReleases(app, ports.releases, gate, settings.releaseStallMsMax);
   registerDiagnoses(app, ports);
   registerLeaving(app, ports, forwarding);
   registerNodeMetrics(app, ports, gate);

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { believe } from '../../transport/releases/repository/trust.ts';
+import { believe, Distrusted, type Believed } from '../../transport/releases/repository/trust.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { hashOf, Repository } from './repository.ts';
 import { versionIn } from './signing.ts';
@@ -53,7 +53,7 @@ export async function withImported<T>(
 }
 
 async function check(repository: Repository, file: string, nowMs: number): Promise<void> {
-  const { targets } = believe(repository.metadata(), null, nowMs);
+  const { targets } = believed(repository, file, nowMs);
   for (const { path, sha256, bytes } of targets) {
     const at = repository.pathOf(path);
     // A link could lead to a file of this machine.
@@ -61,6 +61,14 @@ async function check(repository: Repository, file: string, nowMs: number): Promi
     const found = isFile ? await hashOf(at) : null;
     if (found?.sha256 !== sha256 || found.bytes !== bytes)
       throw new Problem(`${file} is damaged: ${path} is not the file that was signed`);
+  }
+}
+
+function believed(repository: Repository, file: string, nowMs: number): Believed {
+  try {
+    return believe(repository.metadata(), null, nowMs);
+  } catch (error) {
+    throw error instanceof Distrusted ? new Problem(`${file}: ${error.message}`) : error;
   }
 }
 

@@ -3,14 +3,30 @@ import type { SelfUpdateHotWrite } from '../../actors/self-update/writes.ts';
 import { plainArray } from './arrays.ts';
 import { applied, storable, type Client, type Of, type Statement } from './statement.ts';
 
-/** In the order in which a batch runs them: a node may be triggered and updated in one. */
+/** In the order in which a batch runs them: a node may be asked, triggered and updated in one. */
 export const SELF_UPDATE_STATEMENTS: { readonly [K in SelfUpdateHotWrite['kind']]: Statement<K> } = {
+  'self-update-asked': ask,
   'self-update-triggered': trigger,
   'self-update-failed': fail,
   'self-update-ended': end,
 };
 
 const KEY = `u.request_id || ':' || u.node_id as key`;
+
+/** Before it is asked: from then on nobody knows but its agent whether the updater took the signal. */
+async function ask(client: Client, writes: readonly Of<'self-update-asked'>[]): Promise<ReadonlySet<string>> {
+  return applied(client, {
+    name: 'self-update-asked',
+    text: `update self_update_node u set asked_at = to_timestamp(v.at / 1000.0)
+      from unnest($1::uuid[], $2::uuid[], $3::float8[]) as v(request, node, at)
+      where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
+    values: [
+      plainArray(writes.map((w) => w.request)),
+      plainArray(writes.map((w) => w.node)),
+      plainArray(writes.map((w) => w.atMs)),
+    ],
+  });
+}
 
 async function trigger(client: Client, writes: readonly Of<'self-update-triggered'>[]): Promise<ReadonlySet<string>> {
   return applied(client, {

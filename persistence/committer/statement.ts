@@ -26,6 +26,7 @@ export function keyOf(write: HotWrite): string {
     case 'delivery-attempted':
     case 'delivery-reopened':
       return write.delivery;
+    case 'self-update-asked':
     case 'self-update-triggered':
     case 'self-update-failed':
     case 'self-update-ended':

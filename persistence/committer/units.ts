@@ -74,6 +74,7 @@ function textOf(write: HotWrite): number {
     case 'self-update-failed':
     case 'self-update-ended':
       return write.error?.length ?? 0;
+    case 'self-update-asked':
     case 'self-update-triggered':
     case 'execution-sent':
     case 'execution-cancel-requested':

@@ -40,6 +40,7 @@ export const SelfUpdateNode = defineEntity({
     toVersion: p.text().nullable(),
     error: p.text().nullable(),
     dueAt: instant().nullable(),
+    askedAt: instant().nullable(),
     triggeredAt: instant().nullable(),
     judgedAt: instant().nullable(),
     finishedAt: instant().nullable(),

@@ -90,7 +90,7 @@ export async function openSelfUpdates(pool: Pool): Promise<readonly string[]> {
 
 /** A column of `node n`: its turns, newest first, and the update whose outcome is not known; null: there is nothing. */
 export const UPDATES_COLUMN = sql`(select json_agg(x) from (
-    select u.request_id as request, u.state, coalesce(u.from_version, n.version) as "fromVersion", extract(epoch from u.due_at)::float8 * 1000 as "dueAtMs"
+    select u.request_id as request, u.state, coalesce(u.from_version, n.version) as "fromVersion", extract(epoch from u.due_at)::float8 * 1000 as "dueAtMs", u.asked_at is not null as "isAsked"
     from self_update_node u where u.node_id = n.id and u.finished_at is null and u.state in ('due', 'triggered')
     order by u.state, u.due_at desc limit ${OPEN_SELF_UPDATES_MAX + 1}::int) x) as updates`;
 
@@ -104,7 +104,7 @@ export function nodeUpdates(rows: readonly UpdateRow[] | null): NodeUpdates {
   if (rows === null) return NO_UPDATES;
   const due = rows
     .filter(({ state }) => state === 'due')
-    .map(({ request, fromVersion, dueAtMs }): AskedUpdate => ({ request, fromVersion, dueAtMs, asked: null }));
+    .map(({ state: _state, ...due }): AskedUpdate => ({ ...due, asked: null }));
   const last = rows.find(({ state }) => state === 'triggered');
   return {
     due,
@@ -128,7 +128,7 @@ export function dueNodes(
     pool,
     'looking for nodes to update',
     sql`
-    select u.node_id as node, u.request_id as request, coalesce(u.from_version, n.version) as "fromVersion", extract(epoch from u.due_at)::float8 * 1000 as "dueAtMs"
+    select u.node_id as node, u.request_id as request, coalesce(u.from_version, n.version) as "fromVersion", extract(epoch from u.due_at)::float8 * 1000 as "dueAtMs", u.asked_at is not null as "isAsked"
     from self_update_request r join self_update_node u on u.request_id = r.id and u.state = 'due'
       join node n on n.id = u.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid
     where r.status <> 'completed' and (${requests}::uuid[] is null or r.id = any(${requests}::uuid[])) limit ${limit}::int`,

@@ -58,6 +58,9 @@ async function progressOf(pool: Pool, request: string): Promise<SelfUpdateProgre
   return Object.fromEntries(all) as Record<SelfUpdateResult, number>;
 }
 
+/** That its turn has come is not shown. */
+const SHOWN_STATUS = sql`case when u.state = 'due' then 'waiting' else u.state end`;
+
 /** The list of the nodes of one request. A row has no id of its own: it is that of the request with that of the node. */
 export const SELF_UPDATE_RESULTS_SOURCE: Source<SelfUpdateResultResource> = {
   spec: LISTS.self_update_results,
@@ -69,7 +72,7 @@ export const SELF_UPDATE_RESULTS_SOURCE: Source<SelfUpdateResultResource> = {
     id: { column: sql`u.request_id` },
     node_id: { column: sql`u.node_id` },
     status: {
-      column: sql`u.state`,
+      column: SHOWN_STATUS, // also by which it is sorted
       matches: ({ value }: Filter) => {
         const statuses = value as readonly string[];
         return sql`u.state = any(${statuses.includes('waiting') ? [...statuses, 'due'] : statuses}::text[])`;
@@ -86,7 +89,7 @@ async function results({ pool }: Reading, ids: readonly string[]): Promise<SelfU
     pool,
     'reading results of self-updates',
     sql`
-    select u.node_id, u.cluster_name, case when u.state = 'due' then 'waiting' else u.state end as status, u.from_version, u.to_version, u.error, u.triggered_at, u.finished_at
+    select u.node_id, u.cluster_name, ${SHOWN_STATUS} as status, u.from_version, u.to_version, u.error, u.triggered_at, u.finished_at
     from unnest(${keys.map(([request]) => request)}::uuid[], ${keys.map(([, node]) => node)}::uuid[]) with ordinality as page (request, node, place)
       join self_update_node u on u.request_id = page.request and u.node_id = page.node order by page.place`,
   );

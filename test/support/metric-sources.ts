@@ -20,6 +20,7 @@ export function restingReadings(): LiveReadings {
       refused: 0,
       failed: 0,
     },
+    updateTriggers: createHistogram([1]),
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
     tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
@@ -70,6 +71,11 @@ export const NO_ROWS: TotalReadings = {
   brokerBacklog: 0,
   deliveriesPending: 0,
   releases: { expiresAtMs: 0, storedBytes: 0 },
+  selfUpdates: {
+    requests: { pending: 0, processing: 0, completed: 0 },
+    nodes: { waiting: 0, due: 0, triggered: 0, updated: 0, rolled_back: 0, failed: 0, skipped: 0 },
+    overdueS: 0,
+  },
   tasks: [],
   admins: [{ name: 'one', status: 'live', silentMs: 0 }],
   owned: [{ cluster_name: 'first', epoch: 1, owned_since: '2026-01-15T10:00:00.000Z' }],
@@ -91,6 +97,8 @@ export function distinctReadings(): LiveReadings {
   durations.observe(1.5);
   const sizes = createHistogram([10]);
   sizes.observe(7);
+  const waits = createHistogram([10]);
+  waits.observe(110);
   return {
     sessions: { open: 1, opened: 2, cut: 3, frames: { in: { hello: 4 }, out: { welcome: 5 } } },
     actors: {
@@ -104,6 +112,7 @@ export function distinctReadings(): LiveReadings {
     crashes: 19,
     escalations: 20,
     commits: { durations, sizes, waiting: 21, refused: 22, failed: 23 },
+    updateTriggers: waits,
     ended: { completed: 24, cancelled: 25, expired: 26, dropped: 27 },
     database: { busy: 28, idle: 29, waiting: 30 },
     tunnels: { open: 31, opened: { mesh: 32, url: 55 } },

@@ -56,6 +56,10 @@ export const ADMIN_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [`edge_admin_tls_certificate_refused{${ADMIN}}`]: always(0),
     },
   },
+  EdgeSelfUpdateStandsStill: {
+    fires: { [`edge_admin_self_update_overdue_seconds{${ADMIN}}`]: always(90) },
+    quiet: { [`edge_admin_self_update_overdue_seconds{${ADMIN}}`]: '0+0x60 90 0+0x40 5+0x29' },
+  },
   EdgeReleaseMetadataExpires: {
     fires: { [`edge_admin_release_metadata_expiry_timestamp_seconds{${ADMIN}}`]: always(6 * 86_400) },
     quiet: { [`edge_admin_release_metadata_expiry_timestamp_seconds{${ADMIN}}`]: always(8 * 86_400) },

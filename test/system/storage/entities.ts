@@ -11,6 +11,7 @@ import type { Labels } from '../../../transport/protocol/labels.ts';
 import { FACTS } from '../../support/actors.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 import { ENVS, LABEL_KEYS } from '../../support/selectors.ts';
+import { makeSelfUpdates } from './self-update-entities.ts';
 
 /** Entities that hold each other, where rows hold ids. */
 export type FleetEntities = ReturnType<typeof makeEntities>;
@@ -219,6 +220,7 @@ export function makeEntities(vault: Vault, seed: number) {
     recordings,
     webhooks,
     deliveries,
+    ...makeSelfUpdates({ next, pick, time, madeAt, randomId }, nodes),
   };
 }
 

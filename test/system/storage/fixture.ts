@@ -13,6 +13,7 @@ import { SshPublicKey, SshUsername } from '../../../persistence/entities/ssh-use
 import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.ts';
 import { DOMAIN, openedDatabase, type Opened } from '../../support/opened.ts';
 import { makeEntities, type FleetEntities } from './entities.ts';
+import { selfUpdateResources, storeSelfUpdates } from './self-update-entities.ts';
 
 /** All resources of a fleet, as lists show them, in no order. */
 export type Fixture = { readonly [N in ListName]: readonly ListRows[N][] };
@@ -85,6 +86,7 @@ async function store(orm: Opened['orm'], entities: FleetEntities): Promise<void>
     WebhookDelivery,
     deliveries.map(({ webhook, ...delivery }) => ({ ...delivery, webhookId: webhook.id })),
   );
+  await storeSelfUpdates(em, entities);
 }
 
 function resourcesOf(entities: FleetEntities): Fixture {
@@ -203,8 +205,7 @@ function resourcesOf(entities: FleetEntities): Fixture {
       cancelled_at: iso(execution.cancelledAt),
       ...dates(execution),
     })),
-    self_update_requests: [],
-    self_update_results: [],
+    ...selfUpdateResources(entities),
     ssh_usernames: usernames.map((username) => ({
       id: username.id,
       username: username.username,

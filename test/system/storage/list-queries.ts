@@ -61,6 +61,7 @@ function valueOf(
 }
 
 function ids(fixture: Fixture, field: string): readonly string[] {
+  if (field === 'id') return fixture.self_update_requests.map(({ id }) => id);
   if (field === 'command_id') return fixture.commands.map(({ id }) => id);
   if (field === 'ssh_username_id') return fixture.ssh_usernames.map(({ id }) => id);
   if (field === 'webhook_id') return fixture.webhooks.map(({ id }) => id);
@@ -106,10 +107,19 @@ function wildcards(given: readonly string[]): fc.Arbitrary<string> {
 /** Any filters, order and page. */
 export function queryOf(fixture: Fixture, name: ListName): fc.Arbitrary<ListQuery> {
   const sort = fc.record({ field: fc.constantFrom(...LISTS[name].sortable), descending: fc.boolean() });
+  const filters = fc.array(filterOf(fixture, name), { maxLength: 2 });
   return fc.record({
-    filters: fc.array(filterOf(fixture, name), { maxLength: 2 }),
+    filters:
+      name === 'self_update_results'
+        ? fc.tuple(requestFilter(fixture), filters).map(([of, more]) => [of, ...more])
+        : filters,
     sort: fc.array(sort, { maxLength: 2 }),
     page: fc.integer({ min: 1, max: 12 }),
     pageSize: fc.constantFrom(1, 3, 7, 20, 100),
   });
+}
+
+/** Results are those of one request: a node may stand in several. */
+function requestFilter(fixture: Fixture): fc.Arbitrary<Filter> {
+  return fc.constantFrom(...ids(fixture, 'id')).map((value): Filter => ({ field: 'id', op: 'eq', value }));
 }

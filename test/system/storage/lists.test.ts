@@ -134,6 +134,15 @@ test('single reads carry what lists leave out, and null for what is not there', 
   t.deepEqual(await reads.get('aliases', fixture.aliases[3]!.id), fixture.aliases[3]!);
   t.deepEqual(await reads.get('commands', fixture.commands[3]!.id), fixture.commands[3]!);
   t.deepEqual(await reads.get('command_executions', fixture.command_executions[3]!.id), fixture.command_executions[3]!);
+  const request = fixture.self_update_requests[2]!;
+  const results = modelList(fixture, 'self_update_results', {
+    filters: [{ field: 'id', op: 'eq', value: request.id }],
+    sort: [],
+  });
+  const progress = { waiting: 0, triggered: 0, failed: 0, skipped: 0, updated: 0, rolled_back: 0 };
+  for (const { status } of results) progress[status] += 1;
+  t.true(results.length > 0);
+  t.deepEqual(await reads.get('self_update_requests', request.id), { ...request, progress });
   for (const name of NAMES) {
     for (const missing of ['00000000-0000-0000-0000-000000000000', 'no-such', '\0', ''])
       t.is(await reads.get(name, missing), null);

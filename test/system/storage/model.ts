@@ -4,6 +4,7 @@ import type { Labels } from '../../../transport/protocol/labels.ts';
 import { naivelyMatches } from '../../support/selectors.ts';
 import { keyBlob } from './entities.ts';
 import type { Fixture } from './fixture.ts';
+import { requestOf } from './self-update-entities.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Value = string | number | boolean | null;
@@ -23,11 +24,12 @@ export function modelList<N extends ListName>(
     ...(query.sort.length === 0 ? [{ field: 'inserted_at', descending: true }] : []),
     { field: 'id', descending: ties },
   ];
+  const key = (row: Row) => (name === 'self_update_results' ? row['node_id'] : row['id']);
   return rows.toSorted((a, b) => {
     for (const { field, descending } of order) {
       const difference = compare(
-        field === 'id' ? (a['id'] as string) : valueOf(name, joined(fixture, name, a), field),
-        field === 'id' ? (b['id'] as string) : valueOf(name, joined(fixture, name, b), field),
+        field === 'id' ? (key(a) as string) : valueOf(name, joined(fixture, name, a), field),
+        field === 'id' ? (key(b) as string) : valueOf(name, joined(fixture, name, b), field),
       );
       if (difference !== 0) return descending ? -difference : difference;
     }
@@ -40,6 +42,7 @@ function joined(fixture: Fixture, name: ListName, row: Row): Row {
   if (name === 'ssh_usernames')
     return { ...row, cluster_name: fixture.nodes.find((node) => node.id === row['node_id'])?.cluster_name };
   if (name === 'enrollment_keys') return { ...row, key: keyBlob(String(row['id'])) };
+  if (name === 'self_update_results') return { ...row, id: requestOf.get(row), inserted_at: null };
   if (name === 'command_executions')
     return { ...row, has_cluster: fixture.clusters.some((cluster) => cluster.name === row['cluster_name']) };
   if (name !== 'ssh_public_keys') return row;

@@ -50,7 +50,13 @@ test('an empty database has zeros, and no backlog of a broker that is not config
     brokerBacklog: null,
     deliveriesPending: 0,
     releases: { expiresAtMs: null, storedBytes: 0 },
+    selfUpdates: {
+      requests: { pending: 0, processing: 0, completed: 0 },
+      nodes: { waiting: 0, due: 0, triggered: 0, updated: 0, rolled_back: 0, failed: 0, skipped: 0 },
+      overdueS: 0,
+    },
     tasks: [
+      { task: 'self-updates', admin: null },
       { task: 'sweeps', admin: null },
       { task: 'webhooks', admin: null },
     ],
@@ -81,6 +87,43 @@ test('events wait for the channels that have not taken them, and for webhooks on
   t.deepEqual([without.webhooksBacklog, without.brokerBacklog], [0, 3]);
   t.deepEqual([withOne.webhooksBacklog, withOne.brokerBacklog], [3, 3]);
   t.deepEqual([published.webhooksBacklog, published.brokerBacklog], [3, 0]);
+});
+
+test('a self-update request is late when what must come next has not come in its time', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const seconds = async (request: object, ...nodes: readonly object[]): Promise<number | undefined> => {
+    await pool.query('truncate self_update_request, self_update_node');
+    const row = { batch_size: null, health_timeout_ms: 100_000, status: 'processing', since: 500, ...request };
+    await pool.query(
+      `insert into self_update_request (id, targeting, batch_size, health_timeout_ms, status, total, inserted_at, updated_at)
+       select gen_random_uuid(), '{}', batch_size, health_timeout_ms, status, 0, now(), now() - since * interval '1 s'
+       from json_to_record($1) as r(batch_size int, health_timeout_ms int, status text, since int)`,
+      [JSON.stringify(row)],
+    );
+    await pool.query(
+      `insert into self_update_node (request_id, node_id, cluster_name, state, due_at, triggered_at, judged_at, finished_at)
+       select r.id, gen_random_uuid(), 'c', n.state, now() - n.due * interval '1 s', now() - n.triggered * interval '1 s', now() - n.judged * interval '1 s', now() - n.finished * interval '1 s'
+       from self_update_request r, json_to_recordset($1) as n(state text, due int, triggered int, judged int, finished int)`,
+      [JSON.stringify(nodes)],
+    );
+    const { selfUpdates } = await counted(pool, false);
+    return selfUpdates === null ? undefined : Math.round(selfUpdates.overdueS / 10) * 10;
+  };
+  const due = { state: 'due', due: 400 };
+  const triggered = { state: 'triggered', due: 300, triggered: 300 };
+
+  t.is(await seconds({}, { state: 'waiting' }), 500, 'nobody gives the next node its turn');
+  t.is(await seconds({ since: 0 }, { state: 'waiting' }), 0);
+  t.is(await seconds({}, due), 340, '60 s after the turn of that node');
+  t.is(await seconds({}, { ...due, due: 40 }), 0);
+  t.is(await seconds({}, triggered), 300, 'without batches it is over once all are triggered');
+  t.is(await seconds({ batch_size: 1 }, triggered, { state: 'waiting' }), 200, '100 s after the trigger');
+  t.is(await seconds({ batch_size: 2 }, triggered, { state: 'waiting' }), 300, 'the batch has room');
+  t.is(await seconds({ batch_size: 1, health_timeout_ms: 900_000 }, triggered, { state: 'waiting' }), 0);
+  t.is(await seconds({ batch_size: 1 }, { ...triggered, judged: 20, finished: 20 }, { state: 'waiting' }), 20);
+
+  const { selfUpdates } = await counted(pool, false);
+  t.like(selfUpdates, { requests: { processing: 1, completed: 0 }, nodes: { waiting: 1, triggered: 1, due: 0 } });
 });
 
 test('what takes too long to count is not known, and the rest is', async (t) => {

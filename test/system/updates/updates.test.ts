@@ -1,5 +1,7 @@
 /** Self-update requests through a whole admin: who is triggered, when it stops, and what is told. */
 import test from 'ava';
+import { openEdge } from '../../support/edge-terminal.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { NEW, OLD } from '../../support/fleet/updating-agent.ts';
@@ -181,6 +183,37 @@ test('a request is deleted when it is completed and not before, with its results
   t.is((await fleet().rest.call('GET', `${path}/nodes`)).status, 404);
   t.is((await fleet().rest.call('DELETE', path)).status, 404);
   t.deepEqual(await fleet().sql('select from self_update_node where request_id = $1', [request.id]), []);
+});
+
+test('edge follows a request in one line of a terminal, and leaves it at Ctrl-C; how it ended is its exit status', async (t) => {
+  const agents = await agentsOf(t, fleet(), ['silent', 'silent']);
+  const env = { EDGE_URL: fleet().admin().url, EDGE_API_KEY: FLEET_KEYS.API_KEY };
+  const nodes = agents.map(({ node }) => node).join(',');
+  const asked = () =>
+    until('one is asked', () => agents.find(({ asked, version }) => asked.length > 0 && version === OLD));
+
+  const creating = openEdge(t, ['update', 'create', '-n', nodes, '--batch', '1', '--wait'], env);
+  const first = await asked();
+  const [request = ''] = first.asked;
+  await creating.shows(/\r␛\[2K0\/2 triggered, 2 waiting, \d+ s/u);
+  const watching = openEdge(t, ['update', 'watch', request.slice(0, 18)], env);
+  await watching.shows(/0\/2 triggered, 2 waiting, \d+ s$/u);
+  watching.type('\u0003');
+  t.is(await watching.ended, 130);
+  t.regex(watching.shown(), /\r␛\[2Kedge: it goes on: edge update watch [\da-f-]{36} follows it again\r\n$/u);
+
+  first.answer(request);
+  await creating.shows(/\r␛\[2K1\/2 triggered, 1 waiting, \d+ s/u);
+  first.version = NEW;
+  await first.connect();
+  const second = await asked();
+  await creating.shows(/\r␛\[2K1\/2 triggered, 1 updated, 1 waiting, \d+ s/u);
+  second.answer(request, 'the updater answered 401');
+
+  t.is(await creating.ended, 6);
+  const shown = creating.shown();
+  t.regex(shown, /\r␛\[2Kedge: 1 of 2 triggered, 1 updated, 1 failed, \d+ s\r\n$/u);
+  t.is(shown.split('\n').length, 2, 'all of it in one line');
 });
 
 test('only healthy nodes that take part are meant; without one the request is completed at once with zeros', async (t) => {

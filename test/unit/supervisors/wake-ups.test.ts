@@ -78,7 +78,7 @@ test('executions that are to be cancelled are told to their nodes, each node onc
 
 test('a node whose turn has come in self-update requests is told of all of them at once', async (t) => {
   const { wakeUps, fixture, asked, told, settled } = open();
-  const turns = ['one', 'two'].map((request) => ({ request, fromVersion: '1.0.0', dueAtMs: 5 }));
+  const turns = ['one', 'two'].map((request) => ({ request, fromVersion: '1.0.0', dueAtMs: 5, isAsked: false }));
   fixture.due = turns.map((turn) => ({ ...turn, node: NODE }));
 
   wakeUps.due(['one', 'two']);

@@ -1,6 +1,8 @@
 /** What the group commit takes and what it refuses: each write by the state of its row, and its events with it. */
 import test from 'ava';
 import { v7 } from 'uuid';
+import { OPEN_SELF_UPDATES_MAX } from '../../../../actors/self-update/limits.ts';
+import type { UpdateTarget } from '../../../../actors/self-update/writes.ts';
 import type { Change } from '../../../../actors/step.ts';
 import type { Write } from '../../../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
@@ -209,6 +211,39 @@ test('of two cold creates under one idempotency key, also from two admins, one i
 
   t.deepEqual(outcomes.flat().toSorted(), ['idempotency_conflict', 'idempotency_conflict', 'ok']);
   t.is((await fixture.rows('select 1 from cluster')).length, 1);
+});
+
+test('100 self-update requests are open at once and no more, also when they are created together; one without nodes is none of them', async (t) => {
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const create = (targets: readonly UpdateTarget[]): Write => ({
+    kind: 'self-update-created',
+    request: {
+      id: v7(),
+      targeting: { type: 'all' },
+      batchSize: null,
+      maxFailures: null,
+      healthTimeoutMs: 1_000,
+      insertedAtMs: NOW_MS,
+    },
+    targets,
+  });
+  const one = [{ node, clusterName: 'c' }];
+  await fixture.rows(
+    `insert into self_update_request (id, targeting, health_timeout_ms, total, inserted_at, updated_at)
+     select gen_random_uuid(), '{}', 1000, 1, now(), now() from generate_series(1, $1::int)`,
+    [OPEN_SELF_UPDATES_MAX - 2],
+  );
+
+  const outcomes = await Promise.all(Array.from({ length: 5 }, () => fixture.commit(null, [create(one)])));
+
+  t.deepEqual(outcomes.flat().toSorted(), ['conflict', 'conflict', 'conflict', 'ok', 'ok']);
+  t.deepEqual(await fixture.commit(null, [create([])]), ['ok']);
+  await fixture.rows(
+    `update self_update_request set status = 'completed', triggered = 0, failed = 1, completed_at = now() where id = (select id from self_update_request where status <> 'completed' limit 1)`,
+  );
+  t.deepEqual(await fixture.commit(null, [create(one)]), ['ok']);
 });
 
 test('a status change and a report of presence at once do not block each other', async (t) => {

@@ -18,11 +18,12 @@ import {
 } from '../../../support/actors.ts';
 
 const REQUEST = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d99';
+const OTHER = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d98';
 const OLD = '1.0.0';
 const behaviour = nodeBehaviour(SETTINGS);
 const say = (state: NodeState, message: NodeMessage, nowMs = NOW_MS) => behaviour.transition(state, message, nowMs);
 
-const due = { request: REQUEST, fromVersion: OLD, dueAtMs: NOW_MS };
+const due = { request: REQUEST, fromVersion: OLD, dueAtMs: NOW_MS, isAsked: false };
 const record = nodeRecord({ status: 'healthy', selfUpdateEnabled: true, version: OLD });
 
 /** Connected, healthy, and able to update. */
@@ -31,8 +32,14 @@ function able(more: Partial<NodeState> = {}): NodeState {
   return { ...live, record, session: { ...live.session!, updates: true }, ...more };
 }
 
-const asked = able({ updates: { due: [{ ...due, asked: session(1) }], triggered: null } });
+const asked = able({ updates: { due: [{ ...due, asked: session(1), isAsked: true }], triggered: null } });
 const triggered = able({ updates: { due: [], triggered: { request: REQUEST, fromVersion: OLD } } });
+const asks = {
+  write: { kind: 'self-update-asked', request: REQUEST, node: NODE, atMs: NOW_MS },
+  events: [],
+  notices: [],
+  onceStored: [{ type: 'send', session: session(1), frame: { type: 'update', request: REQUEST } }],
+} as const;
 const frame = { type: 'send', session: session(1), frame: { type: 'update', request: REQUEST } } as const;
 const kinds = ({ changes }: ReturnType<typeof say>) => changes.map(({ write }) => write.kind);
 const failure = ({ changes: [change] }: ReturnType<typeof say>) =>
@@ -49,11 +56,11 @@ const stored = {
   frame: { type: 'update-outcome-stored', request: REQUEST },
 } as const;
 
-test('its agent is asked when its turn has come, once a session', (t) => {
+test('its agent is asked when its turn has come, once a session, and only when that is stored', (t) => {
   const first = say(able(), { type: 'update', due: [due] });
   const again = say(first.state, { type: 'update', due: [due] });
 
-  t.deepEqual([first.changes, first.effects], [[], [frame]]);
+  t.deepEqual([first.changes, first.effects], [[asks], []]);
   t.deepEqual([again.changes, again.effects], [[], []]);
 });
 
@@ -69,7 +76,7 @@ test('a node without a session that is healthy by its row waits, and is asked by
   };
   const back = say(away.state, { type: 'agent-connected', session: session(1), hello });
 
-  t.deepEqual(back.effects.at(-1), frame);
+  t.deepEqual(back.changes.at(-1), asks as never);
 });
 
 test('one that comes after its time is not asked any more', (t) => {
@@ -101,6 +108,23 @@ test('one that was asked is not given up because it is not well meanwhile', (t) 
   const step = say({ ...asked, record: { ...record, status: 'unhealthy' } }, { type: 'update', due: [] });
 
   t.deepEqual([step.changes, step.state.updates.due.length], [[], 1]);
+});
+
+test('one that an owner before had asked is asked again whatever it is now, and one beside it that nobody asked fails', (t) => {
+  const before = { ...due, isAsked: true, asked: null };
+  const other = { ...due, request: OTHER, asked: null };
+  const state = able({
+    record: { ...record, status: 'unhealthy' },
+    updates: { due: [before, other], triggered: null },
+  });
+
+  const step = say(state, { type: 'update', due: [] });
+
+  t.deepEqual(kinds(step), ['self-update-failed']);
+  t.like(step.changes, [{ write: { request: OTHER, error: 'it was unhealthy at its turn' } }] as never);
+  t.deepEqual(step.effects, [frame]);
+  const old = say({ ...state, session: liveNode().session }, { type: 'update', due: [] });
+  t.deepEqual(old.effects, [], 'an agent that does not know the frame is not sent it');
 });
 
 test('it is triggered with its event when the updater took the signal, and never twice', (t) => {
@@ -162,12 +186,12 @@ test('what came of an update is stored, and its agent told so; going back also w
   t.deepEqual([kinds(known), known.effects], [[], [stored]]);
 });
 
-test('a new owner knows whose turn it is, and asks for what may have been lost', (t) => {
+test('a new owner knows whose turn it is, and asks for what may have been lost; rows that are read again, too', (t) => {
   const loaded = nodeState({ record, updates: { due: [{ ...due, asked: null }], triggered: null } });
 
   t.deepEqual(behaviour.recoveryEffects(loaded, NOW_MS).at(0), {
     type: 'tell',
     told: { to: { kind: 'node', id: NODE }, message: { type: 'update', due: [] } },
   });
-  t.deepEqual(behaviour.refreshed(asked, loaded).updates, asked.updates);
+  t.deepEqual(behaviour.refreshed(asked, loaded).updates, loaded.updates);
 });
