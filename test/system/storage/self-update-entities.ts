@@ -10,11 +10,11 @@ import { SelfUpdateNode, SelfUpdateRequest } from '../../../persistence/entities
 
 /** Of which the fleet is made: see entities.ts. */
 interface Chance {
-  next(bound: number): number;
-  pick<T>(values: readonly T[]): T;
-  time(): Date;
-  madeAt(): { readonly id: string; readonly insertedAt: Date };
-  randomId(): string;
+  readonly next: (bound: number) => number;
+  readonly pick: <T>(values: readonly T[]) => T;
+  readonly time: () => Date;
+  readonly madeAt: () => { readonly id: string; readonly insertedAt: Date };
+  readonly randomId: () => string;
 }
 
 /** All states of a row. */
