@@ -86,6 +86,8 @@ const PARTS: Readonly<Record<string, Rule>> = {
       'cli/relay.ts',
       'main.ts',
       'persistence/backup/',
+      'persistence/command-database.ts',
+      'persistence/releases/forget.ts',
       'persistence/embedded/master-key.ts',
       'persistence/embedded/encryption-key.ts',
       NET,

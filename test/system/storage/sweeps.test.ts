@@ -178,38 +178,6 @@ test('a command that never reached a node is pruned by its age', async (t) => {
   t.deepEqual<readonly string[], readonly string[]>(commands, [old]);
 });
 
-test('self-update requests go when they were completed long ago, their nodes first and in batches, open ones never', async (t) => {
-  const { opened, fixture, sweeps } = await swept(t);
-  const { pool } = opened;
-  const ids = async () =>
-    (await pool.query<{ id: string }>('select id from self_update_request order by id')).rows.map(({ id }) => id);
-  const over = fixture.self_update_requests.filter(({ status }) => status === 'completed').map(({ id }) => id);
-  const [young = '', ...old] = over;
-  await pool.query('update self_update_request set completed_at = $1 where completed_at is not null', [
-    new Date(NOW_MS - 31 * DAY_MS),
-  ]);
-  await pool.query('update self_update_request set completed_at = $1 where id = $2', [
-    new Date(NOW_MS - 29 * DAY_MS),
-    young,
-  ]);
-  const { rows } = await pool.query<{ count: number }>(
-    'select count(*)::int as count from self_update_node where request_id = any($1)',
-    [old],
-  );
-
-  const batches = [];
-  for (let batch = await sweeps.prune(3); batch.selfUpdateNodes > 0; batch = await sweeps.prune(3))
-    batches.push(batch.selfUpdateNodes);
-
-  t.true(batches.length > 1 && batches.every((nodes) => nodes <= 3), String(batches));
-  t.is(
-    batches.reduce((sum, nodes) => sum + nodes, 0),
-    rows[0]?.count ?? -1,
-  );
-  const left = fixture.self_update_requests.map(({ id }) => id).filter((id) => !old.includes(id));
-  t.deepEqual(await ids(), left.toSorted());
-});
-
 test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
   const { opened, fixture, sweeps } = await swept(t, Date.now());
   const { pool } = opened;

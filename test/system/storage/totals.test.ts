@@ -7,10 +7,14 @@ import { readTotals, TOTAL_MS_MAX, type Totals } from '../../../persistence/tota
 import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStoredFleet } from './fixture.ts';
 import { patient } from '../../support/busy.ts';
 import { storeEvents } from '../../support/stored-rows.ts';
+
+const DAY_MS = 86_400_000;
+const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 
 /** Id of an admin that owns nothing. */
 const NOBODY = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
@@ -155,4 +159,37 @@ test('a database that is not there is away, and not empty', async (t) => {
   t.teardown(() => database.close());
 
   await t.throwsAsync(readTotals(database.pool, false, NOBODY), { instanceOf: DatabaseUnavailable });
+});
+
+test('self-update requests go when they were completed long ago, their nodes first and in batches, open ones never', async (t) => {
+  const { opened, fixture } = await openStoredFleet(t);
+  const sweeps = sweepsOf(opened.pool, { nowMs: NOW_MS });
+  const { pool } = opened;
+  const ids = async () =>
+    (await pool.query<{ id: string }>('select id from self_update_request order by id')).rows.map(({ id }) => id);
+  const over = fixture.self_update_requests.filter(({ status }) => status === 'completed').map(({ id }) => id);
+  const [young = '', ...old] = over;
+  await pool.query('update self_update_request set completed_at = $1 where completed_at is not null', [
+    new Date(NOW_MS - 31 * DAY_MS),
+  ]);
+  await pool.query('update self_update_request set completed_at = $1 where id = $2', [
+    new Date(NOW_MS - 29 * DAY_MS),
+    young,
+  ]);
+  const { rows } = await pool.query<{ count: number }>(
+    'select count(*)::int as count from self_update_node where request_id = any($1)',
+    [old],
+  );
+
+  const batches = [];
+  for (let batch = await sweeps.prune(3); batch.selfUpdateNodes > 0; batch = await sweeps.prune(3))
+    batches.push(batch.selfUpdateNodes);
+
+  t.true(batches.length > 1 && batches.every((nodes) => nodes <= 3), String(batches));
+  t.is(
+    batches.reduce((sum, nodes) => sum + nodes, 0),
+    rows[0]?.count ?? -1,
+  );
+  const left = fixture.self_update_requests.map(({ id }) => id).filter((id) => !old.includes(id));
+  t.deepEqual(await ids(), left.toSorted());
 });

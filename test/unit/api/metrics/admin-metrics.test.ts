@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { createAdminMetrics } from '../../../../api/metrics/admin-metrics.ts';
+import { FAMILIES } from '../../../../api/metrics/families.ts';
 import type { TotalReadings } from '../../../../api/metrics/sources.ts';
 import { AdminMetricsView } from '../../../../api/views/admin-metrics.ts';
 import { fakeSources, NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
@@ -147,4 +149,15 @@ test('lines of the process that cost too much with many sockets are left out, an
     [],
   );
   t.true((series['process_open_fds'] ?? 0) > 3);
+});
+
+test('every metric is in the documentation, with its labels', (t) => {
+  const documentation = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8');
+  const line = ({ name, labels }: { readonly name: string; readonly labels: readonly string[] }) =>
+    `| \`${name.slice('edge_admin_'.length)}\` | ${labels.length === 0 ? '–' : labels.map((label) => `\`${label}\``).join(', ')} |`;
+
+  t.deepEqual(
+    FAMILIES.map(line).filter((words) => !documentation.includes(words)),
+    [],
+  );
 });

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { createHistogram } from '../../../../transport/net/histogram.ts';
 import { FAMILIES } from '../../../../api/metrics/families.ts';
@@ -298,15 +297,4 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
     ],
   );
   t.deepEqual([...new Set(without({ totals: { ...NO_ROWS, executions: null } }))], ['executions']);
-});
-
-test('every metric is in the documentation, with its labels', (t) => {
-  const documentation = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8');
-  const line = ({ name, labels }: { readonly name: string; readonly labels: readonly string[] }) =>
-    `| \`${name.slice('edge_admin_'.length)}\` | ${labels.length === 0 ? '–' : labels.map((label) => `\`${label}\``).join(', ')} |`;
-
-  t.deepEqual(
-    FAMILIES.map(line).filter((words) => !documentation.includes(words)),
-    [],
-  );
 });
