@@ -136,7 +136,7 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): MikroORM {
     defineConfig({
       dbName,
       entities: ENTITIES,
-      driverOptions: { ...options, onPoolCreated: (pool: Pool) => void pool.on('connect', endWhenSilent) },
+      driverOptions: { ...options, onPoolCreated: (pool: Pool) => void pool.on('connect', readyForOrm) },
       pool: { min: 0, max: ORM_CONNECTIONS_MAX, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX },
       logger: (message) => log.debug({}, message),
       colors: false,
@@ -163,6 +163,25 @@ function endWhenSilent(client: PoolClient): void {
     return answer;
   };
   client.query = watched as PoolClient['query'];
+}
+
+/**
+ * A rollback on a connection that is lost is done: the server does it by itself. Where it is refused, Kysely never gives
+ * the connection back to its pool, and an admin whose transactions the database ended while it was suspended could not
+ * check in any more.
+ */
+function readyForOrm(client: PoolClient): void {
+  endWhenSilent(client);
+  const ask = client.query.bind(client) as (...asked: unknown[]) => unknown;
+  const forgiving = (...asked: unknown[]): unknown => {
+    const answer = ask(...asked);
+    if (asked[0] !== 'rollback' || !(answer instanceof Promise)) return answer;
+    return answer.catch(async () => {
+      await (client as PoolClient & Pick<Client, 'end'>).end().catch(() => undefined);
+      return { command: 'ROLLBACK', rowCount: null, rows: [], fields: [], oid: 0 };
+    });
+  };
+  client.query = forgiving as PoolClient['query'];
 }
 
 /**

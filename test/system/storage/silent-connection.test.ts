@@ -2,7 +2,7 @@
 import { createServer, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import { openDatabase, QUERY_MS_MAX } from '../../../persistence/database.ts';
+import { openDatabase, ORM_CONNECTIONS_MAX, QUERY_MS_MAX } from '../../../persistence/database.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
 import { listening } from '../../support/listening.ts';
@@ -27,6 +27,23 @@ test('a connection of MikroORM that does not answer is closed: what asks next ha
 
   for (const socket of open) socket.unpipe().pause(); // as a firewall does that has forgotten it
   await t.throwsAsync(ask(), { message: /Query read timeout/u });
+
+  t.deepEqual(await ask(), [{ one: 1 }]);
+});
+
+test('transactions whose connections the database ended give them back', async (t) => {
+  const opened = await openDatabase({ connection: await createDatabase(t), poolMax: 4, log: silentLog });
+  t.teardown(() => opened.close());
+  const ask = () => opened.orm.em.fork().execute<{ one: number }[]>('select 1 as one');
+
+  for (let count = 0; count < ORM_CONNECTIONS_MAX; count += 1)
+    await t.throwsAsync(
+      opened.orm.em.fork().transactional(async (em) => {
+        const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
+        await opened.pool.query('select pg_terminate_backend($1, 5000)', [row?.pid]);
+        await em.execute('select 1');
+      }),
+    );
 
   t.deepEqual(await ask(), [{ one: 1 }]);
 });
