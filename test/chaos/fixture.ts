@@ -16,6 +16,7 @@ import {
 } from '../support/networks/admin-networks.ts';
 import { openClock, type Clock } from '../support/clock-on-the-wall.ts';
 import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
+import { startReplicatedMovableServer, type ReplicatedMovableServer } from '../support/replicated-movable-server.ts';
 import { childrenOf, signalAll } from '../support/processes.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
@@ -42,7 +43,11 @@ const YOUTH_MS = 6_000;
 /** A fixture, with the books of everything that was asked and said. */
 export interface Fixture {
   readonly fleet: Fleet;
-  readonly postgres: MovableServer;
+  readonly postgres: Pick<MovableServer, 'connection' | 'directory' | 'pid'>;
+  /** The same, where it can be restored; null: it has a standby instead. */
+  readonly restorable: MovableServer | null;
+  /** Kills the database; its synchronous standby takes its place. Null: it has none. */
+  readonly failOver: (() => Promise<void>) | null;
   /** Clocks of its programs; null: they are right. */
   readonly clocks: { readonly admins: Clock; readonly agents: Clock } | null;
   /** Before each admin, in their order. */
@@ -98,15 +103,28 @@ export interface FixtureOptions {
   readonly hasClocks?: boolean;
   /** Its admins have networks of their own, with places for so many. This process is to have one itself. */
   readonly places?: number;
+  /** The database has a synchronous standby, and cannot be restored. */
+  readonly hasStandby?: boolean;
   readonly envOf?: EnvOf;
 }
 
 /** Opens a fixture of its own. */
 export async function openFixture(
   scope: Scope,
-  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false, places, envOf }: FixtureOptions = {},
+  {
+    admins = 1,
+    agents = AGENTS,
+    env = {},
+    agentEnv = {},
+    hasClocks = false,
+    places,
+    hasStandby = false,
+    envOf,
+  }: FixtureOptions = {},
 ): Promise<Fixture> {
-  const postgres = await startMovableServer(scope);
+  const restorable = hasStandby ? null : await startMovableServer(scope);
+  const replicated = restorable === null ? await startReplicatedMovableServer(scope) : null;
+  const postgres = restorable ?? (replicated as ReplicatedMovableServer);
   const networks = places === undefined ? null : await networksOf(scope, places, postgres);
   const clocks = hasClocks
     ? {
@@ -139,6 +157,8 @@ export async function openFixture(
   const fixture: Fixture = {
     fleet,
     postgres,
+    restorable,
+    failOver: replicated?.failOver ?? null,
     clocks,
     encryptionKey,
     networks,
@@ -193,7 +213,7 @@ export async function openFixture(
 }
 
 /** Networks of admins, with the database in them. */
-async function networksOf(scope: Scope, places: number, { connection }: MovableServer) {
+async function networksOf(scope: Scope, places: number, { connection }: Pick<MovableServer, 'connection'>) {
   const networks = await openAdminNetworks(scope, places);
   const { host, port, user, database } = connection;
   const url = await networks.serveDatabase(scope, join(host, `.s.PGSQL.${port}`), user, database);

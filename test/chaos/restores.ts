@@ -46,7 +46,8 @@ type Beneath = (fixture: Fixture, restore: () => Promise<void>) => Promise<void>
  * so do commands that the dump does not have.
  */
 async function setBack(fixture: Fixture, { beneath }: { readonly beneath: Beneath }): Promise<void> {
-  const { fleet, postgres } = fixture;
+  const { fleet, restorable: postgres } = fixture;
+  if (postgres === null) throw new Error('this database cannot be restored');
   const late = fleet.agents.at(-1) as AgentProgram;
   await fleet.sql(postgres.lead(LEAD));
   const created = await load(fixture);

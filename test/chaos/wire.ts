@@ -36,6 +36,8 @@ export interface Wire {
   hold(type: Frame['type']): Held;
   /** Calls for every frame that is passed on, when it is. */
   watch(seen: (frame: Frame) => void): void;
+  /** Nobody new gets through until the returned function is called; whoever is through stays. */
+  shut(): () => void;
 }
 
 interface Trap {
@@ -55,7 +57,9 @@ interface Direction {
 export async function openWire(scope: Scope, adminUrl: string, localAddress?: string): Promise<Wire> {
   const watchers: ((frame: Frame) => void)[] = [];
   const traps = new Set<Trap>();
+  let shuts = 0;
   const server = createServer((request, response) => {
+    if (shuts > 0) return void response.destroy();
     const passed = httpRequest(
       adminUrl + (request.url ?? ''),
       { method: request.method ?? 'GET', headers: request.headers, localAddress },
@@ -71,6 +75,7 @@ export async function openWire(scope: Scope, adminUrl: string, localAddress?: st
   const sockets = new Set<WebSocket>();
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
+    if (shuts > 0) return void socket.destroy();
     connect(request, socket, head, performance.now() + ABSENCE_MS_MAX);
   });
   const port = await listening(scope, server);
@@ -186,5 +191,11 @@ export async function openWire(scope: Scope, adminUrl: string, localAddress?: st
     url: `http://127.0.0.1:${port}`,
     hold,
     watch: (seen) => void watchers.push(seen),
+    shut() {
+      shuts += 1;
+      return () => {
+        shuts -= 1;
+      };
+    },
   };
 }

@@ -2,7 +2,7 @@
 import { REGISTRATION } from '../../../bench/product/simulated-agent.ts';
 import { uptimeS } from '../scripts.ts';
 import type { Call, Request, Resource } from './history.ts';
-import type { Landscape } from './landscape.ts';
+import type { Home, Landscape } from './landscape.ts';
 import type { Place } from './names.ts';
 import { scriptText, type SimulatedNodes } from './simulated-nodes.ts';
 
@@ -77,13 +77,17 @@ export const ACTIONS: readonly (readonly [number, (hand: Hand) => Promise<void>]
 ];
 
 async function createCommand(hand: Hand): Promise<void> {
+  const home = hand.land.home(hand.number());
+  await createCommandIn(hand, home, SLEEPS_MS[hand.number() % SLEEPS_MS.length] ?? 0);
+}
+
+/** On some nodes of this home, and perhaps on one that moves about. */
+export async function createCommandIn(hand: Hand, { cluster, nodes }: Home, sleepMs: number): Promise<void> {
   const { land } = hand;
-  const { cluster, nodes } = land.home(hand.number());
   const must = nodes.filter(() => hand.number() % 2 === 0);
   const guest = hand.number() % 4 === 0 ? land.guest(hand.number()) : null;
   const may = guest === null ? [] : [guest.id];
   const targets = [...(must.length + may.length === 0 ? nodes.slice(0, 1) : must), ...may];
-  const sleepMs = SLEEPS_MS[hand.number() % SLEEPS_MS.length] ?? 0;
   const expires = hand.number() % 10 === 0;
   const mark = hand.mark();
   const body = {

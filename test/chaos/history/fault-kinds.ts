@@ -6,6 +6,8 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { ADDRESSES, type Cut } from '../../support/networks/admin-networks.ts';
 import { until } from '../../support/until.ts';
 import type { Fixture } from '../fixture.ts';
+import type { Hand } from './actions.ts';
+import { frozenAtWork } from './frozen-commits.ts';
 
 /** An admin that was killed is away for as long as this and up to twice as long, in ms: about a lease. */
 const AWAY_MS = 1_500;
@@ -44,6 +46,8 @@ export interface Stage {
   /** Another admin, for what is between two. */
   readonly other: AdminProgram;
   readonly chance: number;
+  /** Asks this admin and no other. */
+  readonly hand: Hand;
   /** An admin came that was not there before. */
   readonly joined: (admin: AdminProgram) => void;
 }
@@ -72,6 +76,7 @@ const KINDS = {
     of: 'admin',
     act: ({ fixture, admin }) => frozen(fixture, admin, FROZEN_MS),
   },
+  'freeze at work': { of: 'admin', act: frozenAtWork },
   stall: {
     of: 'admin',
     act: ({ fixture, admin, chance }) =>
@@ -129,6 +134,12 @@ const KINDS = {
       const thaw = await fixture.pausePostgres();
       await delay(STANDSTILL_MS * (1 + chance));
       thaw();
+    },
+  },
+  'database failover': {
+    of: 'database',
+    act: async ({ fixture }) => {
+      await fixture.failOver?.();
     },
   },
   'database kill': { of: 'database', act: ({ fixture }) => fixture.killPostgres() },

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 import type { Fixture } from '../fixture.ts';
+import type { Hand } from './actions.ts';
 import { FAULTS, GUEST, type FaultKind, type FaultName, type Stage } from './fault-kinds.ts';
 import type { Recorder } from './recorder.ts';
 import { DATABASE_NAME } from './rules.ts';
@@ -34,6 +35,8 @@ export interface FaultGround {
   readonly fixture: Fixture;
   readonly recorder: Recorder;
   readonly joined: (admin: AdminProgram) => void;
+  /** Asks this admin and no other. */
+  readonly handAt: (admin: AdminProgram) => Hand;
 }
 
 /** Does them until it is over, each kind as often as the others; resolves with how many of each. */
@@ -94,7 +97,7 @@ class Faults {
 
   /** Draws all that it needs at once, so that it is the same for the same seed. */
   async #cast(of: FaultKind['of']): Promise<{ readonly whom: string; readonly stage: Stage }> {
-    const { fixture, joined } = this.#ground;
+    const { fixture, joined, handAt } = this.#ground;
     const [first, second, chance] = [this.#number(), this.#number(), this.#number() / 2 ** 32];
     const { admins } = fixture.fleet;
     for (;;) {
@@ -105,7 +108,7 @@ class Faults {
         const one = admin ?? fixture.fleet.admin();
         const others = admins.filter((other) => other !== one && other.program.exit === null);
         const other = others[second % Math.max(1, others.length)] ?? one;
-        return { whom, stage: { fixture, admin: one, other, chance, joined } };
+        return { whom, stage: { fixture, admin: one, other, chance, joined, hand: handAt(one) } };
       }
       await delay(LOOK_MS);
     }

@@ -17,9 +17,11 @@ import { openFixture, type Fixture } from '../fixture.ts';
 import { breaches } from '../invariants.ts';
 import { evidenceOf, stuck } from '../round.ts';
 import { violations } from './checker.ts';
+import type { Hand } from './actions.ts';
 import { askAt, Client, type Service } from './client.ts';
 import type { FaultName } from './fault-kinds.ts';
 import { doFaults, type FaultPlan } from './faults.ts';
+import { notedMsMax, prepareFrozenCommits } from './frozen-commits.ts';
 import { answerTable, servedShares, startTimes } from './figures.ts';
 import { isTerminal } from '../../../actors/resources/command.ts';
 import type { Call, History, Request } from './history.ts';
@@ -32,7 +34,7 @@ import { NO_ROWS } from './rows.ts';
 import { SimulatedNodes } from './simulated-nodes.ts';
 import { storedNodes, storedRows } from './stored.ts';
 import { subscribe, SUBSCRIBER, SUBSCRIBER_ENV } from './subscriber.ts';
-import { namedConnections, staleWrites, watchWrites } from './writes.ts';
+import { namedConnections, ownersOf, staleWrites, watchWrites } from './writes.ts';
 
 /** Clients at a time, unless told otherwise: so many that they meet, and no more than two processors serve beside the admins. */
 const CLIENTS = 6;
@@ -79,6 +81,7 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
     agents: 0,
     env: SUBSCRIBER_ENV,
     envOf: namedConnections,
+    hasStandby: true,
     hasClocks: options.hasClocks ?? false,
     ...(options.hasNetworks === true && { places: options.admins + 1 }),
   });
@@ -91,6 +94,7 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   scope.teardown(stopLooking);
   for (let place = 0; place < EVENT_READERS; place += 1) await readers.readEvents(`reader ${place + 1}`, place);
   await watchWrites(fixture.fleet);
+  await prepareFrozenCommits(fixture.fleet);
   const deliveries = await subscribe(scope, fixture, options.hasNetworks === true ? ADDRESSES.clients : undefined);
   const joined = (admin: AdminProgram): void => {
     readers.watchNodes(admin);
@@ -114,8 +118,13 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
     { length: options.clients ?? CLIENTS },
     (_, place) => new Client(place + 1, options.seed, service),
   );
+  let hands = clients.length;
+  const handAt = (admin: AdminProgram): Hand => {
+    hands += 1;
+    return new Client(hands, options.seed, { ...service, admins: [admin] });
+  };
   const [faults] = await Promise.all([
-    doFaults({ fixture, recorder, joined }, { ...options.faults, seed: options.seed, isOver }).finally(() => {
+    doFaults({ fixture, recorder, joined, handAt }, { ...options.faults, seed: options.seed, isOver }).finally(() => {
       areFaultsDone = true;
     }),
     ...clients.map((client) => client.run(isOver)),
@@ -154,7 +163,7 @@ async function judged(
 ): Promise<Omit<HistoryOutcome, 'faults' | 'leftOut'>> {
   const all = await storedRows(fixture.fleet);
   const rows = { ...all, named: all.named.filter(({ name }) => name !== SUBSCRIBER) };
-  const history = recorder.history();
+  const history = recorder.history(await ownersOf(fixture.fleet, recorder.beganAtMs));
   const { calls } = history;
   const evidence = await evidenceOf(fixture, attemptsOf(land.commands, calls));
   return {
@@ -228,7 +237,7 @@ function handedWhen(line: string, { handed }: History): string {
 
 /** What is granted to a machine that does other things besides. */
 function patience(): Patience {
-  return { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS, notedMsMax: patient(500) };
+  return { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS, notedMsMax: notedMsMax() };
 }
 
 /** Looks at who owns what, again and again, until the returned function is called. */
@@ -237,11 +246,11 @@ function watchOwners({ fleet }: Fixture, recorder: Recorder): () => void {
   const look = async (): Promise<void> => {
     while (!over.signal.aborted) {
       const seen = await fleet
-        .sql<{ cluster: string; id: string; admin: string; epoch: string }>(
-          'select c.name as cluster, c.id, a.name as admin, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp()',
+        .sql<{ cluster: string; admin: string }>(
+          'select c.name as cluster, a.name as admin from cluster_ownership w join admin a on a.id = w.admin_id join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp()',
         )
         .catch(() => null);
-      if (seen !== null) recorder.own(seen.map(({ epoch, ...more }) => ({ ...more, epoch: Number(epoch) })));
+      if (seen !== null) recorder.own(seen);
       await delay(OWNERS_MS);
     }
   };

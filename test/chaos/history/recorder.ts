@@ -48,10 +48,11 @@ export class Recorder {
   readonly nodeReaders: OpenNodeReader[] = [];
   readonly tailReaders: OpenTailReader[] = [];
   readonly handed: Handed[] = [];
-  readonly #owners: OwnerSighting[] = [];
   /** By the name of a cluster, as they were seen last. */
-  readonly #owned = new Map<string, OwnerSighting>();
+  readonly #owned = new Map<string, string>();
   readonly #beganMs = performance.now();
+  /** Its beginning, in Unix ms. */
+  readonly beganAtMs = performance.timeOrigin + this.#beganMs;
 
   /** On the clock of this history. */
   nowMs(): number {
@@ -59,22 +60,15 @@ export class Recorder {
   }
 
   /** Who owns what now; a cluster that is missing has no owner. */
-  own(seen: readonly Omit<OwnerSighting, 'atMs'>[]): void {
-    const atMs = this.nowMs();
-    const before = new Map(this.#owned);
+  own(seen: readonly { readonly cluster: string; readonly admin: string }[]): void {
     this.#owned.clear();
-    for (const one of seen) {
-      const now = { ...one, atMs };
-      this.#owned.set(one.cluster, now);
-      const last = before.get(one.cluster);
-      if (last?.admin !== one.admin || last.epoch !== one.epoch) this.#owners.push(now);
-    }
+    for (const { cluster, admin } of seen) this.#owned.set(cluster, admin);
   }
 
   /** Where an admin stands to a cluster; null: to nothing that has an owner. */
   placeOf(admin: string, cluster: string | null): Place {
     if (cluster === null) return 'any';
-    const owner = this.#owned.get(cluster)?.admin;
+    const owner = this.#owned.get(cluster);
     if (owner === undefined) return 'ownerless';
     return owner === admin ? 'owner' : 'other';
   }
@@ -90,14 +84,14 @@ export class Recorder {
     fault.toMs = this.nowMs() + aftermathMs;
   }
 
-  /** All of it. */
-  history(): History {
+  /** All of it. `owners`: from the database, which knows the moment of each change. */
+  history(owners: readonly OwnerSighting[] = []): History {
     const { calls, sightings, sessions, faults, eventReaders, commandReaders, nodeReaders, tailReaders, handed } = this;
     return {
       calls,
       sightings,
       sessions,
-      owners: this.#owners,
+      owners,
       faults,
       eventReaders,
       commandReaders,
