@@ -15,6 +15,7 @@ import { failover } from './cases/failover.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
+import { feeds } from './cases/feeds.ts';
 import { forward } from './cases/forward.ts';
 import { labels } from './cases/labels.ts';
 import { liars } from './cases/liars.ts';
@@ -39,6 +40,7 @@ const CASES: Readonly<
 > = {
   fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
   forward: { about: 'a call at an admin that has it done by the owner, beside the owner', run: forward },
+  feeds: { about: 'what happens at one of three admins, in the feeds of all three', run: feeds },
   failover: { about: 'several admins of which one is killed, frozen, ended, added or drained', run: failover },
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },

@@ -5,6 +5,7 @@ import { sustain, type SustainedLoad } from '../method/sustained.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { nodeId } from '../fleet/nodes.ts';
 import { createPipelinedClient } from './pipelined-client.ts';
+import { SlowScripts } from './slow-scripts.ts';
 import { simulatedAgent, type Ledger, type SimulatedAgent } from './simulated-agent.ts';
 
 /** Connections that are dialled at once. */
@@ -138,6 +139,8 @@ serveQuestions({
     for (const agent of agents.slice(from, to)) agent.flip();
     return began;
   },
+  /** When the last script that takes its time ended, in Unix ms. */
+  lastEnd: () => SlowScripts.lastEndMs,
   stop: () => {
     for (const { session } of agents) session.stop();
   },

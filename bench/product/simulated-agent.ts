@@ -17,6 +17,7 @@ import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
+import { SlowScripts } from './slow-scripts.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';
 
 /** Output of every simulated execution: 200 bytes, as the floor's agents have it. */
@@ -81,20 +82,32 @@ export const systemClock: SessionClock = {
 /** Agent of node `index`; it dials when its session is started. Without `reach` nobody gets into it. */
 export function simulatedAgent(port: number, index: number, ledger: Ledger, reach?: SessionReach): SimulatedAgent {
   const journal = new MemoryJournal(ledger);
+  const slow = new SlowScripts(OUTPUT);
   let report = HEALTHY;
   let adminUrls: readonly string[] = [`http://127.0.0.1:${port}`];
   const runner: SessionRunner = {
-    receive: (deliveries) => journal.receive(deliveries),
-    run: (executions) => {
-      for (const execution of executions) {
+    receive(deliveries) {
+      for (const { execution, command_text: text } of deliveries) slow.received(execution, text);
+      return journal.receive(deliveries);
+    },
+    run(executions) {
+      const ended = (execution: ExecutionId): void => journal.finish(execution, ENDED, OUTPUT);
+      const quick = executions.filter((execution) => {
         ledger.ran(execution);
-        journal.finish(execution, ENDED, OUTPUT);
-      }
-      session.finished(executions);
+        return !slow.run(execution, () => {
+          ended(execution);
+          session.finished([execution]);
+        });
+      });
+      for (const execution of quick) ended(execution);
+      if (quick.length > 0) session.finished(quick);
     },
     cancel: () => undefined, // finished before a cancel can come
-    settle: (executions) => journal.forget(executions),
-    tail: () => null,
+    settle(executions) {
+      for (const execution of executions) slow.settled(execution);
+      journal.forget(executions);
+    },
+    tail: (execution, from, wake) => slow.tail(execution, from, wake),
   };
   const session: Session = new Session(
     {
