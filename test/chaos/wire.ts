@@ -59,7 +59,10 @@ export async function openWire(scope: Scope, adminUrl: string, localAddress?: st
   const traps = new Set<Trap>();
   let shuts = 0;
   const server = createServer((request, response) => {
-    if (shuts > 0) return void response.destroy();
+    if (shuts > 0) {
+      response.destroy();
+      return;
+    }
     const passed = httpRequest(
       adminUrl + (request.url ?? ''),
       { method: request.method ?? 'GET', headers: request.headers, localAddress },
@@ -75,8 +78,8 @@ export async function openWire(scope: Scope, adminUrl: string, localAddress?: st
   const sockets = new Set<WebSocket>();
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
-    if (shuts > 0) return void socket.destroy();
-    connect(request, socket, head, performance.now() + ABSENCE_MS_MAX);
+    if (shuts > 0) socket.destroy();
+    else connect(request, socket, head, performance.now() + ABSENCE_MS_MAX);
   });
   const port = await listening(scope, server);
   scope.teardown(() => {

@@ -46,7 +46,7 @@ export interface ReplicatedMovableServer {
    * Kills the primary and promotes its standby, which has all that was acknowledged and is where that one was when this
    * resolves; another standby follows it soon. Waits for a standby first.
    */
-  failOver(): Promise<void>;
+  readonly failOver: () => Promise<void>;
 }
 
 /** Starts both, which end with the scope. */
@@ -62,7 +62,7 @@ export async function startReplicatedMovableServer(scope: Scope): Promise<Replic
     connection: { host, port: SOCKET_PORT, user: USER, database: DATABASE },
     directory,
     pid: () => Promise.resolve(primary.pid()),
-    async failOver() {
+    failOver: async () => {
       const next = await standby;
       await primary.kill();
       await next.sql('select pg_promote(true, 60)');
