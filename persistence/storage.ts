@@ -1,4 +1,5 @@
 /** The rows of an admin as its parts use them: what each of them asks of the database, made once. */
+import { adminTexts } from './admin-texts.ts';
 import type { HeldHere } from '../api/forwarding-ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { monotonicMs } from '../transport/net/clock.ts';
@@ -177,9 +178,10 @@ export class Storage {
 
   /** By which other admins are called. */
   forAdminLinks() {
-    const { registry } = this.#opened;
+    const { adminId, database, listener, registry } = this.#opened;
     return {
       instanceId: registry.instanceId,
+      texts: adminTexts(database.pool, listener, adminId),
       onAdmins: (listener: (admins: readonly LiveAdmin[]) => void) => this.#leases.onSurvey(listener),
     };
   }

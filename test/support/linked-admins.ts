@@ -9,6 +9,7 @@ import { createVault, type Keyring } from '../../persistence/vault.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import { openAdminLinks, ROOT_KEY, type AdminLinks } from '../../transport/admins/open-admin-links.ts';
 import type { InternalServer } from '../../transport/admins/entrances.ts';
+import type { AdminTexts } from '../../transport/admins/database-calls.ts';
 import { PeerKeys } from '../../transport/admins/peer-key.ts';
 import type { CheckedIn } from '../../transport/admins/peers.ts';
 import { LINK_VERSION, PING } from '../../transport/admins/protocol/version.ts';
@@ -55,7 +56,13 @@ export interface LinkedAdmin {
 export async function startLinked(
   t: Scope,
   name: string,
-  { key = LINK_KEY, former = [] as readonly Buffer[], bodyBytesMax = 1_048_576, linkVersion = LINK_VERSION } = {},
+  {
+    key = LINK_KEY,
+    former = [] as readonly Buffer[],
+    bodyBytesMax = 1_048_576,
+    linkVersion = LINK_VERSION,
+    textsOf = (_id: string): AdminTexts => NO_TEXTS,
+  } = {},
 ): Promise<LinkedAdmin> {
   const served = await serve(t);
   const log = recordingLog();
@@ -86,6 +93,7 @@ export async function startLinked(
       adminId: id,
       instanceId,
       vault,
+      texts: textsOf(id),
       onAdmins: (listener) => {
         hear = listener;
       },
@@ -124,6 +132,21 @@ export async function startLinked(
   });
   t.teardown(() => admin.links.close());
   return admin;
+}
+
+/** Nobody hears anything. */
+export const NO_TEXTS: AdminTexts = { tell: () => Promise.resolve(), hear() {} };
+
+/** As a database carries them. */
+export function sharedTexts(): (id: string) => AdminTexts {
+  const hearers = new Map<string, (text: string) => void>();
+  return (id) => ({
+    async tell(admin, texts) {
+      await Promise.resolve();
+      for (const text of texts) hearers.get(admin)?.(text);
+    },
+    hear: (run) => void hearers.set(id, run),
+  });
 }
 
 /** Two that know each other. */

@@ -21,7 +21,8 @@ export type EntrancesPorts = TakenCallsPorts &
 /** They are open from the start. */
 export class Entrances {
   readonly news: NewsEntrance;
-  readonly #taken: TakenCalls;
+  /** Calls that came in, by whichever way. */
+  readonly taken: TakenCalls;
   readonly #links: CallLinkEntrance;
 
   constructor(server: InternalServer, ports: EntrancesPorts) {
@@ -32,20 +33,20 @@ export class Entrances {
     server.onInternal(CALL_PATH, (request, response) => requests.take(request, response));
     server.onInternalUpgrade(CALLS_PATH, (request, socket, head) => links.take(request, socket, head));
     server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => news.take(request, socket, head));
-    this.#taken = taken;
+    this.taken = taken;
     this.#links = links;
     this.news = news;
   }
 
   /** Forgets what is too old to matter. */
   sweep(): void {
-    this.#taken.sweep();
+    this.taken.sweep();
     this.news.sweep();
   }
 
   /** New calls are told that this admin is busy, and those that are under way get their answers. No news is told. */
   close(): void {
-    this.#taken.close();
+    this.taken.close();
     this.#links.close();
     this.news.close();
   }

@@ -46,6 +46,33 @@ export const ANSWERS_KEPT_BYTES_MAX = 16_777_216;
 export const PEER_CONNECT_MS_MAX = 500;
 
 /**
+ * A call that has no answer over the link after so long goes by way of the database too, in ms: above what any call takes
+ * on a link that is well.
+ */
+export const DETOUR_AFTER_MS = 1_000;
+
+/** Largest call and answer by way of the database, sealed, in bytes; and calls to one admin that are open there. */
+export const DATABASE_MESSAGE_BYTES_MAX = 65_536;
+export const DATABASE_CALLS_OPEN_MAX = 64;
+
+/**
+ * An admin is asked first whether it hears by way of the database, with so long to answer, in ms; and it counts as told
+ * for so long, in ms.
+ */
+export const KNOCK_MS_MAX = 500;
+export const KNOCK_GOOD_MS = 1_000;
+
+/**
+ * Base64 of one piece of such a message, in characters: PostgreSQL notifies of less than 8,000 bytes. Source: PostgreSQL,
+ * NOTIFY.
+ */
+export const PIECE_CHARS_MAX = 7_500;
+
+/** Messages of which not all pieces have come, in number, and for how long these wait for the others, in ms. */
+export const UNFINISHED_MESSAGES_MAX = 128;
+export const PIECES_AGE_MS_MAX = 5_000;
+
+/**
  * Wrong proofs that one address may show in a minute before it is named in the log. Right ones always get in: admins
  * may stand behind one address with others.
  */

@@ -9,6 +9,8 @@ import type { Log } from '../net/log.ts';
 import type { AgentRelays } from '../open-agent-links.ts';
 import type { CarriedReadings } from './carried-upgrades.ts';
 import { Calls } from './calls.ts';
+import { DatabaseCalls, type AdminTexts } from './database-calls.ts';
+import { EitherWayCalls } from './either-way-calls.ts';
 import { Entrances, type InternalServer } from './entrances.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
 import { NewsListener } from './news-listener.ts';
@@ -36,6 +38,8 @@ export interface AdminLinkPorts {
   readonly instanceId: string;
   /** Makes 32 bytes from each ENCRYPTION_KEY, first from the one that seals. */
   readonly vault: { roots(info: string): readonly LinkRoot[] };
+  /** By which admins hear each other through the database. */
+  readonly texts: AdminTexts;
   /** Tells who is alive, as often as it is known anew. */
   onAdmins(listener: (admins: readonly CheckedIn[]) => void): void;
   /** Commits of this admin, which others are told. */
@@ -92,10 +96,12 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   const keys = new PeerKeys(() => vault.roots(ROOT_KEY), { admin: adminId, instance: instanceId });
   const peers = new Peers(adminId, { log, nowMs });
   const proofs = new PeerProofs({ keys, peers, nowMs, monotonicMs, log });
-  const calls = new Calls({ keys, peers, clock, monotonicMs });
+  const link = new Calls({ keys, peers, clock, monotonicMs });
+  const database = new DatabaseCalls({ ...ports, keys, proofs, peers, monotonicMs, newId: randomUUID });
+  const calls = new EitherWayCalls({ peers, link, database, clock, monotonicMs });
   const carrying = { keys, proofs, peers, clock, log };
   const relays = { tunnels: new UpgradeRelay(carrying), sessions: new AdminSessionRelay(carrying) };
-  const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
+  const probes = new Probes({ peers, calls: link, newId: randomUUID, monotonicMs });
   const tails = new TailsOfOthers({
     offersTails: (admin) => (peers.callable(admin)?.version ?? 0) >= LINK_VERSION_TAILS,
     say: (admin, message) => news.say(admin, message),
@@ -106,7 +112,8 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   let entrances: Entrances | null = null;
   ports.onAdmins((admins) => {
     peers.saw(admins);
-    calls.sweep();
+    link.sweep();
+    database.sweep();
     proofs.sweep();
     relays.sessions.sweep();
     entrances?.sweep();
@@ -123,16 +130,19 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
       const calling = { keys, proofs, peers, handler, callBytesMax, clock, monotonicMs, log };
       entrances = new Entrances(server, { adminId, ...calling, bus: ports.bus, tails: source });
+      database.admit(entrances.taken);
     },
     dismiss() {
       entrances?.close();
       relays.tunnels.close();
       relays.sessions.close();
     },
-    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relays, newsEntrance: entrances?.news ?? null }) }),
+    readings: () => ({
+      adminLinks: readingsOf({ peers, calls: link, news, relays, newsEntrance: entrances?.news ?? null }),
+    }),
     close: () => {
       news.close();
-      return calls.close();
+      return link.close();
     },
   };
 }

@@ -55,7 +55,12 @@ export class PeerProofs {
   /** Judges a request that is to have this method and path, such as `POST /internal/v1/call`. */
   judge(route: string, request: IncomingMessage): PeerProof {
     const header = readHeader(request.headers[PEER_HEADER]);
-    if (header === null || !this.#isProven(route, header)) return UNPROVEN;
+    return header === null ? UNPROVEN : this.judged(route, header);
+  }
+
+  /** The same for a header that came another way. */
+  judged(route: string, header: ReceivedHeader): PeerProof {
+    if (!this.#isProven(route, header)) return UNPROVEN;
     const { fromInstance, toInstance, nonce, sentAtMs } = header.said;
     const { keys, nowMs } = this.#ports;
     if (toInstance !== keys.instance) return MISDIRECTED;

@@ -94,6 +94,11 @@ export class Peers {
     return this.#known.get(admin)?.state.type === 'reached';
   }
 
+  /** Whether it did not answer when it was asked last, more than once. */
+  isUnreached(admin: string): boolean {
+    return this.#known.get(admin)?.state.type === 'unreached';
+  }
+
   /** Whether this process of this admin is alive, by its row. */
   has(admin: string, instance: string): boolean {
     return this.#known.get(admin)?.admin.instanceId === instance;

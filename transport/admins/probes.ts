@@ -68,7 +68,8 @@ export class Probes {
   }
 }
 
-function pingOf(id: string, { name }: Peer): PeerCall {
+/** What an admin is asked to see whether it hears. */
+export function pingOf(id: string, { name }: Peer): PeerCall {
   return {
     call_id: id,
     operation: PING,

@@ -9,7 +9,7 @@ import { openAdminLinks } from '../../../transport/admins/open-admin-links.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { ENCRYPTION_KEY, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { registryOf } from '../../support/admin-registry.ts';
-import { callOf, noSignal } from '../../support/linked-admins.ts';
+import { callOf, noSignal, NO_TEXTS } from '../../support/linked-admins.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
 import { urlOf, type TestConnection } from '../../support/server.ts';
@@ -34,6 +34,7 @@ async function caller(t: Scope, connection: TestConnection) {
       adminId,
       instanceId: registry.instanceId,
       vault: createVault(Buffer.from(ENCRYPTION_KEY, 'base64')),
+      texts: NO_TEXTS,
       onAdmins: (listener) => leases.onSurvey(listener),
       clock: systemClock,
       bus: createBus(silentLog),

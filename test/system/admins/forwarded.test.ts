@@ -9,7 +9,10 @@ import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet
 import { ownership } from '../../support/fleet/ownership.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { restClient, type Answer, type Rest } from '../../support/fleet/rest.ts';
+import { openCuttable, type Cuttable } from '../../support/cuttable.ts';
 import { createScope } from '../../support/scope.ts';
+import { hangAfter } from '../../support/busy.ts';
+import { until } from '../../support/until.ts';
 import { newKey } from '../../support/ssh-keys.ts';
 
 /** Nodes that lose a label while their owner is killed. */
@@ -22,10 +25,17 @@ const scope = createScope();
 let fleet: Fleet;
 let owner: Rest;
 let other: Rest;
+/** From the admin that owns nothing to the owner. */
+let way: Cuttable;
 
-test.before('two admins and an agent start', async () => {
+test.before('two admins start that reach each other by ways that can be cut, and an agent', async () => {
   fleet = await startFleet(scope, { admins: 2, agents: 1 });
-  const owned = await ownership(fleet);
+  const ways = await Promise.all(fleet.admins.map(({ url }) => openCuttable(scope, () => url)));
+  for (const admin of fleet.admins) await admin.kill();
+  for (const [place, admin] of fleet.admins.entries()) await admin.start({ ADMIN_PEER_URL: ways[place]?.url ?? '' });
+  const owned = await until('an owner', () => ownership(fleet));
+  way = ways[fleet.admins.indexOf(owned.owner)] as Cuttable;
+  await until('the agent', async () => (await fleet.node()).status === 'healthy');
   owner = restClient(() => owned.owner.url, FLEET_KEYS.MASTER_KEY);
   other = restClient(() => owned.other.url, FLEET_KEYS.MASTER_KEY);
 });
@@ -46,6 +56,22 @@ test.serial('whatever is asked elsewhere is answered as at the owner', async (t)
     ],
   );
 });
+
+for (const how of ['broken', 'silent'] as const) {
+  test.serial(
+    `with nothing cut but the way between the two, which is ${how}, all is answered as at the owner`,
+    async (t) => {
+      t.timeout(hangAfter(120_000));
+      const there = await story(owner);
+
+      way.cut(how);
+      const here = await story(other);
+      way.mend();
+
+      t.deepEqual(here, there);
+    },
+  );
+}
 
 test.serial('a key that was used at one admin has the same answer at the other', async (t) => {
   const node = await enrolled(owner);

@@ -1,0 +1,127 @@
+/** Calls by way of the database, between two admins of which one cannot reach the other by its address. */
+import test from 'ava';
+import { Pieces, piecesOf } from '../../../../transport/admins/admin-pieces.ts';
+import {
+  DATABASE_CALLS_OPEN_MAX,
+  DATABASE_MESSAGE_BYTES_MAX,
+  PIECE_CHARS_MAX,
+  PIECES_AGE_MS_MAX,
+  UNFINISHED_MESSAGES_MAX,
+} from '../../../../transport/admins/limits.ts';
+import { freePort } from '../../../support/free-ports.ts';
+import { callOf, DONE, noSignal, sharedTexts, startLinked, type LinkedAdmin } from '../../../support/linked-admins.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
+
+/** Longest text that PostgreSQL notifies of, in bytes. Source: PostgreSQL, NOTIFY. */
+const NOTIFIED_BYTES_MAX = 7_999;
+
+/** Two of one database, where nobody listens at the address of `b`. `told`: what was said by way of the database. */
+async function cutOff(t: Scope): Promise<{
+  a: LinkedAdmin;
+  b: LinkedAdmin;
+  told: readonly string[];
+  tell: (admin: string, all: readonly string[]) => Promise<void>;
+}> {
+  const textsOf = sharedTexts();
+  const told: string[] = [];
+  const heardBy = (id: string) => {
+    const texts = textsOf(id);
+    return {
+      ...texts,
+      tell: async (admin: string, all: readonly string[]) => {
+        told.push(...all);
+        await texts.tell(admin, all);
+      },
+    };
+  };
+  const [a, b] = [await startLinked(t, 'a', { textsOf: heardBy }), await startLinked(t, 'b', { textsOf: heardBy })];
+  const row = { ...b.row, peerUrl: `http://127.0.0.1:${await freePort()}` };
+  for (const admin of [a, b]) admin.saw(a.row, row);
+  return { a, b, told, tell: async (...said) => textsOf('somebody else').tell(...said) };
+}
+
+test('an admin that cannot be reached does what it is asked by way of the database, once under an id', async (t) => {
+  const { a, b, told } = await cutOff(t);
+  const call = callOf({ input: { secret: 'a-word-that-nobody-reads' } });
+
+  const first = await a.links.calls.call(b.id, call, noSignal());
+  const again = await a.links.calls.call(b.id, { ...call, attempt: 2 }, noSignal());
+
+  t.deepEqual([first, again], [DONE, DONE]);
+  t.deepEqual(
+    b.calls.map(({ call_id, input }) => ({ call_id, input })),
+    [{ call_id: call.call_id, input: call.input }],
+  );
+  t.true(told.every((text) => Buffer.byteLength(text) <= NOTIFIED_BYTES_MAX));
+  t.false(told.some((text) => Buffer.from(text.split(' ').at(-1) ?? '', 'base64').includes('nobody-reads')));
+});
+
+test('what was said by way of the database is worth nothing a second time', async (t) => {
+  const { a, b, told, tell } = await cutOff(t);
+  await a.links.calls.call(b.id, callOf(), noSignal());
+
+  await tell(
+    b.id,
+    told.filter((text) => text.includes(' call ')),
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+
+  t.is(b.calls.length, 1);
+});
+
+test('an admin that hears nothing by way of the database either was surely not asked', async (t) => {
+  const [a, b] = [await startLinked(t, 'a'), await startLinked(t, 'b')];
+  a.saw(a.row, { ...b.row, peerUrl: `http://127.0.0.1:${await freePort()}` });
+
+  const outcome = await a.links.calls.call(b.id, callOf(), noSignal());
+
+  t.like(outcome, { type: 'lost', sure: true });
+});
+
+test('a call that is too large for the database, and one too many, were surely not made', async (t) => {
+  const { a, b } = await cutOff(t);
+  const { promise, resolve } = Promise.withResolvers<typeof DONE>();
+
+  const large = await a.links.calls.call(b.id, callOf({ input: 'x'.repeat(DATABASE_MESSAGE_BYTES_MAX) }), noSignal());
+  b.handler = () => promise;
+  const open = Array.from({ length: DATABASE_CALLS_OPEN_MAX }, () => a.links.calls.call(b.id, callOf(), noSignal()));
+  await until('all of them', () => b.calls.length === DATABASE_CALLS_OPEN_MAX);
+  const more = await a.links.calls.call(b.id, callOf(), noSignal());
+  resolve(DONE);
+
+  t.like(large, { type: 'lost', sure: true });
+  t.like(more, { type: 'lost', sure: true });
+  t.true((await Promise.all(open)).every(({ type }) => type === 'answered'));
+});
+
+test('an answer that is too large for the database is not known, and its call is not done again', async (t) => {
+  const { a, b } = await cutOff(t);
+  b.handler = async () =>
+    Promise.resolve({ type: 'answered', result: { ok: true, value: 'x'.repeat(DATABASE_MESSAGE_BYTES_MAX) } });
+
+  const outcome = await a.links.calls.call(b.id, callOf(), noSignal());
+
+  t.deepEqual(outcome, { type: 'in_doubt' });
+  t.is(b.calls.length, 1);
+});
+
+test('of unfinished messages the oldest is given up, and one whose pieces come too late', (t) => {
+  let nowMs = 0;
+  const pieces = new Pieces(() => nowMs);
+  const body = Buffer.alloc(PIECE_CHARS_MAX);
+  const [first = '', second = ''] = piecesOf({ type: 'answer', nonce: 'first', header: '', body });
+
+  t.is(pieces.add(first), null);
+  t.deepEqual(pieces.add(second)?.body, body);
+  pieces.add(first);
+  for (let count = 0; count < UNFINISHED_MESSAGES_MAX; count += 1)
+    pieces.add(piecesOf({ type: 'answer', nonce: `other-${count}`, header: '', body })[0] ?? '');
+  t.is(pieces.add(second), null);
+  const [early = '', late = ''] = piecesOf({ type: 'answer', nonce: 'late', header: '', body });
+  pieces.add(early);
+  nowMs += PIECES_AGE_MS_MAX;
+  t.is(pieces.add(late), null);
+  for (const text of ['', 'a b c', '0 0 call n h x', '2 2 call n h x', '0 1000000 call n h x', '0.5 1 call n h x'])
+    t.is(pieces.add(text), null);
+});
