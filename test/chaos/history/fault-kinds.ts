@@ -6,8 +6,8 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { ADDRESSES, type Cut } from '../../support/networks/admin-networks.ts';
 import { until } from '../../support/until.ts';
 import type { Fixture } from '../fixture.ts';
-import type { Hand } from './actions.ts';
 import { frozenAtWork } from './frozen-commits.ts';
+import type { Stage } from './stage.ts';
 
 /** An admin that was killed is away for as long as this and up to twice as long, in ms: about a lease. */
 const AWAY_MS = 1_500;
@@ -38,19 +38,6 @@ const WRONG_MS = 2_000;
 
 /** Offsets of clocks, in turns. */
 const OFFSETS = ['+5h', '-7h', '+30', '-30'] as const;
-
-/** Whom a fault is done to, and how long it takes: a chance in [0, 1). */
-export interface Stage {
-  readonly fixture: Fixture;
-  readonly admin: AdminProgram;
-  /** Another admin, for what is between two. */
-  readonly other: AdminProgram;
-  readonly chance: number;
-  /** Asks this admin and no other. */
-  readonly hand: Hand;
-  /** An admin came that was not there before. */
-  readonly joined: (admin: AdminProgram) => void;
-}
 
 /** One kind. */
 export interface FaultKind {

@@ -7,9 +7,10 @@ import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 import type { Fixture } from '../fixture.ts';
 import type { Hand } from './actions.ts';
-import { FAULTS, GUEST, type FaultKind, type FaultName, type Stage } from './fault-kinds.ts';
+import { FAULTS, GUEST, type FaultKind, type FaultName } from './fault-kinds.ts';
 import type { Recorder } from './recorder.ts';
 import { DATABASE_NAME } from './rules.ts';
+import type { Stage } from './stage.ts';
 
 /** After it is done, what it was done to may be slow for so long, in ms. */
 const AFTERMATH_MS = 2_000;

@@ -8,8 +8,8 @@ import { Client } from 'pg';
 import { patient } from '../../support/busy.ts';
 import type { Fleet } from '../../support/fleet.ts';
 import { createCommandIn } from './actions.ts';
-import type { Stage } from './fault-kinds.ts';
 import type { Home } from './landscape.ts';
+import type { Stage } from './stage.ts';
 
 /** First of the keys of locks, one an admin, for which commits of results wait. */
 const FIRST_KEY = 91_000;
