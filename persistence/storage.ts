@@ -176,7 +176,6 @@ export class Storage {
     };
   }
 
-  /** By which other admins are called. */
   forAdminLinks() {
     const { adminId, database, listener, registry } = this.#opened;
     return {
