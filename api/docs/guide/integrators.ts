@@ -22,7 +22,7 @@ export function integratorsPage(facts: GuideFacts): GuidePage {
       inLanguage('Python', 'Python 3.9 or later; there is nothing to install.', [
         ['fleet.py', fleetPy(route), 'python3 fleet.py'],
       ]),
-      inLanguage('Go', 'Go 1.22 or later, with its standard library alone.', [
+      inLanguage('Go', 'Go 1.19 or later, with its standard library alone.', [
         ['fleet.go', fleetGo(route), 'go run fleet.go'],
       ]),
       WEBHOOKS,

@@ -136,8 +136,9 @@ const ageMax = 5 * time.Minute
 
 // keyOf is the base64 behind whsec_, and the bytes of any other secret.
 func keyOf(secret string) []byte {
-	if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
-		if key, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "=")); err == nil {
+	if strings.HasPrefix(secret, "whsec_") {
+		encoded := strings.TrimRight(strings.TrimPrefix(secret, "whsec_"), "=")
+		if key, err := base64.RawStdEncoding.DecodeString(encoded); err == nil {
 			return key
 		}
 	}
