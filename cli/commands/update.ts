@@ -160,7 +160,7 @@ async function create(flags: CreateFlags, command: Program): Promise<void> {
   const found = await session.api.get_self_update_request.query({ id: created.id });
   if (flags.wait === true) return follow(session, found);
   await session.record(shown(session, found));
-  tell(`${countOfNodes(totalOf(found))} take part: edge update watch ${created.id} says how far it is`);
+  tell(whoTakesPart(totalOf(found), created.id));
 }
 
 function healthTimeoutOf({ healthTimeout, batch }: CreateFlags): number | undefined {
@@ -200,4 +200,10 @@ async function follow(session: Session, update: Update): Promise<void> {
   else tell(endText(last, Date.parse(last.updated_at) - startedMs));
   const { failed = 0, rolled_back: back = 0 } = last.progress ?? {};
   process.exitCode = failed + back > 0 ? EXIT.someFailed : EXIT.ok;
+}
+
+function whoTakesPart(nodes: number, request: string): string {
+  return nodes === 0
+    ? 'no node takes part: only healthy ones do whose agents have AGENT_SELF_UPDATE_ENABLED=true'
+    : `${countOfNodes(nodes)} take part: edge update watch ${request} says how far it is`;
 }

@@ -1,9 +1,10 @@
 /** Self-update requests through a whole admin: who is triggered, when it stops, and what is told. */
 import test from 'ava';
+import { startEdge } from '../../support/edge-program.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { enrollment } from '../../support/fleet/raw-agent.ts';
+import { enrollment, enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { NEW, OLD } from '../../support/fleet/updating-agent.ts';
 import { until } from '../../support/until.ts';
 import type { UpdatingAgent } from '../../support/fleet/updating-agent.ts';
@@ -222,6 +223,13 @@ test('only healthy nodes that take part are meant; without one the request is co
   });
 
   t.like(request, { status: 'completed', summary: { total: 0, triggered: 0, failed: 0 } });
+
+  const env = { EDGE_URL: fleet().admin().url, EDGE_API_KEY: FLEET_KEYS.API_KEY };
+  const { node_id: away } = await enrollRaw(t, fleet());
+  t.is(
+    (await startEdge(['update', 'create', '-n', away], env).ended).stderr,
+    'edge: no node takes part: only healthy ones do whose agents have AGENT_SELF_UPDATE_ENABLED=true\n',
+  );
 });
 
 test('what is given wrongly gets one line that names it', async (t) => {
