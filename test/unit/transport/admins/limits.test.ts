@@ -92,7 +92,7 @@ test('when no more proofs can be remembered, calls are told to wait, not taken u
   t.is(asked.length, 2);
 });
 
-test('the limits as they come', (t) => {
+test('the limits of links to admins as they come', (t) => {
   t.deepEqual([PEER_CALLS_MAX, FORWARDS_OPEN_MAX, NONCES_MAX], [512, 1_024, 131_072]);
   t.deepEqual([LINK_CALLS_MAX, LINK_CALL_BYTES_MAX, LINK_UNSENT_BYTES_MAX], [256, 65_536, 16_777_216]);
 });

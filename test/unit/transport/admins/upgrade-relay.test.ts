@@ -292,6 +292,6 @@ test('an admin that ends carries nothing any more', async (t) => {
   t.is(await statusOf(await coming()), '503');
 });
 
-test('the limits as they come', (t) => {
+test('the limits of relayed upgrades as they come', (t) => {
   t.deepEqual([RELAYS_OPENING_MAX, RELAY_OPEN_MS_MAX, CARRIED_STREAMS_MAX], [256, 5_000, 4_096]);
 });
