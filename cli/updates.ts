@@ -22,7 +22,7 @@ export async function followUpdate(api: Api, { id }: Pick<Update, 'id'>): Promis
       const update = await api.get_self_update_request.query({ id });
       if (isOver(update)) return update;
       line.show(update);
-      await wait(READ_EVERY_MS, undefined, { signal }).catch(() => {});
+      await wait(READ_EVERY_MS, undefined, { signal }).catch(() => {}); // it only rejects when somebody wants to leave, which ends the loop
     }
     return null;
   } finally {

@@ -177,6 +177,7 @@ function readyForOrm(client: PoolClient): void {
     const answer = ask(...asked);
     if (asked[0] !== 'rollback' || !(answer instanceof Promise)) return answer;
     return answer.catch(async () => {
+      // Lost already: that it cannot be told goodbye changes nothing.
       await (client as PoolClient & Pick<Client, 'end'>).end().catch(() => undefined);
       return { command: 'ROLLBACK', rowCount: null, rows: [], fields: [], oid: 0 };
     });

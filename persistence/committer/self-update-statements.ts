@@ -14,24 +14,24 @@ export const SELF_UPDATE_STATEMENTS: { readonly [K in SelfUpdateHotWrite['kind']
 const KEY = `u.request_id || ':' || u.node_id as key`;
 
 /** Before it is asked: from then on nobody knows but its agent whether the updater took the signal. */
-async function ask(client: Client, writes: readonly Of<'self-update-asked'>[]): Promise<ReadonlySet<string>> {
-  return applied(client, {
-    name: 'self-update-asked',
-    text: `update self_update_node u set asked_at = to_timestamp(v.at / 1000.0)
-      from unnest($1::uuid[], $2::uuid[], $3::float8[]) as v(request, node, at)
-      where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
-    values: [
-      plainArray(writes.map((w) => w.request)),
-      plainArray(writes.map((w) => w.node)),
-      plainArray(writes.map((w) => w.atMs)),
-    ],
-  });
+function ask(client: Client, writes: readonly Of<'self-update-asked'>[]): Promise<ReadonlySet<string>> {
+  return stamped(client, 'self-update-asked', 'asked_at', writes);
 }
 
-async function trigger(client: Client, writes: readonly Of<'self-update-triggered'>[]): Promise<ReadonlySet<string>> {
+function trigger(client: Client, writes: readonly Of<'self-update-triggered'>[]): Promise<ReadonlySet<string>> {
+  return stamped(client, 'self-update-triggered', `state = 'triggered', triggered_at`, writes);
+}
+
+/** Nodes whose turn it is get a time. `set`: what else is set, and the column of the time. */
+function stamped(
+  client: Client,
+  name: string,
+  set: string,
+  writes: readonly Of<'self-update-asked' | 'self-update-triggered'>[],
+): Promise<ReadonlySet<string>> {
   return applied(client, {
-    name: 'self-update-triggered',
-    text: `update self_update_node u set state = 'triggered', triggered_at = to_timestamp(v.at / 1000.0)
+    name,
+    text: `update self_update_node u set ${set} = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::uuid[], $3::float8[]) as v(request, node, at)
       where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
     values: [

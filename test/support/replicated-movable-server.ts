@@ -125,8 +125,13 @@ async function copied(from: Server, { pgData }: Place): Promise<void> {
   const client = await connected(from.place, DATABASE);
   try {
     await client.query("select pg_backup_start('standby', true)");
-    // Some files go while they are copied, which cp minds and PostgreSQL does not.
-    await promisify(execFile)('cp', ['-a', from.place.pgData, pgData]).catch(() => null);
+    await promisify(execFile)('cp', ['-a', from.place.pgData, pgData], { env: { ...process.env, LC_ALL: 'C' } }).catch(
+      (error: Error & { readonly stderr?: string }) => {
+        // Some files go while they are copied, which cp minds and PostgreSQL does not.
+        const problems = (error.stderr ?? '').split('\n').filter(Boolean);
+        if (problems.length === 0 || !problems.every((line) => line.endsWith('No such file or directory'))) throw error;
+      },
+    );
     const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
     await writeFile(join(pgData, 'backup_label'), rows[0]?.labelfile ?? '');
     const socket = `.s.PGSQL.${SOCKET_PORT}`;

@@ -133,6 +133,7 @@ test('an updater that says it lives is let be, and one that came up is not looke
   const { pid } = updater;
   await until('it serves', () => existsSync(machine.layout.updaterAlive));
 
+  // That it is let be is seen by time alone: twice the silence that ends one.
   await sleep(4_000);
   rmSync(machine.layout.updaterStarts);
   await sleep(500); // it touches the file no more

@@ -98,7 +98,7 @@ test('an agent that lives, or was stopped on purpose, is nobody to repair', asyn
 
   served(t, machine, {}, { service: { ...service, isStopped } });
 
-  await sleep(2 * DEAD_MS);
+  await sleep(2 * DEAD_MS); // that nothing is asked is seen by time alone
   t.is(asked, 0);
   await machine.agent.stop();
   await until('that it asks whether somebody stopped it', () => asked > 2);
@@ -129,7 +129,7 @@ test('with UPDATER_AUTOMATIC it installs what the channel names, and otherwise n
   const end = served(t, machine);
   await until('that it serves', () => isLogged(machine, 'The updater is ready'));
   t.true(existsSync(machine.layout.updaterAlive));
-  await sleep(10 * EVERY_MS);
+  await sleep(10 * EVERY_MS); // that nothing is asked for is seen by time alone
   await end();
   t.deepEqual(machine.mirror.requests, []);
 
