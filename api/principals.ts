@@ -1,5 +1,5 @@
 /** Who calls, by bearer key, and what that reaches. */
-import { hash, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../actors/ports.ts';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { createAddressLimiter } from '../transport/net/window-limiter.ts';
@@ -20,6 +20,8 @@ export interface Caller {
   readonly idempotencyKey: string | null;
   /** Set by a surface that already had the gate let this caller in to this very operation: it is not asked again. */
   readonly principal?: Principal;
+  /** Whose session of the console it is: then no key is looked for, and whatever is shown as one counts for nothing. */
+  readonly signedIn?: Principal;
   /** Its place in a trace, and what is learnt of it. Without one it begins a trace of its own. */
   readonly record?: RequestRecord;
 }
@@ -56,6 +58,10 @@ export interface Gate {
    * it is no key.
    */
   identify(caller: Caller): Principal | null;
+  /** Shows later that this key was known here, over something that is bound to it. It tells nothing of the key. */
+  prove(credential: string, bound: Uint8Array): Uint8Array;
+  /** Whose key that was which reaches the API, the farthest first; none: it is no key here, or no more. */
+  proven(proof: Uint8Array, bound: Uint8Array): readonly Principal[];
 }
 
 /** Addresses whose failures are remembered at once; the oldest is forgotten first (L2). */
@@ -89,6 +95,8 @@ export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: 
     admit(scope, caller) {
       if (scope === 'public' || !isEnforced(settings, scope, caller.surface))
         return isOwnHost(caller.host) ? ok('anonymous') : FOREIGN_HOST;
+      if (caller.signedIn !== undefined)
+        return reaches(caller.signedIn, scope, caller.surface) ? ok(caller.signedIn) : FORBIDDEN;
       if (caller.credential === null) return UNAUTHORIZED;
 
       const principals = identify(caller.credential);
@@ -101,10 +109,26 @@ export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: 
       return admitted === undefined ? FORBIDDEN : ok(admitted);
     },
     identify(caller) {
+      if (caller.signedIn !== undefined) return caller.signedIn;
       const [first = null] = caller.credential === null ? [] : identify(caller.credential);
       return first ?? (isEnforced(settings, 'api', caller.surface) || !isOwnHost(caller.host) ? null : 'anonymous');
     },
+    prove: (credential, bound) => proofOf(digest(credential), bound),
+    proven: (proof, bound) =>
+      keys
+        .filter(({ hash }) => isSame(proofOf(hash, bound), proof))
+        .map(({ principal }) => principal)
+        .filter((principal) => reaches(principal, 'api', 'rest')),
   };
+}
+
+/** Keyed by the hash of the key, so that keys need not be kept as they are. */
+function proofOf(keyHash: Buffer, bound: Uint8Array): Buffer {
+  return createHmac('sha256', keyHash).update('edge console session\0').update(bound).digest();
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 const UNAUTHORIZED = refuse('unauthorized', 'A valid credential is needed: Authorization: Bearer KEY.');

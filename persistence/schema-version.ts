@@ -30,6 +30,7 @@ import { Migration20261123170000_self_updates } from './migrations/Migration2026
 import { Migration20261123210000_encryption_keys } from './migrations/Migration20261123210000_encryption_keys.ts';
 import { Migration20261123213000_asked_updates } from './migrations/Migration20261123213000_asked_updates.ts';
 import { Migration20261123171500_releases } from './migrations/Migration20261123171500_releases.ts';
+import { Migration20261123220000_console_sessions } from './migrations/Migration20261123220000_console_sessions.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -58,6 +59,7 @@ const MIGRATIONS = [
   Migration20261123171500_releases,
   Migration20261123210000_encryption_keys,
   Migration20261123213000_asked_updates,
+  Migration20261123220000_console_sessions,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

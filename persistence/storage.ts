@@ -9,6 +9,7 @@ import type { DatabaseArrival } from './arrival.ts';
 import type { GroupCommitter } from './committer/committer.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import type { Database } from './database.ts';
+import { consoleSessionRows } from './console-sessions.ts';
 import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
@@ -271,6 +272,7 @@ export class Storage {
       totals: (hasBroker: boolean) => readTotals(pool, hasBroker, adminId),
       inspection: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
       relayClusters: this.#relayClusters,
+      consoleSessions: consoleSessionRows(pool),
       owners: (here: HeldHere) => new StoredOwners({ pool, adminId, clock: this.clock, here }),
     };
   }

@@ -72,7 +72,8 @@ export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrig
   };
 }
 
-function refuseUpgrade(socket: Duplex, status: string, refusal: Refusal): void {
+/** Answers an upgrade request as one that is none, and hangs up. `status`: with its words. */
+export function refuseUpgrade(socket: Duplex, status: string, refusal: Refusal): void {
   const requestId = randomUUID();
   const body = JSON.stringify(errorBody(refusal, requestId));
   socket.once('finish', () => socket.destroy());

@@ -7,6 +7,7 @@ import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import type { Caller, Gate } from '../principals.ts';
+import type { Principal } from '../surface.ts';
 import type { RequestRecords } from '../request-record.ts';
 import { addressOf, bearerOf } from '../rest/requests.ts';
 import type { UpgradeHandler } from '../rest/upgrades.ts';
@@ -51,6 +52,15 @@ const PONG_MS_MAX = 10_000;
 /** tRPC over WebSocket, as the server mounts it. */
 export interface TrpcSockets {
   readonly onUpgrade: UpgradeHandler;
+  /**
+   * Takes one over whose page signed in before: it shows no key, and whatever it shows as one counts for nothing. Null:
+   * the API asks for none. `taken` gets the connection.
+   */
+  takeSignedIn(
+    upgrade: Parameters<UpgradeHandler>,
+    signedIn: Principal | null,
+    taken: (client: WebSocket) => void,
+  ): void;
   /** Hangs up on everyone (1001): clients reconnect and go on where they were. */
   close(): void;
 }
@@ -72,15 +82,25 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   const addresses = new Map<WebSocket, string>();
   const stopCounting = boundUnreadBytes(() => [...addresses].map(([socket, address]) => ({ socket, address })), clock);
   const admitted = new WeakMap<WebSocket, (caller: Caller) => void>();
-  const connected = connectionHandler(server, admitted, { router, clock, records, log });
+  const sessions = new WeakMap<IncomingMessage, Principal | null>();
+  const connected = connectionHandler(server, { admitted, sessions }, { router, clock, records, log });
+  const onUpgrade = (...[request, socket, head]: Parameters<UpgradeHandler>): WebSocket | null => {
+    let taken: WebSocket | null = null;
+    server.handleUpgrade(request, socket, head, (client) => {
+      taken = client;
+      client.on('error', () => client.terminate());
+      admit(client, request);
+      connected(client, request);
+    });
+    return taken;
+  };
 
   return {
-    onUpgrade(request, socket, head) {
-      server.handleUpgrade(request, socket, head, (client) => {
-        client.on('error', () => client.terminate());
-        admit(client, request);
-        connected(client, request);
-      });
+    onUpgrade,
+    takeSignedIn(upgrade, signedIn, taken) {
+      sessions.set(upgrade[0], signedIn);
+      const client = onUpgrade(...upgrade);
+      if (client !== null) taken(client);
     },
     close() {
       stopCounting();
@@ -115,7 +135,10 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
 /** What becomes of a connection once it is one. `admitted` takes what it said when it was made. */
 function connectionHandler(
   server: WebSocketServer,
-  admitted: WeakMap<WebSocket, (caller: Caller) => void>,
+  known: {
+    readonly admitted: WeakMap<WebSocket, (caller: Caller) => void>;
+    readonly sessions: WeakMap<IncomingMessage, Principal | null>;
+  },
   { router, clock, records, log }: Omit<TrpcSocketsKit, 'gate'>,
 ) {
   return getWSConnectionHandler<AppRouter>({
@@ -129,7 +152,7 @@ function connectionHandler(
           authorization: info.connectionParams?.['authorization'],
           traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent,
         },
-        { clock, records, admitted: admitted.get(res) },
+        { clock, records, admitted: known.admitted.get(res), signedIn: known.sessions.get(req) },
       ),
     keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
     experimental_encoder: createEncoder(),
@@ -174,15 +197,19 @@ function contextOf(
     clock,
     records,
     admitted,
+    signedIn,
   }: {
     readonly clock: Clock;
     readonly records: RequestRecords;
     readonly admitted: ((caller: Caller) => void) | undefined;
+    /** Undefined: it is no page of the console, and shows a key. Null: it is one, and the API asks for none. */
+    readonly signedIn: Principal | null | undefined;
   },
 ): TrpcContext {
   const caller: Omit<Caller, 'requestId'> = {
     surface: 'trpc',
-    credential: bearerOf(authorization ?? request.headers.authorization),
+    credential: signedIn === undefined ? bearerOf(authorization ?? request.headers.authorization) : null,
+    ...(signedIn !== undefined && signedIn !== null && { signedIn }),
     address: addressOf(request),
     host: request.headers.host,
     idempotencyKey: null,

@@ -2,6 +2,7 @@
 import { Admin, AdminIdentity } from './admin.ts';
 import { Cluster, ClusterOwnership } from './cluster.ts';
 import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
+import { ConsoleSession } from './console-session.ts';
 import { DatabaseIncarnation } from './incarnation.ts';
 import { EncryptionKey, EncryptionKeyWish } from './encryption-key.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
@@ -29,6 +30,7 @@ export const ENTITIES = [
   ClusterOwnership,
   Command,
   CommandExecution,
+  ConsoleSession,
   DatabaseIncarnation,
   DeletedNode,
   EncryptionKey,

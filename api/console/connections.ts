@@ -1,0 +1,133 @@
+/** The connections of pages that signed in: by cookie and exact origin, and cut when their session is over (E5). */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
+import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { Gate } from '../principals.ts';
+import { addressOf } from '../rest/requests.ts';
+import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
+import type { TrpcSockets } from '../trpc/sockets.ts';
+import { tokensOf } from './cookie.ts';
+import { SESSION_LOOK_MS } from './limits.ts';
+import { asksThisMachine, otherPage } from './own-pages.ts';
+import type { StoredSession } from './ports.ts';
+import type { Sessions } from './sessions.ts';
+
+/** Where pages have their one connection. */
+export const LIVE_PATH = '/console/live';
+
+/** Close code of a connection whose session is over. Source: transport/protocol: 4001 is a credential that is none. */
+export const SESSION_OVER_CLOSE = 4_001;
+
+/** A connection that can be cut. */
+interface Connection {
+  close(code: number, reason: string): void;
+  once(event: 'close', listener: () => void): unknown;
+}
+
+/** What connections are let in by. */
+export interface ConnectionsKit {
+  readonly sessions: Pick<Sessions, 'find' | 'living'>;
+  readonly gate: Pick<Gate, 'identify'>;
+  readonly sockets: Pick<TrpcSockets, 'takeSignedIn'>;
+  readonly isPlainAllowed: boolean;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Log;
+}
+
+/** The handler of upgrade requests, and what ends the looking after them. */
+export interface Connections {
+  readonly onUpgrade: UpgradeHandler;
+  stop(): void;
+}
+
+/** Nobody is connected yet. */
+export function createConnections(kit: ConnectionsKit): Connections {
+  const { sessions, gate, sockets, log } = kit;
+  const watch = new SessionWatch(kit);
+
+  async function take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { headers } = request;
+    const session = await sessions.find(tokensOf(headers, kit.isPlainAllowed || asksThisMachine(headers)));
+    if (socket.destroyed) return;
+    const isOpen = session === null && gate.identify(unknownCaller(request)) === 'anonymous';
+    if (session === null && !isOpen) return refuseUpgrade(socket, '401 Unauthorized', NOT_SIGNED_IN);
+    sockets.takeSignedIn([request, socket, head], session?.principal ?? null, (client) => {
+      if (session !== null) watch.add(session.stored, client);
+    });
+  }
+
+  return {
+    onUpgrade(request, socket, head) {
+      const other = otherPage(request);
+      if (other !== null) return refuseUpgrade(socket, '403 Forbidden', other);
+      take(request, socket, head).catch((error: unknown) => {
+        if (!(error instanceof DatabaseUnavailable)) log.error({ error }, 'a page of the console could not be let in');
+        refuseUpgrade(socket, '503 Service Unavailable', UNAVAILABLE);
+      });
+    },
+    stop: () => watch.stop(),
+  };
+}
+
+/** Somebody who shows nothing. */
+function unknownCaller(request: IncomingMessage): Parameters<Gate['identify']>[0] {
+  return {
+    surface: 'trpc',
+    credential: null,
+    address: addressOf(request),
+    host: request.headers.host,
+    requestId: '',
+    idempotencyKey: null,
+  };
+}
+
+/** Looks at the sessions of those who are connected, all together, and cuts those whose is over. */
+class SessionWatch {
+  readonly #kit: ConnectionsKit;
+  readonly #connections = new Map<string, { readonly stored: StoredSession; readonly open: Set<Connection> }>();
+  #cancel: (() => void) | null = null;
+
+  constructor(kit: ConnectionsKit) {
+    this.#kit = kit;
+  }
+
+  add(stored: StoredSession, connection: Connection): void {
+    const one = this.#connections.get(stored.id) ?? { stored, open: new Set<Connection>() };
+    this.#connections.set(stored.id, one);
+    one.open.add(connection);
+    connection.once('close', () => {
+      one.open.delete(connection);
+      if (one.open.size === 0) this.#connections.delete(stored.id);
+    });
+    this.#later();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#connections.clear();
+  }
+
+  #later(): void {
+    this.#cancel ??= this.#kit.clock.after(SESSION_LOOK_MS, () => void this.#look());
+  }
+
+  /** While the database is away nobody can be asked: then feeds stand still too. */
+  async #look(): Promise<void> {
+    const looked = [...this.#connections.values()];
+    try {
+      const living = await this.#kit.sessions.living(looked.map(({ stored }) => stored));
+      for (const { stored, open } of looked)
+        if (!living.has(stored.id))
+          for (const connection of open) connection.close(SESSION_OVER_CLOSE, 'this session is over: sign in again');
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable))
+        this.#kit.log.error({ error }, 'sessions of the console could not be looked at');
+    }
+    this.#cancel = null;
+    if (this.#connections.size > 0) this.#later();
+  }
+}
+
+const NOT_SIGNED_IN: Refusal = refuse('unauthorized', 'Sign in to the console first.').refusal;

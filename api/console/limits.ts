@@ -1,0 +1,22 @@
+/** Every bound of the console's sessions, with its unit. Source: docs/architecture.md, Console. */
+
+/** A session that nobody uses is over after this, in ms. What a page does by itself, such as reconnecting, is no use. */
+export const SESSION_IDLE_MS_MAX = 1_800_000;
+
+/** A session is over after this, however much it is used, in ms. */
+export const SESSION_AGE_MS_MAX = 43_200_000;
+
+/** Sessions that are stored; at one more, that which was longest unused is over. */
+export const SESSIONS_MAX = 1_000;
+
+/** Random bytes of a session's token. Source: OWASP ASVS 5, 7.2.3 asks for 128 bits. */
+export const SESSION_TOKEN_BYTES = 32;
+
+/** What is kept of a User-Agent header, in characters. */
+export const USER_AGENT_CHARACTERS_MAX = 256;
+
+/** How often sessions are looked at whose pages are connected, in ms: one that was revoked is cut within 1 s (E5). */
+export const SESSION_LOOK_MS = 500;
+
+/** Largest body of the console's own routes, in bytes: a key has 512 characters at most. */
+export const SIGN_IN_BODY_BYTES_MAX = 2_048;

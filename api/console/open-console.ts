@@ -1,0 +1,36 @@
+/** `/console`: pages for people, who sign in with a key, and what those pages ask for. Off by CONSOLE_ENABLED=false. */
+import type { Clock } from '../../actors/ports.ts';
+import type { MountKit } from '../rest/server.ts';
+import type { BesideTrpc } from '../trpc/mount.ts';
+import { registerAssets, type Assets } from './assets.ts';
+import { createConnections, LIVE_PATH } from './connections.ts';
+import type { SessionRows } from './ports.ts';
+import { registerSessions } from './routes.ts';
+import { Sessions } from './sessions.ts';
+
+/** What the console is made of. */
+export interface ConsoleKit {
+  readonly rows: SessionRows;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  /** CONSOLE_INSECURE_HTTP. */
+  readonly isPlainAllowed: boolean;
+  readonly admin: { readonly name: string; readonly version: string };
+  /** Its files; null: it was not built here. */
+  readonly assets: () => Promise<Assets | null>;
+}
+
+/** Puts it on the server, beside tRPC, whose connections its pages use. */
+export function consoleBeside({ rows, newId, clock, isPlainAllowed, admin, assets }: ConsoleKit): BesideTrpc {
+  return ({ app, gate, log, onUpgrade }: MountKit, sockets) => {
+    const sessions = new Sessions({ rows, gate, newId });
+    const connections = createConnections({ sessions, gate, sockets, isPlainAllowed, clock, log });
+    registerSessions(app, { sessions, gate, isPlainAllowed, admin, log });
+    registerAssets(app, assets);
+    onUpgrade(LIVE_PATH, connections.onUpgrade);
+    app.addHook('preClose', (done) => {
+      connections.stop();
+      done();
+    });
+  };
+}

@@ -1,0 +1,153 @@
+/** The console's own routes: signing in and out, and the sessions that there are. All else comes by its connection. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { detailsOf } from '../parse.ts';
+import type { Gate } from '../principals.ts';
+import { sendData, sendRefusal } from '../rest/answers.ts';
+import { callerOf } from '../rest/requests.ts';
+import type { Principal } from '../surface.ts';
+import { noCookies, sessionCookie, tokensOf } from './cookie.ts';
+import { SESSION_AGE_MS_MAX, SIGN_IN_BODY_BYTES_MAX } from './limits.ts';
+import { asksThisMachine, isSecure, otherPage } from './own-pages.ts';
+import type { LiveSession, Sessions } from './sessions.ts';
+
+/** Where somebody signs in and out. */
+export const SESSION_PATH = '/console/session';
+
+/** Where all sessions are. */
+export const SESSIONS_PATH = '/console/sessions';
+
+/** What the routes are made of. */
+export interface SessionRoutes {
+  readonly sessions: Sessions;
+  readonly gate: Pick<Gate, 'identify'>;
+  /** Whether keys and cookies may go over plain HTTP between two machines. */
+  readonly isPlainAllowed: boolean;
+  readonly admin: { readonly name: string; readonly version: string };
+  readonly log: Log;
+}
+
+/** A key is 16 to 512 characters; whatever is no key is a wrong one, and counted as such. */
+const SignInBody = z.strictObject({ key: z.string().min(1).max(512) });
+
+const SessionParams = z.strictObject({ id: z.uuid() });
+
+/** Offers them. Each refuses whoever is no page of this very origin, before anything is looked up. */
+export function registerSessions(app: FastifyInstance, routes: SessionRoutes): void {
+  const { sessions, gate, isPlainAllowed, admin, log } = routes;
+
+  /** The session of a request, or why it has none. `anonymous`: the API asks for no key. */
+  async function whose(request: FastifyRequest): Promise<LiveSession | 'anonymous' | null> {
+    const { headers } = request;
+    const session = await sessions.find(tokensOf(headers, isPlainAllowed || asksThisMachine(headers)));
+    if (session !== null) return session;
+    return gate.identify({ ...callerOf(request, 'rest'), credential: null }) === 'anonymous' ? 'anonymous' : null;
+  }
+
+  /** A route for pages of this origin; with `isSignedIn`, for those with a session. */
+  function own(
+    isSignedIn: boolean,
+    handle: (request: FastifyRequest, reply: FastifyReply, who: LiveSession | 'anonymous' | null) => Promise<unknown>,
+  ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+    return async (request, reply) => {
+      const other = otherPage(request.raw);
+      if (other !== null) return sendRefusal(reply, other);
+      const who = isSignedIn ? await whose(request) : null;
+      if (isSignedIn && who === null) return sendRefusal(reply, NOT_SIGNED_IN);
+      await handle(request, reply, who);
+      return reply;
+    };
+  }
+
+  const signIn = own(false, async (request, reply) => {
+    const { headers } = request;
+    if (!isSecure(headers) && !asksThisMachine(headers) && !isPlainAllowed) return sendRefusal(reply, PLAIN);
+    const body = SignInBody.safeParse(request.body);
+    if (!body.success) return sendRefusal(reply, invalid(body.error.issues));
+    const caller = { ...callerOf(request, 'rest'), credential: body.data.key };
+    const made = await sessions.signIn({ caller, userAgent: headers['user-agent'] });
+    if (!made.ok) return sendRefusal(reply, made.refusal);
+    const { token, id } = made.value;
+    log.info({ session: id, address: caller.address, request_id: request.id }, 'somebody signed in to the console');
+    reply.header('set-cookie', sessionCookie(token, { isSecure: isSecure(headers) }));
+    return sendData(reply, 201, { id });
+  });
+
+  app.post(SESSION_PATH, { bodyLimit: SIGN_IN_BODY_BYTES_MAX }, signIn);
+  app.get(
+    SESSION_PATH,
+    own(false, async (request, reply) => {
+      const who = await whose(request);
+      if (who !== null && who !== 'anonymous') await sessions.used(who);
+      return sendData(reply, 200, { admin, ...principalOf(who) });
+    }),
+  );
+  app.delete(
+    SESSION_PATH,
+    own(true, async (request, reply, who) => {
+      if (who !== null && who !== 'anonymous') await end(who.stored.id, request);
+      return reply.header('set-cookie', noCookies()).code(204).send();
+    }),
+  );
+  app.get(
+    SESSIONS_PATH,
+    own(true, async (_request, reply, who) => {
+      const all = await sessions.list();
+      return sendData(
+        reply,
+        200,
+        all.map((session) => view(session, who)),
+      );
+    }),
+  );
+  app.delete(
+    `${SESSIONS_PATH}/:id`,
+    own(true, async (request, reply) => {
+      const params = SessionParams.safeParse(request.params);
+      if (!params.success || !(await end(params.data.id, request))) return sendRefusal(reply, NO_SESSION);
+      return reply.code(204).send();
+    }),
+  );
+
+  async function end(id: string, request: FastifyRequest): Promise<boolean> {
+    const isThere = await sessions.end(id);
+    if (isThere) log.info({ session: id, request_id: request.id }, 'a session of the console was ended');
+    return isThere;
+  }
+}
+
+/** Who is signed in, as pages are told. */
+function principalOf(who: LiveSession | 'anonymous' | null): {
+  readonly principal: Principal | null;
+  readonly session: ReturnType<typeof view> | null;
+} {
+  if (who === null || who === 'anonymous') return { principal: who, session: null };
+  return { principal: who.principal, session: view(who, who) };
+}
+
+/** A session as pages show it: nothing of its token, and nothing of its key but what that reaches. */
+function view({ stored, principal }: LiveSession, who: LiveSession | 'anonymous' | null) {
+  return {
+    id: stored.id,
+    principal,
+    address: stored.address,
+    user_agent: stored.userAgent,
+    inserted_at: stored.insertedAt,
+    last_used_at: stored.lastUsedAt,
+    expires_at: new Date(Date.parse(stored.insertedAt) + SESSION_AGE_MS_MAX).toISOString(),
+    is_current: who !== null && who !== 'anonymous' && who.stored.id === stored.id,
+  };
+}
+
+function invalid(issues: Parameters<typeof detailsOf>[0]): Refusal {
+  return refuse('validation_failed', 'Validation failed', detailsOf(issues)).refusal;
+}
+
+const NOT_SIGNED_IN: Refusal = refuse('unauthorized', 'Sign in to the console first.').refusal;
+const NO_SESSION: Refusal = refuse('not_found', 'There is no such session.').refusal;
+const PLAIN: Refusal = refuse(
+  'forbidden',
+  'This page came over plain HTTP, where everybody between can read a key. Use HTTPS (ADMIN_TLS_CERT_FILE, or a proxy), an SSH tunnel to this machine, or allow it with CONSOLE_INSECURE_HTTP=true.',
+).refusal;

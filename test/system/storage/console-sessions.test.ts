@@ -1,0 +1,84 @@
+/** Sessions of the console as rows: in PostgreSQL, and in the memory of unit tests, which promise the same. */
+import test from 'ava';
+import type { SessionRows } from '../../../api/console/ports.ts';
+import { consoleSessionRows } from '../../../persistence/console-sessions.ts';
+import { memorySessionRows } from '../../support/api/session-rows.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { openedDatabase } from '../../support/opened.ts';
+
+interface Kind {
+  readonly rows: SessionRows;
+  /** Lets time pass for all sessions. */
+  readonly pass: (ms: number) => Promise<unknown>;
+}
+
+const KINDS: Readonly<Record<string, (t: Parameters<typeof openedDatabase>[0]) => Promise<Kind>>> = {
+  PostgreSQL: async (t) => {
+    const { pool } = await openedDatabase(t);
+    const pass = (ms: number) =>
+      pool.query(
+        `update console_session set inserted_at = inserted_at - $1 * interval '1 ms', last_used_at = last_used_at - $1 * interval '1 ms'`,
+        [ms],
+      );
+    return { rows: consoleSessionRows(pool), pass };
+  },
+  memory: async () => {
+    const clock = createFakeClock();
+    return { rows: memorySessionRows(clock), pass: async (ms) => clock.pass(ms) };
+  },
+};
+
+const LIMITS = { idleMsMax: 100_000, ageMsMax: 1_000_000, sessionsMax: 3 };
+const idOf = (name: string) => `0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d${Buffer.from(name).toString('hex')}`;
+const hashOf = (name: string) => Buffer.from(name.repeat(32));
+const bytes = (value: Uint8Array | undefined) => Buffer.from(value ?? []).toString();
+
+for (const [name, open] of Object.entries(KINDS)) {
+  test(`${name}: a session is found by its token, used, listed, and ended once`, async (t) => {
+    const { rows, pass } = await open(t);
+    const create = (one: string) =>
+      rows.create(
+        { id: idOf(one), tokenHash: hashOf(one), keyProof: hashOf('p'), address: '192.0.2.1', userAgent: 'B' },
+        LIMITS,
+      );
+    await create('a');
+    await pass(5_000);
+    await create('b');
+    await pass(1_000);
+    await rows.touch(idOf('a'));
+    const [found] = await rows.find([hashOf('x'), hashOf('a')]);
+
+    t.deepEqual(
+      [found?.id, bytes(found?.tokenHash), bytes(found?.keyProof), found?.address, found?.userAgent],
+      [idOf('a'), 'a'.repeat(32), 'p'.repeat(32), '192.0.2.1', 'B'],
+    );
+    t.true((found?.ageMs ?? 0) >= 6_000 && (found?.idleMs ?? 9_999) < 5_000);
+    t.deepEqual(
+      (await rows.list()).map(({ id }) => id),
+      [idOf('a'), idOf('b')],
+    );
+    t.deepEqual([await rows.remove(idOf('a')), await rows.remove(idOf('a'))], [true, false]);
+    t.deepEqual(await rows.find([hashOf('a')]), []);
+    t.deepEqual(await rows.find([]), []);
+  });
+
+  test(`${name}: those that are over go, and beyond the limit those that were longest unused`, async (t) => {
+    const { rows, pass } = await open(t);
+    const listed = async () => (await rows.list()).map(({ id }) => id).toSorted();
+    for (const one of ['a', 'b', 'c', 'd']) {
+      await rows.create(
+        { id: idOf(one), tokenHash: hashOf(one), keyProof: hashOf('p'), address: '', userAgent: '' },
+        LIMITS,
+      );
+      await pass(1_000);
+    }
+    t.deepEqual(await listed(), ['b', 'c', 'd'].map(idOf));
+
+    await pass(LIMITS.idleMsMax - 2_000); // b and c are over, d is not
+    await rows.create(
+      { id: idOf('e'), tokenHash: hashOf('e'), keyProof: hashOf('p'), address: '', userAgent: '' },
+      LIMITS,
+    );
+    t.deepEqual(await listed(), ['d', 'e'].map(idOf));
+  });
+}
