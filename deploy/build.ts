@@ -11,6 +11,7 @@ import { VIEWER_FILES } from '../api/docs/viewer.ts';
 import packageFile from '../package.json' with { type: 'json' };
 import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY, UPDATER } from './bundles.ts';
 import { buildClient, CLIENT_EXPORTS, CLIENT_PACKAGE } from './client.ts';
+import { buildConsole } from './console.ts';
 import { licenses, LICENSES_FILE } from './licenses.ts';
 import { bundleOneFile, ONE_FILE } from './one-file.ts';
 import { programInputs, programSbom, SBOM_SUFFIX } from './sbom.ts';
@@ -27,6 +28,9 @@ const NODE_MIN = '24.7';
 
 /** Where the files of the AsyncAPI viewer are in the package: they are served, not bundled. */
 const VIEWER = 'asyncapi-viewer';
+
+/** Where the console is in the package: its files are served too. */
+const CONSOLE = 'console';
 
 /** The client for programs of others: a package of its own in it, which can be published alone. */
 const CLIENT = 'client';
@@ -60,8 +64,9 @@ for (const file of globSync(MONITORING, { cwd: ROOT })) {
 for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standalone/index.js.LICENSE.txt', 'LICENSE'])
   cpSync(fileURLToPath(import.meta.resolve(`#asyncapi-viewer/${file}`)), join(DIST, VIEWER, file));
 const client = await buildClient(join(DIST, CLIENT));
+const pages = await buildConsole(join(DIST, CONSOLE));
 const oneFile = await bundleOneFile(join(DIST, ONE_FILE), versionCheck('edge'));
-writeFileSync(join(DIST, LICENSES_FILE), licenses([...metafiles, client, oneFile]));
+writeFileSync(join(DIST, LICENSES_FILE), licenses([...metafiles, client, pages, oneFile]));
 mkdirSync(join(DIST, SBOMS));
 for (const [name, inputs] of programInputs(metafiles))
   writeFileSync(join(DIST, SBOMS, `${name}${SBOM_SUFFIX}`), programSbom(name, inputs, buildTimeMs()));
@@ -89,7 +94,7 @@ function manifest() {
     license,
     type: 'module',
     engines: { node: `>=${NODE_MIN}` },
-    imports: { '#asyncapi-viewer/*': `./${VIEWER}/*` },
+    imports: { '#asyncapi-viewer/*': `./${VIEWER}/*`, '#console/*': `./${CONSOLE}/*` },
     exports: Object.fromEntries(
       Object.entries(CLIENT_EXPORTS).map(([path, files]) => [path.replace('.', `./${CLIENT}`), inClient(files)]),
     ),

@@ -12,6 +12,7 @@ import {
 } from './authentication.ts';
 import { chooseBroker } from './broker-choice.ts';
 import { clusterProblems, CLUSTER_SETTINGS } from './clusters.ts';
+import { CONSOLE_SETTINGS } from './console.ts';
 import { debugDashboardProblems, DEBUG_DASHBOARD_SETTINGS } from './debug-dashboard.ts';
 import { readSettings, type Settings } from './environment.ts';
 import { EVENT_BROKER_SETTINGS } from './event-broker.ts';
@@ -37,6 +38,7 @@ export const ADMIN_SETTING_THEMES = {
   'Database and keeping': STORAGE_SETTINGS,
   'Proxies and SSH': REACH_SETTINGS,
   Releases: RELEASE_SETTINGS,
+  Console: CONSOLE_SETTINGS,
   'Debug dashboard': DEBUG_DASHBOARD_SETTINGS,
   'Webhooks and events': EVENT_SETTINGS,
   'Event broker': EVENT_BROKER_SETTINGS,
@@ -54,6 +56,7 @@ export const ADMIN_SETTINGS = {
   ...STORAGE_SETTINGS,
   ...REACH_SETTINGS,
   ...RELEASE_SETTINGS,
+  ...CONSOLE_SETTINGS,
   ...DEBUG_DASHBOARD_SETTINGS,
   ...EVENT_SETTINGS,
   ...EVENT_BROKER_SETTINGS,

@@ -40,7 +40,7 @@ const EVERYTHING = [''];
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
 const PORTS = [
-  ...['', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
+  ...['', 'console/', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
   'supervisors/ports.ts',
   'transport/diagnoses/ports.ts',
   'transport/releases/ports.ts',
@@ -99,7 +99,8 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'cli/demo': { values: ['cli/', 'persistence/embedded/launcher.ts', NET] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'cli/edge-updater.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
-  'console/': { values: [CLIENT], types: ['api/'] },
+  // It runs in browsers, and knows of the service what its client knows.
+  'console/': { values: [CLIENT], types: ['api/', 'actors/'] },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },
   'deploy/': { values: EVERYTHING },
@@ -116,7 +117,7 @@ const LINES_MAX = 300;
 const EMPTY_NAME = /(?:^|[/-])(?:utils?|helpers?|commons?|managers?|misc|stuff)(?:[./-]|$)/u;
 
 /** Files are kebab-case nouns; MikroORM's migrations carry their time. */
-const FILE_NAME = /(?:^|\/)(?:[a-z0-9]+(?:-[a-z0-9]+)*(?:\.test)?|Migration\d{14}_[a-z_]+)\.ts$/u;
+const FILE_NAME = /(?:^|\/)(?:[a-z0-9]+(?:-[a-z0-9]+)*(?:\.test)?|Migration\d{14}_[a-z_]+)\.tsx?$/u;
 
 /** `any` where a type stands. */
 const ANY = /(?:[:<,|&(=]|\bas|\bextends|\bsatisfies)\s*any\b(?!\s*\()/u;
@@ -125,7 +126,7 @@ const ANY = /(?:[:<,|&(=]|\bas|\bextends|\bsatisfies)\s*any\b(?!\s*\()/u;
 const MACHINE_PATHS = [['', 'work', ''].join('/'), ['', 'Users', ''].join('/')];
 
 const all = trackedFiles();
-const sources = all.filter((file) => file.path.endsWith('.ts'));
+const sources = all.filter((file) => /\.tsx?$/u.test(file.path));
 
 /** What breaks the table, one line each. */
 function breaches(files: readonly SourceFile[]): string[] {

@@ -1,7 +1,7 @@
 /** The files of the console: made by `deploy/console.ts`, kept in memory, served compressed. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';
@@ -47,15 +47,16 @@ export type Assets = ReadonlyMap<string, Asset>;
  */
 export function builtAssets(directory: () => string = builtDirectory): () => Promise<Assets | null> {
   let read: Assets | null = null;
-  return async () => (read ??= await readAssets(directory()).catch(() => null));
+  return async () => (read ??= await readAssets(directory).catch(() => null));
 }
 
 /** Where the console is after its build. */
 export function builtDirectory(): string {
-  return fileURLToPath(import.meta.resolve('#console/'));
+  return dirname(fileURLToPath(import.meta.resolve(`#console/${PAGE}`)));
 }
 
-async function readAssets(directory: string): Promise<Assets> {
+async function readAssets(where: () => string): Promise<Assets> {
+  const directory = where();
   const names = [PAGE, ...(await readdir(join(directory, 'assets'))).map((name) => `assets/${name}`)];
   const plain = names.filter((name) => !/\.(?:br|gz)$/u.test(name));
   return new Map(await Promise.all(plain.map(async (name) => [name, await readAsset(directory, name)] as const)));

@@ -17,8 +17,8 @@ import type { Sessions } from './sessions.ts';
 /** Where pages have their one connection. */
 export const LIVE_PATH = '/console/live';
 
-/** Close code of a connection whose session is over. Source: transport/protocol: 4001 is a credential that is none. */
-export const SESSION_OVER_CLOSE = 4_001;
+/** Close code of a connection whose session is over: as of an agent whose credential was revoked. */
+export const SESSION_OVER_CLOSE = 4_003;
 
 /** A connection that can be cut. */
 interface Connection {

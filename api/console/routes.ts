@@ -80,7 +80,8 @@ export function registerSessions(app: FastifyInstance, routes: SessionRoutes): v
     SESSION_PATH,
     own(false, async (request, reply) => {
       const who = await whose(request);
-      if (who !== null && who !== 'anonymous') await sessions.used(who);
+      const { use } = request.query as { readonly use?: unknown };
+      if (use === 'true' && who !== null && who !== 'anonymous') await sessions.used(who);
       return sendData(reply, 200, { admin, ...principalOf(who) });
     }),
   );

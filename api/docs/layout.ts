@@ -1,8 +1,7 @@
 /** What all pages for people share: one look, light and dark, and text that cannot break out of it. */
+import { guideTokens } from './tokens.ts';
 
-/** Colours are named once; each pair of text and ground has a contrast of 4.5 at least (WCAG 2.2, AA). */
-const STYLE = `:root{color-scheme:light dark;--text:#1a1f24;--soft:#55606b;--ground:#fff;--raised:#f4f6f8;--line:#d8dee4;--accent:#0b5cad;--on-accent:#fff;--green:#0b6b3a;--amber:#8a4b00;--violet:#5b3fa0;--red:#a3202a}
-@media(prefers-color-scheme:dark){:root{--text:#dfe5eb;--soft:#9fabb7;--ground:#12161a;--raised:#1b2127;--line:#323b44;--accent:#7db7ff;--on-accent:#0c1a2b;--green:#63c28b;--amber:#e0a45c;--violet:#b8a2ee;--red:#f28b93}}
+const STYLE = `${guideTokens()}
 *{box-sizing:border-box}html{scroll-padding-top:1rem}
 body{font:16px/1.55 system-ui,sans-serif;max-width:76rem;margin:1.2rem auto;padding:0 1rem;color:var(--text);background:var(--ground);overflow-wrap:break-word}
 h1{font-size:1.9rem;line-height:1.2;margin:.2rem 0 .8rem}h2{font-size:1.35rem;line-height:1.3;margin:2.6rem 0 .6rem}h3{font-size:1.05rem;margin:1.6rem 0 .4rem}

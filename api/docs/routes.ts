@@ -47,6 +47,7 @@ export interface Documented {
   readonly proxyPorts: () => ProxyPorts | null;
   /** Runs the checks of this admin. */
   readonly checkHealth: () => Promise<readonly SubsystemCheck[]>;
+  readonly hasConsole: boolean;
 }
 
 /** What the commands of guides name when not even the port is known. */
@@ -58,7 +59,7 @@ export function registerDocumentation(
   operations: readonly AnyOperation[],
   documented: Documented,
 ): void {
-  const { version, coreName, adminUrls, domain, proxyPorts, checkHealth } = documented;
+  const { version, coreName, adminUrls, domain, proxyPorts, checkHealth, hasConsole } = documented;
   const documents: Readonly<Record<string, () => object>> = {
     [OPENAPI_PATH]: () => openApi(operations, version),
     [ASYNCAPI_PATH]: () => asyncApi(coreName),
@@ -77,6 +78,7 @@ export function registerDocumentation(
         domain,
         proxyPorts: proxyPorts(),
         operations,
+        hasConsole,
         checks: path === START_PATH ? await within(checkHealth(), CHECKS_MS_MAX) : null,
       };
       return sendPage(reply, renderGuide(path, page(facts), facts), GUIDE_POLICY);

@@ -57,6 +57,8 @@ export interface ApiSettings extends AppSettings {
   /** Of SSH sessions. */
   readonly recordings: RecordingLimits;
   readonly docsEnabled: boolean;
+  /** Whether the start page leads to the console. Default: no. */
+  readonly consoleEnabled?: boolean;
   /** Addresses and ranges of proxies that are believed whose a request is. Default: none. */
   readonly trustedProxies?: readonly string[];
   /** A download of a release that takes nothing for so long is cut, in ms. Tests wait less than is the default. */
@@ -234,6 +236,7 @@ function registerRoutes(
       domain: ports.settings.vpnDomain,
       proxyPorts: settings.proxyPorts ?? (() => null),
       checkHealth: () => ports.checkHealth(),
+      hasConsole: settings.consoleEnabled ?? false,
     });
 }
 

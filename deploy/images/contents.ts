@@ -134,7 +134,7 @@ export function programFiles(root: string, program: ImagePlan['program'], dist: 
   mkdirSync(target, { recursive: true });
   const files =
     program === 'admin'
-      ? ['edge-admin.js', 'edge.js', 'programs', 'asyncapi-viewer', 'package.json']
+      ? ['edge-admin.js', 'edge.js', 'programs', 'asyncapi-viewer', 'console', 'package.json']
       : ['edge-agent.cjs'];
   for (const file of [...files, 'LICENSE', 'THIRD_PARTY_LICENSES.txt'])
     if (existsSync(join(dist, file))) cpSync(join(dist, file), join(target, file), { recursive: true });

@@ -162,6 +162,7 @@ export function adminPrograms(dist: string, place: string): readonly PackedFile[
       content: { file: chunks.get(name) ?? '' },
     })),
     ...filesBelow(join(dist, 'asyncapi-viewer'), `${place}/asyncapi-viewer`),
+    ...filesBelow(join(dist, 'console'), `${place}/console`),
   ];
 }
 

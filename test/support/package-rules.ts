@@ -8,6 +8,9 @@ export const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   // Arithmetic without effects: the one package besides zod in a part that stays pure.
   '@noble/curves': ['actors/ssh/curves.ts'],
   nact: ['supervisors/runtime/'],
+  // In browsers alone: the build puts them into the console's files.
+  preact: ['console/'],
+  '@preact/signals': ['console/'],
   pg: ['persistence/', 'bench/', 'test/chaos/', 'test/'],
   'prom-client': ['api/metrics/'],
   // TUF is spoken by those who sign, check and install releases.

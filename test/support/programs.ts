@@ -42,7 +42,7 @@ export async function makePrograms(): Promise<{ readonly directory: string; remo
   await bundlePrograms(directory, { isReadable: true });
   // What is not in the bundle is found as from the sources.
   await copyFile(join(ROOT, 'package.json'), join(directory, 'package.json'));
-  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  for (const name of ['node_modules', 'console']) await symlink(join(ROOT, name), join(directory, name));
   return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 

@@ -12,6 +12,8 @@ export interface GuideFacts {
   /** Ports of the proxies; null: this admin has none. */
   readonly proxyPorts: ProxyPorts | null;
   readonly operations: readonly AnyOperation[];
+  /** Whether this admin serves the console. */
+  readonly hasConsole: boolean;
   /** What the checks of this admin found just now, on pages that show it; null: nothing yet. */
   readonly checks: readonly SubsystemCheck[] | null;
 }

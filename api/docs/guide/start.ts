@@ -1,6 +1,6 @@
 /** `/`: what this is, and the way from nothing to a command that ran on a machine. */
 import { SITE } from '../layout.ts';
-import { knowsAdmin, type GuideFacts, type GuidePage, type Section } from './page.ts';
+import { knowsAdmin, type Block, type GuideFacts, type GuidePage, type Section } from './page.ts';
 
 const CARDS: Readonly<Record<string, string>> = {
   '/guide/clusters': 'Groups of machines, and the keys with which machines join them.',
@@ -52,7 +52,7 @@ export function startPage(facts: GuideFacts): GuidePage {
   };
 }
 
-function thisAdmin({ version }: GuideFacts): Section {
+function thisAdmin({ version, hasConsole }: GuideFacts): Section {
   return {
     title: 'This admin',
     blocks: [
@@ -61,6 +61,7 @@ function thisAdmin({ version }: GuideFacts): Section {
         kind: 'text',
         text: `It runs version ${version}. These pages need no key, and all that they tell of does: \`MASTER_KEY\` or \`API_KEY\` of this admin. One that was given none made its own, in the file \`master.key\` of its data directory: its log says where.`,
       },
+      ...(hasConsole ? [CONSOLE] : []),
       {
         kind: 'text',
         text: 'To go on: get [the programs](#programs), say [where the admin is](#where-the-admin-is), and let [a first machine](#a-first-machine) in. Where machines are there already, `edge status` shows them at a glance.',
@@ -68,6 +69,11 @@ function thisAdmin({ version }: GuideFacts): Section {
     ],
   };
 }
+
+const CONSOLE: Block = {
+  kind: 'text',
+  text: 'The [console](/console) shows the whole fleet as it changes, in a browser: sign in with the same key.',
+};
 
 const PROGRAMS: Section = {
   title: 'Programs',

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import test from 'ava';
 import { WebSocket } from 'ws';
+import { SESSION_OVER_CLOSE } from '../../../../api/console/connections.ts';
 import {
   SESSION_AGE_MS_MAX,
   SESSION_IDLE_MS_MAX,
@@ -74,10 +75,22 @@ test('a wrong key is counted as elsewhere, one that does not reach the API is re
   t.is(await status({ key: KEYS.api }), 201, 'a right key always gets in');
 });
 
+test('a page that only asks who is signed in uses nothing', async (t) => {
+  const { ask, signIn, clock, url } = await serveConsole(t);
+  const cookie = await signIn();
+  const who = async (path: string) =>
+    (await ask('GET', path, { headers: { ...ownPage(url), cookie } })).body.data?.['principal'];
+
+  clock.pass(SESSION_IDLE_MS_MAX - 1);
+  t.is(await who('/console/session'), 'api');
+  clock.pass(1);
+  t.is(await who('/console/session?use=true'), null);
+});
+
 test('a session is over when nobody used it for half an hour, and after twelve hours whatever is done with it', async (t) => {
   const { ask, signIn, clock, url } = await serveConsole(t);
   const who = async (cookie: string) =>
-    (await ask('GET', '/console/session', { headers: { ...ownPage(url), cookie } })).body.data?.['principal'];
+    (await ask('GET', '/console/session?use=true', { headers: { ...ownPage(url), cookie } })).body.data?.['principal'];
   const idle = await signIn();
   const used = await signIn();
 
@@ -153,7 +166,7 @@ test('signing out and revoking end a session, whose page is cut within a second'
   t.is((await ask('DELETE', `/console/sessions/${id}`, { headers: own })).status, 404);
   clock.pass(SESSION_LOOK_MS);
 
-  t.is((await closed)[0], 4_001);
+  t.is((await closed)[0], SESSION_OVER_CLOSE);
   const out = await ask('DELETE', '/console/session', { headers: own });
   t.is(out.status, 204);
   t.deepEqual(

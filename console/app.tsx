@@ -1,0 +1,55 @@
+/** The whole of the console: who is signed in decides what there is, the address which page. */
+import { useEffect, useMemo } from 'preact/hooks';
+import { Fleet } from './fleet/feed.ts';
+import { connect } from './live.ts';
+import { NodesPage } from './pages/nodes.tsx';
+import { OverviewPage } from './pages/overview.tsx';
+import { SessionsPage } from './pages/sessions.tsx';
+import { SignInPage } from './pages/sign-in.tsx';
+import { UnknownPage } from './pages/unknown.tsx';
+import { Shell } from './parts/shell.tsx';
+import { State } from './parts/state.tsx';
+import { route } from './router.ts';
+import { signedIn, type Me } from './session.ts';
+import { TEXTS } from './texts.ts';
+
+/** What stands in the body of the page. */
+export function App() {
+  const now = signedIn.value;
+  switch (now.kind) {
+    case 'asking':
+      return (
+        <main>
+          <State kind="loading" text={TEXTS.states.loading} />
+        </main>
+      );
+    case 'out':
+      return <SignInPage why={now.why} />;
+    case 'in':
+      return <Signed me={now.me} />;
+    default:
+      return now satisfies never;
+  }
+}
+
+/** One connection for as long as somebody is signed in. */
+function Signed({ me }: { readonly me: Me }) {
+  const live = useMemo(connect, []);
+  const fleet = useMemo(() => new Fleet(live.api), [live]);
+  useEffect(
+    () => () => {
+      fleet.stop();
+      live.close();
+    },
+    [live, fleet],
+  );
+  const present = route.value;
+  return (
+    <Shell me={me}>
+      {present.page === 'overview' && <OverviewPage live={live} fleet={fleet} />}
+      {present.page === 'nodes' && <NodesPage fleet={fleet} query={present.query} />}
+      {present.page === 'sessions' && <SessionsPage />}
+      {present.page === 'unknown' && <UnknownPage />}
+    </Shell>
+  );
+}

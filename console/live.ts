@@ -1,0 +1,59 @@
+/** The one connection of the page: every call and every feed goes over it, as the API has them. */
+import { signal } from '@preact/signals';
+import { createTRPCClient, createWSClient, wsLink } from '@trpc/client';
+import type { Api } from '../api/client/api.ts';
+import type { AppRouter } from '../api/trpc/router.ts';
+import { askWho } from './session.ts';
+
+/** Wait before a lost connection is opened again, in ms: doubled each time, up to the second. */
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 5_000;
+
+/** The admin is asked for a sign of life after this silence, and taken for gone without one, in ms. */
+const PING_MS = 5_000;
+const PONG_MS_MAX = 3_000;
+
+/** How the connection is. */
+export interface Link {
+  readonly state: 'connecting' | 'open' | 'lost';
+  /** ISO 8601. */
+  readonly since: string;
+}
+
+/** It, now. */
+export const link = signal<Link>({ state: 'connecting', since: new Date().toISOString() });
+
+/** A connection with what goes over it. */
+export interface Live {
+  readonly api: Api;
+  close(): void;
+}
+
+/** Opens it, and again until it is closed. Whenever it is lost, the admin is asked whether the session is over. */
+export function connect(): Live {
+  const told = (state: Link['state']): void => {
+    if (link.value.state !== state) link.value = { state, since: new Date().toISOString() };
+  };
+  let isClosed = false;
+  const lost = (): void => {
+    if (isClosed) return;
+    told('lost');
+    void askWho();
+  };
+  told('connecting');
+  const socket = createWSClient({
+    url: `${location.origin.replace(/^http/u, 'ws')}/console/live`,
+    retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
+    keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
+    onOpen: () => told('open'),
+    onClose: lost,
+    onError: lost,
+  });
+  return {
+    api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }),
+    close() {
+      isClosed = true;
+      void socket.close();
+    },
+  };
+}

@@ -1,0 +1,16 @@
+/** Starts the console in a browser. */
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { startClock } from './clock.ts';
+import { startKeys } from './keys.ts';
+import { takeOverLinks } from './router.ts';
+import { askWho, tellOfUse } from './session.ts';
+import { startTheme } from './theme.ts';
+
+startTheme();
+startClock();
+startKeys();
+takeOverLinks();
+tellOfUse();
+render(<App />, document.getElementById('app') ?? document.body);
+await askWho(true);

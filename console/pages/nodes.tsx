@@ -1,0 +1,157 @@
+/** All nodes, as they change. The whole filter stands in the address. */
+import { useMemo } from 'preact/hooks';
+import type { NodeResource } from '../../actors/resources/node.ts';
+import type { Fleet } from '../fleet/feed.ts';
+import {
+  isFiltered,
+  sortedBy,
+  STATUSES,
+  TEXT_CHARACTERS_MAX,
+  toggled,
+  WHOLE_FLEET,
+  type NodesQuery,
+  type SortField,
+} from '../fleet/query.ts';
+import { matchedBy, viewOf, type NodesView } from '../fleet/view.ts';
+import { Ago } from '../parts/ago.tsx';
+import { Grid, type Column } from '../parts/grid.tsx';
+import { Heading } from '../parts/heading.tsx';
+import { State } from '../parts/state.tsx';
+import { Status } from '../parts/status.tsx';
+import { go } from '../router.ts';
+import { TEXTS } from '../texts.ts';
+import { FleetState } from './fleet-state.tsx';
+
+const T = TEXTS.nodes;
+
+const idOf = ({ id }: NodeResource): string => id;
+
+/** The list, with its filters above it. */
+export function NodesPage({ fleet, query }: { readonly fleet: Fleet; readonly query: NodesQuery }) {
+  const version = fleet.version.value;
+  const view = useMemo(() => viewOf(fleet.rows.values(), query), [fleet, version, query]);
+  const columns = useMemo(() => columnsOf(query), [query]);
+  return (
+    <div class="list">
+      <Heading text={TEXTS.pages.nodes}>
+        {fleet.rows.isWhole && <p class="soft">{T.shown(view.rows.length, view.total)}</p>}
+      </Heading>
+      <Filters query={query} view={view} />
+      <FleetState fleet={fleet} cluster={query.cluster}>
+        {() =>
+          view.rows.length === 0 ? (
+            <State text={T.none}>
+              <button type="button" onClick={() => show({ ...WHOLE_FLEET, sort: query.sort })}>
+                {T.clear}
+              </button>
+            </State>
+          ) : (
+            <Grid label={TEXTS.pages.nodes} rows={view.rows} idOf={idOf} columns={columns} />
+          )
+        }
+      </FleetState>
+    </div>
+  );
+}
+
+function show(query: NodesQuery, isTyped = false): void {
+  go({ page: 'nodes', query }, { isSame: isTyped });
+}
+
+function Filters({ query, view }: { readonly query: NodesQuery; readonly view: NodesView }) {
+  return (
+    <div class="filters" role="search">
+      <label class="search">
+        <span>{T.search}</span>
+        <input
+          type="search"
+          value={query.text}
+          maxLength={TEXT_CHARACTERS_MAX}
+          placeholder={T.searchHint}
+          aria-keyshortcuts="/"
+          onInput={({ currentTarget }) => show({ ...query, text: currentTarget.value }, true)}
+          onKeyDown={({ key, currentTarget }) => {
+            if (key === 'Escape' || key === 'Enter') currentTarget.blur();
+            if (key === 'Enter') document.querySelector<HTMLElement>('[role=grid]')?.focus();
+          }}
+        />
+      </label>
+      <label>
+        <span>{T.cluster}</span>
+        <Clusters query={query} view={view} />
+      </label>
+      <div class="chips" role="group" aria-label={T.columns.status}>
+        {STATUSES.map((status) => (
+          <button
+            key={status}
+            type="button"
+            class="chip"
+            aria-pressed={query.statuses.includes(status)}
+            onClick={() => show(toggled(query, status))}
+          >
+            <Status status={status} /> <span class="number">{view.byStatus[status]}</span>
+          </button>
+        ))}
+        {isFiltered(query) && (
+          <button type="button" onClick={() => show({ ...WHOLE_FLEET, sort: query.sort })}>
+            {T.clear}
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** One that no node is in any more stays to be seen as long as it is asked for. */
+function Clusters({ query, view }: { readonly query: NodesQuery; readonly view: NodesView }) {
+  const isGone = query.cluster !== null && view.byCluster.every(([name]) => name !== query.cluster);
+  const options = isGone ? [...view.byCluster, [query.cluster ?? '', 0] as const] : view.byCluster;
+  return (
+    <select
+      value={query.cluster ?? ''}
+      onChange={({ currentTarget }) => show({ ...query, cluster: currentTarget.value || null })}
+    >
+      <option value="">{T.allClusters(view.byCluster.length)}</option>
+      {options.map(([name, count]) => (
+        <option key={name} value={name}>
+          {name} ({count})
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Texts of machines stand in `bdi`: marks that turn the direction of writing turn nothing beside them. */
+function columnsOf(query: NodesQuery): readonly Column<NodeResource>[] {
+  const sort = (field: SortField): NonNullable<Column<NodeResource>['sort']> => ({
+    direction: query.sort !== field ? 'none' : query.isDescending ? 'descending' : 'ascending',
+    by: () => show(sortedBy(query, field)),
+  });
+  const { columns } = T;
+  return [
+    { name: 'name', title: columns.name, sort: sort('name'), cell: (node) => <Name node={node} text={query.text} /> },
+    { name: 'status', title: columns.status, sort: sort('status'), cell: ({ status }) => <Status status={status} /> },
+    { name: 'since', title: columns.since, sort: sort('since'), cell: (node) => <Ago at={node.status_since} /> },
+    { name: 'cluster', title: columns.cluster, sort: sort('cluster'), cell: (node) => node.cluster_name },
+    { name: 'version', title: columns.version, sort: sort('version'), cell: (node) => <bdi>{node.version}</bdi> },
+    { name: 'why', title: columns.why, cell: (node) => <Why reason={node.status_reason} /> },
+  ];
+}
+
+function Name({ node, text }: { readonly node: NodeResource; readonly text: string }) {
+  const matched = text === '' ? null : matchedBy(node, text);
+  return (
+    <>
+      <bdi title={node.name}>{node.name}</bdi>
+      {matched !== null && (
+        <small>
+          <bdi>{T.matched(matched)}</bdi>
+        </small>
+      )}
+    </>
+  );
+}
+
+function Why({ reason }: { readonly reason: string | null }) {
+  return reason === null ? null : <bdi title={reason}>{reason}</bdi>;
+}

@@ -1,0 +1,79 @@
+/** What stands around every page: where one is, where one may go, who one is. */
+import type { ComponentChildren } from 'preact';
+import { WHOLE_FLEET } from '../fleet/query.ts';
+import { isHelpOpen } from '../keys.ts';
+import { route } from '../router.ts';
+import { addressOf, BASE } from '../routes.ts';
+import { signOut, type Me } from '../session.ts';
+import { TEXTS } from '../texts.ts';
+import { choose, theme, THEMES } from '../theme.ts';
+import { ConnectionBar, TransportBar } from './bars.tsx';
+import { KeyboardHelp } from './keyboard-help.tsx';
+
+const PAGES = [
+  ['overview', addressOf({ page: 'overview' })],
+  ['nodes', addressOf({ page: 'nodes', query: WHOLE_FLEET })],
+  ['sessions', addressOf({ page: 'sessions' })],
+] as const;
+
+/** The frame of all pages of somebody who is signed in. */
+export function Shell({ me, children }: { readonly me: Me; readonly children: ComponentChildren }) {
+  const { page } = route.value;
+  return (
+    <>
+      <a class="skip" href="#content">
+        {TEXTS.shell.skip}
+      </a>
+      <header class="site">
+        <a class="brand" href={BASE}>
+          {TEXTS.product}
+        </a>
+        <nav aria-label={TEXTS.shell.navigation}>
+          <ul>
+            {PAGES.map(([name, address]) => (
+              <li key={name}>
+                <a href={address} aria-current={page === name ? 'page' : undefined}>
+                  {TEXTS.pages[name]}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="tools">
+          <span class="admin">{me.admin.name}</span>
+          <ThemeChoice />
+          <button type="button" onClick={() => (isHelpOpen.value = true)}>
+            {TEXTS.shell.keys}
+          </button>
+          {me.principal !== 'anonymous' && (
+            <button type="button" onClick={() => void signOut()}>
+              {TEXTS.shell.signOut}
+            </button>
+          )}
+        </div>
+      </header>
+      <TransportBar />
+      <ConnectionBar />
+      <main id="content">{children}</main>
+      <KeyboardHelp />
+    </>
+  );
+}
+
+function ThemeChoice() {
+  return (
+    <label class="theme">
+      <span class="unseen">{TEXTS.shell.theme}</span>
+      <select
+        value={theme.value}
+        onChange={({ currentTarget }) => choose(THEMES.find((one) => one === currentTarget.value) ?? 'system')}
+      >
+        {THEMES.map((one) => (
+          <option key={one} value={one}>
+            {TEXTS.shell.themes[one]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

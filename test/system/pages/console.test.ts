@@ -1,0 +1,256 @@
+/** The console in a real browser, Debian's Chromium, against a real admin and a real agent: by keyboard, as people do. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { buildConsole, CONSOLE_DIST } from '../../../deploy/console.ts';
+import { startBrowser } from '../../support/browser.ts';
+import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+
+/** Nodes beside the one whose agent runs. */
+const STORED_NODES = 300;
+
+/** Names that would do something, if they were anything but text: scripts, markup, another direction, a long one. */
+const HOSTILE_NAMES = [
+  '<script>document.title="hit"</script>',
+  '<img src=x onerror=document.title="hit">',
+  '\u202egnitirw desrever\u2066',
+  '{{constructor.constructor("document.title=1")()}}',
+  `long-${'x'.repeat(240)}`,
+];
+
+/** The admin died, was started again, and the page found it: on a busy machine, in ms. */
+const BACK_MS_MAX = 60_000;
+
+test.before(async () => {
+  await buildConsole(CONSOLE_DIST);
+  fleet = await startFleet(scope, { agents: 1 });
+  await storeNodes();
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+/** Rows of machines that said these things of themselves, and are away. */
+async function storeNodes(): Promise<void> {
+  const names = Array.from({ length: STORED_NODES }, (_, index) => HOSTILE_NAMES[index] ?? `web-${index}`);
+  await fleet.sql(
+    `with made as (
+      insert into node (id, cluster_id, status, version, id_type, http_port, ssh_port, host_metrics_port, wireguard_metrics_port,
+        http_proxy_port, socks5_proxy_port, self_update_enabled, token_hash, sealed_proxy_password, status_since, inserted_at, updated_at)
+      select gen_random_uuid(), (select id from cluster where name = $1), 'unreachable', '1.0.0', 'persistent', 44000, 40022, 49100, 49586,
+        43128, 41080, false, sha256(convert_to('token of ' || place, 'UTF8')), 'none', now(), now(), now()
+      from unnest($2::text[]) with ordinality as given(name, place) returning id, token_hash)
+    insert into node_facts (node_id, facts)
+      select id, jsonb_build_object('hostname', name, 'os', 'debian', 'os_version', '12', 'os_name', null, 'kernel', '6.1', 'arch', 'x86_64',
+        'cpu_model', null, 'cpu_count', 1, 'memory_bytes', 1073741824, 'virtualization', null, 'boot_id', null, 'time_zone', null, 'ssh_host_key', null)
+      from unnest($2::text[]) with ordinality as given(name, place) join made on token_hash = sha256(convert_to('token of ' || place, 'UTF8'))`,
+    [CLUSTER, names],
+  );
+}
+
+interface Opened {
+  readonly page: Page;
+  /** Errors of scripts and on the console, among them what the policy forbade. */
+  readonly problems: string[];
+  /** What was asked of somebody else. */
+  readonly elsewhere: string[];
+}
+
+/** A browser of its own, at a page. */
+async function open(t: ExecutionContext, path = '/console', options: BrowserContextOptions = {}): Promise<Opened> {
+  const { url } = fleet.admin();
+  const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options });
+  t.teardown(() => context.close());
+  const page = await context.newPage();
+  const [problems, elsewhere]: [string[], string[]] = [[], []];
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('dialog', (dialog) => {
+    problems.push(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) elsewhere.push(request.url());
+  });
+  await page.goto(url + path);
+  return { page, problems, elsewhere };
+}
+
+/** Signs in with what has the focus. */
+async function signIn(page: Page, key: string = FLEET_KEYS.API_KEY): Promise<void> {
+  await page.getByLabel('Key').waitFor();
+  await page.keyboard.type(key);
+  await page.keyboard.press('Enter');
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+const tile = (page: Page, name: string) => page.getByRole('link', { name }).locator('.count');
+const rows = (page: Page) => page.locator('.grid .body .row');
+
+test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a row, and back', async (t) => {
+  const { page, problems, elsewhere } = await open(t);
+
+  await signIn(page);
+  await heading(page, 'Overview');
+  await tile(page, 'All nodes').getByText(String(STORED_NODES + 1), { exact: true }).waitFor();
+  t.is(await tile(page, 'Unreachable').textContent(), String(STORED_NODES));
+  t.is(await tile(page, 'Healthy').first().textContent(), '1');
+  await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await heading(page, 'Nodes');
+  t.is(await page.getByRole('grid').getAttribute('aria-rowcount'), String(STORED_NODES + 2));
+  t.true((await rows(page).count()) < 60, 'only the window is drawn');
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('web-29');
+  await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
+  t.is(new URL(page.url()).search, '?q=web-29');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  t.is(await page.locator('.row[aria-selected=true] .name').textContent(), 'web-290', 'web-29 stands before it');
+  t.is(
+    await page.getByRole('grid').getAttribute('aria-activedescendant'),
+    await page.locator('.row[aria-selected=true]').getAttribute('id'),
+  );
+  await page.reload();
+  await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('o');
+  await heading(page, 'Overview');
+  await page.goBack();
+  await heading(page, 'Nodes');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+  await page.keyboard.press('Escape');
+  t.is(await page.getByRole('dialog').count(), 0);
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('a wrong key is told so, and no key is kept by the page', async (t) => {
+  const { page } = await open(t);
+
+  await signIn(page, 'a-key-that-nobody-knows-1234');
+  await page.getByRole('alert').getByText('This is no key of this service.').waitFor();
+  t.is(await page.getByLabel('Key').inputValue(), '');
+  await signIn(page);
+  await heading(page, 'Overview');
+
+  t.is(await page.evaluate('document.cookie'), '');
+  const kept = await page.evaluate<string>('JSON.stringify([{...localStorage}, {...sessionStorage}, location.href])');
+  t.false(kept.includes(FLEET_KEYS.API_KEY));
+});
+
+test.serial('what machines call themselves is text, whatever it is', async (t) => {
+  const { page, problems, elsewhere } = await open(t, '/console/nodes?sort=-since');
+  await signIn(page);
+  await heading(page, 'Nodes');
+
+  for (const name of HOSTILE_NAMES) {
+    await page.keyboard.press('/');
+    await page.keyboard.insertText(name);
+    const cell = page.locator('.grid .body .name bdi').getByText(name, { exact: true });
+    await cell.waitFor();
+    t.is(await cell.locator('*').count(), 0, 'nothing in it is markup');
+    await page.keyboard.press('Escape');
+  }
+  t.is(await page.title(), 'Nodes · Edge fleet control');
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('what changes is seen at once, and after the admin died without a reload', async (t) => {
+  const { page } = await open(t, '/console/nodes?status=healthy');
+  await signIn(page);
+  await heading(page, 'Nodes');
+  await rows(page).first().waitFor();
+  await page.evaluate('window.isThisVeryPage = true');
+  const { id } = await fleet.node();
+  const shows = (name: string) => page.locator('.grid .body .name').getByText(name, { exact: true }).waitFor();
+
+  const alias = await fleet.rest.post<{ readonly id: string }>(`/nodes/${id}/aliases`, { name: 'first-name' });
+  await shows('first-name');
+  await fleet.rest.delete(`/aliases/${alias.id}`);
+
+  await fleet.admin().kill();
+  await page.getByText('No connection since').waitFor();
+  await fleet.admin().start();
+  await page.getByText('No connection since').waitFor({ state: 'detached', timeout: BACK_MS_MAX });
+  await fleet.reaches(fleet.agent(), 'healthy');
+  await fleet.rest.post(`/nodes/${id}/aliases`, { name: 'second-name' });
+  await shows('second-name');
+  t.true(await page.evaluate<boolean>('window.isThisVeryPage'));
+});
+
+test.serial('a session that somebody ends shows nothing any more, and says why', async (t) => {
+  const [{ page: mine }, { page: other }] = [await open(t, '/console/sessions'), await open(t)];
+  await signIn(other, FLEET_KEYS.MASTER_KEY);
+  await heading(other, 'Overview');
+  await signIn(mine);
+  await heading(mine, 'Sessions');
+
+  const row = mine.getByRole('row').filter({ hasText: 'master' });
+  await row.getByRole('button').first().click();
+
+  await other.getByText('Your session is over').waitFor();
+  t.is(await other.getByRole('heading', { level: 1 }).textContent(), 'Sign in');
+  await mine.getByRole('button', { name: 'Sign out' }).click();
+  await mine.getByText('You are signed out.').waitFor();
+});
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
+
+/** What axe finds, as rule and place. */
+async function violations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate<string[]>(
+    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))",
+  );
+}
+
+test.serial('axe finds nothing on any page, light and dark, on a phone and a laptop', async (t) => {
+  const { page } = await open(t, '/console', { bypassCSP: true }); // axe is a script from elsewhere
+  const look = async (name: string): Promise<void> => {
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const width of [360, 1_280]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 800 });
+        t.deepEqual(await violations(page), [], `${name}, ${colorScheme}, ${width}`);
+        t.is(
+          await page.evaluate('document.documentElement.scrollWidth > innerWidth'),
+          false,
+          `${name} is wider than ${width}`,
+        );
+      }
+  };
+
+  await page.getByLabel('Key').waitFor();
+  await look('sign in');
+  await page.getByLabel('Key').focus();
+  await signIn(page);
+  await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
+  await look('overview');
+  for (const [path, name] of [
+    ['/console/nodes', 'Nodes'],
+    ['/console/nodes?q=nobody', 'Nodes'],
+    ['/console/sessions', 'Sessions'],
+    ['/console/nowhere', 'No such page'],
+  ] as const) {
+    await page.goto(fleet.admin().url + path);
+    await heading(page, name);
+    await page.locator('.grid .body .row, .state.empty, tbody tr, .state a').first().waitFor();
+    await look(path);
+  }
+});

@@ -1,0 +1,177 @@
+/** What the console makes of the feed of nodes: rows, counts, order, addresses. */
+import test from 'ava';
+import fc from 'fast-check';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import type { NodesMessage } from '../../../api/feeds/nodes.ts';
+import { isFiltered, queryOf, searchOf, sortedBy, STATUSES, toggled, WHOLE_FLEET } from '../../../console/fleet/query.ts';
+import { NodeRows } from '../../../console/fleet/rows.ts';
+import { matchedBy, statusCounts, viewOf } from '../../../console/fleet/view.ts';
+import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
+import { agoOf } from '../../../console/relative-time.ts';
+import { addressOf, isPage, routeOf } from '../../../console/routes.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 15, 10);
+
+function node(name: string, over: Partial<NodeResource> = {}): NodeResource {
+  return {
+    id: `id-of-${name}`,
+    name,
+    cluster_name: 'prod',
+    status: 'healthy',
+    status_since: new Date(NOW_MS - 7_200_000).toISOString(),
+    status_reason: null,
+    status_evidence: null,
+    version: '1.0.0',
+    id_type: 'persistent',
+    vpn_hostname: `node-${name}.prod.edge.internal`,
+    aliases: [],
+    http_port: 44_000,
+    ssh_port: 40_022,
+    host_metrics_port: 49_100,
+    wireguard_metrics_port: 49_586,
+    http_proxy_port: 43_128,
+    socks5_proxy_port: 41_080,
+    self_update_enabled: false,
+    enrollment_key_id: null,
+    facts: null,
+    labels: {},
+    last_seen_at: null,
+    inserted_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    ...over,
+  } as NodeResource;
+}
+
+const snapshot = (page: number, pages: number, ...nodes: readonly NodeResource[]): NodesMessage => ({
+  type: 'snapshot',
+  page,
+  pages,
+  total: 4,
+  nodes,
+});
+const namesOf = (rows: Iterable<NodeResource>) => [...rows].map(({ name }) => name);
+
+test('a snapshot replaces what was known once it is whole, and changes are merged by id', (t) => {
+  const rows = new NodeRows();
+  rows.apply(snapshot(1, 1, node('old'), node('kept')));
+  rows.apply(snapshot(1, 2, node('kept'), node('a')));
+
+  t.deepEqual(namesOf(rows.values()), ['old', 'kept']);
+  t.deepEqual(rows.progress, { known: 2, total: 4 });
+
+  rows.apply(snapshot(2, 2, node('b'), node('c')));
+  const before = rows.get('id-of-a');
+  rows.apply({
+    type: 'changed',
+    nodes: [{ id: 'id-of-a', status: 'unhealthy' }, node('d')],
+    removed: ['id-of-b', 'id-of-nobody'],
+  });
+
+  t.deepEqual(namesOf(rows.values()), ['kept', 'a', 'c', 'd']);
+  t.deepEqual([rows.progress, rows.isWhole, rows.size], [null, true, 4]);
+  t.deepEqual(rows.get('id-of-a'), { ...before!, status: 'unhealthy' });
+  t.not(rows.get('id-of-a'), before);
+});
+
+test('a view has the rows of its query in its order, and what each other choice would show', (t) => {
+  const fleet = [
+    node('web-10', { status: 'unreachable' }),
+    node('web-2', { labels: { env: 'prod' } }),
+    node('Db-1', { cluster_name: 'lab', status: 'unhealthy', status_reason: 'ssh does not listen' }),
+    node('web-1', { cluster_name: 'lab' }),
+  ];
+  const all = viewOf(fleet, WHOLE_FLEET);
+  const web = viewOf(fleet, { ...WHOLE_FLEET, text: ' WEB ', statuses: ['healthy'], cluster: 'prod' });
+
+  t.deepEqual(namesOf(all.rows), ['Db-1', 'web-1', 'web-2', 'web-10']);
+  t.deepEqual([all.byStatus, all.total], [{ healthy: 2, unhealthy: 1, unreachable: 1 }, 4]);
+  t.deepEqual(namesOf(web.rows), ['web-2']);
+  t.deepEqual(web.byStatus, { healthy: 1, unhealthy: 0, unreachable: 1 });
+  t.deepEqual(web.byCluster, [
+    ['lab', 1],
+    ['prod', 1],
+  ]);
+  t.deepEqual(namesOf(viewOf(fleet, { ...WHOLE_FLEET, sort: 'status' }).rows), ['web-10', 'Db-1', 'web-1', 'web-2']);
+  t.deepEqual(namesOf(viewOf(fleet, { ...WHOLE_FLEET, isDescending: true }).rows), [
+    'web-10',
+    'web-2',
+    'web-1',
+    'Db-1',
+  ]);
+  t.deepEqual(namesOf(viewOf(fleet, { ...WHOLE_FLEET, text: 'env=prod' }).rows), ['web-2']);
+  t.is(matchedBy(fleet[1]!, 'web env='), 'env=prod');
+  t.is(matchedBy(fleet[1]!, 'web'), null);
+});
+
+test('a tile counts who is so, and who came to it within the last hour', (t) => {
+  const since = (ms: number) => ({ status_since: new Date(NOW_MS - ms).toISOString() });
+  const fleet = [node('a'), node('b', since(3_599_999)), node('c', { status: 'unreachable', ...since(3_600_000) })];
+
+  t.deepEqual(statusCounts(fleet, NOW_MS, 3_600_000), {
+    healthy: { count: 2, recent: 1 },
+    unhealthy: { count: 0, recent: 0 },
+    unreachable: { count: 1, recent: 0 },
+  });
+});
+
+test('a query is its address, whatever is in it, and an address that says nonsense is the whole fleet', (t) => {
+  const queries = fc.record({
+    statuses: fc.subarray([...STATUSES]),
+    cluster: fc.option(fc.string({ minLength: 1, maxLength: 24 })),
+    text: fc.string({ maxLength: 40 }),
+    sort: fc.constantFrom('name', 'cluster', 'status', 'since', 'version'),
+    isDescending: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(queries, (query) => {
+      t.deepEqual(queryOf(searchOf(query as never)), query as never);
+      const pathname = '/console/nodes';
+      const address = addressOf({ page: 'nodes', query: query as never });
+      t.deepEqual(routeOf({ pathname, search: address.slice(pathname.length) }), { page: 'nodes', query } as never);
+    }),
+  );
+  t.deepEqual(queryOf('?status=sick,,&sort=-colour&page=7'), WHOLE_FLEET);
+  t.is(searchOf(WHOLE_FLEET), '');
+  t.is(isFiltered({ ...WHOLE_FLEET, text: ' ' }), false);
+});
+
+test('a status is asked for and no more, and a column turns its order round', (t) => {
+  const once = toggled(WHOLE_FLEET, 'healthy');
+  t.deepEqual(toggled(once, 'unreachable').statuses, ['unreachable', 'healthy']);
+  t.deepEqual(toggled(once, 'healthy'), WHOLE_FLEET);
+  const by = sortedBy(WHOLE_FLEET, 'since');
+  t.deepEqual([by.sort, by.isDescending, sortedBy(by, 'since').isDescending], ['since', false, true]);
+});
+
+test('pages have addresses, files and routes are none', (t) => {
+  const pageOf = (pathname: string) => routeOf({ pathname, search: '' }).page;
+  t.deepEqual(
+    ['/console', '/console/', '/console/nodes/', '/console/sessions', '/console/nodes/7', '/console/x'].map(pageOf),
+    ['overview', 'overview', 'nodes', 'sessions', 'unknown', 'unknown'],
+  );
+  for (const path of ['/console', '/console/nodes', '/console/sessions', '/console/live-things'])
+    t.true(isPage(path), path);
+  for (const path of ['/', '/consoles', '/console/assets/a.js', '/console/session', '/console/live', '/api/docs'])
+    t.false(isPage(path), path);
+});
+
+test('only the rows of the window are drawn, and some around it', (t) => {
+  t.deepEqual(sliceOf(100_000, 40, 0, 400), { from: 0, to: 10 + OVERSCAN_ROWS });
+  t.deepEqual(sliceOf(100_000, 40, 40_000, 400), { from: 1_000 - OVERSCAN_ROWS, to: 1_010 + OVERSCAN_ROWS });
+  t.deepEqual(sliceOf(5, 40, 0, 400), { from: 0, to: 5 });
+  t.deepEqual(sliceOf(0, 40, 900, 400), { from: 0, to: 0 });
+  t.deepEqual(sliceOf(5, 40, 90_000, 400), { from: 5, to: 5 }, 'the list became shorter than where it was scrolled to');
+
+  const shown = { scrollTop: 400, height: 400, above: 32 };
+  t.deepEqual([9, 10, 17, 19].map((row) => scrollTo(row, 40, shown)), [360, null, null, 432]);
+  t.deepEqual(
+    ['j', 'k', 'ArrowUp', 'PageDown', 'End', 'Home', 'x'].map((key) => rowAfter(key, 4, 10, 8)),
+    [5, 3, 3, 9, 9, 0, null],
+  );
+  t.is(rowAfter('j', -1, 0, 8), null);
+});
+
+test('times are told in their largest unit', (t) => {
+  const ago = (ms: number) => agoOf(new Date(NOW_MS - ms).toISOString(), NOW_MS);
+  t.deepEqual([-5_000, 0, 59_999, 60_000, 7_200_000, 172_800_000].map(ago), ['0 s', '0 s', '59 s', '1 min', '2 h', '2 d']);
+});
