@@ -5,8 +5,7 @@ import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { adminLinkTo, type KnownLink } from './admin-links.ts';
-import { builtAssets } from './console/assets.ts';
-import { consoleBeside } from './console/open-console.ts';
+import { openConsole, type ConsoleSettings } from './console/open-console.ts';
 import type { SessionRows } from './console/ports.ts';
 import { createIds } from './creation-ids.ts';
 import { withDebugPage } from './debug/elsewhere.ts';
@@ -31,12 +30,11 @@ import type { GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
 import type { ServedCertificate } from './rest/app.ts';
 import { createApi, type Api } from './rest/server.ts';
-import { mountTrpc, type BesideTrpc } from './trpc/mount.ts';
+import { mountTrpc } from './trpc/mount.ts';
 import type { OwnNames } from './origins.ts';
 
 /** The settings for them, under their names. */
-export interface SurfaceSettings {
-  readonly ADMIN_NAME: string;
+export interface SurfaceSettings extends ConsoleSettings {
   readonly CORE_NAME: string;
   readonly EDGE_VPN_DEFAULT_DOMAIN: string;
   readonly DEFAULT_CLUSTER_NAME?: string | undefined;
@@ -47,8 +45,6 @@ export interface SurfaceSettings {
   readonly TRUSTED_PROXIES?: readonly string[] | undefined;
   readonly API_DOCS_ENABLED: boolean;
   readonly AUTH_FAILURES_PER_MINUTE_MAX: number;
-  readonly CONSOLE_ENABLED: boolean;
-  readonly CONSOLE_INSECURE_HTTP: boolean;
   readonly ADMIN_DEBUG_DASHBOARD_ENABLED: boolean;
   readonly ADMIN_DEBUG_AUTH_ENABLED: boolean;
   readonly ADMIN_DEBUG_DASHBOARD_USERNAME: string;
@@ -178,7 +174,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       trustedProxies: settings.TRUSTED_PROXIES ?? [],
     },
     mounts: [
-      mountTrpc(feeds, clock, consoleOf(settings, parts)),
+      mountTrpc(feeds, clock, openConsole(settings, { ...parts, rows: rows.consoleSessions })),
       mountRelays({ map: () => parts.vpn.relay.derpMap(), clustersOf: rows.relayClusters, clock }),
       mountMcp({
         offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
@@ -188,19 +184,6 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     ],
   });
   return { api, feeds, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
-}
-
-/** The console, where it is on. */
-function consoleOf(settings: SurfaceSettings, { rows, clock, version }: SurfaceParts): BesideTrpc | undefined {
-  if (!settings.CONSOLE_ENABLED) return undefined;
-  return consoleBeside({
-    rows: rows.consoleSessions,
-    newId: createIds(() => clock.nowMs()),
-    clock,
-    isPlainAllowed: settings.CONSOLE_INSECURE_HTTP,
-    admin: { name: settings.ADMIN_NAME, version },
-    assets: builtAssets(),
-  });
 }
 
 function operationPorts(

@@ -5,7 +5,7 @@ import { TEXTS } from './texts.ts';
 const SESSION_PATH = '/console/session';
 const SESSIONS_PATH = '/console/sessions';
 
-/** While somebody uses the page, the admin is told so at most this often, in ms: an unused session ends after 30 min. */
+/** While somebody uses the page, the admin is told so at most this often, in ms: unused sessions end. */
 const USED_EVERY_MS = 60_000;
 
 /** The one who is signed in, and where. */

@@ -1,4 +1,4 @@
-/** Every text of the console, in one place. Names of settings and commands are as the pages of the documentation have them. */
+/** Every text of the console, in one place. */
 import type { NodeStatus } from '../actors/resources/node.ts';
 
 /** By where they stand. */

@@ -241,8 +241,7 @@ export class Storage {
 
   /** Releases for agents. */
   forReleases() {
-    const { pool } = this.database;
-    return { ...releaseFileRows(pool), ...releaseMetadataRows(pool) };
+    return { ...releaseFileRows(this.database.pool), ...releaseMetadataRows(this.database.pool) };
   }
 
   /** What surfaces answer from. */

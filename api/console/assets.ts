@@ -91,7 +91,7 @@ export function registerAssets(app: FastifyInstance, assets: () => Promise<Asset
   app.get(`${ASSETS_PATH}/:name`, async (request, reply) => {
     const { name } = request.params as { readonly name: string };
     const found = (await assets())?.get(`assets/${name}`);
-    if (found === undefined) return reply.callNotFound();
+    if (found === undefined) return sendRefusal(reply, NO_FILE);
     return send(request, reply.header('cache-control', FOREVER), found);
   });
 }
@@ -125,6 +125,7 @@ function accepts(header: string | string[] | undefined, encoding: string): boole
     .some(([name, weight = 'q=1']) => name?.toLowerCase() === encoding && !/^q=0(?:\.0*)?$/u.test(weight));
 }
 
+const NO_FILE = refuse('not_found', 'The console has no such file. Load the page again.').refusal;
 const NOT_BUILT = refuse(
   'service_unavailable',
   'The console was not built here. In a clone of the repository: npm run build:console.',

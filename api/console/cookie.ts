@@ -8,7 +8,7 @@ import { SESSION_AGE_MS_MAX } from './limits.ts';
  */
 export const SECURE_COOKIE = '__Host-edge-console';
 
-/** Over plain HTTP, where no prefix and no Secure would be taken: from this machine, or where the operator allows it. */
+/** Over plain HTTP, where browsers take neither: from this machine, or where the operator allows it. */
 export const PLAIN_COOKIE = 'edge-console';
 
 /** A token as it was made here: 32 bytes in base64url. */

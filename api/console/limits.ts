@@ -1,6 +1,6 @@
 /** Every bound of the console's sessions, with its unit. Source: docs/architecture.md, Console. */
 
-/** A session that nobody uses is over after this, in ms. What a page does by itself, such as reconnecting, is no use. */
+/** A session that nobody uses is over after this, in ms. What a page does by itself is no use. */
 export const SESSION_IDLE_MS_MAX = 1_800_000;
 
 /** A session is over after this, however much it is used, in ms. */

@@ -2,11 +2,19 @@
 import type { Clock } from '../../actors/ports.ts';
 import type { MountKit } from '../rest/server.ts';
 import type { BesideTrpc } from '../trpc/mount.ts';
-import { registerAssets, type Assets } from './assets.ts';
+import { createIds } from '../creation-ids.ts';
+import { builtAssets, registerAssets, type Assets } from './assets.ts';
 import { createConnections, LIVE_PATH } from './connections.ts';
 import type { SessionRows } from './ports.ts';
 import { registerSessions } from './routes.ts';
 import { Sessions } from './sessions.ts';
+
+/** The settings for it, under their names. */
+export interface ConsoleSettings {
+  readonly ADMIN_NAME: string;
+  readonly CONSOLE_ENABLED: boolean;
+  readonly CONSOLE_INSECURE_HTTP: boolean;
+}
 
 /** What the console is made of. */
 export interface ConsoleKit {
@@ -18,6 +26,22 @@ export interface ConsoleKit {
   readonly admin: { readonly name: string; readonly version: string };
   /** Its files; null: it was not built here. */
   readonly assets: () => Promise<Assets | null>;
+}
+
+/** The console of an admin; undefined: it is switched off. */
+export function openConsole(
+  settings: ConsoleSettings,
+  { rows, clock, version }: Pick<ConsoleKit, 'rows' | 'clock'> & { readonly version: string },
+): BesideTrpc | undefined {
+  if (!settings.CONSOLE_ENABLED) return undefined;
+  return consoleBeside({
+    rows,
+    newId: createIds(() => clock.nowMs()),
+    clock,
+    isPlainAllowed: settings.CONSOLE_INSECURE_HTTP,
+    admin: { name: settings.ADMIN_NAME, version },
+    assets: builtAssets(),
+  });
 }
 
 /** Puts it on the server, beside tRPC, whose connections its pages use. */

@@ -43,7 +43,10 @@ export function asksThisMachine({ host }: Asked['headers']): boolean {
   return name.endsWith('.localhost') || isLoopbackHost(name.replace(/^\[|\]$/gu, ''));
 }
 
-const OTHER_PAGE = refuse('forbidden', 'Only the console itself may use its sessions: open it at this address.').refusal;
+const OTHER_PAGE: Refusal = refuse(
+  'forbidden',
+  'Only the console itself may use its sessions: open it at this address.',
+).refusal;
 
 function urlOf(text: string | undefined): URL | null {
   return text !== undefined && URL.canParse(text) ? new URL(text) : null;

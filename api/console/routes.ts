@@ -34,48 +34,24 @@ const SignInBody = z.strictObject({ key: z.string().min(1).max(512) });
 
 const SessionParams = z.strictObject({ id: z.uuid() });
 
+/** Whoever asks: a session that lives, `anonymous` where the API asks for no key, or nobody. */
+type Who = LiveSession | 'anonymous' | null;
+
+/** What a route does for whoever may ask. */
+type Handle = (request: FastifyRequest, reply: FastifyReply, who: Who) => Promise<unknown>;
+
 /** Offers them. Each refuses whoever is no page of this very origin, before anything is looked up. */
 export function registerSessions(app: FastifyInstance, routes: SessionRoutes): void {
-  const { sessions, gate, isPlainAllowed, admin, log } = routes;
+  const { sessions, admin, log } = routes;
+  const { whose, own } = createDoor(routes);
 
-  /** The session of a request, or why it has none. `anonymous`: the API asks for no key. */
-  async function whose(request: FastifyRequest): Promise<LiveSession | 'anonymous' | null> {
-    const { headers } = request;
-    const session = await sessions.find(tokensOf(headers, isPlainAllowed || asksThisMachine(headers)));
-    if (session !== null) return session;
-    return gate.identify({ ...callerOf(request, 'rest'), credential: null }) === 'anonymous' ? 'anonymous' : null;
+  async function end(id: string, request: FastifyRequest): Promise<boolean> {
+    const isThere = await sessions.end(id);
+    if (isThere) log.info({ session: id, request_id: request.id }, 'a session of the console was ended');
+    return isThere;
   }
 
-  /** A route for pages of this origin; with `isSignedIn`, for those with a session. */
-  function own(
-    isSignedIn: boolean,
-    handle: (request: FastifyRequest, reply: FastifyReply, who: LiveSession | 'anonymous' | null) => Promise<unknown>,
-  ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-    return async (request, reply) => {
-      const other = otherPage(request.raw);
-      if (other !== null) return sendRefusal(reply, other);
-      const who = isSignedIn ? await whose(request) : null;
-      if (isSignedIn && who === null) return sendRefusal(reply, NOT_SIGNED_IN);
-      await handle(request, reply, who);
-      return reply;
-    };
-  }
-
-  const signIn = own(false, async (request, reply) => {
-    const { headers } = request;
-    if (!isSecure(headers) && !asksThisMachine(headers) && !isPlainAllowed) return sendRefusal(reply, PLAIN);
-    const body = SignInBody.safeParse(request.body);
-    if (!body.success) return sendRefusal(reply, invalid(body.error.issues));
-    const caller = { ...callerOf(request, 'rest'), credential: body.data.key };
-    const made = await sessions.signIn({ caller, userAgent: headers['user-agent'] });
-    if (!made.ok) return sendRefusal(reply, made.refusal);
-    const { token, id } = made.value;
-    log.info({ session: id, address: caller.address, request_id: request.id }, 'somebody signed in to the console');
-    reply.header('set-cookie', sessionCookie(token, { isSecure: isSecure(headers) }));
-    return sendData(reply, 201, { id });
-  });
-
-  app.post(SESSION_PATH, { bodyLimit: SIGN_IN_BODY_BYTES_MAX }, signIn);
+  app.post(SESSION_PATH, { bodyLimit: SIGN_IN_BODY_BYTES_MAX }, own(false, signInBy(routes)));
   app.get(
     SESSION_PATH,
     own(false, async (request, reply) => {
@@ -96,11 +72,8 @@ export function registerSessions(app: FastifyInstance, routes: SessionRoutes): v
     SESSIONS_PATH,
     own(true, async (_request, reply, who) => {
       const all = await sessions.list();
-      return sendData(
-        reply,
-        200,
-        all.map((session) => view(session, who)),
-      );
+      const views = all.map((session) => view(session, who));
+      return sendData(reply, 200, views);
     }),
   );
   app.delete(
@@ -111,16 +84,51 @@ export function registerSessions(app: FastifyInstance, routes: SessionRoutes): v
       return reply.code(204).send();
     }),
   );
+}
 
-  async function end(id: string, request: FastifyRequest): Promise<boolean> {
-    const isThere = await sessions.end(id);
-    if (isThere) log.info({ session: id, request_id: request.id }, 'a session of the console was ended');
-    return isThere;
+/** Who asks, and whether they may. */
+function createDoor({ sessions, gate, isPlainAllowed }: SessionRoutes) {
+  async function whose(request: FastifyRequest): Promise<Who> {
+    const { headers } = request;
+    const session = await sessions.find(tokensOf(headers, isPlainAllowed || asksThisMachine(headers)));
+    if (session !== null) return session;
+    return gate.identify({ ...callerOf(request, 'rest'), credential: null }) === 'anonymous' ? 'anonymous' : null;
   }
+
+  /** A route for pages of this origin; with `isSignedIn`, for those with a session. */
+  function own(isSignedIn: boolean, handle: Handle) {
+    return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const other = otherPage(request.raw);
+      if (other !== null) return sendRefusal(reply, other);
+      const who = isSignedIn ? await whose(request) : null;
+      if (isSignedIn && who === null) return sendRefusal(reply, NOT_SIGNED_IN);
+      await handle(request, reply, who);
+      return reply;
+    };
+  }
+
+  return { whose, own };
+}
+
+/** Exchanges a key for a session, where nobody between can read either. */
+function signInBy({ sessions, isPlainAllowed, log }: SessionRoutes): Handle {
+  return async (request, reply) => {
+    const { headers } = request;
+    if (!isSecure(headers) && !asksThisMachine(headers) && !isPlainAllowed) return sendRefusal(reply, PLAIN);
+    const body = SignInBody.safeParse(request.body);
+    if (!body.success) return sendRefusal(reply, invalid(body.error.issues));
+    const caller = { ...callerOf(request, 'rest'), credential: body.data.key };
+    const made = await sessions.signIn({ caller, userAgent: headers['user-agent'] });
+    if (!made.ok) return sendRefusal(reply, made.refusal);
+    const { token, id } = made.value;
+    log.info({ session: id, address: caller.address, request_id: request.id }, 'somebody signed in to the console');
+    reply.header('set-cookie', sessionCookie(token, { isSecure: isSecure(headers) }));
+    return sendData(reply, 201, { id });
+  };
 }
 
 /** Who is signed in, as pages are told. */
-function principalOf(who: LiveSession | 'anonymous' | null): {
+function principalOf(who: Who): {
   readonly principal: Principal | null;
   readonly session: ReturnType<typeof view> | null;
 } {
@@ -129,7 +137,7 @@ function principalOf(who: LiveSession | 'anonymous' | null): {
 }
 
 /** A session as pages show it: nothing of its token, and nothing of its key but what that reaches. */
-function view({ stored, principal }: LiveSession, who: LiveSession | 'anonymous' | null) {
+function view({ stored, principal }: LiveSession, who: Who) {
   return {
     id: stored.id,
     principal,

@@ -93,7 +93,7 @@ export class Sessions {
     return this.#kit.rows.remove(id);
   }
 
-  /** What it reaches is what its key reaches: a row that somebody changed, or whose key is no key any more, is nothing. */
+  /** It reaches what its key does: a row that somebody changed, or whose key is no key any more, is nothing. */
   #living(stored: StoredSession): LiveSession | null {
     if (isOver(stored)) return null;
     const [principal] = this.#kit.gate.proven(stored.keyProof, stored.tokenHash);

@@ -1,4 +1,4 @@
-/** The rows that a query shows, in its order, and how many each filter would show. Pure; called once a frame at most. */
+/** The rows that a query shows, in its order, and how many each filter would show. Pure; once a frame at most. */
 import { STATUSES, type NodesQuery, type SortField } from './query.ts';
 import type { NodeResource, NodeStatus } from '../../actors/resources/node.ts';
 

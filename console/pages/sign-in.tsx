@@ -1,4 +1,4 @@
-/** Where somebody shows a key, once. The field is no part of what the page keeps: it is empty as soon as it was sent. */
+/** Where somebody shows a key, once. The page keeps nothing of it: the field is empty as soon as it was sent. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { TransportBar } from '../parts/bars.tsx';

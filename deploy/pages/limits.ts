@@ -2,6 +2,7 @@
 import { ADMIN_LIMITS } from './admin-limits.ts';
 import { AGENT_CONNECTION_LIMITS } from './agent-connection-limits.ts';
 import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
+import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
@@ -176,6 +177,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['UNREAD_BYTES_MAX', 'Bytes that a client asked for and does not read. Beyond it, it is cut.'],
     ]),
   ],
+  Console: CONSOLE_LIMITS,
   'Connections of agents': AGENT_CONNECTION_LIMITS,
   'Proxies and tunnels': [
     limits('transport/protocol/tunnel.ts', tunnel, [
