@@ -293,8 +293,7 @@ export class Storage {
 
   /** Of executions of other admins: those whose rows say something else than what is known of them here. */
   forElsewhere() {
-    const { pool } = this.database;
-    return { changed: (awaited: Parameters<typeof changedExecutions>[1]) => changedExecutions(pool, awaited) };
+    return { changed: (of: Parameters<typeof changedExecutions>[1]) => changedExecutions(this.database.pool, of) };
   }
 }
 
