@@ -17,14 +17,19 @@ export function usePolled<T>(ask: () => Promise<T>): Signal<Polled<T>> {
   const polled = useSignal<Polled<T>>({ data: null, failure: null });
   useEffect(() => {
     let isThere = true;
+    let isAsking = false;
     const once = async (): Promise<void> => {
-      if (document.hidden) return;
+      // over a connection that is lost, one question waits for all
+      if (document.hidden || isAsking) return;
+      isAsking = true;
       try {
         const data = await ask();
         if (isThere) polled.value = { data, failure: null };
       } catch (error) {
         const failure = refusalOf(error)?.message ?? String(error);
         if (isThere) polled.value = { data: polled.value.data, failure };
+      } finally {
+        isAsking = false;
       }
     };
     void once();

@@ -1,6 +1,11 @@
 /** Every text of the console, in one place. */
 import type { NodeStatus } from '../actors/resources/node.ts';
 
+/** A count as people read it. */
+function number(count: number): string {
+  return count.toLocaleString('en');
+}
+
 /** By where they stand. */
 export const TEXTS = {
   product: 'Edge fleet control',
@@ -19,7 +24,6 @@ export const TEXTS = {
     plain: 'This page came over plain HTTP: whoever is between reads all of it, and could sign in as you. Use HTTPS.',
     open: 'No key is asked for here: whoever reaches this address has the whole fleet.',
     stale: (since: string) => `No connection since ${since}. What you see is as it was then. Trying again.`,
-    connecting: 'Connecting to the admin.',
   },
   signIn: {
     lead: 'Show MASTER_KEY or API_KEY of this service once. It is exchanged for a session and not kept by this page.',
@@ -36,9 +40,9 @@ export const TEXTS = {
   overview: {
     nodes: 'Nodes',
     all: 'All nodes',
-    recent: (count: number) => (count === 0 ? 'none in the last hour' : `${count} in the last hour`),
+    recent: (count: number) => (count === 0 ? 'none in the last hour' : `${number(count)} in the last hour`),
     ill: 'Not healthy',
-    illAll: (count: number) => `All ${count}`,
+    illAll: (count: number) => `All ${number(count)}`,
     well: 'Every node is healthy.',
     empty: 'There is no node yet.',
     emptyNext: 'Let a first machine in',
@@ -55,17 +59,15 @@ export const TEXTS = {
     searchHint: 'name, label, version, system, id',
     cluster: 'Cluster',
     allClusters: (count: number) => `All clusters (${count})`,
-    shown: (shown: number, total: number) => (shown === total ? `${total} nodes` : `${shown} of ${total} nodes`),
+    shown: (shown: number, total: number) =>
+      shown === total ? `${number(total)} nodes` : `${number(shown)} of ${number(total)} nodes`,
     clear: 'Show all',
     columns: { name: 'Name', cluster: 'Cluster', status: 'Status', since: 'Since', version: 'Version', why: 'Why' },
     none: 'No node is as you asked for.',
-    empty: 'There is no node yet.',
-    loading: (known: number, total: number) => `Loading ${known} of ${total} nodes.`,
+    loading: (known: number, total: number) => `Loading ${number(known)} of ${number(total)} nodes.`,
     tooMany: 'There are more nodes than a page can follow at once. Choose a cluster.',
     chooseCluster: 'Choose a cluster',
     matched: (what: string) => `matches ${what}`,
-    asCurl: 'As curl',
-    asCli: 'As a command',
   },
   sessions: {
     lead: 'Who is signed in to the console, at every admin. One that is ended is cut within a second.',
@@ -79,7 +81,6 @@ export const TEXTS = {
     loading: 'Loading.',
     failed: 'This could not be had.',
     again: 'Try again',
-    refused: 'Your key does not reach this.',
   },
   keys: {
     title: 'Keyboard',

@@ -41,6 +41,7 @@ export class Fleet {
       return;
     }
     this.rows.clear();
+    this.version.value += 1;
     this.problem.value = null;
     const filter = wanted === null ? {} : { cluster_name: wanted };
     this.#subscription = subscribePatiently<NodesMessage>(

@@ -55,7 +55,7 @@ export function NodesPage({ fleet, query }: { readonly fleet: Fleet; readonly qu
 }
 
 function show(query: NodesQuery, isTyped = false): void {
-  go({ page: 'nodes', query }, { isSame: isTyped });
+  go({ page: 'nodes', query }, { isTyped });
 }
 
 function Filters({ query, view }: { readonly query: NodesQuery; readonly view: NodesView }) {
@@ -89,7 +89,7 @@ function Filters({ query, view }: { readonly query: NodesQuery; readonly view: N
             aria-pressed={query.statuses.includes(status)}
             onClick={() => show(toggled(query, status))}
           >
-            <Status status={status} /> <span class="number">{view.byStatus[status]}</span>
+            <Status status={status} /> <span class="number">{view.byStatus[status].toLocaleString('en')}</span>
           </button>
         ))}
         {isFiltered(query) && (

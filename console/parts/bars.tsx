@@ -23,9 +23,9 @@ export function TransportBar() {
   const isPlain = location.protocol === 'http:' && !THIS_MACHINE.test(location.hostname);
   const isOpen = now.kind === 'in' && now.me.principal === 'anonymous';
   return (
-    <>
+    <div class="bars" role="status">
       {isPlain && <p class="bar bad">{TEXTS.shell.plain}</p>}
       {isOpen && <p class="bar bad">{TEXTS.shell.open}</p>}
-    </>
+    </div>
   );
 }

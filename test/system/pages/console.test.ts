@@ -116,7 +116,7 @@ test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a 
   await page.keyboard.press('/');
   await page.keyboard.type('web-29');
   await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
-  t.is(new URL(page.url()).search, '?q=web-29');
+  await page.waitForURL(/\?q=web-29$/u);
   await page.keyboard.press('Enter');
   await page.keyboard.press('j');
   await page.keyboard.press('j');
