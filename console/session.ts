@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { TEXTS } from './texts.ts';
 
 const SESSION_PATH = '/console/session';
-const SESSIONS_PATH = '/console/sessions';
+const SESSIONS_PATH = '/console/session/all';
 
 /** While somebody uses the page, the admin is told so at most this often, in ms: unused sessions end. */
 const USED_EVERY_MS = 60_000;

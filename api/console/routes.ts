@@ -16,8 +16,8 @@ import type { LiveSession, Sessions } from './sessions.ts';
 /** Where somebody signs in and out. */
 export const SESSION_PATH = '/console/session';
 
-/** Where all sessions are. */
-export const SESSIONS_PATH = '/console/sessions';
+/** Where all sessions are: beside the page of them, which is at /console/sessions. */
+export const SESSIONS_PATH = '/console/session/all';
 
 /** What the routes are made of. */
 export interface SessionRoutes {

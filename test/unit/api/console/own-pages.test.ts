@@ -62,13 +62,13 @@ test('pages of others are refused before anything is looked up, and nothing is s
     for (const [method, path] of [
       ['POST', '/console/session'],
       ['DELETE', '/console/session'],
-      ['DELETE', '/console/sessions/0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1001'],
+      ['DELETE', '/console/session/all/0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1001'],
     ] as const) {
       const { status } = await ask(method, path, { headers, ...(method === 'POST' && { body: { key: KEYS.api } }) });
       t.is(status, 403, JSON.stringify([method, headers]));
     }
   t.is((await rows.list()).length, 1);
-  t.is((await ask('GET', '/console/sessions', { headers: { ...ownPage(url), cookie } })).status, 200);
+  t.is((await ask('GET', '/console/session/all', { headers: { ...ownPage(url), cookie } })).status, 200);
 });
 
 test('over plain HTTP between two machines nobody signs in, unless a setting allows it', async (t) => {
@@ -98,7 +98,7 @@ test('the API knows no cookies, and the console no bearer keys', async (t) => {
   for (const path of ['/api/v1/nodes', '/api/trpc/list_nodes', '/metrics/nodes'])
     t.not((await ask('GET', path, { headers })).status, 200, path);
   t.is((await ask('GET', '/api/v1/nodes', { headers: { authorization } })).status, 200);
-  t.is((await ask('GET', '/console/sessions', { headers: { ...ownPage(url), authorization } })).status, 401);
+  t.is((await ask('GET', '/console/session/all', { headers: { ...ownPage(url), authorization } })).status, 401);
 });
 
 /** What becomes of a WebSocket: the status of its refusal, or what a call over it is answered. */

@@ -42,7 +42,7 @@ test('whoever is signed in sees what the key reaches, and the sessions that ther
   const cookie = await signIn(KEYS.master);
 
   const me = await ask('GET', '/console/session', { headers: { ...ownPage(url), cookie } });
-  const all = await ask('GET', '/console/sessions', { headers: { ...ownPage(url), cookie } });
+  const all = await ask('GET', '/console/session/all', { headers: { ...ownPage(url), cookie } });
 
   t.is(me.body.data?.['principal'], 'master');
   t.deepEqual(me.body.data?.['admin'], { name: 'one', version: '0.0.0-test' });
@@ -154,7 +154,7 @@ test('signing out and revoking end a session, whose page is cut within a second'
   const { ask, signIn, clock, url } = await serveConsole(t);
   const [mine, other] = [await signIn(), await signIn()];
   const own = { ...ownPage(url), cookie: mine };
-  const { body } = await ask('GET', '/console/sessions', { headers: own });
+  const { body } = await ask('GET', '/console/session/all', { headers: own });
   const id = String(body.data?.find(({ is_current: isCurrent }) => isCurrent !== true)?.['id']);
   const socket = new WebSocket(`${url.replace('http', 'ws')}/console/live`, {
     headers: { origin: url, cookie: other },
@@ -162,8 +162,8 @@ test('signing out and revoking end a session, whose page is cut within a second'
   await once(socket, 'open');
   const closed = once(socket, 'close');
 
-  t.is((await ask('DELETE', `/console/sessions/${id}`, { headers: own })).status, 204);
-  t.is((await ask('DELETE', `/console/sessions/${id}`, { headers: own })).status, 404);
+  t.is((await ask('DELETE', `/console/session/all/${id}`, { headers: own })).status, 204);
+  t.is((await ask('DELETE', `/console/session/all/${id}`, { headers: own })).status, 404);
   clock.pass(SESSION_LOOK_MS);
 
   t.is((await closed)[0], SESSION_OVER_CLOSE);
@@ -173,6 +173,6 @@ test('signing out and revoking end a session, whose page is cut within a second'
     out.headers['set-cookie']?.map((cookie) => /^([\w-]+)=;.*Max-Age=0/u.exec(cookie)?.[1]),
     ['__Host-edge-console', 'edge-console'],
   );
-  t.is((await ask('GET', '/console/sessions', { headers: own })).status, 401);
+  t.is((await ask('GET', '/console/session/all', { headers: own })).status, 401);
 });
 
