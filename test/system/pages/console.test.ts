@@ -162,8 +162,9 @@ test.serial('what machines call themselves is text, whatever it is', async (t) =
   for (const name of HOSTILE_NAMES) {
     await page.keyboard.press('/');
     await page.keyboard.insertText(name);
-    const cell = page.locator('.grid .body .name bdi').getByText(name, { exact: true });
+    const cell = page.locator('.grid .body .name > bdi').filter({ hasText: name });
     await cell.waitFor();
+    t.is(await cell.textContent(), name);
     t.is(await cell.locator('*').count(), 0, 'nothing in it is markup');
     await page.keyboard.press('Escape');
   }
