@@ -1,6 +1,7 @@
 /** All nodes, as they change. The whole filter stands in the address. */
 import { useMemo } from 'preact/hooks';
 import type { NodeResource } from '../../actors/resources/node.ts';
+import { commandOf, requestOf } from '../fleet/commands.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import {
   isFiltered,
@@ -37,6 +38,7 @@ export function NodesPage({ fleet, query }: { readonly fleet: Fleet; readonly qu
         {fleet.rows.isWhole && <p class="soft">{T.shown(view.rows.length, view.total)}</p>}
       </Heading>
       <Filters query={query} view={view} />
+      <InTerminal query={query} />
       <FleetState fleet={fleet} cluster={query.cluster}>
         {() =>
           view.rows.length === 0 ? (
@@ -99,6 +101,19 @@ function Filters({ query, view }: { readonly query: NodesQuery; readonly view: N
         )}
       </div>
     </div>
+  );
+}
+
+/** The same list elsewhere. */
+function InTerminal({ query }: { readonly query: NodesQuery }) {
+  return (
+    <details class="terminal">
+      <summary>{T.terminal}</summary>
+      <pre tabIndex={0}>
+        <code>{`${commandOf(query)}\n${requestOf(query, location.origin)}`}</code>
+      </pre>
+      {query.text !== '' && <p class="soft">{T.withoutWords}</p>}
+    </details>
   );
 }
 

@@ -3,6 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes.ts';
+import { commandOf, requestOf } from '../../../console/fleet/commands.ts';
 import { isFiltered, queryOf, searchOf, sortedBy, STATUSES, toggled, WHOLE_FLEET } from '../../../console/fleet/query.ts';
 import { NodeRows } from '../../../console/fleet/rows.ts';
 import { matchedBy, statusCounts, viewOf } from '../../../console/fleet/view.ts';
@@ -141,6 +142,19 @@ test('a status is asked for and no more, and a column turns its order round', (t
   t.deepEqual(toggled(once, 'healthy'), WHOLE_FLEET);
   const by = sortedBy(WHOLE_FLEET, 'since');
   t.deepEqual([by.sort, by.isDescending, sortedBy(by, 'since').isDescending], ['since', false, true]);
+});
+
+test('a list is a command and a request too, in which nothing but the filters is', (t) => {
+  const query = queryOf('?status=unhealthy,unreachable&cluster=prod&sort=-status&q=web');
+  t.is(commandOf(query), 'edge node ls -s unreachable,unhealthy -c prod --sort -status');
+  t.is(
+    requestOf(query, 'https://fleet.example'),
+    `curl -H "Authorization: Bearer $EDGE_API_KEY" 'https://fleet.example/api/v1/nodes?status__in=unreachable%2Cunhealthy&cluster_name=prod&sort=-status&page_size=100'`,
+  );
+
+  const hostile = queryOf(`?cluster=${encodeURIComponent("a' $(id) `id`\n-x")}`);
+  t.is(commandOf(hostile), "edge node ls -c 'a'\\'' $(id) `id`\n-x' --sort name");
+  t.regex(requestOf(hostile, 'http://x'), /^curl -H "Authorization: Bearer \$EDGE_API_KEY" '[^'\s]+'$/u);
 });
 
 test('pages have addresses, files and routes are none', (t) => {

@@ -1,0 +1,39 @@
+/** What is on the page, for a terminal: as a command and as a request. Pure. */
+import type { NodesQuery, SortField } from './query.ts';
+
+/** What a shell leaves as it is, wherever it stands. */
+const PLAIN = /^[\w.,:/@%+=-]+$/u;
+
+/** Of the columns of the page those by which the API sorts. */
+const API_SORTS: Partial<Record<SortField, string>> = { cluster: 'cluster_name', status: 'status', version: 'version' };
+
+/** Rows of one answer: as many as a page of a list has at most. */
+const PAGE_SIZE = 100;
+
+/** `edge node ls` with the same filters and order. The words of the search are not among them. */
+export function commandOf({ statuses, cluster, sort, isDescending }: NodesQuery): string {
+  return [
+    'edge node ls',
+    ...(statuses.length === 0 ? [] : ['-s', quoted(statuses.join(','))]),
+    ...(cluster === null ? [] : ['-c', quoted(cluster)]),
+    `--sort ${isDescending ? '-' : ''}${sort}`,
+  ].join(' ');
+}
+
+/** The same as a request to the API at this origin. */
+export function requestOf({ statuses, cluster, sort, isDescending }: NodesQuery, origin: string): string {
+  const by = API_SORTS[sort];
+  const parameters = new URLSearchParams([
+    ...(statuses.length === 0 ? [] : [['status__in', statuses.join(',')]]),
+    ...(cluster === null ? [] : [['cluster_name', cluster]]),
+    ...(by === undefined ? [] : [['sort', `${isDescending ? '-' : ''}${by}`]]),
+    ['page_size', String(PAGE_SIZE)],
+  ] as [string, string][]);
+  const url = `${origin}/api/v1/nodes?${parameters.toString()}`;
+  return `curl -H "Authorization: Bearer $EDGE_API_KEY" '${url.replaceAll("'", '%27')}'`;
+}
+
+/** A word of a command: an address that somebody sent may hold anything, and it is only a word all the same. */
+function quoted(text: string): string {
+  return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
