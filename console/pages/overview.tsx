@@ -144,7 +144,7 @@ function Admins({ live }: { readonly live: Live }) {
       <h2 id="admins">{T.admins}</h2>
       <Asked polled={admins.value} />
       {data !== null && (
-        <div class="scroll" role="region" aria-label={T.admins} tabIndex={0}>
+        <div class="scroll" role="group" aria-label={T.admins} tabIndex={0}>
           <table>
             <thead>
               <tr>
