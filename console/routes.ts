@@ -41,5 +41,8 @@ export function addressOf(route: Exclude<Route, { page: 'unknown' }>): string {
 
 /** Whether an address of this origin is a page of the console, and not a file or a route of it. */
 export function isPage(pathname: string): boolean {
-  return pathname === BASE || (pathname.startsWith(`${BASE}/`) && !/^\/console\/(?:assets|session|live)(?:\/|$)/u.test(pathname));
+  return (
+    pathname === BASE ||
+    (pathname.startsWith(`${BASE}/`) && !/^\/console\/(?:assets|session|live)(?:\/|$)/u.test(pathname))
+  );
 }

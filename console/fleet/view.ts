@@ -119,9 +119,7 @@ function orderOf({ sort, isDescending }: NodesQuery): (one: NodeResource, other:
   const key = KEYS[sort];
   const turned = isDescending ? -1 : 1;
   return (one, other) =>
-    turned * compared(key(one), key(other)) ||
-    compared(nameKey(one), nameKey(other)) ||
-    compared(one.id, other.id);
+    turned * compared(key(one), key(other)) || compared(nameKey(one), nameKey(other)) || compared(one.id, other.id);
 }
 
 function compared<T extends string | number>(one: T, other: T): number {

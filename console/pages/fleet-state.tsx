@@ -31,9 +31,7 @@ export function FleetState({
     );
   if (!fleet.rows.isWhole) {
     const { known, total } = fleet.rows.progress ?? { known: 0, total: 0 };
-    return (
-      <State kind="loading" text={total === 0 ? TEXTS.states.loading : TEXTS.nodes.loading(known, total)} />
-    );
+    return <State kind="loading" text={total === 0 ? TEXTS.states.loading : TEXTS.nodes.loading(known, total)} />;
   }
   if (fleet.rows.size === 0)
     return (

@@ -36,7 +36,11 @@ export function SignInPage({ why }: { readonly why: string | null }) {
       <main class="sign-in" id="content">
         <h1>{TEXTS.pages.signIn}</h1>
         <p class="lead">{TEXTS.signIn.lead}</p>
-        {why !== null && problem.value === null && <p class="note" role="status">{why}</p>}
+        {why !== null && problem.value === null && (
+          <p class="note" role="status">
+            {why}
+          </p>
+        )}
         <form onSubmit={(event) => void submit(event)}>
           <label for="key">{TEXTS.signIn.key}</label>
           <input

@@ -102,7 +102,9 @@ test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a 
 
   await signIn(page);
   await heading(page, 'Overview');
-  await tile(page, /All nodes$/u).getByText(String(STORED_NODES + 1), { exact: true }).waitFor();
+  await tile(page, /All nodes$/u)
+    .getByText(String(STORED_NODES + 1), { exact: true })
+    .waitFor();
   t.is(await tile(page, /^\d+ Unreachable/u).textContent(), String(STORED_NODES));
   t.is(await tile(page, /^\d+ Healthy/u).textContent(), '1');
   await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();

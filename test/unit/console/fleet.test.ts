@@ -4,7 +4,15 @@ import fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes.ts';
 import { commandOf, requestOf } from '../../../console/fleet/commands.ts';
-import { isFiltered, queryOf, searchOf, sortedBy, STATUSES, toggled, WHOLE_FLEET } from '../../../console/fleet/query.ts';
+import {
+  isFiltered,
+  queryOf,
+  searchOf,
+  sortedBy,
+  STATUSES,
+  toggled,
+  WHOLE_FLEET,
+} from '../../../console/fleet/query.ts';
 import { NodeRows } from '../../../console/fleet/rows.ts';
 import { matchedBy, statusCounts, viewOf } from '../../../console/fleet/view.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
@@ -177,7 +185,10 @@ test('only the rows of the window are drawn, and some around it', (t) => {
   t.deepEqual(sliceOf(5, 40, 90_000, 400), { from: 5, to: 5 }, 'the list became shorter than where it was scrolled to');
 
   const shown = { scrollTop: 400, height: 400, above: 32 };
-  t.deepEqual([9, 10, 17, 19].map((row) => scrollTo(row, 40, shown)), [360, null, null, 432]);
+  t.deepEqual(
+    [9, 10, 17, 19].map((row) => scrollTo(row, 40, shown)),
+    [360, null, null, 432],
+  );
   t.deepEqual(
     ['j', 'k', 'ArrowUp', 'PageDown', 'End', 'Home', 'x'].map((key) => rowAfter(key, 4, 10, 8)),
     [5, 3, 3, 9, 9, 0, null],
@@ -187,5 +198,12 @@ test('only the rows of the window are drawn, and some around it', (t) => {
 
 test('times are told in their largest unit', (t) => {
   const ago = (ms: number) => agoOf(new Date(NOW_MS - ms).toISOString(), NOW_MS);
-  t.deepEqual([-5_000, 0, 59_999, 60_000, 7_200_000, 172_800_000].map(ago), ['0 s', '0 s', '59 s', '1 min', '2 h', '2 d']);
+  t.deepEqual([-5_000, 0, 59_999, 60_000, 7_200_000, 172_800_000].map(ago), [
+    '0 s',
+    '0 s',
+    '59 s',
+    '1 min',
+    '2 h',
+    '2 d',
+  ]);
 });

@@ -108,7 +108,10 @@ async function connected(url: string, path: string, headers: Record<string, stri
   const opened = once(socket, 'open').then(async () => {
     const answered = once(socket, 'message') as Promise<[Buffer]>;
     socket.send(JSON.stringify({ id: 1, method: 'query', params: { path: 'list_nodes', input: {} } }));
-    const answer = JSON.parse((await answered)[0].toString()) as { error?: { data: { code: string } }; result?: object };
+    const answer = JSON.parse((await answered)[0].toString()) as {
+      error?: { data: { code: string } };
+      result?: object;
+    };
     return answer.error?.data.code ?? Object.keys(answer.result ?? {}).join();
   });
   socket.on('error', () => {});

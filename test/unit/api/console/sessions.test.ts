@@ -175,4 +175,3 @@ test('signing out and revoking end a session, whose page is cut within a second'
   );
   t.is((await ask('GET', '/console/session/all', { headers: own })).status, 401);
 });
-
