@@ -2,11 +2,9 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { Fleet } from './fleet/feed.ts';
 import { connect } from './live.ts';
-import { NodesPage } from './pages/nodes.tsx';
-import { OverviewPage } from './pages/overview.tsx';
-import { SessionsPage } from './pages/sessions.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { UnknownPage } from './pages/unknown.tsx';
+import { Page } from './parts/page.tsx';
 import { Shell } from './parts/shell.tsx';
 import { State } from './parts/state.tsx';
 import { route } from './router.ts';
@@ -43,13 +41,14 @@ function Signed({ me }: { readonly me: Me }) {
     },
     [live, fleet],
   );
-  const present = route.value;
+  const { page, id, search } = route.value;
   return (
     <Shell me={me}>
-      {present.page === 'overview' && <OverviewPage live={live} fleet={fleet} />}
-      {present.page === 'nodes' && <NodesPage fleet={fleet} query={present.query} />}
-      {present.page === 'sessions' && <SessionsPage />}
-      {present.page === 'unknown' && <UnknownPage />}
+      {page === 'unknown' ? (
+        <UnknownPage />
+      ) : (
+        <Page key={`${page} ${id}`} name={page} live={live} fleet={fleet} me={me} id={id ?? ''} search={search} />
+      )}
     </Shell>
   );
 }

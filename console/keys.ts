@@ -1,7 +1,7 @@
 /** Keys that work on every page. None of them takes a key from a field in which somebody types. */
 import { signal } from '@preact/signals';
-import { WHOLE_FLEET } from './fleet/query.ts';
 import { go } from './router.ts';
+import { addressOf, PAGE_NAMES, placeOf, type PageName } from './routes.ts';
 
 /** Whether the list of keys is open. */
 export const isHelpOpen = signal(false);
@@ -9,11 +9,10 @@ export const isHelpOpen = signal(false);
 /** Time within which the second key of a pair follows the first, in ms. */
 const PAIR_MS_MAX = 1_500;
 
-const JUMPS: Readonly<Record<string, () => void>> = {
-  o: () => go({ page: 'overview' }),
-  n: () => go({ page: 'nodes', query: WHOLE_FLEET }),
-  s: () => go({ page: 'sessions' }),
-};
+/** The page behind the second key of a pair. */
+function jumpOf(key: string): PageName | undefined {
+  return PAGE_NAMES.find((page) => placeOf(page).jump === key);
+}
 
 /** Listens for them. */
 export function startKeys(): void {
@@ -21,9 +20,9 @@ export function startKeys(): void {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return;
-    const jump = event.timeStamp - firstAtMs < PAIR_MS_MAX ? JUMPS[event.key] : undefined;
+    const jump = event.timeStamp - firstAtMs < PAIR_MS_MAX ? jumpOf(event.key) : undefined;
     firstAtMs = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY;
-    if (jump !== undefined) jump();
+    if (jump !== undefined) go(addressOf(jump));
     else if (event.key === '?') isHelpOpen.value = true;
     else if (event.key === '/') {
       const search = document.querySelector<HTMLInputElement>('input[type=search]');

@@ -1,6 +1,6 @@
 /** Where the page is: its address, and how that changes without a page being loaded. */
 import { signal } from '@preact/signals';
-import { addressOf, isPage, routeOf, type Route } from './routes.ts';
+import { isPage, routeOf, type Route } from './routes.ts';
 
 /** The present page. */
 export const route = signal<Route>(routeOf(location));
@@ -12,12 +12,11 @@ const TYPED_MS = 400;
 let typed: { readonly address: string; readonly timer: ReturnType<typeof setTimeout> } | null = null;
 
 /** Goes to a page. With `isTyped` its address takes the place of the present one: typing makes no history. */
-export function go(to: Exclude<Route, { page: 'unknown' }>, { isTyped = false } = {}): void {
-  const address = addressOf(to);
+export function go(address: string, { isTyped = false } = {}): void {
   if (isTyped) {
     forgetTyped();
     typed = { address, timer: setTimeout(writeTyped, TYPED_MS) };
-    route.value = to;
+    route.value = routeOf(new URL(address, location.origin));
     return;
   }
   writeTyped();

@@ -1,42 +1,70 @@
 /** The pages of the console, and their addresses. No browser is needed for it. */
-import { queryOf, searchOf, type NodesQuery } from './fleet/query.ts';
 
 /** Below which all of them are. */
 export const BASE = '/console';
 
+/** Parts of the navigation, in their order. */
+export const GROUPS = ['fleet', 'work', 'access', 'service'] as const;
+/** One of them. */
+export type Group = (typeof GROUPS)[number];
+
+/** Where a page is. */
+interface Place {
+  /** Below BASE. `:id` is whatever stands there, decoded. */
+  readonly path: string;
+  /** Null: the navigation does not lead there. */
+  readonly group: Group | null;
+  /** The key that leads there after `g`. */
+  readonly jump?: string;
+}
+
+/** All pages. Their names are those of their texts and of the files in `pages/`. */
+export const ROUTES = {
+  overview: { path: '', group: 'fleet', jump: 'o' },
+
+  nodes: { path: 'nodes', group: 'fleet', jump: 'n' },
+
+  sessions: { path: 'sessions', group: 'service', jump: 's' },
+} as const satisfies Record<string, Place>;
+
+/** The name of a page. */
+export type PageName = keyof typeof ROUTES;
+
+/** All of them, in the order of the navigation. */
+export const PAGE_NAMES = Object.keys(ROUTES) as PageName[];
+
+/** Where it is. */
+export function placeOf(page: PageName): Place {
+  return ROUTES[page];
+}
+
 /** A page with what its address says of it. */
-export type Route =
-  | { readonly page: 'overview' }
-  | { readonly page: 'nodes'; readonly query: NodesQuery }
-  | { readonly page: 'sessions' }
-  | { readonly page: 'unknown' };
+export interface Route {
+  readonly page: PageName | 'unknown';
+  /** What stands for `:id`; null: nothing does. */
+  readonly id: string | null;
+  /** The query, as it stands in the address: empty, or with its `?`. */
+  readonly search: string;
+}
 
 /** The page of an address. */
 export function routeOf({ pathname, search }: { readonly pathname: string; readonly search: string }): Route {
-  switch (pathname.slice(BASE.length).replaceAll(/^\/+|\/+$/gu, '')) {
-    case '':
-      return { page: 'overview' };
-    case 'nodes':
-      return { page: 'nodes', query: queryOf(search) };
-    case 'sessions':
-      return { page: 'sessions' };
-    default:
-      return { page: 'unknown' };
+  const parts = partsOf(pathname.slice(BASE.length));
+  for (const page of PAGE_NAMES) {
+    const places = partsOf(placeOf(page).path);
+    if (places.length !== parts.length) continue;
+    if (!places.every((part, index) => part === ':id' || part === parts[index])) continue;
+    const at = places.indexOf(':id');
+    const id = at < 0 ? null : decoded(parts[at] ?? '');
+    if (at < 0 || id !== null) return { page, id, search };
   }
+  return { page: 'unknown', id: null, search };
 }
 
-/** Where a page is. */
-export function addressOf(route: Exclude<Route, { page: 'unknown' }>): string {
-  switch (route.page) {
-    case 'overview':
-      return BASE;
-    case 'nodes':
-      return `${BASE}/nodes${searchOf(route.query)}`;
-    case 'sessions':
-      return `${BASE}/sessions`;
-    default:
-      return route satisfies never;
-  }
+/** Where a page is. `search`: its query, with `?`. */
+export function addressOf(page: PageName, { id = '', search = '' } = {}): string {
+  const path = partsOf(placeOf(page).path).map((part) => (part === ':id' ? encodeURIComponent(id) : part));
+  return [BASE, ...path].join('/') + search;
 }
 
 /** Whether an address of this origin is a page of the console, and not a file or a route of it. */
@@ -45,4 +73,17 @@ export function isPage(pathname: string): boolean {
     pathname === BASE ||
     (pathname.startsWith(`${BASE}/`) && !/^\/console\/(?:assets|session|live)(?:\/|$)/u.test(pathname))
   );
+}
+
+function partsOf(path: string): readonly string[] {
+  return path.split('/').filter((part) => part !== '');
+}
+
+/** Null: what stands there was encoded by nobody. */
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
 }

@@ -18,6 +18,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { buildConsole, CONSOLE_DIST } from '../deploy/console.ts';
 import {
   begunIn,
   DURATIONS_VARIABLE,
@@ -70,6 +71,9 @@ const SAYING_MS = 5_000;
 /** From so many files on, making the bundle of our programs takes less than it saves. */
 const BUNDLED_FILES_MIN = 12;
 
+/** Tests that look at the console as it is now. */
+const CONSOLE_TESTS = 'system/console/';
+
 /** Compiled code is kept here between runs: each start of a program takes half the processor time then. */
 const CODE_CACHE = peerCache('code');
 
@@ -88,6 +92,7 @@ const server = selected.length > 0 ? await startTestServer() : null;
 let programs: Awaited<ReturnType<typeof makePrograms>> | null = null;
 let status = 1;
 try {
+  if (selected.some((path) => path.includes(CONSOLE_TESTS))) await buildConsole(CONSOLE_DIST);
   if (selected.length >= BUNDLED_FILES_MIN) programs = await makePrograms();
   status = await runTests();
 } finally {

@@ -93,7 +93,7 @@ export interface MountKit {
   readonly log: Log;
   readonly records: RequestRecords;
   readonly pages: WebPages;
-  onUpgrade(path: string, handler: UpgradeHandler): void;
+  readonly onUpgrade: (path: string, handler: UpgradeHandler) => void;
 }
 
 /** Puts one more surface on the server. */
@@ -107,7 +107,7 @@ export interface Api extends InternalPaths {
   /** Does what other admins ask for. */
   readonly peerCalls: PeerCallHandler;
   /** Hands upgrade requests of this exact path to a handler, also after `listen`. */
-  onUpgrade(path: string, handler: UpgradeHandler): void;
+  readonly onUpgrade: (path: string, handler: UpgradeHandler) => void;
   /** Offers upgrade requests of this exact path to whoever answers for other admins. */
   onInternalUpgrade(path: string, take: TakeUpgrade): void;
   /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */

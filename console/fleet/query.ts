@@ -1,4 +1,5 @@
 /** What somebody wants to see of the nodes, and how that stands in the address of the page. */
+import { addressOf } from '../routes.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 
 /** All statuses, worst first: as people look for them. */
@@ -51,6 +52,11 @@ export function searchOf({ statuses, cluster, text, sort, isDescending }: NodesQ
   ];
   const pairs = all.filter(([, value]) => value !== '');
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
+}
+
+/** Where the list is that it asks for. */
+export function nodesAddress(query: NodesQuery): string {
+  return addressOf('nodes', { search: searchOf(query) });
 }
 
 /** Whether it leaves any node out. */

@@ -3,9 +3,8 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Fleet } from '../fleet/feed.ts';
-import { WHOLE_FLEET } from '../fleet/query.ts';
+import { nodesAddress, WHOLE_FLEET } from '../fleet/query.ts';
 import { State } from '../parts/state.tsx';
-import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 
 /** `children` draw the nodes, once there are some. `cluster`: the one that is followed where all are too many. */
@@ -46,19 +45,19 @@ export function FleetState({
 function ChooseCluster({ fleet }: { readonly fleet: Fleet }) {
   const names = useSignal<readonly string[]>([]);
   useEffect(() => {
-    fleet.clusterNames().then(
-      (found) => {
-        names.value = found;
-      },
-      () => {}, // the connection is lost, and the page says so
-    );
+    // a connection that is lost is told by the bar
+    const none = (): readonly string[] => [];
+    void fleet
+      .clusterNames()
+      .catch(none)
+      .then((found) => (names.value = found));
   }, [fleet]);
   return (
     <State text={TEXTS.nodes.tooMany}>
       <ul class="choices" aria-label={TEXTS.nodes.chooseCluster}>
         {names.value.map((cluster) => (
           <li key={cluster}>
-            <a href={addressOf({ page: 'nodes', query: { ...WHOLE_FLEET, cluster } })}>{cluster}</a>
+            <a href={nodesAddress({ ...WHOLE_FLEET, cluster })}>{cluster}</a>
           </li>
         ))}
       </ul>

@@ -2,9 +2,10 @@
 import { useMemo } from 'preact/hooks';
 import type { NodeResource } from '../../actors/resources/node.ts';
 import { commandOf, requestOf } from '../fleet/commands.ts';
-import type { Fleet } from '../fleet/feed.ts';
 import {
   isFiltered,
+  nodesAddress,
+  queryOf,
   sortedBy,
   STATUSES,
   TEXT_CHARACTERS_MAX,
@@ -19,6 +20,7 @@ import { Grid, type Column } from '../parts/grid.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { State } from '../parts/state.tsx';
 import { Status } from '../parts/status.tsx';
+import type { PageProps } from '../pages.ts';
 import { go } from '../router.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';
@@ -28,7 +30,8 @@ const T = TEXTS.nodes;
 const idOf = ({ id }: NodeResource): string => id;
 
 /** The list, with its filters above it. */
-export function NodesPage({ fleet, query }: { readonly fleet: Fleet; readonly query: NodesQuery }) {
+export function NodesPage({ fleet, search }: PageProps) {
+  const query = useMemo(() => queryOf(search), [search]);
   const version = fleet.version.value;
   const view = useMemo(() => viewOf(fleet.rows.values(), query), [fleet, version, query]);
   const columns = useMemo(() => columnsOf(query), [query]);
@@ -57,7 +60,7 @@ export function NodesPage({ fleet, query }: { readonly fleet: Fleet; readonly qu
 }
 
 function show(query: NodesQuery, isTyped = false): void {
-  go({ page: 'nodes', query }, { isTyped });
+  go(nodesAddress(query), { isTyped });
 }
 
 function Filters({ query, view }: { readonly query: NodesQuery; readonly view: NodesView }) {

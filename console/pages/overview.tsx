@@ -2,15 +2,15 @@
 import type { NodeResource } from '../../actors/resources/node.ts';
 import { nowMs } from '../clock.ts';
 import type { Fleet } from '../fleet/feed.ts';
-import { STATUSES, WHOLE_FLEET, type NodesQuery } from '../fleet/query.ts';
+import { nodesAddress, STATUSES, WHOLE_FLEET, type NodesQuery } from '../fleet/query.ts';
 import { statusCounts } from '../fleet/view.ts';
 import type { Live } from '../live.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { State } from '../parts/state.tsx';
 import { Status } from '../parts/status.tsx';
+import type { PageProps } from '../pages.ts';
 import { usePolled, type Polled } from '../poll.ts';
-import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';
 
@@ -26,7 +26,7 @@ const ADMINS_MAX = 20;
 const T = TEXTS.overview;
 
 /** The first page. */
-export function OverviewPage({ live, fleet }: { readonly live: Live; readonly fleet: Fleet }) {
+export function OverviewPage({ live, fleet }: PageProps) {
   return (
     <>
       <Heading text={TEXTS.pages.overview} />
@@ -84,7 +84,7 @@ interface TileProps {
 
 function Tile({ to, count, name, kind = '', more }: TileProps) {
   return (
-    <a class={`tile ${kind}`} href={addressOf({ page: 'nodes', query: to })}>
+    <a class={`tile ${kind}`} href={nodesAddress(to)}>
       <span class="count">{count.toLocaleString('en')}</span> <span class="name">{name}</span>
       {more !== undefined && <span class="soft">{more}</span>}
     </a>
@@ -131,7 +131,7 @@ function Ill({ nodes }: { readonly nodes: readonly NodeResource[] }) {
           </tbody>
         </table>
       </div>
-      {nodes.length > ILL_MAX && <a href={addressOf({ page: 'nodes', query: all })}>{T.illAll(nodes.length)}</a>}
+      {nodes.length > ILL_MAX && <a href={nodesAddress(all)}>{T.illAll(nodes.length)}</a>}
     </>
   );
 }

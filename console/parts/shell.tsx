@@ -1,20 +1,13 @@
 /** What stands around every page: where one is, where one may go, who one is. */
 import type { ComponentChildren } from 'preact';
-import { WHOLE_FLEET } from '../fleet/query.ts';
 import { isHelpOpen } from '../keys.ts';
 import { route } from '../router.ts';
-import { addressOf, BASE } from '../routes.ts';
+import { addressOf, BASE, GROUPS, PAGE_NAMES, placeOf } from '../routes.ts';
 import { signOut, type Me } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 import { choose, theme, THEMES } from '../theme.ts';
 import { ConnectionBar, TransportBar } from './bars.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
-
-const PAGES = [
-  ['overview', addressOf({ page: 'overview' })],
-  ['nodes', addressOf({ page: 'nodes', query: WHOLE_FLEET })],
-  ['sessions', addressOf({ page: 'sessions' })],
-] as const;
 
 /** The frame of all pages of somebody who is signed in. */
 export function Shell({ me, children }: { readonly me: Me; readonly children: ComponentChildren }) {
@@ -29,15 +22,17 @@ export function Shell({ me, children }: { readonly me: Me; readonly children: Co
           {TEXTS.product}
         </a>
         <nav aria-label={TEXTS.shell.navigation}>
-          <ul>
-            {PAGES.map(([name, address]) => (
-              <li key={name}>
-                <a href={address} aria-current={page === name ? 'page' : undefined}>
-                  {TEXTS.pages[name]}
-                </a>
-              </li>
-            ))}
-          </ul>
+          {GROUPS.map((group) => (
+            <ul key={group} aria-label={TEXTS.groups[group]}>
+              {PAGE_NAMES.filter((name) => placeOf(name).group === group).map((name) => (
+                <li key={name}>
+                  <a href={addressOf(name)} aria-current={page === name ? 'page' : undefined}>
+                    {TEXTS.pages[name]}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          ))}
         </nav>
         <div class="tools">
           <span class="admin">{me.admin.name}</span>

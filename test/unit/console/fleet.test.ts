@@ -1,11 +1,12 @@
 /** What the console makes of the feed of nodes: rows, counts, order, addresses. */
 import test from 'ava';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes.ts';
 import { commandOf, requestOf } from '../../../console/fleet/commands.ts';
 import {
   isFiltered,
+  nodesAddress,
   queryOf,
   searchOf,
   sortedBy,
@@ -17,7 +18,7 @@ import { NodeRows } from '../../../console/fleet/rows.ts';
 import { matchedBy, statusCounts, viewOf } from '../../../console/fleet/view.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
 import { agoOf } from '../../../console/relative-time.ts';
-import { addressOf, isPage, routeOf } from '../../../console/routes.ts';
+import { addressOf, isPage, PAGE_NAMES, placeOf, routeOf } from '../../../console/routes.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 10);
 
@@ -48,7 +49,7 @@ function node(name: string, over: Partial<NodeResource> = {}): NodeResource {
     inserted_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     ...over,
-  } as NodeResource;
+  };
 }
 
 const snapshot = (page: number, pages: number, ...nodes: readonly NodeResource[]): NodesMessage => ({
@@ -134,9 +135,8 @@ test('a query is its address, whatever is in it, and an address that says nonsen
   fc.assert(
     fc.property(queries, (query) => {
       t.deepEqual(queryOf(searchOf(query as never)), query as never);
-      const pathname = '/console/nodes';
-      const address = addressOf({ page: 'nodes', query: query as never });
-      t.deepEqual(routeOf({ pathname, search: address.slice(pathname.length) }), { page: 'nodes', query } as never);
+      const route = routeOf(new URL(nodesAddress(query), 'https://admin.example'));
+      t.deepEqual([route.page, queryOf(route.search)], ['nodes', query] as never);
     }),
   );
   t.deepEqual(queryOf('?status=sick,,&sort=-colour&page=7'), WHOLE_FLEET);
@@ -168,13 +168,27 @@ test('a list is a command and a request too, in which nothing but the filters is
 test('pages have addresses, files and routes are none', (t) => {
   const pageOf = (pathname: string) => routeOf({ pathname, search: '' }).page;
   t.deepEqual(
-    ['/console', '/console/', '/console/nodes/', '/console/sessions', '/console/nodes/7', '/console/x'].map(pageOf),
+    ['/console', '/console/', '/console/nodes/', '/console/sessions', '/console/x/y/z', '/console/x'].map(pageOf),
     ['overview', 'overview', 'nodes', 'sessions', 'unknown', 'unknown'],
   );
   for (const path of ['/console', '/console/nodes', '/console/sessions', '/console/live-things'])
     t.true(isPage(path), path);
   for (const path of ['/', '/consoles', '/console/assets/a.js', '/console/session', '/console/live', '/api/docs'])
     t.false(isPage(path), path);
+});
+
+test('every page is found at its own address, whatever its id is', (t) => {
+  const ids = fc.string({ minLength: 1, maxLength: 40, unit: 'binary' }).filter((id) => id.isWellFormed());
+  fc.assert(
+    fc.property(fc.constantFrom(...PAGE_NAMES), ids, (page, id) => {
+      const { pathname, search } = new URL(addressOf(page, { id, search: '?q=1' }), 'https://admin.example');
+      const hasId = placeOf(page).path.includes(':id');
+      // a browser takes these two for steps of the path
+      if (hasId && (id === '.' || id === '..')) return;
+      t.deepEqual(routeOf({ pathname, search }), { page, id: hasId ? id : null, search: '?q=1' });
+    }),
+  );
+  t.is(routeOf({ pathname: '/console/nodes/%', search: '' }).page, 'unknown');
 });
 
 test('only the rows of the window are drawn, and some around it', (t) => {

@@ -28,9 +28,13 @@ export interface ServedConsole extends Served {
   readonly clock: FakeClock;
   readonly rows: SessionRows;
   /** As the console's own page asks, unless `headers` say otherwise. */
-  ask(method: string, path: string, options?: { headers?: OutgoingHttpHeaders; body?: unknown }): Promise<Answer>;
+  readonly ask: (
+    method: string,
+    path: string,
+    options?: { headers?: OutgoingHttpHeaders; body?: unknown },
+  ) => Promise<Answer>;
   /** Signs in; the cookie as browsers send it back. */
-  signIn(key?: string): Promise<string>;
+  readonly signIn: (key?: string) => Promise<string>;
 }
 
 /** What a page of this very origin sends. */

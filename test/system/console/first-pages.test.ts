@@ -1,11 +1,10 @@
 /** The console in a real browser, Debian's Chromium, against a real admin and a real agent. */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { buildConsole, CONSOLE_DIST } from '../../../deploy/console.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { storeNodes } from '../../support/console/stored-nodes.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
@@ -30,70 +29,18 @@ const HOSTILE_NAMES = [
 const BACK_MS_MAX = 60_000;
 
 test.before(async () => {
-  await buildConsole(CONSOLE_DIST);
   fleet = await startFleet(scope, { agents: 1 });
-  await storeNodes();
+  await storeNodes(
+    fleet,
+    Array.from({ length: STORED_NODES }, (_, index) => HOSTILE_NAMES[index] ?? `web-${index}`),
+  );
   browser = await startBrowser(scope);
 });
 
 ava.after.always('the browser and the fleet are ended', () => scope.end());
 
-/** Rows of machines that said these things of themselves, and are away. */
-async function storeNodes(): Promise<void> {
-  const names = Array.from({ length: STORED_NODES }, (_, index) => HOSTILE_NAMES[index] ?? `web-${index}`);
-  await fleet.sql(
-    `with made as (
-      insert into node (id, cluster_id, status, version, id_type, http_port, ssh_port, host_metrics_port, wireguard_metrics_port,
-        http_proxy_port, socks5_proxy_port, self_update_enabled, token_hash, sealed_proxy_password, status_since, inserted_at, updated_at)
-      select gen_random_uuid(), (select id from cluster where name = $1), 'unreachable', '1.0.0', 'persistent', 44000, 40022, 49100, 49586,
-        43128, 41080, false, sha256(convert_to('token of ' || place, 'UTF8')), 'none', now(), now(), now()
-      from unnest($2::text[]) with ordinality as given(name, place) returning id, token_hash)
-    insert into node_facts (node_id, facts)
-      select id, jsonb_build_object('hostname', name, 'os', 'debian', 'os_version', '12', 'os_name', null, 'kernel', '6.1', 'arch', 'x86_64',
-        'cpu_model', null, 'cpu_count', 1, 'memory_bytes', 1073741824, 'virtualization', null, 'boot_id', null, 'time_zone', null, 'ssh_host_key', null)
-      from unnest($2::text[]) with ordinality as given(name, place) join made on token_hash = sha256(convert_to('token of ' || place, 'UTF8'))`,
-    [CLUSTER, names],
-  );
-}
-
-interface Opened {
-  readonly page: Page;
-  /** Errors of scripts and on the console, among them what the policy forbade. */
-  readonly problems: string[];
-  /** What was asked of somebody else. */
-  readonly elsewhere: string[];
-}
-
-/** A browser of its own, at a page. */
-async function open(t: ExecutionContext, path = '/console', options: BrowserContextOptions = {}): Promise<Opened> {
-  const { url } = fleet.admin();
-  const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options });
-  t.teardown(() => context.close());
-  const page = await context.newPage();
-  const [problems, elsewhere]: [string[], string[]] = [[], []];
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(error.message));
-  page.on('dialog', (dialog) => {
-    problems.push(`a dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  page.on('request', (request) => {
-    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) elsewhere.push(request.url());
-  });
-  await page.goto(url + path);
-  return { page, problems, elsewhere };
-}
-
-/** Signs in with what has the focus. */
-async function signIn(page: Page, key: string = FLEET_KEYS.API_KEY): Promise<void> {
-  await page.getByLabel('Key').waitFor();
-  await page.keyboard.type(key);
-  await page.keyboard.press('Enter');
-}
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+const open = (t: ExecutionContext, path?: string, options?: BrowserContextOptions) =>
+  openPage(t, { browser, url: fleet.admin().url }, path, options);
 const tile = (page: Page, name: RegExp) => page.getByRole('link', { name }).locator('.count');
 const rows = (page: Page) => page.locator('.grid .body .row');
 
@@ -213,31 +160,9 @@ test.serial('a session that somebody ends shows nothing any more, and says why',
   await mine.getByText('You are signed out.').waitFor();
 });
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
-
-/** What axe finds, as rule and place. */
-async function violations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate<string[]>(
-    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))",
-  );
-}
-
 test.serial('axe finds nothing on any page, light and dark, on a phone and a laptop', async (t) => {
   const { page } = await open(t, '/console', { bypassCSP: true }); // axe is a script from elsewhere
-  const look = async (name: string): Promise<void> => {
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [360, 1_280]) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 800 });
-        t.deepEqual(await violations(page), [], `${name}, ${colorScheme}, ${width}`);
-        t.is(
-          await page.evaluate('document.documentElement.scrollWidth > innerWidth'),
-          false,
-          `${name} is wider than ${width}`,
-        );
-      }
-  };
+  const look = (name: string) => looksWell(t, page, name);
 
   await page.getByLabel('Key').waitFor();
   await look('sign in');

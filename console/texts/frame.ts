@@ -1,0 +1,52 @@
+/** What every page says. */
+
+/** By where they stand. */
+export const FRAME = {
+  pages: {
+    overview: 'Overview',
+
+    nodes: 'Nodes',
+
+    sessions: 'Sessions',
+
+    unknown: 'No such page',
+    signIn: 'Sign in',
+  },
+  groups: { fleet: 'Fleet', work: 'Work', access: 'Access', service: 'Service' },
+  product: 'Edge fleet control',
+  shell: {
+    skip: 'To the content',
+    navigation: 'Pages',
+    signOut: 'Sign out',
+    theme: 'Colours',
+    themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    keys: 'Keyboard',
+    plain: 'This page came over plain HTTP: whoever is between reads all of it, and could sign in as you. Use HTTPS.',
+    open: 'No key is asked for here: whoever reaches this address has the whole fleet.',
+    stale: (since: string) => `No connection since ${since}. What you see is as it was then. Trying again.`,
+  },
+  states: {
+    loading: 'Loading.',
+    failed: 'This could not be had.',
+    again: 'Try again',
+    notLoaded: 'This page could not be loaded: the admin is away, or was upgraded since.',
+    reload: 'Load anew',
+  },
+  keys: {
+    title: 'Keyboard',
+    close: 'Close',
+    rows: [
+      ['?', 'this list'],
+      ['g o', 'to the overview'],
+      ['g n', 'to the nodes'],
+      ['g s', 'to the sessions'],
+      ['/', 'search'],
+      ['Esc', 'out of the search, or close'],
+      ['j, ↓', 'next row'],
+      ['k, ↑', 'row before'],
+      ['Page ↓, Page ↑', 'a window on, or back'],
+      ['Home, End', 'first row, last row'],
+    ],
+  },
+  unknown: { lead: 'There is no page at this address.', back: 'To the overview' },
+} as const;

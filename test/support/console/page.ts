@@ -1,0 +1,83 @@
+/** Pages of the console in a real browser, Debian's Chromium: opened, signed in to, looked at by axe. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { ExecutionContext } from 'ava';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { FLEET_KEYS } from '../fleet.ts';
+
+/** A page, and what went wrong on it. */
+export interface Opened {
+  readonly page: Page;
+  /** Errors of scripts and on the console, among them what the policy forbade. */
+  readonly problems: string[];
+  /** What was asked of somebody else. */
+  readonly elsewhere: string[];
+}
+
+/** Where pages are opened: a browser and an admin. */
+export interface Place {
+  readonly browser: Browser;
+  readonly url: string;
+}
+
+/** A browser of its own, at a page. */
+export async function openPage(
+  t: ExecutionContext,
+  { browser, url }: Place,
+  path = '/console',
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options });
+  t.teardown(() => context.close());
+  const page = await context.newPage();
+  const [problems, elsewhere]: [string[], string[]] = [[], []];
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('dialog', (dialog) => {
+    problems.push(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) elsewhere.push(request.url());
+  });
+  await page.goto(url + path);
+  return { page, problems, elsewhere };
+}
+
+/** Signs in with what has the focus. */
+export async function signIn(page: Page, key: string = FLEET_KEYS.API_KEY): Promise<void> {
+  await page.getByLabel('Key').waitFor();
+  await page.keyboard.type(key);
+  await page.keyboard.press('Enter');
+}
+
+/** Waits for the page of this title. */
+export async function heading(page: Page, name: string): Promise<void> {
+  await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+}
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
+
+/** What axe finds, as rule and place. */
+async function violations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate<string[]>(
+    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))",
+  );
+}
+
+/** Asks axe, and whether anything is too wide, light and dark, on a phone and a laptop. The context bypasses the policy: axe is a script from elsewhere. */
+export async function looksWell(t: ExecutionContext, page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [360, 1_280]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      t.deepEqual(await violations(page), [], `${name}, ${colorScheme}, ${width}`);
+      t.is(
+        await page.evaluate('document.documentElement.scrollWidth > innerWidth'),
+        false,
+        `${name} is wider than ${width}`,
+      );
+    }
+}
