@@ -20,7 +20,7 @@ import { Grid, type Column } from '../parts/grid.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { State } from '../parts/state.tsx';
 import { Status } from '../parts/status.tsx';
-import type { PageProps } from '../pages.ts';
+import type { PageProps } from '../page-props.ts';
 import { go } from '../router.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';

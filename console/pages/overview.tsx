@@ -9,7 +9,7 @@ import { Ago } from '../parts/ago.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { State } from '../parts/state.tsx';
 import { Status } from '../parts/status.tsx';
-import type { PageProps } from '../pages.ts';
+import type { PageProps } from '../page-props.ts';
 import { usePolled, type Polled } from '../poll.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';

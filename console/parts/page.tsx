@@ -1,7 +1,8 @@
 /** The present page, once it is loaded. */
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { PAGES, type PageProps } from '../pages.ts';
+import type { PageProps } from '../page-props.ts';
+import { PAGES } from '../pages.ts';
 import type { PageName } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { State } from './state.tsx';
