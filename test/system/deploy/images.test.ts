@@ -66,7 +66,7 @@ test('images run an admin, a relay and an agent, end in order, and are the same 
     isConfined: true,
   });
   await admin.logged('edge-admin is ready', 0, patient(READY_MS_MAX));
-  t.is((await fetch(`${url}/readyz`)).status, 200);
+  for (const path of ['/readyz', '/console']) t.is((await fetch(url + path)).status, 200, path);
   t.regex(await podman.call('exec', 'admin', '/usr/local/bin/node', '-p', 'process.getuid()'), /^65532$/mu);
   await podman.call('exec', 'admin', '/usr/local/bin/node', '/opt/edge/health-check.mjs');
 

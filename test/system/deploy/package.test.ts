@@ -70,8 +70,8 @@ test('the published programs run a command on a machine, with nothing beside the
 
   t.is(await edge('run', '--all', '--', 'echo it runs'), 'one: it runs\n');
   t.deepEqual(
-    await served(url, '/asyncdoc/viewer', ...VIEWER_FILES.map(({ name }) => `/asyncdoc/viewer/${name}`)),
-    [200, 200, 200],
+    await served(url, '/console', '/asyncdoc/viewer', ...VIEWER_FILES.map(({ name }) => `/asyncdoc/viewer/${name}`)),
+    [200, 200, 200, 200],
   );
 
   for (const program of [agent, admin]) {
