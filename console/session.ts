@@ -98,9 +98,10 @@ export async function listSessions(): Promise<readonly SessionRow[] | null> {
   return (await ask<readonly SessionRow[]>('GET', SESSIONS_PATH))?.data ?? null;
 }
 
-/** Ends another one. */
-export async function endSession(id: string): Promise<void> {
-  await ask('DELETE', `${SESSIONS_PATH}/${encodeURIComponent(id)}`);
+/** Ends another one, and says whether it has ended: also where somebody else was faster. */
+export async function endSession(id: string): Promise<boolean> {
+  const answer = await ask('DELETE', `${SESSIONS_PATH}/${encodeURIComponent(id)}`);
+  return answer !== null && (answer.status < 300 || answer.status === 404);
 }
 
 /** Tells the admin of keys and clicks, now and then: what a page does by itself keeps no session alive. */

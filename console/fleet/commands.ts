@@ -1,8 +1,6 @@
 /** What is on the page, for a terminal: as a command and as a request. Pure. */
+import { curlLine, quoted } from '../shell-words.ts';
 import type { NodesQuery, SortField } from './query.ts';
-
-/** What a shell leaves as it is, wherever it stands. */
-const PLAIN = /^[\w.,:/@%+=-]+$/u;
 
 /** Of the columns of the page those by which the API sorts. */
 const API_SORTS: Partial<Record<SortField, string>> = { cluster: 'cluster_name', status: 'status', version: 'version' };
@@ -29,11 +27,5 @@ export function requestOf({ statuses, cluster, sort, isDescending }: NodesQuery,
     ...(by === undefined ? [] : [['sort', `${isDescending ? '-' : ''}${by}`]]),
     ['page_size', String(PAGE_SIZE)],
   ] as [string, string][]);
-  const url = `${origin}/api/v1/nodes?${parameters.toString()}`;
-  return `curl -H "Authorization: Bearer $EDGE_API_KEY" '${url.replaceAll("'", '%27')}'`;
-}
-
-/** A word of a command: an address that somebody sent may hold anything, and it is only a word all the same. */
-function quoted(text: string): string {
-  return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return curlLine(origin, `/nodes?${parameters.toString()}`);
 }

@@ -16,6 +16,7 @@ import {
 } from '../fleet/query.ts';
 import { matchedBy, viewOf, type NodesView } from '../fleet/view.ts';
 import { Ago } from '../parts/ago.tsx';
+import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { State } from '../parts/state.tsx';
@@ -110,13 +111,9 @@ function Filters({ query, view }: { readonly query: NodesQuery; readonly view: N
 /** The same list elsewhere. */
 function InTerminal({ query }: { readonly query: NodesQuery }) {
   return (
-    <details class="terminal">
-      <summary>{T.terminal}</summary>
-      <pre tabIndex={0}>
-        <code>{`${commandOf(query)}\n${requestOf(query, location.origin)}`}</code>
-      </pre>
+    <Elsewhere cli={commandOf(query)} curl={requestOf(query, location.origin)}>
       {query.text !== '' && <p class="soft">{T.withoutWords}</p>}
-    </details>
+    </Elsewhere>
   );
 }
 

@@ -2,7 +2,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Ago } from '../parts/ago.tsx';
+import { confirmed } from '../parts/confirm.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { notify } from '../parts/notice.tsx';
 import { State } from '../parts/state.tsx';
 import { endSession, listSessions, signOut, type SessionRow } from '../session.ts';
 import { TEXTS } from '../texts.ts';
@@ -16,9 +18,11 @@ export function SessionsPage() {
     rows.value = (await listSessions()) ?? 'failed';
   };
   useEffect(() => void read(), []);
-  const end = async ({ id, is_current: isCurrent }: SessionRow): Promise<void> => {
+  const end = async ({ id, is_current: isCurrent, address, principal }: SessionRow): Promise<void> => {
     if (isCurrent) return signOut();
-    await endSession(id);
+    const question = { title: T.endOf(address), text: T.ends(principal), action: T.end, isDangerous: true };
+    if (!(await confirmed(question))) return;
+    notify((await endSession(id)) ? { text: T.ended(address) } : { text: T.notEnded, kind: 'failed' });
     return read();
   };
   return (

@@ -7,7 +7,9 @@ import { signOut, type Me } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 import { choose, theme, THEMES } from '../theme.ts';
 import { ConnectionBar, TransportBar } from './bars.tsx';
+import { Confirmation } from './confirm.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
+import { Notices, settleNotices } from './notice.tsx';
 
 /** The frame of all pages of somebody who is signed in. */
 export function Shell({ me, children }: { readonly me: Me; readonly children: ComponentChildren }) {
@@ -41,7 +43,7 @@ export function Shell({ me, children }: { readonly me: Me; readonly children: Co
             {TEXTS.shell.keys}
           </button>
           {me.principal !== 'anonymous' && (
-            <button type="button" onClick={() => void signOut()}>
+            <button type="button" onClick={leave}>
               {TEXTS.shell.signOut}
             </button>
           )}
@@ -51,8 +53,16 @@ export function Shell({ me, children }: { readonly me: Me; readonly children: Co
       <ConnectionBar />
       <main id="content">{children}</main>
       <KeyboardHelp />
+      <Confirmation />
+      <Notices />
     </>
   );
+}
+
+/** What waits is done first: afterwards it could not be. */
+function leave(): void {
+  settleNotices();
+  void signOut();
 }
 
 function ThemeChoice() {

@@ -45,7 +45,6 @@ export const FLEET = {
     loading: (known: number, total: number) => `Loading ${number(known)} of ${number(total)} nodes.`,
     tooMany: 'There are more nodes than a page can follow at once. Choose a cluster.',
     chooseCluster: 'Choose a cluster',
-    terminal: 'In a terminal',
     withoutWords: 'The words of the search are of this page alone.',
     matched: (what: string) => `matches ${what}`,
   },

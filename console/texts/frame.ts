@@ -1,4 +1,5 @@
 /** What every page says. */
+import { number } from './number.ts';
 
 /** By where they stand. */
 export const FRAME = {
@@ -47,6 +48,22 @@ export const FRAME = {
       ['Page ↓, Page ↑', 'a window on, or back'],
       ['Home, End', 'first row, last row'],
     ],
+  },
+  elsewhere: {
+    title: 'In a terminal',
+    cli: 'As a command',
+    curl: 'As a request',
+    copy: 'Copy',
+    copyOf: (what: string) => `Copy: ${what.toLowerCase()}`,
+    copied: 'Copied.',
+    notCopied: 'This browser lets no page copy here: mark the text and copy it yourself.',
+  },
+  notice: { away: 'Send away' },
+  confirm: {
+    type: 'To go on, type',
+    cancel: 'Cancel',
+    items: (count: number) => (count === 1 ? 'One, by name' : `All ${number(count)}, by name`),
+    more: (count: number) => `and ${number(count)} more`,
   },
   unknown: { lead: 'There is no page at this address.', back: 'To the overview' },
 } as const;

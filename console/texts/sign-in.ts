@@ -19,6 +19,9 @@ export const SIGN_IN = {
     columns: { key: 'Key', address: 'From', browser: 'Browser', since: 'Signed in', used: 'Last used', end: 'End' },
     mine: 'this one',
     end: 'End',
+    ends: (key: string) => `Whoever is there, with the ${key} key, has to show it again.`,
+    ended: (address: string) => `The session from ${address} has ended.`,
+    notEnded: 'It could not be ended: the admin did not answer.',
     endOf: (address: string) => `End the session from ${address}`,
   },
 } as const;

@@ -152,7 +152,16 @@ test.serial('a session that somebody ends shows nothing any more, and says why',
   await heading(mine, 'Sessions');
 
   const row = mine.getByRole('row').filter({ hasText: 'master' });
-  await row.getByRole('button').first().click();
+  const end = row.getByRole('button').first();
+  await end.focus();
+  await mine.keyboard.press('Enter');
+  const question = mine.getByRole('dialog', { name: 'End the session from' });
+  await question.getByRole('button', { name: 'Cancel' }).and(mine.locator(':focus')).waitFor();
+  await mine.keyboard.press('Escape');
+  await end.and(mine.locator(':focus')).waitFor();
+  await mine.keyboard.press('Enter');
+  await question.getByRole('button', { name: 'End' }).click();
+  await mine.getByRole('status').getByText('has ended').waitFor();
 
   await other.getByText('Your session is over').waitFor();
   t.is(await other.getByRole('heading', { level: 1 }).textContent(), 'Sign in');
