@@ -51,7 +51,7 @@ export function Confirmation() {
 }
 
 function Dialog({ question }: { readonly question: Asked }) {
-  const { title, text, items, name, action, isDangerous = false, answer } = question;
+  const { title, text, items, name, answer } = question;
   const dialog = useRef<HTMLDialogElement>(null);
   const typed = useSignal('');
   const isTyped = name === undefined || typed.value === name;
@@ -95,22 +95,29 @@ function Dialog({ question }: { readonly question: Asked }) {
             />
           </label>
         )}
-        {/* the first button is the one that Enter presses in the field; while the name is not there it does nothing */}
-        <div class="answers">
-          <button
-            value="yes"
-            class={isDangerous ? 'primary danger' : 'primary'}
-            aria-disabled={!isTyped}
-            autofocus={name === undefined && !isDangerous}
-          >
-            {action}
-          </button>
-          <button value="no" autofocus={name === undefined && isDangerous}>
-            {TEXTS.confirm.cancel}
-          </button>
-        </div>
+        <Answers question={question} isTyped={isTyped} />
       </form>
     </dialog>
+  );
+}
+
+/** The first button is the one that Enter presses in the field; while the name is not there it does nothing. */
+function Answers({ question, isTyped }: { readonly question: Question; readonly isTyped: boolean }) {
+  const { name, action, isDangerous = false } = question;
+  return (
+    <div class="answers">
+      <button
+        value="yes"
+        class={isDangerous ? 'primary danger' : 'primary'}
+        aria-disabled={!isTyped}
+        autofocus={name === undefined && !isDangerous}
+      >
+        {action}
+      </button>
+      <button value="no" autofocus={name === undefined && isDangerous}>
+        {TEXTS.confirm.cancel}
+      </button>
+    </div>
   );
 }
 
