@@ -1,43 +1,63 @@
 /** What no feed tells: asked now and then, while the page is seen. */
 import { useSignal, type Signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { refusalOf } from '../api/client/client.ts';
 
 /** How often it is asked, in ms. */
 const EVERY_MS = 10_000;
 
+/** What somebody types is asked for after this, in ms: not at each letter. */
+const TYPED_MS = 200;
+
 /** What was answered last. A failure leaves what was known before. */
 export interface Polled<T> {
   readonly data: T | null;
   readonly failure: string | null;
+  /** Whether `data` is of another question than the one that is asked now. */
+  readonly isOld: boolean;
+  /** Asks at once: after a change, or where it failed. */
+  readonly again: () => void;
 }
 
-/** Asks as long as its component is there. */
-export function usePolled<T>(ask: () => Promise<T>): Signal<Polled<T>> {
-  const polled = useSignal<Polled<T>>({ data: null, failure: null });
+/**
+ * Asks as long as its component is there. `key` names the question: where it changes, the new one is asked, and what is
+ * known stays to be seen until its answer comes.
+ */
+export function usePolled<T>(ask: () => Promise<T>, key = ''): Signal<Polled<T>> {
+  const wakes = useRef((): void => {});
+  const isFirst = useRef(true);
+  const polled = useSignal<Polled<T>>({ data: null, failure: null, isOld: false, again: () => wakes.current() });
   useEffect(() => {
     let isThere = true;
     let isAsking = false;
+    const told = (news: Partial<Polled<T>>): void => {
+      if (isThere) polled.value = { ...polled.value, ...news };
+    };
     const once = async (): Promise<void> => {
       // over a connection that is lost, one question waits for all
       if (document.hidden || isAsking) return;
       isAsking = true;
       try {
-        const data = await ask();
-        if (isThere) polled.value = { data, failure: null };
+        told({ data: await ask(), failure: null, isOld: false });
       } catch (error) {
-        const failure = refusalOf(error)?.message ?? String(error);
-        if (isThere) polled.value = { data: polled.value.data, failure };
+        told({ failure: refusalOf(error)?.message ?? String(error) });
       } finally {
         isAsking = false;
       }
     };
-    void once();
-    const timer = setInterval(() => void once(), EVERY_MS);
+    const wake = (): void => void once();
+    wakes.current = wake;
+    if (!isFirst.current) told({ isOld: true, failure: null });
+    const first = setTimeout(wake, isFirst.current ? 0 : TYPED_MS);
+    isFirst.current = false;
+    const timer = setInterval(wake, EVERY_MS);
+    document.addEventListener('visibilitychange', wake);
     return () => {
       isThere = false;
+      clearTimeout(first);
       clearInterval(timer);
+      document.removeEventListener('visibilitychange', wake);
     };
-  }, []);
+  }, [key]);
   return polled;
 }

@@ -6,11 +6,11 @@ import { nodesAddress, STATUSES, WHOLE_FLEET, type NodesQuery } from '../fleet/q
 import { statusCounts } from '../fleet/view.ts';
 import type { Live } from '../live.ts';
 import { Ago } from '../parts/ago.tsx';
+import { Asked } from '../parts/asked.tsx';
 import { Heading } from '../parts/heading.tsx';
-import { State } from '../parts/state.tsx';
 import { Status } from '../parts/status.tsx';
 import type { PageProps } from '../page-props.ts';
-import { usePolled, type Polled } from '../poll.ts';
+import { usePolled } from '../poll.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';
 
@@ -142,7 +142,7 @@ function Admins({ live }: { readonly live: Live }) {
   return (
     <section aria-labelledby="admins">
       <h2 id="admins">{T.admins}</h2>
-      <Asked polled={admins.value} />
+      <Asked polled={admins.value} text={T.notAsked} />
       {data !== null && (
         <div class="scroll" role="group" aria-label={T.admins} tabIndex={0}>
           <table>
@@ -183,7 +183,7 @@ function Health({ live }: { readonly live: Live }) {
   return (
     <section aria-labelledby="health">
       <h2 id="health">{T.health}</h2>
-      <Asked polled={health.value} />
+      <Asked polled={health.value} text={T.notAsked} />
       {data !== null && failed.length === 0 && <p class="well">{T.healthy(data.checks.length)}</p>}
       {data !== null && failed.length > 0 && (
         <>
@@ -199,10 +199,4 @@ function Health({ live }: { readonly live: Live }) {
       )}
     </section>
   );
-}
-
-/** What is said as long as there is no answer, or where the last one did not come. */
-function Asked({ polled: { data, failure } }: { readonly polled: Polled<unknown> }) {
-  if (failure !== null) return <State kind="failed" text={`${T.notAsked} ${failure}`} />;
-  return data === null ? <State kind="loading" text={TEXTS.states.loading} /> : null;
 }

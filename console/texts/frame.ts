@@ -33,6 +33,17 @@ export const FRAME = {
     notLoaded: 'This page could not be loaded: the admin is away, or was upgraded since.',
     reload: 'Load anew',
   },
+  lists: {
+    any: 'Any',
+    clear: 'Show all',
+    none: 'Nothing is as you asked for.',
+    pageGone: 'This page is empty now.',
+    firstPage: 'To the first page',
+    pagesOf: (label: string) => `Pages: ${label}`,
+    rows: (first: number, last: number, total: number) => `${number(first)} to ${number(last)} of ${number(total)}`,
+    previous: 'Previous',
+    next: 'Next',
+  },
   keys: {
     title: 'Keyboard',
     close: 'Close',
