@@ -1,0 +1,188 @@
+/** What other pages can do to somebody who is signed in to the console, and what becomes of open pages when admins die. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:tls';
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser, Page } from 'playwright-core';
+import { openBalancer, type Balancer } from '../../support/balancer.ts';
+import { startBrowser } from '../../support/browser.ts';
+import { certificates } from '../../support/certificates.ts';
+import { heading, openPage, signIn } from '../../support/console/page.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { listening } from '../../support/listening.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+let balancer: Balancer;
+
+/** An admin died, and the page found another one: on a busy machine, in ms. */
+const BACK_MS_MAX = 60_000;
+
+const STALE = 'No connection since';
+
+test.before(async () => {
+  fleet = await startFleet(scope, { admins: 2, agents: 1 });
+  balancer = await openBalancer(scope);
+  for (const { url } of fleet.admins) balancer.add(url);
+  browser = await startBrowser(scope, ['--ignore-certificate-errors']);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+/** A page of somebody else, whose script does what it is told. */
+async function foreignPage(t: ExecutionContext, host: string): Promise<string> {
+  const server: Server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>another page</title>');
+  });
+  return `http://${host}:${await listening(t, server)}/`;
+}
+
+/** Everything that a page can try with the session of whoever looks at it; what it got, by what it tried. */
+const ATTEMPTS = `(async (admin) => {
+  const tried = (attempt) => attempt.then((answer) => answer.type + ' ' + answer.status, () => 'refused');
+  const socket = (path) => new Promise((resolve) => {
+    const opened = new WebSocket(admin.replace('http', 'ws') + path);
+    opened.onopen = () => { opened.close(); resolve('open'); };
+    opened.onerror = () => resolve('refused');
+  });
+  const framed = () => new Promise((resolve) => {
+    const frame = document.createElement('iframe');
+    frame.onload = () => resolve(frame.contentWindow.length === 0 ? 'loaded' : 'loaded with frames');
+    frame.src = admin + '/console';
+    document.body.append(frame);
+  });
+  const credentials = 'include';
+  return {
+    read: await tried(fetch(admin + '/console/session', { credentials })),
+    list: await tried(fetch(admin + '/console/session/all', { credentials })),
+    end: await tried(fetch(admin + '/console/session', { method: 'DELETE', credentials })),
+    call: await tried(fetch(admin + '/api/v1/nodes', { credentials })),
+    live: await socket('/console/live'),
+    trpc: await socket('/api/trpc'),
+    frame: await framed(),
+  };
+})`;
+
+for (const [title, host] of [
+  ['another port of the same host, to which browsers send cookies', '127.0.0.1'],
+  ['another host', 'localhost'],
+] as const)
+  test.serial(`a page of ${title} reads nothing, changes nothing, and shows nothing in a frame`, async (t) => {
+    const { url } = fleet.admin();
+    const { page } = await openPage(t, { browser, url });
+    await signIn(page);
+    await heading(page, 'Overview');
+    const other = await page.context().newPage();
+    const said: string[] = [];
+    other.on('console', (message) => said.push(message.text()));
+    await other.goto(await foreignPage(t, host));
+
+    const got = await other.evaluate<Record<string, string>>(`${ATTEMPTS}(${JSON.stringify(url)})`);
+
+    t.deepEqual(
+      [got['read'], got['list'], got['end'], got['call'], got['live']],
+      ['refused', 'refused', 'refused', 'refused', 'refused'],
+    );
+    t.regex(said.join('\n'), /frame-ancestors 'none'/u, 'the frame stays empty');
+    // by a form: cross-site requests that browsers send without asking first
+    await other.evaluate(
+      `document.body.innerHTML = '<form method=post enctype=text/plain action="${url}/console/session"><input name=key value=x></form>'; document.forms[0].submit()`,
+    );
+    await other.waitForURL(`${url}/console/session`);
+    t.regex(await other.locator('body').innerText(), /"code":"forbidden"/u);
+
+    await page.reload();
+    await heading(page, 'Overview');
+  });
+
+test.serial('over HTTPS the cookie is of this host alone, secure, and seen by no script', async (t) => {
+  const made = await certificates(temporaryDirectory(t));
+  const port = Number(new URL(fleet.admin().url).port);
+  const proxy = createTlsServer({ cert: readFileSync(made.server), key: readFileSync(made.serverKey) }, (near) => {
+    const far = connect(port, '127.0.0.1');
+    near.on('error', () => far.destroy()).on('close', () => far.destroy());
+    far.on('error', () => near.destroy()).on('close', () => near.destroy());
+    near.pipe(far).pipe(near);
+  });
+  const url = `https://127.0.0.1:${await listening(t, proxy)}`;
+  const { page, problems } = await openPage(t, { browser, url });
+
+  await signIn(page);
+  await heading(page, 'Overview');
+  await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
+
+  const cookies = await page.context().cookies();
+  t.deepEqual(
+    cookies.map(({ name, path, httpOnly, secure, sameSite }) => ({ name, path, httpOnly, secure, sameSite })),
+    [{ name: '__Host-edge-console', path: '/', httpOnly: true, secure: true, sameSite: 'Strict' }],
+  );
+  t.is(await page.evaluate('document.cookie'), '');
+  t.deepEqual(problems, []);
+});
+
+test.serial('a session that nobody used for half an hour shows the sign-in, with why', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin(1).url });
+  await signIn(page, FLEET_KEYS.MASTER_KEY);
+  await heading(page, 'Overview');
+
+  await fleet.sql(
+    `update console_session set last_used_at = last_used_at - interval '31 minutes'
+      where token_hash = (select token_hash from console_session order by inserted_at desc limit 1)`,
+  );
+
+  await page.getByText('Your session is over').waitFor();
+  t.is(await page.getByRole('heading', { level: 1 }).textContent(), 'Sign in');
+});
+
+test.serial('whichever admin dies, a page behind a balancer goes on at another one, without a reload', async (t) => {
+  const { page } = await openPage(t, { browser, url: balancer.url }, '/console/nodes');
+  let sockets = 0;
+  page.on('websocket', () => {
+    sockets += 1;
+  });
+  await signIn(page);
+  await heading(page, 'Nodes');
+  await page.getByText('Healthy').first().waitFor();
+  await page.evaluate('window.isThisVeryPage = true');
+  const { id } = await fleet.node();
+
+  for (const [place, dying] of fleet.admins.entries()) {
+    const staying = fleet.admins[1 - place];
+    if (staying === undefined) throw new Error('there are two admins');
+    await dying.kill();
+    await page.getByText(STALE).waitFor({ state: 'detached', timeout: BACK_MS_MAX });
+    const name = `after-${dying.name}`;
+    await aliasAt(staying.url, id, name);
+    await seen(page, name);
+    await dying.start();
+  }
+  t.true(sockets >= 2, 'one of them had the page');
+  t.true(await page.evaluate<boolean>('window.isThisVeryPage'));
+});
+
+/** Until its cluster has an owner again an admin answers 503. */
+async function aliasAt(url: string, node: string, name: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${url}/api/v1/nodes/${node}/aliases`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name }),
+    });
+    if (answer.status === 201 || answer.status === 409) return;
+    if (answer.status !== 503) throw new Error(`${answer.status} ${await answer.text()}`);
+    await once(AbortSignal.timeout(200), 'abort');
+  }
+}
+
+async function seen(page: Page, name: string): Promise<void> {
+  await page.getByRole('searchbox').fill(name);
+  await page.locator('.grid .body .row').first().waitFor({ timeout: BACK_MS_MAX });
+  await page.getByRole('searchbox').fill('');
+}
