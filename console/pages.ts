@@ -16,5 +16,7 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
 
   nodes: { page: NodesPage },
 
+  node: { load: async () => (await import('./pages/node/node.tsx')).NodePage },
+
   sessions: { load: async () => (await import('./pages/sessions.tsx')).SessionsPage },
 };

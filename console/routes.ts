@@ -24,6 +24,8 @@ export const ROUTES = {
 
   nodes: { path: 'nodes', group: 'fleet', jump: 'n' },
 
+  node: { path: 'nodes/:id', group: null },
+
   sessions: { path: 'sessions', group: 'service', jump: 's' },
 } as const satisfies Record<string, Place>;
 

@@ -8,6 +8,8 @@ export const FRAME = {
 
     nodes: 'Nodes',
 
+    node: 'Node',
+
     sessions: 'Sessions',
 
     unknown: 'No such page',

@@ -1,0 +1,79 @@
+/** One node: how it is and why, what it is, and everything that can be done with it. */
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import { Ago } from '../../parts/ago.tsx';
+import { Heading } from '../../parts/heading.tsx';
+import { State } from '../../parts/state.tsx';
+import { Status } from '../../parts/status.tsx';
+import type { PageProps } from '../../page-props.ts';
+import { exactly } from '../../relative-time.ts';
+import { addressOf } from '../../routes.ts';
+import { TEXTS } from '../../texts.ts';
+import { NODE } from '../../texts/node.ts';
+import { Identity, Machine, Ports, Reach } from './facts.tsx';
+import { StatusDetails } from './status.tsx';
+import { useNode } from './watched.ts';
+
+/** The page. */
+export function NodePage(props: PageProps) {
+  const watched = useNode(props, props.id).value;
+  switch (watched.kind) {
+    case 'loading':
+      return <Standing kind="loading" text={TEXTS.states.loading} />;
+    case 'missing':
+      return <Standing kind="empty" text={NODE.missing} />;
+    case 'failed':
+      return <Standing kind="failed" text={`${TEXTS.states.failed} ${watched.message}`} />;
+    case 'deleted':
+      return <Shown node={watched.node} deletedAt={watched.at} />;
+    case 'there':
+      return <Shown node={watched.node} deletedAt={null} />;
+    default:
+      return watched satisfies never;
+  }
+}
+
+/** What stands there while there is no node to show. */
+function Standing({ kind, text }: { readonly kind: 'loading' | 'empty' | 'failed'; readonly text: string }) {
+  return (
+    <>
+      <Heading text={TEXTS.pages.node} />
+      <State kind={kind} text={text}>
+        {kind !== 'loading' && <a href={addressOf('nodes')}>{NODE.back}</a>}
+      </State>
+    </>
+  );
+}
+
+interface Shown {
+  readonly node: NodeResource;
+  /** ISO 8601; null: it is there. */
+  readonly deletedAt: string | null;
+}
+
+function Shown({ node, deletedAt }: Shown) {
+  return (
+    <div class="node">
+      <Heading text={node.name}>
+        <p class="now">
+          <Status status={node.status} /> <span class="soft">{NODE.since}</span> <Ago at={node.status_since} />
+        </p>
+      </Heading>
+      {deletedAt !== null && (
+        <p class="bar bad" role="alert">
+          {NODE.deleted(exactly(deletedAt))} <a href={addressOf('nodes')}>{NODE.back}</a>
+        </p>
+      )}
+      <div class="columns">
+        <div class="main">
+          <StatusDetails node={node} />
+          <Reach node={node} user={null} />
+        </div>
+        <div class="aside">
+          <Identity node={node} />
+          <Machine node={node} />
+          <Ports node={node} />
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+/** What is pure of the page of one node. */
+import test from 'ava';
+import { afterNews, type Watched } from '../../../console/pages/node/watched.ts';
+import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
+import { bytesOf, durationOf } from '../../../console/quantities.ts';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+
+const NODE = {
+  id: '01a1ff65-7894-4000-bf76-5935ab65cdb4',
+  cluster_name: 'prod',
+  vpn_hostname: 'node-01a1ff65-7894-4000-bf76-5935ab65cdb4.prod.edge.internal',
+  aliases: [{ id: '01a1ff65-7894-4000-bf76-5935ab65cdb5', name: 'web-1', vpn_hostname: 'web-1.prod.edge.internal' }],
+} as unknown as NodeResource;
+const NOW = '2026-11-23T12:00:00.000Z';
+
+test('a node that goes is shown as it was, and one that never was is missing', (t) => {
+  const there: Watched = { kind: 'there', node: NODE };
+
+  t.deepEqual(afterNews({ kind: 'loading' }, undefined, false, NOW), { kind: 'loading' }, 'the snapshot still comes');
+  t.deepEqual(afterNews({ kind: 'loading' }, undefined, true, NOW), { kind: 'missing' });
+  t.deepEqual(afterNews({ kind: 'loading' }, NODE, true, NOW), there);
+  t.is(afterNews(there, NODE, true, NOW), there, 'nothing is drawn anew');
+  t.deepEqual(afterNews(there, undefined, false, NOW), there, 'known from elsewhere until the feed has told');
+  const deleted = afterNews(there, undefined, true, NOW);
+  t.deepEqual(deleted, { kind: 'deleted', node: NODE, at: NOW });
+  t.is(afterNews(deleted, undefined, true, 'later'), deleted);
+});
+
+test('lines name a node by its alias and cluster, else by its id', (t) => {
+  t.is(edgeName(NODE), 'web-1.prod');
+  t.is(edgeName({ ...NODE, aliases: [] }), NODE.id);
+
+  const lines = Object.fromEntries(
+    linesOf(NODE, 'https://edge.example:8443', 'deploy').map(({ name, text }) => [name, text]),
+  );
+
+  t.is(lines['ssh'], 'edge ssh deploy@web-1.prod');
+  t.is(
+    lines['metrics'],
+    `curl -H "Authorization: Bearer $METRICS_KEY" https://edge.example:8443/api/v1/nodes/${NODE.id}/metrics/host/raw`,
+  );
+  t.is(
+    lines['prometheus'],
+    `- job_name: edge-host
+  scheme: https
+  metrics_path: /api/v1/nodes/${NODE.id}/metrics/host/raw
+  authorization: { credentials_file: metrics-key }
+  static_configs: [{ targets: ['edge.example:8443'] }]`,
+  );
+});
+
+test('sizes and durations are said in units that fit', (t) => {
+  t.deepEqual([0, 1_023, 1_024, 8_124_899_328, 1e18].map(bytesOf), ['0 B', '1023 B', '1.0 KiB', '7.6 GiB', '888 PiB']);
+  t.deepEqual([0, 59.9, 61, 3_600, 90_061].map(durationOf), ['0 s', '59 s', '1 min 1 s', '1 h', '1 d 1 h']);
+});
