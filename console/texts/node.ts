@@ -4,10 +4,9 @@ import { number } from './number.ts';
 /** By where they stand. */
 export const NODE = {
   back: 'All nodes',
-  loading: 'Loading.',
   missing: 'There is no such node. It was deleted, or the address is wrong.',
   deleted: (since: string) => `This node was deleted at ${since}. What you see is as it was then.`,
-  since: 'since',
+  for: 'for',
   status: {
     title: 'Status',
     why: 'Why',
@@ -75,9 +74,6 @@ export const NODE = {
   },
   reach: {
     title: 'In a terminal',
-    copy: 'Copy',
-    copied: 'Copied',
-    copyOf: (what: string) => `Copy: ${what}`,
     names: {
       ssh: 'Shell',
       run: 'Run a command',

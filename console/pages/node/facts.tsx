@@ -2,9 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { CopyLine } from '../../parts/elsewhere.tsx';
 import { bytesOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
-import { Copyable } from './copyable.tsx';
 import { linesOf } from './lines.ts';
 
 /** Its identity. */
@@ -86,7 +86,12 @@ export function Reach({ node, user }: { readonly node: NodeResource; readonly us
       <h2 id="reach">{NODE.reach.title}</h2>
       <dl class="lines">
         {linesOf(node, location.origin, user).map(({ name, text }) => (
-          <Copyable key={name} name={NODE.reach.names[name]} text={text} />
+          <div key={name}>
+            <dt>{NODE.reach.names[name]}</dt>
+            <dd>
+              <CopyLine label={NODE.reach.names[name]} text={text} />
+            </dd>
+          </div>
         ))}
       </dl>
     </section>

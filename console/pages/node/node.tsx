@@ -55,7 +55,7 @@ function Shown({ node, deletedAt }: Shown) {
     <div class="node">
       <Heading text={node.name}>
         <p class="now">
-          <Status status={node.status} /> <span class="soft">{NODE.since}</span> <Ago at={node.status_since} />
+          <Status status={node.status} /> <span class="soft">{NODE.for}</span> <Ago at={node.status_since} />
         </p>
       </Heading>
       {deletedAt !== null && (
