@@ -1,6 +1,6 @@
 /** What is pure of the page of one node. */
 import test from 'ava';
-import { afterNews, type Watched } from '../../../console/pages/node/watched.ts';
+import { afterNews, type Watched } from '../../../console/pages/node/known.ts';
 import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
 import { bytesOf, durationOf } from '../../../console/quantities.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
