@@ -1,5 +1,5 @@
 /** What somebody wants to see of the nodes, and how that stands in the address of the page. */
-import { addressOf } from '../routes.ts';
+import { addressOf, BASE } from '../routes.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 
 /** All statuses, worst first: as people look for them. */
@@ -57,6 +57,11 @@ export function searchOf({ statuses, cluster, text, sort, isDescending }: NodesQ
 /** Where the list is that it asks for. */
 export function nodesAddress(query: NodesQuery): string {
   return addressOf('nodes', { search: searchOf(query) });
+}
+
+/** Where one node is. */
+export function nodeAddress(id: string): string {
+  return `${BASE}/nodes/${encodeURIComponent(id)}`;
 }
 
 /** Whether it leaves any node out. */

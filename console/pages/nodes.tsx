@@ -4,6 +4,7 @@ import type { NodeResource } from '../../actors/resources/node.ts';
 import { commandOf, requestOf } from '../fleet/commands.ts';
 import {
   isFiltered,
+  nodeAddress,
   nodesAddress,
   queryOf,
   sortedBy,
@@ -25,10 +26,13 @@ import type { PageProps } from '../page-props.ts';
 import { go } from '../router.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';
+import { ChosenNodes, chosenOf } from './nodes/chosen.tsx';
 
 const T = TEXTS.nodes;
 
 const idOf = ({ id }: NodeResource): string => id;
+const nameOf = ({ name }: NodeResource): string => name;
+const open = ({ id }: NodeResource): void => go(nodeAddress(id));
 
 /** The list, with its filters above it. */
 export function NodesPage({ fleet, search }: PageProps) {
@@ -36,6 +40,7 @@ export function NodesPage({ fleet, search }: PageProps) {
   const version = fleet.version.value;
   const view = useMemo(() => viewOf(fleet.rows.values(), query), [fleet, version, query]);
   const columns = useMemo(() => columnsOf(query), [query]);
+  const chosen = chosenOf(fleet);
   return (
     <div class="list">
       <Heading text={TEXTS.pages.nodes}>
@@ -43,6 +48,7 @@ export function NodesPage({ fleet, search }: PageProps) {
       </Heading>
       <Filters query={query} view={view} />
       <InTerminal query={query} />
+      <ChosenNodes chosen={chosen} shown={view.rows} />
       <FleetState fleet={fleet} cluster={query.cluster}>
         {() =>
           view.rows.length === 0 ? (
@@ -52,7 +58,15 @@ export function NodesPage({ fleet, search }: PageProps) {
               </button>
             </State>
           ) : (
-            <Grid label={TEXTS.pages.nodes} rows={view.rows} idOf={idOf} columns={columns} />
+            <Grid
+              label={TEXTS.pages.nodes}
+              rows={view.rows}
+              idOf={idOf}
+              nameOf={nameOf}
+              columns={columns}
+              chosen={chosen}
+              onOpen={open}
+            />
           )
         }
       </FleetState>
@@ -144,12 +158,54 @@ function columnsOf(query: NodesQuery): readonly Column<NodeResource>[] {
   });
   const { columns } = T;
   return [
-    { name: 'name', title: columns.name, sort: sort('name'), cell: (node) => <Name node={node} text={query.text} /> },
-    { name: 'status', title: columns.status, sort: sort('status'), cell: ({ status }) => <Status status={status} /> },
-    { name: 'since', title: columns.since, sort: sort('since'), cell: (node) => <Ago at={node.status_since} /> },
-    { name: 'cluster', title: columns.cluster, sort: sort('cluster'), cell: (node) => node.cluster_name },
-    { name: 'version', title: columns.version, sort: sort('version'), cell: (node) => <bdi>{node.version}</bdi> },
-    { name: 'why', title: columns.why, cell: (node) => <Why reason={node.status_reason} /> },
+    {
+      name: 'name',
+      title: columns.name,
+      sort: sort('name'),
+      cell: (node) => <Name node={node} text={query.text} />,
+      minPx: 144,
+      grow: 2,
+    },
+    {
+      name: 'status',
+      title: columns.status,
+      sort: sort('status'),
+      cell: ({ status }) => <Status status={status} />,
+      minPx: 128,
+      grow: 0,
+    },
+    {
+      name: 'since',
+      title: columns.since,
+      sort: sort('since'),
+      cell: (node) => <Ago at={node.status_since} />,
+      minPx: 80,
+      grow: 0,
+      fromPx: 544,
+    },
+    {
+      name: 'cluster',
+      title: columns.cluster,
+      sort: sort('cluster'),
+      cell: (node) => node.cluster_name,
+      fromPx: 544,
+    },
+    {
+      name: 'version',
+      title: columns.version,
+      sort: sort('version'),
+      cell: (node) => <bdi>{node.version}</bdi>,
+      grow: 0,
+      fromPx: 900,
+    },
+    {
+      name: 'why',
+      title: columns.why,
+      cell: (node) => <Why reason={node.status_reason} />,
+      minPx: 128,
+      grow: 3,
+      fromPx: 900,
+    },
   ];
 }
 
@@ -157,7 +213,9 @@ function Name({ node, text }: { readonly node: NodeResource; readonly text: stri
   const matched = text === '' ? null : matchedBy(node, text);
   return (
     <>
-      <bdi title={node.name}>{node.name}</bdi>
+      <a href={nodeAddress(node.id)} tabIndex={-1}>
+        <bdi title={node.name}>{node.name}</bdi>
+      </a>
       {matched !== null && (
         <small>
           <bdi>{T.matched(matched)}</bdi>

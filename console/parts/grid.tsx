@@ -2,12 +2,21 @@
  * A long table of which only what is seen is drawn: rows are equally high, and the keyboard goes through all of them.
  * One stop of Tab; the active row is told by `aria-activedescendant`, so that it may scroll out of what is drawn.
  */
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { rowAfter, scrollTo, sliceOf } from '../fleet/window.ts';
+import type { Selection } from '../selection.ts';
+import { ChooseAll, ChooseOne, useChoosing, type Choosing } from './grid-selection.tsx';
 
 /** Height of a row and of the head, in CSS pixels: `--row` in the style is the same. */
 const ROW_PX = 40;
+
+/** Width of the column of checkboxes, in CSS pixels. */
+const CHOICE_PX = 40;
+
+/** Width of a column that says none, in CSS pixels. */
+const COLUMN_PX = 96;
 
 /** A column. `sort`: its head is a button that sorts by it. */
 export interface Column<Row> {
@@ -15,6 +24,12 @@ export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly sort?: { readonly direction: 'ascending' | 'descending' | 'none'; readonly by: () => void };
+  /** Least width, in CSS pixels. */
+  readonly minPx?: number;
+  /** Its share of what the least widths leave; 0: none. */
+  readonly grow?: number;
+  /** Width of the table, in CSS pixels, below which it is left out. */
+  readonly fromPx?: number;
 }
 
 /** What is shown. */
@@ -23,18 +38,34 @@ export interface GridProps<Row> {
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
   readonly columns: readonly Column<Row>[];
+  /** The chosen ids, which the page owns; without it nothing can be chosen. Those of rows that left the list stay. */
+  readonly chosen?: Signal<Selection>;
+  /** What a row is called, for whoever hears the checkboxes. */
+  readonly nameOf?: (row: Row) => string;
+  /** What `Enter` and a double click do. */
+  readonly onOpen?: (row: Row) => void;
 }
 
 /** The table. It takes what its container leaves it. */
-export function Grid<Row>({ label, rows, idOf, columns }: GridProps<Row>) {
+export function Grid<Row>(props: GridProps<Row>) {
+  const { label, rows, idOf, nameOf = idOf, chosen, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
-  const { scrollTop, height } = useWindow(box);
+  const { scrollTop, height, width } = useWindow(box);
+  const columns = useColumns(props.columns, width);
   const [activeId, setActive] = useState<string | null>(null);
   const active = useActiveRow(rows, idOf, activeId);
+  const choosing = useChoosing({ chosen, rows, idOf, active: active.found });
   const { from, to } = sliceOf(rows.length, ROW_PX, scrollTop, height - ROW_PX);
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== box.current) return;
+    if (event.target !== box.current || event.altKey) return;
+    if (choosing?.onKey(event) === true) return event.preventDefault();
+    if (event.ctrlKey || event.metaKey) return;
+    const activeRow = rows[active.found];
+    if (event.key === 'Enter' && activeRow !== undefined && onOpen !== undefined) {
+      event.preventDefault();
+      return onOpen(activeRow);
+    }
     const next = rowAfter(event.key, active.present, rows.length, Math.max(1, Math.floor(height / ROW_PX) - 2));
     const row = next === null ? undefined : rows[next];
     if (next === null || row === undefined) return;
@@ -51,13 +82,15 @@ export function Grid<Row>({ label, rows, idOf, columns }: GridProps<Row>) {
       role="grid"
       aria-label={label}
       aria-rowcount={rows.length + 1}
-      aria-colcount={columns.length}
+      aria-colcount={columns.length + (choosing === null ? 0 : 1)}
+      aria-multiselectable={choosing === null ? undefined : true}
       aria-activedescendant={active.found >= from && active.found < to ? rowId(activeId ?? '') : undefined}
       tabIndex={0}
+      style={trackStyle(columns, choosing !== null)}
       onKeyDown={onKeyDown}
     >
       <div class="head" role="rowgroup">
-        <Head columns={columns} />
+        <Head columns={columns} choosing={choosing} />
       </div>
       <div class="body" role="rowgroup" style={{ height: `${rows.length * ROW_PX}px` }}>
         {rows.slice(from, to).map((row, index) => (
@@ -65,10 +98,14 @@ export function Grid<Row>({ label, rows, idOf, columns }: GridProps<Row>) {
             key={idOf(row)}
             row={row}
             id={idOf(row)}
+            name={nameOf(row)}
             place={from + index}
             isActive={idOf(row) === activeId}
+            isChosen={choosing?.chosen.has(idOf(row)) ?? null}
             columns={columns}
-            onChoose={setActive}
+            onActive={setActive}
+            choosing={choosing}
+            onOpen={onOpen}
           />
         ))}
       </div>
@@ -77,12 +114,13 @@ export function Grid<Row>({ label, rows, idOf, columns }: GridProps<Row>) {
 }
 
 /** What of the table is seen, in CSS pixels. */
-function useWindow(box: RefObject<HTMLDivElement | null>): { readonly scrollTop: number; readonly height: number } {
-  const [seen, setSeen] = useState({ scrollTop: 0, height: 0 });
+function useWindow(box: RefObject<HTMLDivElement | null>) {
+  const [seen, setSeen] = useState({ scrollTop: 0, height: 0, width: 0 });
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    const look = (): void => setSeen({ scrollTop: element.scrollTop, height: element.clientHeight });
+    const look = (): void =>
+      setSeen({ scrollTop: element.scrollTop, height: element.clientHeight, width: element.clientWidth });
     look();
     const observer = new ResizeObserver(look);
     observer.observe(element);
@@ -95,13 +133,34 @@ function useWindow(box: RefObject<HTMLDivElement | null>): { readonly scrollTop:
   return seen;
 }
 
+/** Those for which there is room. The same list as long as it is the same ones. */
+function useColumns<Row>(columns: readonly Column<Row>[], width: number): readonly Column<Row>[] {
+  const fits = columns.map(({ fromPx = 0 }) => width === 0 || width >= fromPx);
+  return useMemo(() => columns.filter((_, index) => fits[index]), [columns, fits.join()]);
+}
+
+/** Widths of the columns, of head and rows alike: beyond the window they are scrolled to. */
+function trackStyle<Row>(columns: readonly Column<Row>[], hasChoice: boolean): Record<string, string> {
+  const tracks = columns.map(({ minPx = COLUMN_PX, grow = 1 }) =>
+    grow === 0 ? `${minPx}px` : `minmax(${minPx}px, ${grow}fr)`,
+  );
+  const least = columns.reduce((sum, { minPx = COLUMN_PX }) => sum + minPx, hasChoice ? CHOICE_PX : 0);
+  return {
+    '--tracks': [...(hasChoice ? [`${CHOICE_PX}px`] : []), ...tracks].join(' '),
+    '--least': `${least}px`,
+  };
+}
+
 /** Where the active row is; one that went away leaves its place to the row that is there now. */
 function useActiveRow<Row>(
   rows: readonly Row[],
   idOf: (row: Row) => string,
   activeId: string | null,
 ): { readonly found: number; readonly present: number } {
-  const found = activeId === null ? -1 : rows.findIndex((row) => idOf(row) === activeId);
+  const found = useMemo(
+    () => (activeId === null ? -1 : rows.findIndex((row) => idOf(row) === activeId)),
+    [rows, activeId],
+  );
   const place = useRef(-1);
   useEffect(() => {
     if (found >= 0) place.current = found;
@@ -109,37 +168,56 @@ function useActiveRow<Row>(
   return { found, present: found >= 0 ? found : Math.min(place.current, rows.length) };
 }
 
-interface LineProps<Row> extends Pick<GridProps<Row>, 'columns'> {
+interface LineProps<Row> extends Pick<GridProps<Row>, 'columns' | 'onOpen'> {
   readonly row: Row;
   readonly id: string;
+  readonly name: string;
   readonly place: number;
   readonly isActive: boolean;
-  readonly onChoose: (id: string) => void;
+  /** Null: nothing can be chosen here. */
+  readonly isChosen: boolean | null;
+  readonly choosing: Choosing | null;
+  readonly onActive: (id: string) => void;
 }
 
-function Line<Row>({ row, id, place, isActive, columns, onChoose }: LineProps<Row>) {
-  return (
-    <div
-      id={rowId(id)}
-      class="row"
-      role="row"
-      aria-rowindex={place + 2}
-      aria-selected={isActive}
-      style={{ transform: `translateY(${place * ROW_PX}px)` }}
-      onPointerDown={() => onChoose(id)}
-    >
-      {columns.map(({ name, cell }) => (
-        <div key={name} class={`cell ${name}`} role="gridcell">
-          {cell(row)}
-        </div>
-      ))}
-    </div>
+/** A row. One that did not change is not drawn again: of 200 changes a second most are of rows that nobody sees. */
+function Line<Row>({ row, id, name, place, isActive, isChosen, columns, ...does }: LineProps<Row>) {
+  const latest = useRef(does);
+  latest.current = does;
+  return useMemo(
+    () => (
+      <div
+        id={rowId(id)}
+        class={isActive ? 'row active' : 'row'}
+        role="row"
+        aria-rowindex={place + 2}
+        aria-selected={isChosen ?? undefined}
+        style={{ transform: `translateY(${place * ROW_PX}px)` }}
+        onPointerDown={() => latest.current.onActive(id)}
+        onDblClick={() => latest.current.onOpen?.(row)}
+      >
+        {isChosen !== null && (
+          <ChooseOne
+            name={name}
+            isChosen={isChosen}
+            onClick={(isRange) => latest.current.choosing?.choose(place, isRange)}
+          />
+        )}
+        {columns.map(({ name: column, cell }) => (
+          <div key={column} class={`cell ${column}`} role="gridcell">
+            {cell(row)}
+          </div>
+        ))}
+      </div>
+    ),
+    [row, id, name, place, isActive, isChosen, columns],
   );
 }
 
-function Head<Row>({ columns }: Pick<GridProps<Row>, 'columns'>) {
+function Head<Row>({ columns, choosing }: Pick<GridProps<Row>, 'columns'> & { readonly choosing: Choosing | null }) {
   return (
     <div class="row" role="row" aria-rowindex={1}>
+      {choosing !== null && <ChooseAll choosing={choosing} />}
       {columns.map(({ name, title, sort }) => (
         <div key={name} class={`cell ${name}`} role="columnheader" aria-sort={sort?.direction}>
           {sort === undefined ? (

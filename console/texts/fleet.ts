@@ -46,6 +46,9 @@ export const FLEET = {
     tooMany: 'There are more nodes than a page can follow at once. Choose a cluster.',
     chooseCluster: 'Choose a cluster',
     withoutWords: 'The words of the search are of this page alone.',
+    chosen: (count: number) => `${number(count)} chosen`,
+    chosenElsewhere: (count: number) => `${number(count)} of them not in this list`,
+    chooseNone: 'Choose none',
     matched: (what: string) => `matches ${what}`,
   },
 } as const;

@@ -48,7 +48,8 @@ export async function openPage(
 
 /** Signs in with what has the focus. */
 export async function signIn(page: Page, key: string = FLEET_KEYS.API_KEY): Promise<void> {
-  await page.getByLabel('Key').waitFor();
+  // the field takes the focus a moment after it is drawn
+  await page.getByLabel('Key').and(page.locator(':focus')).waitFor();
   await page.keyboard.type(key);
   await page.keyboard.press('Enter');
 }

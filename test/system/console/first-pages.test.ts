@@ -69,10 +69,10 @@ test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a 
   await page.keyboard.press('Enter');
   await page.keyboard.press('j');
   await page.keyboard.press('j');
-  t.is(await page.locator('.row[aria-selected=true] .name').textContent(), 'web-290', 'web-29 stands before it');
+  t.is(await page.locator('.row.active .name').textContent(), 'web-290', 'web-29 stands before it');
   t.is(
     await page.getByRole('grid').getAttribute('aria-activedescendant'),
-    await page.locator('.row[aria-selected=true]').getAttribute('id'),
+    await page.locator('.row.active').getAttribute('id'),
   );
   await page.reload();
   await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
@@ -111,7 +111,7 @@ test.serial('what machines call themselves is text, whatever it is', async (t) =
   for (const name of HOSTILE_NAMES) {
     await page.keyboard.press('/');
     await page.keyboard.insertText(name);
-    const cell = page.locator('.grid .body .name > bdi').filter({ hasText: name });
+    const cell = page.locator('.grid .body .name > a > bdi').filter({ hasText: name });
     await cell.waitFor();
     t.is(await cell.textContent(), name);
     t.is(await cell.locator('*').count(), 0, 'nothing in it is markup');
