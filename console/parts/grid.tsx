@@ -50,30 +50,14 @@ export interface GridProps<Row> {
 export function Grid<Row>(props: GridProps<Row>) {
   const { label, rows, idOf, nameOf = idOf, chosen, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
-  const { scrollTop, height, width } = useWindow(box);
-  const columns = useColumns(props.columns, width);
+  const seen = useWindow(box);
+  const columns = useColumns(props.columns, seen.width);
   const [activeId, setActive] = useState<string | null>(null);
   const active = useActiveRow(rows, idOf, activeId);
   const choosing = useChoosing({ chosen, rows, idOf, active: active.found });
-  const { from, to } = sliceOf(rows.length, ROW_PX, scrollTop, height - ROW_PX);
+  const { from, to } = sliceOf(rows.length, ROW_PX, seen.scrollTop, seen.height - ROW_PX);
 
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.target !== box.current || event.altKey) return;
-    if (choosing?.onKey(event) === true) return event.preventDefault();
-    if (event.ctrlKey || event.metaKey) return;
-    const activeRow = rows[active.found];
-    if (event.key === 'Enter' && activeRow !== undefined && onOpen !== undefined) {
-      event.preventDefault();
-      return onOpen(activeRow);
-    }
-    const next = rowAfter(event.key, active.present, rows.length, Math.max(1, Math.floor(height / ROW_PX) - 2));
-    const row = next === null ? undefined : rows[next];
-    if (next === null || row === undefined) return;
-    event.preventDefault();
-    setActive(idOf(row));
-    const top = scrollTo(next, ROW_PX, { scrollTop, height, above: ROW_PX });
-    if (top !== null) box.current?.scrollTo({ top });
-  };
+  const onKeyDown = onKeys({ ...props, box, seen, active, choosing, setActive });
 
   return (
     <div
@@ -113,9 +97,45 @@ export function Grid<Row>(props: GridProps<Row>) {
   );
 }
 
+interface Keys<Row> extends Pick<GridProps<Row>, 'rows' | 'idOf' | 'onOpen'> {
+  readonly box: RefObject<HTMLDivElement | null>;
+  readonly seen: Seen;
+  readonly active: ActiveRow;
+  readonly choosing: Choosing | null;
+  readonly setActive: (id: string) => void;
+}
+
+/** What keys do while the table itself has the focus, and nothing in it. */
+function onKeys<Row>({ rows, idOf, onOpen, box, seen, active, choosing, setActive }: Keys<Row>) {
+  return (event: KeyboardEvent): void => {
+    if (event.target !== box.current || event.altKey) return;
+    if (choosing?.onKey(event) === true) return event.preventDefault();
+    if (event.ctrlKey || event.metaKey) return;
+    const activeRow = rows[active.found];
+    if (event.key === 'Enter' && activeRow !== undefined && onOpen !== undefined) {
+      event.preventDefault();
+      return onOpen(activeRow);
+    }
+    const page = Math.max(1, Math.floor(seen.height / ROW_PX) - 2);
+    const next = rowAfter(event.key, active.present, rows.length, page);
+    const row = next === null ? undefined : rows[next];
+    if (next === null || row === undefined) return;
+    event.preventDefault();
+    setActive(idOf(row));
+    const top = scrollTo(next, ROW_PX, { ...seen, above: ROW_PX });
+    if (top !== null) box.current?.scrollTo({ top });
+  };
+}
+
 /** What of the table is seen, in CSS pixels. */
-function useWindow(box: RefObject<HTMLDivElement | null>) {
-  const [seen, setSeen] = useState({ scrollTop: 0, height: 0, width: 0 });
+interface Seen {
+  readonly scrollTop: number;
+  readonly height: number;
+  readonly width: number;
+}
+
+function useWindow(box: RefObject<HTMLDivElement | null>): Seen {
+  const [seen, setSeen] = useState<Seen>({ scrollTop: 0, height: 0, width: 0 });
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
@@ -151,12 +171,14 @@ function trackStyle<Row>(columns: readonly Column<Row>[], hasChoice: boolean): R
   };
 }
 
+/** Places in the list. `found` is below zero where it is not there; `present` is where a key goes on from. */
+interface ActiveRow {
+  readonly found: number;
+  readonly present: number;
+}
+
 /** Where the active row is; one that went away leaves its place to the row that is there now. */
-function useActiveRow<Row>(
-  rows: readonly Row[],
-  idOf: (row: Row) => string,
-  activeId: string | null,
-): { readonly found: number; readonly present: number } {
+function useActiveRow<Row>(rows: readonly Row[], idOf: (row: Row) => string, activeId: string | null): ActiveRow {
   const found = useMemo(
     () => (activeId === null ? -1 : rows.findIndex((row) => idOf(row) === activeId)),
     [rows, activeId],
