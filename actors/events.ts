@@ -50,6 +50,9 @@ export const Envelope = z.strictObject({
 });
 export type Envelope = Given<typeof Envelope>;
 
+/** The same as a resource of the API. */
+export const EventResource = Envelope.meta({ id: 'Event', description: 'A CloudEvents 1.0 envelope.' });
+
 /** Wraps a stored event for the world. */
 export function envelope(event: StoredEvent, coreName: string): Envelope {
   return {

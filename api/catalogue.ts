@@ -25,6 +25,7 @@ import {
 } from './operations/command-executions.ts';
 import { cancel_command, create_command, delete_command, get_command, list_commands } from './operations/commands.ts';
 import { get_node_diagnostics } from './operations/diagnostics.ts';
+import { list_node_events } from './operations/node-events.ts';
 import {
   create_enrollment_key,
   create_public_enrollment_key,
@@ -113,6 +114,7 @@ export const catalogue = {
   remove_node_label,
   label_nodes,
   get_node_diagnostics,
+  list_node_events,
   create_node_recovery_key,
   delete_node_recovery_key,
   get_node_metrics,

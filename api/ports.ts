@@ -4,7 +4,7 @@
  */
 import type { Ask } from '../actors/messages.ts';
 import type { DomainEvent } from '../actors/event-catalogue.ts';
-import type { StoredEvent } from '../actors/events.ts';
+import type { EventType, StoredEvent } from '../actors/events.ts';
 import type { Filter, ListName, ListQuery } from '../actors/filters.ts';
 import type { ClusterResource } from '../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../actors/resources/command.ts';
@@ -86,6 +86,15 @@ export interface Page<T> {
   readonly totalCount: number;
 }
 
+/** Which events of a node: `types` null, all of them; the newest first unless said otherwise. */
+export interface NodeEventsQuery {
+  readonly node: NodeId;
+  readonly types: readonly EventType[] | null;
+  readonly page: number;
+  readonly pageSize: number;
+  readonly isOldestFirst: boolean;
+}
+
 /** Resource rows of every list. */
 export interface ListRows {
   clusters: ClusterResource;
@@ -155,6 +164,8 @@ export interface Reads {
     cursor: string | null,
     limit: number,
   ): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;
+  /** Stored events of one node, also of one that is deleted. */
+  nodeEvents(query: NodeEventsQuery): Promise<Page<StoredEvent>>;
   /** Answers when the database does, for health. */
   ping(): Promise<void>;
 }

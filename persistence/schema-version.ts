@@ -31,6 +31,7 @@ import { Migration20261123210000_encryption_keys } from './migrations/Migration2
 import { Migration20261123213000_asked_updates } from './migrations/Migration20261123213000_asked_updates.ts';
 import { Migration20261123171500_releases } from './migrations/Migration20261123171500_releases.ts';
 import { Migration20261123220000_console_sessions } from './migrations/Migration20261123220000_console_sessions.ts';
+import { Migration20261124000000_events_of_nodes } from './migrations/Migration20261124000000_events_of_nodes.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -60,6 +61,7 @@ const MIGRATIONS = [
   Migration20261123210000_encryption_keys,
   Migration20261123213000_asked_updates,
   Migration20261123220000_console_sessions,
+  Migration20261124000000_events_of_nodes,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

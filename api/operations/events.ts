@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { eventCatalogue, EventTypeResource, explainEventType } from '../../actors/event-catalogue.ts';
 import { TEST_MESSAGE } from '../../actors/event-types/core.ts';
-import { envelope, Envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
+import { envelope, EventResource, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources/instant.ts';
 import { nothing, storableText } from '../inputs.ts';
@@ -42,7 +42,7 @@ export const publish_test_event = operation({
   summary: 'Publish a test event. Answers its envelope once it is stored; delivery follows.',
   rest: { method: 'POST', path: '/events/test', status: 202 },
   input: nothing,
-  output: Envelope.meta({ id: 'Event', description: 'A CloudEvents 1.0 envelope.' }),
+  output: EventResource,
   handle: async (_input, { ports }) => {
     const atMs = ports.clock.nowMs();
     const stored = await ports.records.publish({

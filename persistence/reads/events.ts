@@ -9,7 +9,8 @@ import { rowsOf, sql } from './sql.ts';
  */
 const CURSOR = /^(\d{1,19})-(\d{1,18})$/u;
 
-interface EventRow {
+/** An event as it is read. */
+export interface EventRow {
   readonly txid: string;
   readonly seq: string;
   readonly id: string;

@@ -20,6 +20,7 @@ import { createPageAnchors, type PageAnchors } from './page-anchors.ts';
 import { GROUPS, groupNamed } from './groups.ts';
 import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
+import { nodeEvents } from './node-events.ts';
 import { page } from './paging.ts';
 import { SELF_UPDATE_REQUESTS, SELF_UPDATE_RESULTS_SOURCE } from './self-updates.ts';
 import { isUuid, type Source } from './source.ts';
@@ -111,5 +112,6 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     groupTargeting: async (name) => (await groupNamed(pool, name))?.targeting ?? null,
     delivery: (id) => deliveryOf(pool, id),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
+    nodeEvents: (query) => nodeEvents(pool, query, inTurn),
   };
 }

@@ -1,11 +1,13 @@
 /** Events as they are read on: in the order of their commits, with none left out. */
 import test from 'ava';
 import { v7 } from 'uuid';
+import type { NodeEventsQuery } from '../../../api/ports.ts';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
+import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { openTransaction, storeEvent } from './publishing/fixture.ts';
 
 /** Everything after the cursor, a few at a time. */
@@ -96,5 +98,40 @@ test('what is no cursor reads from the end', async (t) => {
 
   for (const cursor of ['', 'x', '1', '1-', '-1-1', '1-1-1', '99999999999999999999999-1', '1-99999999999999999999']) {
     t.deepEqual((await opened.reads.eventsAfter(cursor, 10)).events, [], cursor);
+  }
+});
+
+test('the events of a node are listed off their index, the latest first, and those of others are not among them', async (t) => {
+  const { pool, reads } = await openedDatabase(t);
+  const node = v7() as NodeId;
+  const types = ['registered', 'status_changed', 'status_changed', 'version_changed'] as const;
+  for (const type of types) {
+    await storeEvent(pool, node, { type: `edge.node.${type}` });
+    await storeEvent(pool, v7(), { type: `edge.node.${type}` });
+    await storeEvent(pool, node, { type: 'edge.ssh_username.verified' });
+  }
+  const all = { node, types: null, page: 1, pageSize: 10, isOldestFirst: false };
+  const typesOf = async (query: Partial<NodeEventsQuery>) => {
+    const { rows, totalCount } = await reads.nodeEvents({ ...all, ...query });
+    return [rows.map(({ type }) => type.slice('edge.node.'.length)), totalCount];
+  };
+
+  t.deepEqual(await typesOf({}), [types.toReversed(), 4]);
+  t.deepEqual(await typesOf({ isOldestFirst: true, pageSize: 3 }), [types.slice(0, 3), 4]);
+  t.deepEqual(await typesOf({ page: 2, pageSize: 3 }), [['registered'], 4]);
+  t.deepEqual(await typesOf({ page: 9 }), [[], 4]);
+  t.deepEqual(await typesOf({ types: ['edge.node.status_changed'] }), [['status_changed', 'status_changed'], 2]);
+  t.deepEqual(await typesOf({ node: v7() as NodeId }), [[], 0]);
+
+  const client = await pool.connect();
+  try {
+    await client.query('set enable_seqscan = off');
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      `explain select 1 from event where subject = '${node}' and type like 'edge.node.%' order by txid desc, seq desc limit 9`,
+    );
+    t.regex(rows.map((row) => row['QUERY PLAN']).join('\n'), /Index .*event_of_node/u);
+  } finally {
+    await client.query('reset enable_seqscan');
+    client.release();
   }
 });

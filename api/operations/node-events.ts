@@ -1,0 +1,38 @@
+/** What happened to one node. */
+import { envelope, EventResource, EVENT_TYPES, type EventType } from '../../actors/events.ts';
+import { ok, refuse } from '../../actors/refusal.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { inputOf } from '../list-input.ts';
+import { operation } from '../operation.ts';
+import { NOT_FOUND } from '../reading.ts';
+
+/** Types of events whose subject is a node. */
+const NODE_EVENT_TYPES = EVENT_TYPES.filter((type) => type.startsWith('edge.node.'));
+
+export const list_node_events = operation({
+  name: 'list_node_events',
+  kind: 'query',
+  summary:
+    'List the events of a node, the latest first: its status, registrations, versions, moves and updates. Also of a node that was deleted, as long as events are kept.',
+  rest: { method: 'GET', path: '/nodes/:node_id/events', status: 200 },
+  list: true,
+  input: inputOf({
+    fields: { node_id: { kind: 'uuid', ops: ['eq'] }, type: { kind: NODE_EVENT_TYPES, ops: ['in'] } },
+    required: ['node_id'],
+    sortable: ['time'],
+  }),
+  output: EventResource,
+  handle: async ({ filters, sort: [sort], page, pageSize }, { ports }) => {
+    const valueOf = (name: string) => filters.find(({ field }) => field === name)?.value;
+    const node = String(valueOf('node_id')) as NodeId;
+    const { rows, totalCount } = await ports.reads.nodeEvents({
+      node,
+      types: (valueOf('type') as readonly EventType[] | undefined) ?? null,
+      page,
+      pageSize,
+      isOldestFirst: sort?.descending === false,
+    });
+    if (totalCount === 0 && (await ports.reads.get('nodes', node)) === null) return refuse('not_found', NOT_FOUND);
+    return ok({ rows: rows.map((event) => envelope(event, ports.settings.coreName)), totalCount });
+  },
+});
