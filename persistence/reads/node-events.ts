@@ -1,6 +1,6 @@
 /** The events of one node, off an index of their own. */
 import type { Pool } from 'pg';
-import type { EventType, StoredEvent } from '../../actors/events.ts';
+import type { StoredEvent } from '../../actors/events.ts';
 import type { NodeEventsQuery, Page } from '../../api/ports.ts';
 import { eventCursor, type EventRow } from './events.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -12,7 +12,7 @@ export async function nodeEvents(
   { node, types, page, pageSize, isOldestFirst }: NodeEventsQuery,
   inTurn: Semaphore,
 ): Promise<Page<StoredEvent>> {
-  const chosen = sql`e.subject = ${node}::uuid and e.type like 'edge.node.%' and ${types === null ? sql`true` : sql`e.type = any(${types as readonly EventType[]}::text[])`}`;
+  const chosen = sql`e.subject = ${node}::uuid and e.type like 'edge.node.%' and ${types === null ? sql`true` : sql`e.type = any(${types}::text[])`}`;
   const order = isOldestFirst ? sql`e.txid, e.seq` : sql`e.txid desc, e.seq desc`;
   return inTurn(async () => {
     const rows = await rowsOf<EventRow & { readonly total: number }>(
