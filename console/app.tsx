@@ -43,7 +43,7 @@ function Signed({ me }: { readonly me: Me }) {
   );
   const { page, id, search } = route.value;
   return (
-    <Shell me={me}>
+    <Shell me={me} live={live} fleet={fleet}>
       {page === 'unknown' ? (
         <UnknownPage />
       ) : (

@@ -6,6 +6,12 @@ import { addressOf, PAGE_NAMES, placeOf, type PageName } from './routes.ts';
 /** Whether the list of keys is open. */
 export const isHelpOpen = signal(false);
 
+/** Whether the palette is open. */
+export const isPaletteOpen = signal(false);
+
+/** How the palette's keys are called here. */
+export const PALETTE_KEYS = /Mac|iPhone|iPad/u.test(navigator.platform) ? '⌘ K' : 'Ctrl K';
+
 /** Time within which the second key of a pair follows the first, in ms. */
 const PAIR_MS_MAX = 1_500;
 
@@ -18,6 +24,11 @@ function jumpOf(key: string): PageName | undefined {
 export function startKeys(): void {
   let firstAtMs = Number.NEGATIVE_INFINITY;
   addEventListener('keydown', (event) => {
+    if (isForPalette(event)) {
+      event.preventDefault();
+      isPaletteOpen.value = true;
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return;
     const jump = event.timeStamp - firstAtMs < PAIR_MS_MAX ? jumpOf(event.key) : undefined;
@@ -32,6 +43,13 @@ export function startKeys(): void {
     } else return;
     event.preventDefault();
   });
+}
+
+/** Also where somebody types, except into a terminal: Ctrl-K is a key of shells too. */
+function isForPalette({ key, ctrlKey, metaKey, altKey, shiftKey, target }: KeyboardEvent): boolean {
+  if (key.toLowerCase() !== 'k' || ctrlKey === metaKey || altKey || shiftKey) return false;
+  const isElsewhere = target instanceof Element && target.closest('.xterm, [data-own-keys]') !== null;
+  return !isElsewhere && document.querySelector('.shell') !== null && document.querySelector('dialog[open]') === null;
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -40,6 +40,21 @@ export function placeOf(page: PageName): Place {
   return ROUTES[page];
 }
 
+/** Pages that need nothing in their address, in the order of the navigation: whoever looks for one may go there. */
+export const OWN_PAGES = PAGE_NAMES.filter((page) => !placeOf(page).path.includes(':id'));
+
+/** The page of the navigation that a page belongs to: itself, or the one above it. Null: there is none. */
+export function sectionOf(page: PageName): PageName | null {
+  const parts = partsOf(placeOf(page).path);
+  const above = OWN_PAGES.filter((one) => placeOf(one).group !== null).filter((one) => {
+    const places = partsOf(placeOf(one).path);
+    return places.length === 0 ? parts.length === 0 : places.every((part, index) => part === parts[index]);
+  });
+  return (
+    above.toSorted((one, other) => partsOf(placeOf(other).path).length - partsOf(placeOf(one).path).length)[0] ?? null
+  );
+}
+
 /** A page with what its address says of it. */
 export interface Route {
   readonly page: PageName | 'unknown';
@@ -67,6 +82,15 @@ export function routeOf({ pathname, search }: { readonly pathname: string; reado
 export function addressOf(page: PageName, { id = '', search = '' } = {}): string {
   const path = partsOf(placeOf(page).path).map((part) => (part === ':id' ? encodeURIComponent(id) : part));
   return [BASE, ...path].join('/') + search;
+}
+
+/** The same of a page by a name that may be none; null: there is no such page. */
+export function addressIfThere(
+  name: string,
+  filling: { readonly id?: string; readonly search?: string } = {},
+): string | null {
+  const page = PAGE_NAMES.find((one) => one === name);
+  return page === undefined ? null : addressOf(page, filling);
 }
 
 /** Whether an address of this origin is a page of the console, and not a file or a route of it. */

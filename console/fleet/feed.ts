@@ -56,6 +56,11 @@ export class Fleet {
     );
   }
 
+  /** Follows whatever is followed already, else all nodes. */
+  followAny(): void {
+    if (this.#subscription === null) this.follow(this.#cluster);
+  }
+
   /** The first clusters by name, to choose one of. */
   async clusterNames(): Promise<readonly string[]> {
     const { data } = await this.#api.list_clusters.query({ page_size: CLUSTERS_MAX, sort: 'name' });

@@ -1,7 +1,14 @@
 /** The list of keys, as a dialog of the browser's own. */
 import { useEffect, useRef } from 'preact/hooks';
 import { isHelpOpen } from '../keys.ts';
+import { OWN_PAGES, placeOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
+
+/** The pairs that lead to pages, as the places have them. */
+const JUMPS = OWN_PAGES.flatMap((page) => {
+  const { jump } = placeOf(page);
+  return jump === undefined ? [] : [[`g ${jump}`, TEXTS.pages[page]] as const];
+});
 
 /** Opens by `?`, closes by Esc, its button, or a click beside it. */
 export function KeyboardHelp() {
@@ -17,6 +24,7 @@ export function KeyboardHelp() {
   return (
     <dialog
       ref={dialog}
+      class="keyboard"
       aria-labelledby="keyboard-title"
       onClose={close}
       onClick={(event) => {
@@ -24,19 +32,38 @@ export function KeyboardHelp() {
       }}
     >
       <h2 id="keyboard-title">{TEXTS.keys.title}</h2>
+      <div class="columns">
+        <KeyList title={TEXTS.keys.everywhere} rows={TEXTS.keys.rows} />
+        <KeyList title={TEXTS.keys.jumps} rows={JUMPS} />
+      </div>
+      <button type="button" onClick={close}>
+        {TEXTS.keys.close}
+      </button>
+    </dialog>
+  );
+}
+
+interface KeyListProps {
+  readonly title: string;
+  readonly rows: readonly (readonly [keys: string, what: string])[];
+}
+
+function KeyList({ title, rows }: KeyListProps) {
+  return (
+    <section>
+      <h3>{title}</h3>
       <dl class="keys">
-        {TEXTS.keys.rows.map(([keys, what]) => (
+        {rows.map(([keys, what]) => (
           <div key={keys}>
             <dt>
-              <kbd>{keys}</kbd>
+              {keys.split(', ').map((one) => (
+                <kbd key={one}>{one}</kbd>
+              ))}
             </dt>
             <dd>{what}</dd>
           </div>
         ))}
       </dl>
-      <button type="button" onClick={close}>
-        {TEXTS.keys.close}
-      </button>
-    </dialog>
+    </section>
   );
 }

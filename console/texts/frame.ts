@@ -24,6 +24,8 @@ export const FRAME = {
     theme: 'Colours',
     themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
     keys: 'Keyboard',
+    menu: 'Pages',
+    palette: 'Search or do',
     plain: 'This page came over plain HTTP: whoever is between reads all of it, and could sign in as you. Use HTTPS.',
     open: 'No key is asked for here: whoever reaches this address has the whole fleet.',
     stale: (since: string) => `No connection since ${since}. What you see is as it was then. Trying again.`,
@@ -50,11 +52,11 @@ export const FRAME = {
   keys: {
     title: 'Keyboard',
     close: 'Close',
+    everywhere: 'Everywhere',
+    jumps: 'To a page',
     rows: [
       ['?', 'this list'],
-      ['g o', 'to the overview'],
-      ['g n', 'to the nodes'],
-      ['g s', 'to the sessions'],
+      ['Ctrl K, ⌘ K', 'search everything, and do it'],
       ['/', 'search'],
       ['Esc', 'out of the search, choose nothing, or close'],
       ['j, ↓', 'next row'],

@@ -89,6 +89,59 @@ test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a 
   t.deepEqual([problems, elsewhere], [[], []]);
 });
 
+test.serial('the palette finds pages, nodes and actions by the keyboard, and gives the focus back', async (t) => {
+  const { page, problems } = await open(t);
+  await signIn(page);
+  await heading(page, 'Overview');
+  const field = page.getByRole('combobox', { name: 'Search or do' });
+  const chosen = page.locator('[role=option][aria-selected=true]');
+  const sought = async (text: string, first: string) => {
+    await page.keyboard.press('Control+k');
+    await field.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type(text);
+    await chosen.filter({ hasText: first }).waitFor();
+    t.is(await field.getAttribute('aria-activedescendant'), await chosen.getAttribute('id'));
+  };
+
+  await sought('sess', 'Sessions');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Sessions');
+  await page
+    .locator('.side')
+    .getByRole('link', { name: 'Sessions' })
+    .and(page.locator('[aria-current=page]'))
+    .waitFor();
+
+  await sought('web-29', 'web-29');
+  t.is(await page.locator('[role=option]').count(), 8, 'no more of a kind are shown');
+  await page.keyboard.press('ArrowUp');
+  await chosen.filter({ hasText: 'web-29' }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+  await sought('dark', 'Colours: dark');
+  await page.keyboard.press('Enter');
+  t.is(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
+  await sought(HOSTILE_NAMES[0] ?? '', HOSTILE_NAMES[0] ?? '');
+  await page.keyboard.press('Escape');
+  t.is(await page.title(), 'Sessions · Edge fleet control');
+  t.deepEqual(problems, []);
+});
+
+test.serial('on a narrow window a menu leads to the pages, and closes once it did', async (t) => {
+  const { page } = await open(t, '/console', { viewport: { width: 360, height: 800 } });
+  await signIn(page);
+  await heading(page, 'Overview');
+  const menu = page.getByRole('navigation', { name: 'Pages' });
+
+  t.is(await menu.count(), 0);
+  await page.getByRole('button', { name: 'Pages' }).click();
+  await menu.getByRole('link', { name: 'Nodes' }).click();
+  await heading(page, 'Nodes');
+  await menu.waitFor({ state: 'hidden' });
+});
+
 test.serial('a wrong key is told so, and no key is kept by the page', async (t) => {
   const { page } = await open(t);
 
@@ -179,6 +232,20 @@ test.serial('axe finds nothing on any page, light and dark, on a phone and a lap
   await signIn(page);
   await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
   await look('overview');
+  await page.keyboard.press('Control+k');
+  await page.locator('[role=option]').first().waitFor();
+  await look('palette');
+  await page.keyboard.press('Escape');
+  await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+  await look('keys');
+  await page.keyboard.press('Escape');
+  await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.getByRole('button', { name: 'Pages' }).click();
+  await look('menu');
+  await page.keyboard.press('Escape');
   for (const [path, name] of [
     ['/console/nodes', 'Nodes'],
     ['/console/nodes?q=nobody', 'Nodes'],
