@@ -2,7 +2,7 @@
 import { REGISTRATION } from '../../../bench/product/simulated-agent.ts';
 import { uptimeS } from '../scripts.ts';
 import type { Call, Request, Resource } from './history.ts';
-import type { Home, Landscape } from './landscape.ts';
+import type { AskedCommand, Home, Landscape } from './landscape.ts';
 import type { Place } from './names.ts';
 import { scriptText, type SimulatedNodes } from './simulated-nodes.ts';
 
@@ -13,6 +13,8 @@ export interface Hand {
   number(): number;
   /** An id of a node, the same for the same seed. */
   id(): string;
+  /** On the clock of the history. */
+  nowMs(): number;
   /** A text that nobody else has. */
   mark(): string;
   /**
@@ -50,8 +52,8 @@ export const ACTIONS: readonly (readonly [number, (hand: Hand) => Promise<void>]
   [
     3,
     (hand) =>
-      ofCommand(hand, async ({ mark, cluster, key, body }) => {
-        await hand.ask({ verb: 'create', ...commandOf(mark), key, value: null, node: null }, cluster, { body });
+      ofCommand(hand, async (command) => {
+        await hand.ask(creationOf(command), command.cluster, { body: command.body });
       }),
   ],
   [2, (hand) => ofCommand(hand, async ({ mark }) => void (await hand.ask({ verb: 'show', ...commandOf(mark) }, null)))],
@@ -90,6 +92,7 @@ export async function createCommandIn(hand: Hand, { cluster, nodes }: Home, slee
   const targets = [...(must.length + may.length === 0 ? nodes.slice(0, 1) : must), ...may];
   const expires = hand.number() % 10 === 0;
   const mark = hand.mark();
+  const expiresMs = expires ? hand.nowMs() + EXPIRES_MS : null; // before the time that is sent: never later than that
   const body = {
     command_text: scriptText(mark, sleepMs),
     targeting: { type: 'nodes', node_ids: targets },
@@ -102,6 +105,7 @@ export async function createCommandIn(hand: Hand, { cluster, nodes }: Home, slee
     may,
     key: mark,
     body,
+    expiresMs,
     expiresAtS: expires ? uptimeS() + EXPIRES_MS / 1_000 : null,
     id: null,
     answeredS: null,
@@ -110,12 +114,16 @@ export async function createCommandIn(hand: Hand, { cluster, nodes }: Home, slee
     isDeleted: false,
   };
   land.commands.push(asked);
-  const request: Request = { verb: 'create', ...commandOf(mark), key: mark, value: null, node: null };
-  const { outcome, place } = await hand.ask(request, cluster, { body, again: true });
+  const { outcome, place } = await hand.ask(creationOf(asked), cluster, { body, again: true });
   const id = outcome.type === 'ok' ? outcome.shown?.[0]?.id : undefined;
   if (id === undefined) return;
   land.note(mark, { id, answeredS: uptimeS(), answeredAt: place });
   if (hand.number() % 8 === 0) hand.watch(id);
+}
+
+function creationOf({ mark, key, expiresMs }: Pick<AskedCommand, 'mark' | 'key' | 'expiresMs'>): Request {
+  const request = { verb: 'create', ...commandOf(mark), key, value: null, node: null } as const;
+  return expiresMs === null ? request : { ...request, expiresMs };
 }
 
 function commandOf(mark: string) {

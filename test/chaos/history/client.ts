@@ -72,6 +72,10 @@ export class Client implements Hand {
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
+  nowMs(): number {
+    return this.#service.recorder.nowMs();
+  }
+
   mark(): string {
     this.#marks += 1;
     return `mark-${this.#place}-${this.#marks}`;

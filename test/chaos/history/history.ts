@@ -37,6 +37,8 @@ export type Request =
       readonly key: string;
       readonly value: string | null;
       readonly node: string | null;
+      /** From when on it is refused, unless it was done by then, in ms since the history began. Absent: never. */
+      readonly expiresMs?: number;
     })
   | (Named & { readonly verb: 'show' })
   | (Named & { readonly verb: 'update'; readonly id: string | null; readonly value: string | null })

@@ -29,6 +29,8 @@ export interface AskedCommand {
   readonly body: object;
   /** When it expires, as seconds since this machine booted; null: never. */
   readonly expiresAtS: number | null;
+  /** The same in ms since the history began; null: never. */
+  readonly expiresMs: number | null;
   readonly id: string | null;
   /** When it was answered, and where, as seconds since this machine booted. */
   readonly answeredS: number | null;

@@ -14,6 +14,9 @@ export interface NameState {
   readonly joined: readonly string[];
 }
 
+/** Code of the refusal of what has expired before it was asked for. Source: api/operations/commands.ts. */
+const EXPIRED = 'validation_failed';
+
 /**
  * A name that one thing has at a time, under whose Idempotency-Key nothing is made twice: a cluster, a group, an alias, an
  * SSH username; and what has a name of its own that nobody else asks for: a command, a webhook, an enrolment key, whose
@@ -21,7 +24,7 @@ export interface NameState {
  */
 export const NAME: Machine<NameState> = {
   start: { holder: null, made: {}, gone: [], joined: [] },
-  after(state, { request, outcome }) {
+  after(state, { request, outcome, answeredMs }) {
     const isDone = outcome.type !== 'refused';
     switch (request.verb) {
       case 'create': {
@@ -29,7 +32,9 @@ export const NAME: Machine<NameState> = {
         const id = outcome.type === 'ok' ? (outcome.shown?.[0]?.id ?? null) : null;
         if (made !== undefined) return isDone && isSame(made, id) ? named(state, request.key, id) : null;
         const isFree = state.holder === null && !(request.node !== null && state.gone.includes(request.node));
-        if (!isDone) return isFree ? null : state;
+        const isExpired =
+          outcome.type === 'refused' && outcome.code === EXPIRED && answeredMs >= (request.expiresMs ?? Infinity);
+        if (!isDone) return isFree && !isExpired ? null : state;
         if (!isFree) return null;
         const { key, value, node } = request;
         return { ...state, holder: { key, value, node }, made: { ...state.made, [key]: id } };

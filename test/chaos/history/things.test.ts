@@ -34,6 +34,9 @@ const enrol = (node: string, recovery: string | null = null, machine = `machine 
   machine,
   recovery,
 });
+const COMMAND: Named = { resource: 'command', scope: '', name: 'mark' };
+/** Refused from 3 s on. */
+const createSoon = create('mark', { ...COMMAND, node: null, expiresMs: 3_000 });
 const createKey = create('k', { ...KEY, node: null, value: '1' });
 const key = (value: string | null) => ({ ...KEY, ...shown('key', { node: null, value }) });
 /** A key that lets any number in, and a node that came with it. */
@@ -41,6 +44,12 @@ const entrance = [
   [create('k', { ...KEY, node: null }), done(shown('key', { node: null }))],
   [enrol(ONE), done()],
 ] as const;
+const keyed = (secret: string) =>
+  [
+    { verb: 'set-recovery', node: ONE },
+    { type: 'ok', status: 201, secret },
+  ] as const;
+const BUSY = { type: 'unavailable', status: 503, code: 'service_unavailable', why: '' } as const;
 const label = (value: string | null): Request => ({ verb: 'label', node: ONE, label: 'tier', value });
 const showNode: Request = { verb: 'show-node', node: ONE };
 const east = (labels: Readonly<Record<string, string>> = {}) => ({ cluster: 'east', labels });
@@ -92,14 +101,15 @@ const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
     ),
     rowsWith(null),
   ],
+  'a command that has expired before it was asked for is refused, also when an earlier try was lost': [
+    calls([createSoon, LOST], [createSoon, refused('validation_failed'), { fromMs: 2_900, toMs: 3_100 }]),
+    NO_ROWS,
+  ],
   'a name goes with its node': [
     calls([create('a'), done(shown('1'))], [{ verb: 'delete-node', node: ONE }, LOST], [SHOW, NONE]),
     rowsWith(null),
   ],
-  'what is refused with 503 did nothing': [
-    calls([create('a'), { type: 'unavailable', status: 503, code: 'service_unavailable', why: '' }], [SHOW, NONE]),
-    rowsWith(null),
-  ],
+  'what is refused with 503 did nothing': [calls([create('a'), BUSY], [SHOW, NONE]), rowsWith(null)],
   'a key with one use lets one in, and the same machine again': [
     calls(
       [createKey, done(shown('key', { node: null, value: '1' }))],
@@ -131,17 +141,11 @@ const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
   'a recovery key works once, and not after a move': [
     calls(
       ...entrance,
-      [
-        { verb: 'set-recovery', node: ONE },
-        { type: 'ok', status: 201, secret: 's' },
-      ],
+      keyed('s'),
       [enrol(ONE, 's', 'new'), LOST],
       [enrol(ONE, 's', 'new'), done()],
       [enrol(ONE, 's', 'third'), refused()],
-      [
-        { verb: 'set-recovery', node: ONE },
-        { type: 'ok', status: 201, secret: 't' },
-      ],
+      keyed('t'),
       [{ verb: 'move', node: ONE, cluster: 'west' }, done()],
       [enrol(ONE, 't', 'fourth'), refused()],
       [{ verb: 'move', node: ONE, cluster: 'east' }, done()],
@@ -173,10 +177,7 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
     /client 2 asked admin-1 for create under key b .*: 409 conflict; against client 1/u,
   ],
   'what was refused with 503 is there all the same': [
-    calls(
-      [create('a'), { type: 'unavailable', status: 503, code: 'service_unavailable', why: '' }],
-      [SHOW, done(shown('1'))],
-    ),
+    calls([create('a'), BUSY], [SHOW, done(shown('1'))]),
     rowsWith('1'),
     /client 1 asked admin-1 for show/u,
   ],
@@ -190,6 +191,19 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
       ],
     },
     /the rows at the end show: 1 and 2; against nothing that was answered/u,
+  ],
+  'a command that has not expired yet is refused as if it had': [
+    calls([createSoon, refused('validation_failed'), { fromMs: 2_000, toMs: 2_900 }]),
+    NO_ROWS,
+    /^O3: command mark: client 0 .*: 409 validation_failed; against nothing that was answered$/u,
+  ],
+  'a command that was created is refused when it is asked for again, as it has expired since': [
+    calls(
+      [createSoon, done(shown('1', { node: null }))],
+      [createSoon, refused('validation_failed'), { fromMs: 3_000, toMs: 3_100 }],
+    ),
+    { ...NO_ROWS, named: [{ ...COMMAND, ...shown('1', { node: null }) }] },
+    /^O3: command mark: client 1 /u,
   ],
   'a create that is asked for again under its key is made twice': [
     calls([create('a'), done(shown('1'))], [create('a'), done(shown('2'))]),
@@ -244,25 +258,14 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
     /^O3: label tier of node node-1: client 4 .*; against client 2 .*; and client 3/u,
   ],
   'a recovery key works twice': [
-    calls(
-      ...entrance,
-      [
-        { verb: 'set-recovery', node: ONE },
-        { type: 'ok', status: 201, secret: 's' },
-      ],
-      [enrol(ONE, 's', 'new'), done()],
-      [enrol(ONE, 's', 'third'), done()],
-    ),
+    calls(...entrance, keyed('s'), [enrol(ONE, 's', 'new'), done()], [enrol(ONE, 's', 'third'), done()]),
     { ...inEast(ONE), named: [key(null)] },
     /^O3: node node-1: client 4 .* with a recovery key/u,
   ],
   'a recovery key outlives a move': [
     calls(
       ...entrance,
-      [
-        { verb: 'set-recovery', node: ONE },
-        { type: 'ok', status: 201, secret: 's' },
-      ],
+      keyed('s'),
       [{ verb: 'move', node: ONE, cluster: 'west' }, done()],
       [{ verb: 'move', node: ONE, cluster: 'east' }, done()],
       [enrol(ONE, 's', 'new'), done()],

@@ -1,6 +1,7 @@
 /** A small client of the REST API. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { patient } from '../busy.ts';
 
 /** One answer. `data` and `error` are what the envelope holds; both undefined when there is none. */
 export interface Answer<T> {
@@ -30,7 +31,7 @@ export interface Rest {
   call<T = Record<string, unknown>>(method: string, path: string, sent?: Sent): Promise<Answer<T>>;
   /**
    * Reads, and as its users should asks again where the service cannot do it right now, for PATIENCE_MS_MAX; rejects
-   * unless the answer is a 2xx. What must succeed at once is a `call`.
+   * unless the answer is a 2xx. What must succeed at once is a `call`; this one waits longer on a machine that is busy.
    */
   get<T>(path: string): Promise<T>;
   /** Creates or acts, asking again as `get`, under the same key. */
@@ -39,7 +40,7 @@ export interface Rest {
 
 /** A client of the admin that `url` names at the time of each call. A null key sends no credential. */
 export function restClient(url: () => string, key: string | null): Rest {
-  async function call<T>(method: string, path: string, { body, headers }: Sent = {}): Promise<Answer<T>> {
+  async function asked<T>(method: string, path: string, { body, headers }: Sent, msMax: number): Promise<Answer<T>> {
     const response = await fetch(`${url()}/api/v1${path}`, {
       method,
       headers: {
@@ -48,18 +49,23 @@ export function restClient(url: () => string, key: string | null): Rest {
         ...headers,
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      signal: AbortSignal.timeout(msMax),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, ...envelope<T>(text) };
   }
 
-  async function patient<T>(method: 'GET' | 'POST', path: string, sent: Sent): Promise<T> {
+  const call = <T>(method: string, path: string, sent: Sent = {}): Promise<Answer<T>> =>
+    asked(method, path, sent, ANSWER_MS_MAX);
+
+  async function insisted<T>(method: 'GET' | 'POST', path: string, sent: Sent): Promise<T> {
     const began = performance.now();
     for (;;) {
-      const answer = await call<T>(method, path, sent);
+      const answer = await asked<T>(method, path, sent, patient(ANSWER_MS_MAX)).catch((error: unknown) => {
+        throw new Error(`${method} ${path} was not answered`, { cause: error });
+      });
       if (answer.status < 300) return answer.data;
-      if (answer.status !== 503 || performance.now() - began > PATIENCE_MS_MAX)
+      if (answer.status !== 503 || performance.now() - began > patient(PATIENCE_MS_MAX))
         throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
       await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
     }
@@ -67,9 +73,9 @@ export function restClient(url: () => string, key: string | null): Rest {
 
   return {
     call,
-    get: (path) => patient('GET', path, {}),
+    get: (path) => insisted('GET', path, {}),
     post: (path, body) =>
-      patient('POST', path, {
+      insisted('POST', path, {
         headers: { 'idempotency-key': randomUUID() },
         ...(body !== undefined && { body }),
       }),

@@ -31,16 +31,38 @@ async function started(fleet: Fleet): Promise<readonly string[]> {
     .filter((line) => line !== '');
 }
 
-/** Commands, one after another, until told to stop; and those that were answered with 201. */
-function load(fleet: Fleet): { readonly created: readonly CommandResource[]; stop(): Promise<void> } {
+/** The executions of these commands whose scripts did not start, each with its node, and as it is stored. */
+async function unstarted(fleet: Fleet, commands: readonly CommandResource[]): Promise<readonly string[]> {
+  const ran = new Set(await started(fleet));
+  const rows = await fleet.sql<{ id: string; node_id: string; status: string }>(
+    'select id, node_id, status from command_execution where command_id = any($1)',
+    [commands.map(({ id }) => id)],
+  );
+  return rows.filter(({ id }) => !ran.has(id)).map(({ id, node_id: node, status }) => `${id} on ${node}: ${status}`);
+}
+
+/** Commands, one after another, until told to stop. */
+interface Load {
+  /** Those that were answered with 201. */
+  readonly created: readonly CommandResource[];
+  /** Waits as `until`, and no longer than commands are taken: rejects with the failure of the one that was not. */
+  until(what: string, look: () => Promise<boolean> | boolean): Promise<void>;
+  stop(): Promise<void>;
+}
+
+function load(fleet: Fleet): Load {
   const created: CommandResource[] = [];
   const over = new AbortController();
   const running = (async () => {
     while (!over.signal.aborted)
       created.push(await fleet.run(`echo "$EDGE_EXECUTION_ID" >> ${join(fleet.directory, 'ledger')}; sleep 0.3`));
   })();
+  running.catch(() => {}); // whoever waits is told
   return {
     created,
+    until: async (what, look) => {
+      await Promise.race([until(what, look), running]);
+    },
     stop: () => {
       over.abort();
       return running;
@@ -137,18 +159,19 @@ test('a database that is dumped under load and restored into an empty server goe
   await feed.join();
 
   const before = load(fleet);
-  await until('some ends', async () => (await started(fleet)).length >= 8);
+  await before.until('some ends', async () => (await started(fleet)).length >= 8);
   const [, late] = fleet.agents;
   late?.program.pause(); // what is created for it now is pending in the dump, and done soon after
   const pendingFrom = before.created.length;
-  await until('executions that wait', () => before.created.length >= pendingFrom + 3);
+  await before.until('executions that wait', () => before.created.length >= pendingFrom + 3);
   const dumpedFrom = before.created.length;
   await place.backup(backup, ENCRYPTION_KEY);
   late?.program.resume();
-  await until(
-    'more that no dump has, and all that was pending',
-    async () => (await started(fleet)).length >= 2 * (dumpedFrom + 4),
-  );
+  await before.until('more that no dump has, and all that was pending', async () => {
+    const missing = await unstarted(fleet, before.created.slice(0, dumpedFrom + 4));
+    if (missing.length > 0) throw new Error(`not started, of ${before.created.length} commands: ${missing.join(', ')}`);
+    return before.created.length >= dumpedFrom + 4;
+  });
   await before.stop();
   feed.leave();
   await admin?.kill();
