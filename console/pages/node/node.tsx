@@ -1,5 +1,7 @@
 /** One node: how it is and why, what it is, and everything that can be done with it. */
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import { useSignal } from '@preact/signals';
+import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Heading } from '../../parts/heading.tsx';
 import { State } from '../../parts/state.tsx';
@@ -9,7 +11,14 @@ import { exactly } from '../../relative-time.ts';
 import { addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
 import { NODE } from '../../texts/node.ts';
+import { Access } from './access.tsx';
+import { Actions } from './actions.tsx';
+import { Diagnosis } from './diagnosis.tsx';
+import { Executions } from './executions.tsx';
 import { Identity, Machine, Ports, Reach } from './facts.tsx';
+import { History } from './history.tsx';
+import { Aliases, Labels } from './names.tsx';
+import { Recordings } from './recordings.tsx';
 import { StatusDetails } from './status.tsx';
 import { useNode } from './watched.ts';
 
@@ -24,9 +33,9 @@ export function NodePage(props: PageProps) {
     case 'failed':
       return <Standing kind="failed" text={`${TEXTS.states.failed} ${watched.message}`} />;
     case 'deleted':
-      return <Shown node={watched.node} deletedAt={watched.at} />;
+      return <Shown live={props.live} node={watched.node} deletedAt={watched.at} />;
     case 'there':
-      return <Shown node={watched.node} deletedAt={null} />;
+      return <Shown live={props.live} node={watched.node} deletedAt={null} />;
     default:
       return watched satisfies never;
   }
@@ -45,12 +54,15 @@ function Standing({ kind, text }: { readonly kind: 'loading' | 'empty' | 'failed
 }
 
 interface Shown {
+  readonly live: Live;
   readonly node: NodeResource;
   /** ISO 8601; null: it is there. */
   readonly deletedAt: string | null;
 }
 
-function Shown({ node, deletedAt }: Shown) {
+function Shown({ live, node, deletedAt }: Shown) {
+  const users = useSignal<readonly string[]>([]);
+  const isThere = deletedAt === null;
   return (
     <div class="node">
       <Heading text={node.name}>
@@ -66,10 +78,22 @@ function Shown({ node, deletedAt }: Shown) {
       <div class="columns">
         <div class="main">
           <StatusDetails node={node} />
-          <Reach node={node} user={null} />
+          {isThere && <Diagnosis live={live} node={node} />}
+          <History live={live} node={node} />
+          <Executions live={live} node={node} />
+          {isThere && <Reach node={node} user={users.value[0] ?? null} />}
         </div>
         <div class="aside">
+          {isThere && <Actions live={live} node={node} />}
           <Identity node={node} />
+          {isThere && (
+            <>
+              <Aliases live={live} node={node} />
+              <Labels live={live} node={node} />
+              <Access live={live} node={node} onUsers={(names) => (users.value = names)} />
+            </>
+          )}
+          <Recordings live={live} node={node} />
           <Machine node={node} />
           <Ports node={node} />
         </div>

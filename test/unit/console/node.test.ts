@@ -2,6 +2,7 @@
 import test from 'ava';
 import { afterNews, type Watched } from '../../../console/pages/node/known.ts';
 import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
+import { happened, stretchesOf } from '../../../console/pages/node/happened.ts';
 import { bytesOf, durationOf } from '../../../console/quantities.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 
@@ -52,4 +53,35 @@ test('lines name a node by its alias and cluster, else by its id', (t) => {
 test('sizes and durations are said in units that fit', (t) => {
   t.deepEqual([0, 1_023, 1_024, 8_124_899_328, 1e18].map(bytesOf), ['0 B', '1023 B', '1.0 KiB', '7.6 GiB', '888 PiB']);
   t.deepEqual([0, 59.9, 61, 3_600, 90_061].map(durationOf), ['0 s', '59 s', '1 min 1 s', '1 h', '1 d 1 h']);
+});
+
+test('the status of a day is known from its changes, and not before the oldest where there are more', (t) => {
+  const change = (hour: number, before: string) => ({
+    time: `2026-11-23T${String(hour).padStart(2, '0')}:00:00.000Z`,
+    data: { previous_status: before },
+  });
+  const at = (hour: number) => Date.UTC(2026, 10, 23, hour);
+  const data = [change(10, 'unreachable'), change(10, 'unreachable'), change(8, 'healthy')];
+
+  const both = [
+    { status: 'unreachable', fromMs: at(8), toMs: at(10) },
+    { status: 'healthy', fromMs: at(10), toMs: at(12) },
+  ];
+  t.deepEqual(stretchesOf({ data, isWhole: false }, 'healthy', at(0), at(12)), both as never);
+  t.deepEqual(stretchesOf({ data, isWhole: true }, 'healthy', at(0), at(12)), [
+    { status: 'healthy', fromMs: at(0), toMs: at(8) },
+    ...both,
+  ] as never);
+  t.deepEqual(stretchesOf({ data, isWhole: true }, 'healthy', at(9), at(12))[0]?.fromMs, at(9), 'cut at the beginning');
+  t.deepEqual(stretchesOf({ data: [], isWhole: true }, 'healthy', at(0), at(12)), [
+    { status: 'healthy', fromMs: at(0), toMs: at(12) },
+  ]);
+});
+
+test('an event of a node is one sentence', (t) => {
+  t.is(
+    happened({ type: 'edge.node.status_changed', data: { previous_status: 'healthy', status: 'unreachable' } }),
+    'went from healthy to unreachable',
+  );
+  t.is(happened({ type: 'edge.node.version_changed', data: {} }), 'agent changed from ? to ?');
 });

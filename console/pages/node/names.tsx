@@ -1,0 +1,128 @@
+/** What people call a node, and how they group it: aliases and labels, made and taken away. */
+import { useSignal } from '@preact/signals';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import type { Live } from '../../live.ts';
+import { confirmed } from '../../parts/confirm.tsx';
+import { NODE } from '../../texts/node.ts';
+import { doing } from './deed.ts';
+import { Section } from './section.tsx';
+
+interface Props {
+  readonly live: Live;
+  readonly node: NodeResource;
+}
+
+/** Aliases. What is made or taken away is seen when the feed tells it. */
+export function Aliases({ live, node }: Props) {
+  const T = NODE.aliases;
+  const name = useSignal('');
+  const make = async (): Promise<void> => {
+    const wanted = name.value.trim();
+    if (wanted === '') return;
+    const isMade = await doing(() => live.api.create_alias.mutate({ node_id: node.id, name: wanted }), T.made(wanted));
+    if (isMade) name.value = '';
+  };
+  const remove = async (alias: NodeResource['aliases'][number]): Promise<void> => {
+    const isWanted = await confirmed({
+      title: T.removeTitle(alias.name),
+      text: T.removeText,
+      items: [alias.vpn_hostname],
+      action: NODE.remove,
+      isDangerous: true,
+    });
+    if (isWanted) await doing(() => live.api.delete_alias.mutate({ id: alias.id }), T.removed(alias.name));
+  };
+  return (
+    <Section id="aliases" title={T.title}>
+      {node.aliases.length === 0 && <p class="soft">{T.none}</p>}
+      <ul class="tags">
+        {node.aliases.map((alias) => (
+          <li key={alias.id}>
+            <bdi title={alias.vpn_hostname}>{alias.name}</bdi>
+            <button type="button" aria-label={NODE.removeOf(alias.name)} onClick={() => void remove(alias)}>
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+      <AddLine
+        label={T.add}
+        placeholder={T.placeholder}
+        value={name.value}
+        onInput={(text) => (name.value = text)}
+        onSubmit={make}
+      />
+    </Section>
+  );
+}
+
+/** Labels: `key=value`, or `key` alone. One that is set again gets its new value. */
+export function Labels({ live, node }: Props) {
+  const T = NODE.labels;
+  const text = useSignal('');
+  const set = async (): Promise<void> => {
+    const [key = '', ...rest] = text.value.trim().split('=');
+    if (key === '') return;
+    const isSet = await doing(
+      () => live.api.set_node_labels.mutate({ id: node.id, labels: { [key]: rest.join('=') } }),
+      T.set(key),
+    );
+    if (isSet) text.value = '';
+  };
+  const remove = (key: string): Promise<boolean> =>
+    doing(() => live.api.remove_node_label.mutate({ id: node.id, key }), T.removed(key));
+  const entries = Object.entries(node.labels);
+  return (
+    <Section id="labels" title={T.title}>
+      {entries.length === 0 && <p class="soft">{T.none}</p>}
+      <ul class="tags">
+        {entries.map(([key, value]) => (
+          <li key={key}>
+            <bdi>{value === '' ? key : `${key}=${value}`}</bdi>
+            <button type="button" aria-label={NODE.removeOf(key)} onClick={() => void remove(key)}>
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+      <AddLine
+        label={T.add}
+        placeholder={T.placeholder}
+        value={text.value}
+        onInput={(next) => (text.value = next)}
+        onSubmit={set}
+      />
+    </Section>
+  );
+}
+
+interface AddLineProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly onInput: (text: string) => void;
+  readonly onSubmit: () => Promise<void>;
+}
+
+/** One field and its button. */
+function AddLine({ label, placeholder, value, onInput, onSubmit }: AddLineProps) {
+  return (
+    <form
+      class="add"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void onSubmit();
+      }}
+    >
+      <input
+        aria-label={label}
+        placeholder={placeholder}
+        value={value}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+      <button type="submit">{label}</button>
+    </form>
+  );
+}
