@@ -7,7 +7,7 @@ import { NODE } from '../../texts/node.ts';
 const T = NODE.history.happened;
 
 /** One sentence of an event. What it says of versions and clusters is a machine's or an operator's own word. */
-export function happened({ type, data }: Pick<Envelope, 'type' | 'data'>): string {
+export function happened({ type, data }: { readonly type: string } & Pick<Envelope, 'data'>): string {
   switch (type) {
     case 'edge.node.registered':
       return T.registered;
