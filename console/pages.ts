@@ -18,5 +18,13 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
 
   node: { load: async () => (await import('./pages/node/node.tsx')).NodePage },
 
+  run: { load: async () => (await import('./pages/run/run.tsx')).RunPage },
+
+  commands: { load: async () => (await import('./pages/commands.tsx')).CommandsPage },
+
+  command: { load: async () => (await import('./pages/command/command.tsx')).CommandPage },
+
+  executions: { load: async () => (await import('./pages/executions.tsx')).ExecutionsPage },
+
   sessions: { load: async () => (await import('./pages/sessions.tsx')).SessionsPage },
 };

@@ -26,6 +26,14 @@ export const ROUTES = {
 
   node: { path: 'nodes/:id', group: null },
 
+  run: { path: 'run', group: 'work', jump: 'r' },
+
+  commands: { path: 'commands', group: 'work', jump: 'c' },
+
+  command: { path: 'commands/:id', group: null },
+
+  executions: { path: 'executions', group: 'work' },
+
   sessions: { path: 'sessions', group: 'service', jump: 's' },
 } as const satisfies Record<string, Place>;
 

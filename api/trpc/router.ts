@@ -6,15 +6,25 @@ import type { z } from 'zod';
 import type { Answer, CallOperation } from '../call.ts';
 import { catalogue, type Catalogue, type OperationName } from '../catalogue.ts';
 import type { AnyOperation } from '../operation.ts';
+import type { Caller } from '../principals.ts';
 import { TOO_MANY_CALLS, trpc, type RouterKit } from './base.ts';
 import type { TrpcContext } from './context.ts';
 import { throwRefusal } from './errors.ts';
 import { createSubscriptions } from './subscriptions.ts';
 
+/** A create that is tried again under the same key is the same create: a WebSocket has no headers of a call for it. */
+export interface Keyed {
+  readonly idempotency_key?: string;
+}
+
+type InputOf<O extends AnyOperation> = O['name'] extends `create_${string}`
+  ? z.input<O['input']> & Keyed
+  : z.input<O['input']>;
+
 /** An operation as a procedure: lists answer `{data, pagination}`, others the resource. */
 export type ProcedureOf<O extends AnyOperation> = O['kind'] extends 'query'
   ? TRPCQueryProcedure<{ input: z.input<O['input']>; output: Answer<O>; meta: object }>
-  : TRPCMutationProcedure<{ input: z.input<O['input']>; output: Answer<O>; meta: object }>;
+  : TRPCMutationProcedure<{ input: InputOf<O>; output: Answer<O>; meta: object }>;
 
 type Procedures = { readonly [Name in OperationName]: ProcedureOf<Catalogue[Name]> };
 
@@ -43,12 +53,21 @@ async function answered(
   input: unknown,
   ctx: TrpcContext,
 ): Promise<unknown> {
-  const caller = ctx.caller();
+  const [rawInput, caller] = keyed(operation, input, ctx.caller());
   if (!ctx.begin()) return throwRefusal(TOO_MANY_CALLS, caller.requestId);
   try {
-    const result = await call(operation, input, caller);
+    const result = await call(operation, rawInput, caller);
     return result.ok ? result.value : throwRefusal(result.refusal, caller.requestId);
   } finally {
     ctx.done();
   }
+}
+
+/** The input without the key that stands in it, which is then the caller's. A header of the request says the same. */
+function keyed(operation: AnyOperation, input: unknown, caller: Caller): readonly [input: unknown, caller: Caller] {
+  if (!operation.creates || typeof input !== 'object' || input === null || !('idempotency_key' in input))
+    return [input, caller];
+  const { idempotency_key: key, ...rest } = input;
+  // one that is no text is refused as any other malformed key is
+  return [rest, { ...caller, idempotencyKey: typeof key === 'string' ? key : '' }];
 }

@@ -44,11 +44,13 @@ export interface GridProps<Row> {
   readonly nameOf?: (row: Row) => string;
   /** What `Enter` and a double click do. */
   readonly onOpen?: (row: Row) => void;
+  /** Told of the row that the keyboard or a click leads to. */
+  readonly onActive?: (row: Row) => void;
 }
 
 /** The table. It takes what its container leaves it. */
 export function Grid<Row>(props: GridProps<Row>) {
-  const { label, rows, idOf, nameOf = idOf, chosen, onOpen } = props;
+  const { label, rows, idOf, nameOf = idOf, chosen, onOpen, onActive } = props;
   const box = useRef<HTMLDivElement>(null);
   const seen = useWindow(box);
   const columns = useColumns(props.columns, seen.width);
@@ -87,7 +89,10 @@ export function Grid<Row>(props: GridProps<Row>) {
             isActive={idOf(row) === activeId}
             isChosen={choosing?.chosen.has(idOf(row)) ?? null}
             columns={columns}
-            onActive={setActive}
+            onActive={(id) => {
+              setActive(id);
+              onActive?.(row);
+            }}
             choosing={choosing}
             onOpen={onOpen}
           />
@@ -106,7 +111,7 @@ interface Keys<Row> extends Pick<GridProps<Row>, 'rows' | 'idOf' | 'onOpen'> {
 }
 
 /** What keys do while the table itself has the focus, and nothing in it. */
-function onKeys<Row>({ rows, idOf, onOpen, box, seen, active, choosing, setActive }: Keys<Row>) {
+function onKeys<Row>({ rows, idOf, onOpen, onActive, box, seen, active, choosing, setActive }: Keys<Row>) {
   return (event: KeyboardEvent): void => {
     if (event.target !== box.current || event.altKey) return;
     if (choosing?.onKey(event) === true) return event.preventDefault();
@@ -122,6 +127,7 @@ function onKeys<Row>({ rows, idOf, onOpen, box, seen, active, choosing, setActiv
     if (next === null || row === undefined) return;
     event.preventDefault();
     setActive(idOf(row));
+    onActive?.(row);
     const top = scrollTo(next, ROW_PX, { ...seen, above: ROW_PX });
     if (top !== null) box.current?.scrollTo({ top });
   };

@@ -17,7 +17,7 @@ const T = TEXTS.lists;
 /** An answer of a list. */
 export interface PageOf<Row> {
   readonly data: readonly Row[];
-  readonly meta: { readonly pagination: Pagination };
+  readonly pagination: Pagination;
 }
 
 /** Where a page of it stands. Source: docs/api.md, Lists. */
@@ -160,7 +160,7 @@ function Head<Row>({
 
 /** Which rows these are, and the way to those before and after them. */
 function Pages<Row>({ label, answer, state, address }: AnswerProps<Row>) {
-  const { page, page_size: size, total_count: total, total_pages: pages } = answer.meta.pagination;
+  const { page, page_size: size, total_count: total, total_pages: pages } = answer.pagination;
   const first = (page - 1) * size + 1;
   const to = (other: number): string => address(listSearchOf({ ...state, page: other }));
   return (

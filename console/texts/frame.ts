@@ -10,6 +10,14 @@ export const FRAME = {
 
     node: 'Node',
 
+    run: 'Run',
+
+    commands: 'Commands',
+
+    command: 'Command',
+
+    executions: 'Executions',
+
     sessions: 'Sessions',
 
     unknown: 'No such page',

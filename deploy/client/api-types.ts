@@ -46,7 +46,7 @@ function operationField(operation: AnyOperation): string {
     operation.name,
     objectText([
       fieldText('kind', JSON.stringify(operation.kind)),
-      fieldText('input', typeText(inputSchema(operation), STYLE)),
+      fieldText('input', `${typeText(inputSchema(operation), STYLE)}${operation.creates ? ' & Keyed' : ''}`),
       fieldText('output', operation.list ? `List<${row}>` : row),
     ]),
     { comment: operation.summary },
@@ -77,6 +77,11 @@ export interface List<Row> {
     next_page: number | null;
     prev_page: number | null;
   };
+}
+
+/** A create that is tried again under the same key within 24 h is the same create. */
+export interface Keyed {
+  idempotency_key?: string;
 }
 
 /** What operations take, by name. */

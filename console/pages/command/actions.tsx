@@ -1,0 +1,82 @@
+/** What can be done about a command. */
+import { refusalOf } from '../../../api/client/client.ts';
+import type { CommandResource, CommandSummary } from '../../../actors/resources/command.ts';
+import type { Live } from '../../live.ts';
+import { confirmed } from '../../parts/confirm.tsx';
+import { copied } from '../../parts/elsewhere.tsx';
+import { notify } from '../../parts/notice.tsx';
+import { go } from '../../router.ts';
+import { addressOf } from '../../routes.ts';
+import { runAddress } from '../../run/form.ts';
+import { RUN } from '../../texts/run.ts';
+
+const T = RUN.command;
+
+/** Characters of its id that somebody types before it is deleted. */
+const TYPED_ID_CHARACTERS = 8;
+
+/** Buttons and links; what makes no sense now is not there. */
+export function Actions({
+  live,
+  command: { id },
+  summary,
+}: {
+  readonly live: Live;
+  readonly command: CommandResource;
+  readonly summary: CommandSummary;
+}) {
+  const open = summary.pending + summary.sent;
+  const failed = summary.failed + summary.cancelled + summary.expired;
+  return (
+    <div class="actions">
+      {open > 0 && (
+        <button type="button" onClick={() => void cancel(live, id, open)}>
+          {T.cancel}
+        </button>
+      )}
+      {failed > 0 && (
+        <a class="button" href={runAddress({ place: 'again', again: id, onlyFailed: true })}>
+          {T.againFailed}
+        </a>
+      )}
+      <a class="button" href={runAddress({ place: 'again', again: id })}>
+        {T.again}
+      </a>
+      <a class="button" href={addressOf('executions', { search: `?command_id__in=${id}` })}>
+        {T.executions}
+      </a>
+      <button type="button" onClick={() => void copied(location.href)}>
+        {T.share}
+      </button>
+      {open === 0 && (
+        <button type="button" onClick={() => void remove(live, id)}>
+          {T.remove}
+        </button>
+      )}
+    </div>
+  );
+}
+
+async function cancel(live: Live, id: string, open: number): Promise<void> {
+  const { title, text, action } = T.confirmCancel;
+  if (!(await confirmed({ title, text: text(open), action, isDangerous: true }))) return;
+  await told(live.api.cancel_command.mutate({ id }), T.cancelled);
+}
+
+async function remove(live: Live, id: string): Promise<void> {
+  const name = id.slice(0, TYPED_ID_CHARACTERS);
+  if (!(await confirmed({ ...T.confirmRemove, name, action: T.remove, isDangerous: true }))) return;
+  if (await told(live.api.delete_command.mutate({ id }), T.removed)) go(addressOf('commands'));
+}
+
+/** Says what came of it. Whether it was done. */
+export async function told(doing: Promise<unknown>, done: string): Promise<boolean> {
+  try {
+    await doing;
+    notify({ text: done });
+    return true;
+  } catch (error) {
+    notify({ text: T.failed(refusalOf(error)?.message ?? String(error)), kind: 'failed' });
+    return false;
+  }
+}

@@ -1,0 +1,114 @@
+/** One command as it goes on: how far it is, what came out, and what can be done about it. */
+import { useEffect, useMemo } from 'preact/hooks';
+import type { CommandResource } from '../../../actors/resources/command.ts';
+import type { PageProps } from '../../page-props.ts';
+import { Ago } from '../../parts/ago.tsx';
+import { Elsewhere } from '../../parts/elsewhere.tsx';
+import { Heading } from '../../parts/heading.tsx';
+import { State } from '../../parts/state.tsx';
+import { exactly } from '../../relative-time.ts';
+import { addressOf } from '../../routes.ts';
+import { CommandWatch, type WatchProblem } from '../../run/command-watch.ts';
+import { durationText } from '../../run/duration.ts';
+import { curlLine } from '../../shell-words.ts';
+import { TEXTS } from '../../texts.ts';
+import { RUN } from '../../texts/run.ts';
+import { Actions } from './actions.tsx';
+import { Outputs } from './outputs.tsx';
+import { SummaryBar } from './summary-bar.tsx';
+
+const T = RUN.command;
+
+/** Followed as long as the page is there. */
+export function CommandPage({ live, fleet, id, search }: PageProps) {
+  const watch = useMemo(() => new CommandWatch(live.api, id), [live, id]);
+  useEffect(() => {
+    watch.start();
+    return () => watch.stop();
+  }, [watch]);
+  useEffect(() => fleet.follow(null), [fleet]); // names of nodes
+  void watch.version.value; // drawn anew as it goes on
+  const { command, isRemoved, summary } = watch.rows;
+  const problem = watch.problem.value;
+  const isThere = command !== null && summary !== null && !isRemoved;
+  return (
+    <div class="list command">
+      <Heading text={TEXTS.pages.command}>
+        {isThere && <p class="soft">{T.progress(summary.total - summary.pending - summary.sent, summary.total)}</p>}
+      </Heading>
+      {(isRemoved || problem !== null) && (
+        <Trouble
+          id={id}
+          problem={problem ?? { code: 'not_found', message: '' }}
+          again={() => {
+            watch.stop();
+            watch.start();
+          }}
+        />
+      )}
+      {command === null && problem === null && !isRemoved && <State kind="loading" text={TEXTS.states.loading} />}
+      {isThere && (
+        <>
+          <About command={command} />
+          <SummaryBar summary={summary} />
+          <Actions live={live} command={command} summary={summary} />
+          {summary.total === 0 ? (
+            <State text={T.nowhere}>
+              <a href={addressOf('run')}>{TEXTS.pages.run}</a>
+            </State>
+          ) : (
+            <Outputs live={live} watch={watch} fleet={fleet} id={id} search={search} />
+          )}
+        </>
+      )}
+      <Elsewhere cli={`edge command output ${id}`} curl={curlLine(location.origin, `/commands/${id}`)} />
+    </div>
+  );
+}
+
+/** What was run, and when. */
+function About({ command }: { readonly command: CommandResource }) {
+  const { command_text: text, inserted_at: created, timeout, expired_at: expires } = command;
+  return (
+    <div class="command-about">
+      <pre tabIndex={0} aria-label={RUN.form.text}>
+        <bdi>{text}</bdi>
+      </pre>
+      <p class="soft">
+        {T.times.created} <Ago at={created} /> {T.times.ago}
+        {timeout !== null && ` · ${durationText(timeout)} ${T.times.timeout}`}
+        {expires !== null && ` · ${T.times.expires} ${exactly(expires)}`}
+      </p>
+    </div>
+  );
+}
+
+function Trouble({
+  id,
+  problem: { code, message },
+  again,
+}: {
+  readonly id: string;
+  readonly problem: WatchProblem;
+  readonly again: () => void;
+}) {
+  if (code === 'not_found')
+    return (
+      <State text={T.gone}>
+        <a href={addressOf('commands')}>{T.toList}</a>
+      </State>
+    );
+  if (code === 'bad_request')
+    return (
+      <State text={T.tooLarge}>
+        <a href={addressOf('executions', { search: `?command_id__in=${encodeURIComponent(id)}` })}>{T.toExecutions}</a>
+      </State>
+    );
+  return (
+    <State kind="failed" text={`${TEXTS.states.failed} ${message}`}>
+      <button type="button" onClick={again}>
+        {TEXTS.states.again}
+      </button>
+    </State>
+  );
+}

@@ -1,0 +1,106 @@
+/** What came out of a command: groups on one side, the chosen one on the other. The choice stands in the address. */
+import { useMemo } from 'preact/hooks';
+import type { Fleet } from '../../fleet/feed.ts';
+import type { Live } from '../../live.ts';
+import { Grid, type Column } from '../../parts/grid.tsx';
+import { Result } from '../../parts/result.tsx';
+import { State } from '../../parts/state.tsx';
+import { go } from '../../router.ts';
+import { addressOf } from '../../routes.ts';
+import type { CommandWatch } from '../../run/command-watch.ts';
+import type { OutputGroup } from '../../run/grouping.ts';
+import { patternOf, SEARCH_CHARACTERS_MAX, searched } from '../../run/output-search.ts';
+import { RUN } from '../../texts/run.ts';
+import { GroupDetail } from './group-detail.tsx';
+
+const T = RUN.command;
+
+/** What the parts of a group's page need. */
+export interface OutputsProps {
+  readonly live: Live;
+  readonly watch: CommandWatch;
+  readonly fleet: Fleet;
+  /** Of the command. */
+  readonly id: string;
+  readonly search: string;
+}
+
+/** List and detail. As long as nothing is chosen, the first group is shown: what failed. */
+export function Outputs(props: OutputsProps) {
+  const { watch, fleet, id, search } = props;
+  const given = new URLSearchParams(search);
+  const [words, chosenKey] = [given.get('q') ?? '', given.get('show') ?? ''];
+  const names = fleet.version.value;
+  const version = watch.version.value;
+  const pattern = useMemo(() => patternOf(words), [words]);
+  const nameOf = useMemo(() => namesOf(props), [watch, fleet, names, version]);
+  const { groups, notSearched } = useMemo(
+    () => searched(watch.groups.sorted(), pattern, nameOf),
+    [watch, version, pattern, nameOf],
+  );
+  const chosen = groups.find(({ key }) => key === chosenKey) ?? groups[0];
+  const show = (changed: { readonly q?: string; readonly show?: string }, isTyped: boolean): void =>
+    go(addressOf('command', { id, search: searchOf({ q: words, show: chosenKey, ...changed }) }), { isTyped });
+  return (
+    <>
+      <label class="search">
+        <span class="unseen">{T.search}</span>
+        <input
+          type="search"
+          value={words}
+          maxLength={SEARCH_CHARACTERS_MAX}
+          placeholder={T.searchHint}
+          aria-keyshortcuts="/"
+          onInput={({ currentTarget }) => show({ q: currentTarget.value }, true)}
+          onKeyDown={({ key, currentTarget }) => {
+            if (key === 'Escape' || key === 'Enter') currentTarget.blur();
+            if (key === 'Enter') document.querySelector<HTMLElement>('[role=grid]')?.focus();
+          }}
+        />
+      </label>
+      {notSearched > 0 && <p class="soft">{T.notSearched(notSearched)}</p>}
+      {chosen === undefined ? (
+        <State text={T.noMatch} />
+      ) : (
+        <div class="outputs">
+          <Grid
+            label={T.groups}
+            rows={groups}
+            idOf={keyOf}
+            columns={COLUMNS}
+            onActive={({ key }) => show({ show: key }, true)}
+          />
+          <GroupDetail key={chosen.key} {...props} group={chosen} pattern={pattern} nameOf={nameOf} />
+        </div>
+      )}
+    </>
+  );
+}
+
+const keyOf = ({ key }: OutputGroup): string => key;
+
+const COLUMNS: readonly Column<OutputGroup>[] = [
+  { name: 'result', title: T.columns.result, cell: ({ kind, exitCode }) => <Result kind={kind} exitCode={exitCode} /> },
+  { name: 'number', title: T.columns.nodes, cell: ({ ids }) => ids.size.toLocaleString('en') },
+  { name: 'said', title: T.columns.output, cell: (group) => <Said group={group} /> },
+];
+
+function Said({ group: { preview, output } }: { readonly group: OutputGroup }) {
+  return preview === '' ? <span class="soft">{RUN.outputs[output]}</span> : <bdi class="mono">{preview}</bdi>;
+}
+
+/** What the node of an execution is called; one that is gone, or that nobody tells of, by its id. */
+function namesOf({ watch, fleet }: OutputsProps): (execution: string) => string {
+  return (execution) => {
+    const node = watch.rows.get(execution)?.node_id ?? '';
+    return fleet.rows.get(node)?.name ?? node;
+  };
+}
+
+function searchOf({ q, show }: { readonly q: string; readonly show: string }): string {
+  const pairs = [
+    ['q', q],
+    ['show', show],
+  ].filter(([, value]) => value !== '');
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs as [string, string][]).toString()}`;
+}

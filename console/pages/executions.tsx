@@ -1,0 +1,101 @@
+/** What ran where: all executions, the newest first. */
+import { EXECUTION_STATUS_WORDS, RUN } from '../texts/run.ts';
+import type { ExecutionResource } from '../../actors/resources/command.ts';
+import type { Fleet } from '../fleet/feed.ts';
+import { useEffect } from 'preact/hooks';
+import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
+import type { PageProps } from '../page-props.ts';
+import { Ago } from '../parts/ago.tsx';
+import { Elsewhere } from '../parts/elsewhere.tsx';
+import { Heading } from '../parts/heading.tsx';
+import { ListFilters } from '../parts/list-filters.tsx';
+import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
+import { Result } from '../parts/result.tsx';
+import { addressOf } from '../routes.ts';
+import { plainTextOf } from '../run/ansi.ts';
+import { resultOf } from '../run/grouping.ts';
+import { curlLine } from '../shell-words.ts';
+import { TEXTS } from '../texts.ts';
+
+const T = RUN.executions;
+
+const FILTERS = ['output', 'status__in', 'exit_code', 'cluster_name', 'node_id__in', 'command_id__in'] as const;
+
+/** Characters of an output that stand in the list. */
+const SHOWN_CHARACTERS = 160;
+
+const address = (search: string): string => addressOf('executions', { search });
+
+/** The list, with filters as the API has them. */
+export function ExecutionsPage({ live, fleet, search }: PageProps) {
+  useEffect(() => fleet.follow(null), [fleet]); // names of nodes
+  void fleet.version.value;
+  const state = listStateOf(search, FILTERS);
+  const { output, ...others } = listParametersOf(state);
+  const asked = { ...others, ...(output !== undefined && { output: anywhere(output) }) };
+  const query = new URLSearchParams(
+    Object.entries(asked).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return (
+    <>
+      <Heading text={TEXTS.pages.executions} />
+      <ListFilters
+        state={state}
+        address={address}
+        filters={[
+          { name: 'output', label: T.filters.output },
+          { name: 'status__in', label: T.filters.status, options: EXECUTION_STATUS_WORDS },
+          { name: 'exit_code', label: T.filters.exit },
+          { name: 'cluster_name', label: T.filters.cluster },
+          { name: 'node_id__in', label: T.filters.node },
+          { name: 'command_id__in', label: T.filters.command },
+        ]}
+      />
+      <PagedList
+        label={TEXTS.pages.executions}
+        state={state}
+        address={address}
+        // what is no number or no id is refused in the service's words
+        ask={() =>
+          live.api.list_command_executions.query(asked as Parameters<typeof live.api.list_command_executions.query>[0])
+        }
+        idOf={({ id }) => id}
+        columns={columnsOf(fleet)}
+        detail={({ command_id: id }) => addressOf('command', { id })}
+        empty={T.empty}
+        emptyNext={<a href={addressOf('run')}>{RUN.commands.emptyNext}</a>}
+      />
+      <Elsewhere cli="edge command ls" curl={curlLine(location.origin, `/command_executions?${query.toString()}`)} />
+    </>
+  );
+}
+
+function columnsOf(fleet: Fleet): readonly ListColumn<ExecutionResource>[] {
+  return [
+    {
+      name: 'command',
+      title: T.columns.command,
+      cell: ({ command_text: text }) => (
+        <bdi class="mono clipped">{text.trim().split('\n', 1)[0]?.slice(0, SHOWN_CHARACTERS)}</bdi>
+      ),
+    },
+    { name: 'node', title: T.columns.node, cell: ({ node_id: id }) => <bdi>{fleet.rows.get(id)?.name ?? id}</bdi> },
+    {
+      name: 'result',
+      title: T.columns.result,
+      sort: 'status',
+      cell: (one) => <Result kind={resultOf(one)} exitCode={one.exit_code} />,
+    },
+    { name: 'cluster', title: T.columns.cluster, sort: 'cluster_name', cell: ({ cluster_name: name }) => name },
+    { name: 'output', title: T.columns.output, cell: (one) => <Said execution={one} /> },
+    { name: 'created', title: T.columns.created, sort: 'inserted_at', cell: ({ inserted_at: at }) => <Ago at={at} /> },
+  ];
+}
+
+function Said({ execution: { output, output_withheld: isWithheld } }: { readonly execution: ExecutionResource }) {
+  if (isWithheld) return <span class="soft">{T.withheld}</span>;
+  const line = plainTextOf((output ?? '').slice(0, 4 * SHOWN_CHARACTERS))
+    .trim()
+    .split('\n', 1)[0];
+  return <bdi class="mono clipped">{line?.slice(0, SHOWN_CHARACTERS)}</bdi>;
+}

@@ -1,0 +1,220 @@
+/** Runs a command. The whole form stands in the address, so that a link is a command that only has to be sent off. */
+import { useComputed, useSignal, type Signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { refusalOf } from '../../../api/client/client.ts';
+import type { Live } from '../../live.ts';
+import type { PageProps } from '../../page-props.ts';
+import { confirmed } from '../../parts/confirm.tsx';
+import { Elsewhere } from '../../parts/elsewhere.tsx';
+import { Heading } from '../../parts/heading.tsx';
+import { go, route } from '../../router.ts';
+import { addressOf } from '../../routes.ts';
+import { earlierCommand, type Earlier } from '../../run/earlier.ts';
+import { runLine, runRequest } from '../../run/elsewhere.ts';
+import {
+  commandOfForm,
+  formOf,
+  searchOfForm,
+  type AgainNodes,
+  type FormField,
+  type NewCommand,
+  type RunForm,
+} from '../../run/form.ts';
+import { durationText } from '../../run/duration.ts';
+import { submitted } from '../../run/submission.ts';
+import { TEXTS } from '../../texts.ts';
+import { RUN } from '../../texts/run.ts';
+import { Places } from './places.tsx';
+import { Preview } from './preview.tsx';
+import { Options } from './options.tsx';
+
+/** Nodes above which it is asked once more; and whenever it is for all. */
+const UNASKED_NODES_MAX = 50;
+
+const T = RUN.form;
+
+/** The form, and whom it reaches. */
+export function RunPage({ live, search }: PageProps) {
+  const form = useForm(search);
+  const earlier = useEarlier(live, form);
+  const again = useComputed((): AgainNodes => nodesOf(earlier.value, form.value));
+  const wrong = useSignal<readonly FormField[]>([]);
+  const progress = useSignal<string | null>(null);
+  const problem = useSignal<string | null>(null);
+  const run = async (): Promise<void> => {
+    if (progress.value !== null) return;
+    const made = commandOfForm(form.value, again.value, Date.now());
+    wrong.value = 'wrong' in made ? made.wrong : [];
+    problem.value = null;
+    if ('wrong' in made) return focusOn(made.wrong[0]);
+    progress.value = T.running;
+    try {
+      const id = await stored(live, made.command, () => (progress.value = T.sentAgain));
+      if (id !== null) go(addressOf('command', { id }));
+    } catch (error) {
+      problem.value = wordsOf(error);
+    } finally {
+      progress.value = null;
+    }
+  };
+  return (
+    <form
+      class="run"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void run();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        void run();
+      }}
+    >
+      <Heading text={TEXTS.pages.run} />
+      <p class="lead">{T.lead}</p>
+      <Script form={form} wrong={wrong.value} />
+      <div class="run-where">
+        <div>
+          <Places live={live} form={form} earlier={earlier.value} wrong={wrong.value} />
+          <Options form={form} wrong={wrong.value} />
+        </div>
+        <Preview live={live} form={form.value} again={again.value} />
+      </div>
+      <div class="run-send">
+        <button class="primary" aria-disabled={progress.value !== null} aria-keyshortcuts="Control+Enter">
+          {T.run}
+        </button>
+        <span class="soft" role="status">
+          {progress.value ?? T.keys}
+        </span>
+      </div>
+      {problem.value !== null && (
+        <p class="problem" role="alert">
+          <bdi>{problem.value}</bdi>
+        </p>
+      )}
+      {searchOfForm(form.value) === null && <p class="soft">{T.tooLong}</p>}
+      <Elsewhere cli={runLine(form.value)} curl={runRequest(form.value, again.value, location.origin)} />
+    </form>
+  );
+}
+
+/** What is typed, with the address after it; another address is another form. */
+function useForm(search: string): Signal<RunForm> {
+  const form = useSignal(formOf(search));
+  const written = useRef(search);
+  useEffect(() => {
+    // what is drawn may be older than what was typed since
+    const now = route.peek().search;
+    if (now === written.current) return;
+    written.current = now;
+    form.value = formOf(now);
+  }, [search]);
+  useEffect(
+    () =>
+      form.subscribe((now) => {
+        const next = searchOfForm(now) ?? '';
+        if (next === written.current || next === searchOfForm(formOf(written.current))) return;
+        written.current = next;
+        go(addressOf('run', { search: next }), { isTyped: true });
+      }),
+    [],
+  );
+  return form;
+}
+
+/** The earlier command that the form names; a text: why it is not known. Its text is the form's where that has none. */
+function useEarlier(live: Live, form: Signal<RunForm>): Signal<Earlier | string | null> {
+  const earlier = useSignal<Earlier | string | null>(null);
+  const { place, again } = form.value;
+  const id = place === 'again' ? again.trim() : '';
+  useEffect(() => {
+    earlier.value = null;
+    if (id === '') return undefined;
+    const { found, stop } = earlierCommand(live.api, id);
+    let isThere = true;
+    found.then(
+      (one) => {
+        if (!isThere) return;
+        earlier.value = one;
+        const { command_text: text, timeout } = one.command;
+        if (form.value.text === '')
+          form.value = { ...form.value, text, timeout: timeout === null ? '' : durationText(timeout) };
+      },
+      (error: Error) => {
+        if (isThere) earlier.value = error.message;
+      },
+    );
+    return () => {
+      isThere = false;
+      stop();
+    };
+  }, [live, id]);
+  return earlier;
+}
+
+function nodesOf(earlier: Earlier | string | null, { place, onlyFailed }: RunForm): AgainNodes {
+  if (place !== 'again' || earlier === null || typeof earlier === 'string') return null;
+  return onlyFailed ? earlier.failed : earlier.ended;
+}
+
+function Script({ form, wrong }: { readonly form: Signal<RunForm>; readonly wrong: readonly FormField[] }) {
+  const isWrong = wrong.includes('text');
+  return (
+    <label class="run-script">
+      <span>{T.text}</span>
+      <textarea
+        id="run-text"
+        rows={Math.min(16, Math.max(4, form.value.text.split('\n').length + 1))}
+        value={form.value.text}
+        placeholder={T.textHint}
+        spellcheck={false}
+        autocapitalize="off"
+        autocomplete="off"
+        aria-invalid={isWrong}
+        onInput={({ currentTarget }) => (form.value = { ...form.value, text: currentTarget.value })}
+      />
+      {isWrong && <span class="wrong">{T.wrong.text}</span>}
+    </label>
+  );
+}
+
+/** Its id, once it is stored; null: somebody thought better of it. Throws what is to be said. */
+async function stored(live: Live, command: NewCommand, unanswered: () => void): Promise<string | null> {
+  const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting: command.targeting });
+  if (count === 0) throw new Error(RUN.preview.none);
+  const isForAll = command.targeting.type === 'all' && Object.keys(command.targeting).length === 1;
+  if (isForAll || count > UNASKED_NODES_MAX) {
+    const names = nodes.map(({ name, cluster_name: cluster }) => `${name}  ${cluster}`);
+    const isWanted = await confirmed({
+      title: isForAll ? RUN.confirm.all(count) : RUN.confirm.title(count),
+      text: RUN.confirm.text(command.command_text.slice(0, 500)),
+      items: count > names.length ? [...names, RUN.confirm.more(count - names.length)] : names,
+      action: RUN.confirm.action(count),
+    });
+    if (!isWanted) return null;
+  }
+  const { id } = await submitted(command, newKey(), {
+    create: (input) => live.api.create_command.mutate(input),
+    unanswered,
+    nowMs: () => performance.now(),
+    wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  });
+  return id;
+}
+
+/** A key of a submission. `randomUUID` is not there over plain HTTP. */
+function newKey(): string {
+  return `console-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`;
+}
+
+function focusOn(field: FormField | undefined): void {
+  if (field !== undefined) document.querySelector<HTMLElement>(`#run-${field}`)?.focus();
+}
+
+/** What the service says, field by field where it says that. */
+function wordsOf(error: unknown): string {
+  const refusal = refusalOf(error);
+  const details = Object.entries(refusal?.details ?? {}).map(([field, words]) => `${field} ${words.join(', ')}`);
+  return details.length > 0 ? `${details.join('. ')}.` : (refusal?.message ?? (error as Error).message);
+}

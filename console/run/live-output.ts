@@ -1,0 +1,34 @@
+/** The output of one execution as it comes. What it keeps is bounded: its latest end. */
+import { signal } from '@preact/signals';
+import { subscribePatiently, type Subscription } from '../../api/client/client.ts';
+import type { TailMessage } from '../../api/feeds/tail.ts';
+import type { Live } from '../live.ts';
+import { withPiece, type LiveText } from './live-text.ts';
+
+/** Outputs that a page follows at a time. */
+export const TAILS_MAX = 8;
+
+/** An output that is followed. */
+export class LiveOutput {
+  readonly text = signal<LiveText>({ text: '', missedCharacters: 0 });
+  readonly #subscription: Subscription;
+
+  constructor(api: Live['api'], execution: string) {
+    this.#subscription = subscribePatiently<TailMessage>(
+      (handlers, lastEventId) => api.executions.tail.subscribe({ id: execution, lastEventId }, handlers),
+      {
+        data: (message) => {
+          if (message.type === 'output') this.text.value = withPiece(this.text.value, message.text);
+          // the stored output is told from its beginning where the live one was over too soon
+          else if (message.type === 'snapshot' && message.offset === 0)
+            this.text.value = { text: '', missedCharacters: 0 };
+        },
+        failed: () => {}, // it was deleted, which the page says
+      },
+    );
+  }
+
+  stop(): void {
+    this.#subscription.unsubscribe();
+  }
+}

@@ -1,0 +1,177 @@
+/** Running commands in the console, in a real browser against a real admin and real agents. */
+import { writeFile } from 'node:fs/promises';
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { CommandResource } from '../../../actors/resources/command.ts';
+import { startBrowser } from '../../support/browser.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+
+/** The admin died, was started again, and the page found it: on a busy machine, in ms. */
+const BACK_MS_MAX = 60_000;
+
+test.before(async () => {
+  fleet = await startFleet(scope, { agents: 3 });
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+const open = (t: ExecutionContext, path?: string, options?: BrowserContextOptions) =>
+  openPage(t, { browser, url: fleet.admin().url }, path, options);
+const groups = (page: Page) => page.locator('.grid .body .row');
+const output = (page: Page) => page.locator('pre.output').first();
+
+/** What one of three machines does not do as the others. */
+function unlike(name: string, first: string, others: string): string {
+  return `mkdir '${fleet.directory}/${name}' 2>/dev/null && { ${first}; } || { ${others}; }`;
+}
+
+async function signedIn(t: ExecutionContext, path: string, name: string, options?: BrowserContextOptions) {
+  const opened = await open(t, path, options);
+  await signIn(opened.page);
+  await heading(opened.page, name);
+  return opened;
+}
+
+test.serial('by keyboard alone: a command is typed, sent to a cluster, seen in groups with what differs, and run again where it failed', async (t) => {
+  const { page, problems, elsewhere } = await signedIn(t, '/console', 'Overview');
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('r');
+  await heading(page, 'Run');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Type a command.').waitFor();
+  await page.keyboard.type(unlike('uneven', 'echo one; echo two; exit 3', 'echo one; echo 2'));
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(CLUSTER);
+  await page.locator('.run-preview').getByText('3 nodes', { exact: true }).waitFor();
+  await page.waitForURL(/clusters=/u);
+  t.is(await page.getByLabel('As a command').textContent().then((text) => text?.startsWith(`edge run -c ${CLUSTER} -- `)), true);
+  await page.keyboard.press('Control+Enter');
+
+  await heading(page, 'Command');
+  await page.getByText('3 of 3 nodes have ended').waitFor();
+  await groups(page).nth(1).waitFor();
+  t.deepEqual(await groups(page).locator('.cell').allTextContents(), ['Failed, exit 3', '1', 'one', 'Succeeded', '2', 'one']);
+  await output(page).getByText('two').waitFor();
+  await page.getByRole('button', { name: 'Difference' }).press('Enter');
+  t.deepEqual(await page.locator('.diff > div').allTextContents(), ['  one', '- 2', '+ two']);
+
+  await page.getByRole('link', { name: 'Run again where it failed' }).press('Enter');
+  await heading(page, 'Run');
+  await page.locator('.run-preview').getByText('1 node', { exact: true }).waitFor();
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Control+Enter');
+  await heading(page, 'Command');
+  await page.getByText('1 of 1 node have ended').waitFor();
+  await groups(page).getByText('Succeeded').waitFor();
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('what a machine says while it runs is seen at once; one is cancelled, then all', async (t) => {
+  const { page } = await signedIn(t, '/console/run', 'Run');
+  await page.getByLabel('Command', { exact: true }).fill('echo begun; sleep 600');
+  await page.getByRole('radio', { name: 'All nodes' }).check();
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('dialog', { name: 'Run on all 3 nodes?' }).getByRole('button', { name: 'Run on 3 nodes' }).press('Enter');
+
+  await heading(page, 'Command');
+  await page.locator('article.live').nth(2).getByText('begun').waitFor();
+  await page.locator('article.live').first().getByRole('button').press('Enter');
+  await page.getByText('1 of 3 nodes have ended').waitFor();
+  await page.getByRole('button', { name: 'Cancel', exact: true }).press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).press('Enter');
+
+  await page.getByText('3 of 3 nodes have ended').waitFor();
+  await page.locator('.summary').getByText('Cancelled').waitFor();
+  await output(page).getByText('begun').waitFor();
+  t.deepEqual(await groups(page).locator('.cell').allTextContents(), ['Cancelled', '3', 'begun']);
+});
+
+test.serial('what machines say is text, whatever it is, and a line of 1 MiB is shown in pieces', async (t) => {
+  const hostile = '<script>document.title="hit"</script><img src=x onerror=document.title="hit">';
+  const { id } = await fleet.run(
+    `printf '%s\\n' '${hostile}'; printf '\\033[31mred\\033[0m \\033]0;title\\007after \\033[2Jend\\n'; printf '\\342\\200\\256turned\\n'; head -c 1000000 /dev/zero | tr '\\0' x`,
+    { targeting: { type: 'nodes', node_ids: [(await fleet.node()).id] } },
+  );
+  const { page, problems, elsewhere } = await signedIn(t, `/console/commands/${id}`, 'Command');
+
+  await output(page).waitFor();
+  const text = (await output(page).textContent()) ?? '';
+  t.true(text.startsWith(`${hostile}\nred after end\n\ufffdturned\nxxx`));
+  t.is(await output(page).locator('.ansi-red').textContent(), 'red');
+  t.is(await output(page).locator('img, script').count(), 0);
+  t.is(text.length, 65_536 - '\u001b[31m\u001b[0m\u001b]0;title\u0007\u001b[2J'.length);
+  await page.getByRole('button', { name: /^Show more/u }).click();
+  t.true(((await output(page).textContent()) ?? '').length > 130_000);
+  t.is(await page.title(), 'Command · Edge fleet control');
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('a command of another client is seen as it goes on, and to its end after the admin died, without a reload', async (t) => {
+  const { id } = await fleet.run(`while [ ! -e '${fleet.directory}/go' ]; do sleep 0.2; done; echo over`);
+  const { page } = await signedIn(t, '/console/commands', 'Commands');
+  await page.getByRole('link', { name: /while/u }).press('Enter');
+  await heading(page, 'Command');
+  t.true(page.url().endsWith(id));
+  await page.locator('.summary').getByText('Running').waitFor();
+  await page.evaluate('window.isThisVeryPage = true');
+
+  await fleet.admin().kill();
+  await page.getByText('No connection since').waitFor();
+  await fleet.admin().start();
+  await page.getByText('No connection since').waitFor({ state: 'detached', timeout: BACK_MS_MAX });
+  await writeFile(`${fleet.directory}/go`, '');
+
+  await page.getByText('3 of 3 nodes have ended').waitFor({ timeout: BACK_MS_MAX });
+  await output(page).getByText('over').waitFor();
+  t.deepEqual(await groups(page).locator('.cell').allTextContents(), ['Succeeded', '3', 'over']);
+  t.true(await page.evaluate<boolean>('window.isThisVeryPage'));
+});
+
+test.serial('a command is stored once when only its answer was lost, and is deleted when its id is typed', async (t) => {
+  const { page } = await signedIn(t, '/console/run?in=all&text=echo%20once', 'Run');
+  const before = (await fleet.rest.get<readonly CommandResource[]>('/commands')).length;
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: /Run on/u }).click();
+  await heading(page, 'Command');
+  t.is((await fleet.rest.get<readonly CommandResource[]>('/commands')).length, before + 1);
+  await page.getByText('3 of 3 nodes have ended').waitFor();
+
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.type(new URL(page.url()).pathname.split('/').at(-1)?.slice(0, 8) ?? '');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Commands');
+  t.is((await fleet.rest.get<readonly CommandResource[]>('/commands')).length, before);
+});
+
+test.serial('axe finds nothing on any page of commands, light and dark, on a phone and a laptop', async (t) => {
+  const { id } = await fleet.run(unlike('looks', String.raw`printf '\033[31mred\033[32mgreen\033[33myellow\033[36mcyan\033[35mmagenta\033[34mblue\033[0m\nline 1\nline 2'; exit 1`, 'echo line 1; echo line 3'));
+  const { page } = await signedIn(t, `/console/commands/${id}`, 'Command', { bypassCSP: true });
+  await output(page).getByText('magenta').waitFor();
+  await looksWell(t, page, 'command');
+  await page.getByRole('button', { name: 'Difference' }).click();
+  await looksWell(t, page, 'difference');
+  for (const [path, name, seen] of [
+    ['/console/run?in=all&text=uptime', 'Run', '.run-preview li'],
+    ['/console/run?again=nonsense&timeout=x', 'Run', '.wrong'],
+    ['/console/commands', 'Commands', 'tbody tr'],
+    ['/console/executions', 'Executions', 'tbody tr'],
+    ['/console/commands/00000000-0000-7000-8000-000000000000', 'Command', '.state a'],
+  ] as const) {
+    await page.goto(fleet.admin().url + path);
+    await heading(page, name);
+    await page.locator(seen).first().waitFor();
+    await looksWell(t, page, path);
+  }
+});
