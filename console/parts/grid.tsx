@@ -102,7 +102,7 @@ export function Grid<Row>(props: GridProps<Row>) {
   );
 }
 
-interface Keys<Row> extends Pick<GridProps<Row>, 'rows' | 'idOf' | 'onOpen'> {
+interface Keys<Row> extends Pick<GridProps<Row>, 'rows' | 'idOf' | 'onOpen' | 'onActive'> {
   readonly box: RefObject<HTMLDivElement | null>;
   readonly seen: Seen;
   readonly active: ActiveRow;

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
 import type { CommandMessage } from '../../api/feeds/commands.ts';
-import type { Live } from '../live.ts';
+import type { Api } from '../../api/client/api.ts';
 import { ExecutionRows } from './execution-rows.ts';
 import { OutputGroups } from './grouping.ts';
 import { knownOf, OutputQueue } from './output-queue.ts';
@@ -20,14 +20,14 @@ export class CommandWatch {
   /** Rises whenever something changed since the last drawing. */
   readonly version = signal(0);
   readonly problem = signal<WatchProblem | null>(null);
-  readonly #api: Live['api'];
+  readonly #api: Api;
   readonly #id: string;
   readonly #queue: OutputQueue;
   #subscription: Subscription | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #drawnAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(api: Live['api'], id: string) {
+  constructor(api: Api, id: string) {
     this.#api = api;
     this.#id = id;
     this.#queue = new OutputQueue({

@@ -2,7 +2,7 @@
 import { refusalOf, subscribePatiently } from '../../api/client/client.ts';
 import type { CommandMessage } from '../../api/feeds/commands.ts';
 import type { CommandResource } from '../../actors/resources/command.ts';
-import type { Live } from '../live.ts';
+import type { Api } from '../../api/client/api.ts';
 import { ExecutionRows } from './execution-rows.ts';
 import { resultOf, type Grouped } from './grouping.ts';
 
@@ -16,7 +16,7 @@ export interface Earlier {
 }
 
 /** Reads it. Rejects with what the service says. Nodes that are gone, or on which it still runs, are left out. */
-export function earlierCommand(api: Live['api'], id: string): { readonly found: Promise<Earlier>; stop(): void } {
+export function earlierCommand(api: Api, id: string): { readonly found: Promise<Earlier>; stop(): void } {
   const rows = new ExecutionRows();
   const { promise, resolve, reject } = Promise.withResolvers<Earlier>();
   const subscription = subscribePatiently<CommandMessage>(

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { subscribePatiently, type Subscription } from '../../api/client/client.ts';
 import type { TailMessage } from '../../api/feeds/tail.ts';
-import type { Live } from '../live.ts';
+import type { Api } from '../../api/client/api.ts';
 import { withPiece, type LiveText } from './live-text.ts';
 
 /** Outputs that a page follows at a time. */
@@ -13,7 +13,7 @@ export class LiveOutput {
   readonly text = signal<LiveText>({ text: '', missedCharacters: 0 });
   readonly #subscription: Subscription;
 
-  constructor(api: Live['api'], execution: string) {
+  constructor(api: Api, execution: string) {
     this.#subscription = subscribePatiently<TailMessage>(
       (handlers, lastEventId) => api.executions.tail.subscribe({ id: execution, lastEventId }, handlers),
       {

@@ -80,9 +80,15 @@ export function Outputs(props: OutputsProps) {
 const keyOf = ({ key }: OutputGroup): string => key;
 
 const COLUMNS: readonly Column<OutputGroup>[] = [
-  { name: 'result', title: T.columns.result, cell: ({ kind, exitCode }) => <Result kind={kind} exitCode={exitCode} /> },
-  { name: 'number', title: T.columns.nodes, cell: ({ ids }) => ids.size.toLocaleString('en') },
-  { name: 'said', title: T.columns.output, cell: (group) => <Said group={group} /> },
+  {
+    name: 'result',
+    title: T.columns.result,
+    minPx: 150,
+    grow: 0,
+    cell: ({ kind, exitCode }) => <Result kind={kind} exitCode={exitCode} />,
+  },
+  { name: 'number', title: T.columns.nodes, minPx: 72, grow: 0, cell: ({ ids }) => ids.size.toLocaleString('en') },
+  { name: 'said', title: T.columns.output, minPx: 80, cell: (group) => <Said group={group} /> },
 ];
 
 function Said({ group: { preview, output } }: { readonly group: OutputGroup }) {
