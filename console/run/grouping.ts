@@ -83,7 +83,9 @@ export function hasOutput({ status }: Pick<Grouped, 'status'>): boolean {
 /** The groups of one command. */
 export class OutputGroups {
   readonly #groups = new Map<string, Group>();
-  readonly #groupOf = new Map<string, Group>();
+  readonly #keyOf = new Map<string, string>();
+  /** Keys of groups that are not as `sorted` last showed them. */
+  readonly #touched = new Set<string>();
   #keptCharacters = 0;
   #sorted: readonly OutputGroup[] | null = null;
 
@@ -95,7 +97,7 @@ export class OutputGroups {
   /** Takes an execution that is new, or is another now. Answers whether its output is to be asked for. */
   put(execution: Grouped): boolean {
     const kind = resultOf(execution);
-    const known = this.#groupOf.get(execution.id);
+    const known = this.of(execution.id);
     if (known?.kind === kind && known.exitCode === execution.exit_code && known.output !== 'none') return false;
     const output = hasOutput(execution) ? 'waiting' : 'none';
     this.#move(execution.id, { kind, exitCode: execution.exit_code, output }, null);
@@ -104,7 +106,7 @@ export class OutputGroups {
 
   /** What an execution said, which was put before; of one that is gone it is forgotten. */
   say(id: string, said: KnownOutput): void {
-    const before = this.#groupOf.get(id);
+    const before = this.of(id);
     if (before === undefined || before.output === 'none' || before.output === 'known') return;
     const { kind, exitCode } = before;
     if (said === 'large') this.#move(id, { kind, exitCode, output: 'large' }, null);
@@ -112,10 +114,8 @@ export class OutputGroups {
   }
 
   remove(id: string): void {
-    const group = this.#groupOf.get(id);
-    if (group === undefined) return;
-    this.#groupOf.delete(id);
-    this.#leave(group, id);
+    this.#leave(id);
+    this.#keyOf.delete(id);
   }
 
   get(key: string): OutputGroup | undefined {
@@ -124,11 +124,19 @@ export class OutputGroups {
 
   /** The group that an execution is in. */
   of(id: string): OutputGroup | undefined {
-    return this.#groupOf.get(id);
+    return this.#groups.get(this.#keyOf.get(id) ?? '');
   }
 
-  /** What failed first; of each kind the largest first. The same list as long as nothing changed. */
+  /**
+   * What failed first; of each kind the largest first. The same list as long as nothing changed, and a group that
+   * changed is another object: whoever draws one draws it anew then.
+   */
   sorted(): readonly OutputGroup[] {
+    for (const key of this.#touched) {
+      const group = this.#groups.get(key);
+      if (group !== undefined) this.#groups.set(key, { ...group });
+    }
+    this.#touched.clear();
     this.#sorted ??= [...this.#groups.values()].sort(
       (one, other) =>
         RESULTS.indexOf(one.kind) - RESULTS.indexOf(other.kind) ||
@@ -145,12 +153,12 @@ export class OutputGroups {
   ): void {
     const words = [kind, exitCode ?? '', said === null ? output : `${hashOf(said.text)}${said.isTruncated ? '-' : ''}`];
     const key = words.filter((word) => word !== '').join('.');
-    const before = this.#groupOf.get(id);
-    if (before?.key === key) return;
-    if (before !== undefined) this.#leave(before, id);
+    if (this.#keyOf.get(id) === key) return;
+    this.#leave(id);
     const group = this.#groups.get(key) ?? this.#made({ key, kind, exitCode, output }, said);
     group.ids.add(id);
-    this.#groupOf.set(id, group);
+    this.#keyOf.set(id, key);
+    this.#touched.add(key);
     this.#sorted = null;
   }
 
@@ -177,8 +185,11 @@ export class OutputGroups {
     return group;
   }
 
-  #leave(group: Group, id: string): void {
+  #leave(id: string): void {
+    const group = this.#groups.get(this.#keyOf.get(id) ?? '');
+    if (group === undefined) return;
     group.ids.delete(id);
+    this.#touched.add(group.key);
     this.#sorted = null;
     if (group.ids.size > 0) return;
     this.#groups.delete(group.key);

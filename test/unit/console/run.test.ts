@@ -229,6 +229,11 @@ test('what ended alike and said the same stands together, failures first', (t) =
   ]);
   t.is(mostFrequent(groups.sorted())?.ids.size, 2);
   t.is(groups.sorted(), groups.sorted(), 'nothing is sorted twice');
+  const [failed, , pending] = groups.sorted();
+  groups.put({ id: 'g', status: 'pending', exit_code: null });
+  t.is(groups.sorted()[0], failed, 'what did not change is the same object');
+  t.not(groups.sorted()[2], pending, 'and what changed another one');
+  groups.remove('g');
   for (const id of 'abcdef') groups.remove(id);
   t.deepEqual([groups.sorted(), groups.keptCharacters], [[], 0]);
 });
