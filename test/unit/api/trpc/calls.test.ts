@@ -65,6 +65,24 @@ for (const [way, connect] of WAYS) {
     t.is((await connect(t, url, KEYS.api).get_admin.query({})).name, 'one');
   });
 
+  test(`over ${way}, a create that is tried again is told apart by the key in its input, which is no part of it`, async (t) => {
+    const served = await start(t);
+    served.answer = answerWith(commandOf(1));
+    const client = connect(t, served.url, KEYS.api);
+    const command = { command_text: 'true', targeting: { type: 'all' as const } };
+
+    await client.create_command.mutate({ ...command, idempotency_key: 'once' });
+    const malformed = await failure(client.create_command.mutate({ ...command, idempotency_key: ' ' }));
+    const noText = await failure(client.create_command.mutate({ ...command, idempotency_key: 7 as never }));
+
+    t.like(served.asked[0], { message: { idempotency: { key: 'once', scope: 'create_command:api' } } });
+    t.deepEqual(
+      [malformed, noText].map(({ data }) => (data as { code: string }).code),
+      ['bad_request', 'bad_request'],
+    );
+    t.is(served.asked.length, 1);
+  });
+
   test(`over ${way}, a bug tells nothing of its cause`, async (t) => {
     const { url, fixture, log } = await start(t);
     fixture.failing = true;
