@@ -56,9 +56,7 @@ export function ExecutionsPage({ live, fleet, search }: PageProps) {
         state={state}
         address={address}
         // what is no number or no id is refused in the service's words
-        ask={() =>
-          live.api.list_command_executions.query(asked as Parameters<typeof live.api.list_command_executions.query>[0])
-        }
+        ask={() => live.api.list_command_executions.query(asked)}
         idOf={({ id }) => id}
         columns={columnsOf(fleet)}
         detail={({ command_id: id }) => addressOf('command', { id })}

@@ -16,7 +16,7 @@ export interface Earlier {
 }
 
 /** Reads it. Rejects with what the service says. Nodes that are gone, or on which it still runs, are left out. */
-export function earlierCommand(api: Api, id: string): { readonly found: Promise<Earlier>; stop(): void } {
+export function earlierCommand(api: Api, id: string): { readonly found: Promise<Earlier>; readonly stop: () => void } {
   const rows = new ExecutionRows();
   const { promise, resolve, reject } = Promise.withResolvers<Earlier>();
   const subscription = subscribePatiently<CommandMessage>(

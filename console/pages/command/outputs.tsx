@@ -108,5 +108,5 @@ function searchOf({ q, show }: { readonly q: string; readonly show: string }): s
     ['q', q],
     ['show', show],
   ].filter(([, value]) => value !== '');
-  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs as [string, string][]).toString()}`;
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
 }

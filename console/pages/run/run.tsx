@@ -1,5 +1,5 @@
 /** Runs a command. The whole form stands in the address, so that a link is a command that only has to be sent off. */
-import { useComputed, useSignal, type Signal } from '@preact/signals';
+import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { refusalOf } from '../../../api/client/client.ts';
 import type { Live } from '../../live.ts';
@@ -38,10 +38,43 @@ export function RunPage({ live, search }: PageProps) {
   const form = useForm(search);
   const earlier = useEarlier(live, form);
   const again = useComputed((): AgainNodes => nodesOf(earlier.value, form.value));
+  const { wrong, progress, problem, run } = useSending(live, form, again);
+  return (
+    <form
+      class="run"
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        run();
+      }}
+    >
+      <Heading text={TEXTS.pages.run} />
+      <p class="lead">{T.lead}</p>
+      <Script form={form} wrong={wrong.value} />
+      <div class="run-where">
+        <div>
+          <Places live={live} form={form} earlier={earlier.value} wrong={wrong.value} />
+          <Options form={form} wrong={wrong.value} />
+        </div>
+        <Preview live={live} form={form.value} again={again.value} />
+      </div>
+      <Send progress={progress.value} problem={problem.value} />
+      {searchOfForm(form.value) === null && <p class="soft">{T.tooLong}</p>}
+      <Elsewhere cli={runLine(form.value)} curl={runRequest(form.value, again.value, location.origin)} />
+    </form>
+  );
+}
+
+/** What is wrong with the form, how its sending goes on, and how it is sent. */
+function useSending(live: Live, form: Signal<RunForm>, again: ReadonlySignal<AgainNodes>) {
   const wrong = useSignal<readonly FormField[]>([]);
   const progress = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
-  const run = async (): Promise<void> => {
+  const send = async (): Promise<void> => {
     if (progress.value !== null) return;
     const made = commandOfForm(form.value, again.value, Date.now());
     wrong.value = 'wrong' in made ? made.wrong : [];
@@ -57,45 +90,27 @@ export function RunPage({ live, search }: PageProps) {
       progress.value = null;
     }
   };
+  return { wrong, progress, problem, run: () => void send() };
+}
+
+/** The button; beside it how the sending goes on, below it why it did not. */
+function Send({ progress, problem }: { readonly progress: string | null; readonly problem: string | null }) {
   return (
-    <form
-      class="run"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void run();
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-        event.preventDefault();
-        void run();
-      }}
-    >
-      <Heading text={TEXTS.pages.run} />
-      <p class="lead">{T.lead}</p>
-      <Script form={form} wrong={wrong.value} />
-      <div class="run-where">
-        <div>
-          <Places live={live} form={form} earlier={earlier.value} wrong={wrong.value} />
-          <Options form={form} wrong={wrong.value} />
-        </div>
-        <Preview live={live} form={form.value} again={again.value} />
-      </div>
+    <>
       <div class="run-send">
-        <button class="primary" aria-disabled={progress.value !== null} aria-keyshortcuts="Control+Enter">
+        <button class="primary" aria-disabled={progress !== null} aria-keyshortcuts="Control+Enter">
           {T.run}
         </button>
         <span class="soft" role="status">
-          {progress.value ?? T.keys}
+          {progress ?? T.keys}
         </span>
       </div>
-      {problem.value !== null && (
+      {problem !== null && (
         <p class="problem" role="alert">
-          <bdi>{problem.value}</bdi>
+          <bdi>{problem}</bdi>
         </p>
       )}
-      {searchOfForm(form.value) === null && <p class="soft">{T.tooLong}</p>}
-      <Elsewhere cli={runLine(form.value)} curl={runRequest(form.value, again.value, location.origin)} />
-    </form>
+    </>
   );
 }
 
@@ -133,17 +148,15 @@ function useEarlier(live: Live, form: Signal<RunForm>): Signal<Earlier | string 
     if (id === '') return undefined;
     const { found, stop } = earlierCommand(live.api, id);
     let isThere = true;
+    const take = (one: Earlier): void => {
+      earlier.value = one;
+      const { command_text: text, timeout } = one.command;
+      if (form.value.text === '')
+        form.value = { ...form.value, text, timeout: timeout === null ? '' : durationText(timeout) };
+    };
     found.then(
-      (one) => {
-        if (!isThere) return;
-        earlier.value = one;
-        const { command_text: text, timeout } = one.command;
-        if (form.value.text === '')
-          form.value = { ...form.value, text, timeout: timeout === null ? '' : durationText(timeout) };
-      },
-      (error: Error) => {
-        if (isThere) earlier.value = error.message;
-      },
+      (one) => (isThere ? take(one) : undefined),
+      (error: Error) => (isThere ? (earlier.value = error.message) : undefined),
     );
     return () => {
       isThere = false;
