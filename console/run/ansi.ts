@@ -21,8 +21,8 @@ const SEQUENCE =
  * What would turn a line round, hide a part of it, or be seen by nobody. Source: UAX 9, UTR 36; Trojan Source
  * (CVE-2021-42574). Lines and tabs stay.
  */
-// eslint-disable-next-line no-control-regex -- these are what is looked for
 const OBEYED =
+  // eslint-disable-next-line no-control-regex -- these are what is looked for
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}\u{200b}\u{2060}-\u{2064}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
 const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const;
