@@ -5,25 +5,18 @@ import { copied } from '../../parts/elsewhere.tsx';
 import { OutputText } from '../../parts/output-text.tsx';
 import { Result } from '../../parts/result.tsx';
 import { plainTextOf } from '../../run/ansi.ts';
-import { mostFrequent, type OutputGroup } from '../../run/grouping.ts';
+import { mostFrequent } from '../../run/grouping.ts';
 import { knownOf } from '../../run/output-queue.ts';
 import { RUN } from '../../texts/run.ts';
 import { told } from './actions.tsx';
 import { DiffText } from './diff-text.tsx';
 import { LiveOutputs } from './live-outputs.tsx';
-import type { OutputsProps } from './outputs.tsx';
+import type { GroupProps } from './props.ts';
 
 const T = RUN.group;
 
 /** Nodes of a group that stand here by name. */
 const NAMED_MAX = 200;
-
-/** What a group is drawn with. */
-export interface GroupProps extends OutputsProps {
-  readonly group: OutputGroup;
-  readonly pattern: RegExp | null;
-  readonly nameOf: (execution: string) => string;
-}
 
 /** The chosen group. */
 export function GroupDetail(props: GroupProps) {

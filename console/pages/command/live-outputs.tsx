@@ -4,7 +4,7 @@ import { OutputText } from '../../parts/output-text.tsx';
 import { LiveOutput, TAILS_MAX } from '../../run/live-output.ts';
 import { RUN } from '../../texts/run.ts';
 import { told } from './actions.tsx';
-import type { GroupProps } from './group-detail.tsx';
+import type { GroupProps } from './props.ts';
 
 const T = RUN.group;
 

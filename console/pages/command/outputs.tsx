@@ -1,29 +1,17 @@
 /** What came out of a command: groups on one side, the chosen one on the other. The choice stands in the address. */
 import { useMemo } from 'preact/hooks';
-import type { Fleet } from '../../fleet/feed.ts';
-import type { Live } from '../../live.ts';
 import { Grid, type Column } from '../../parts/grid.tsx';
 import { Result } from '../../parts/result.tsx';
 import { State } from '../../parts/state.tsx';
 import { go } from '../../router.ts';
 import { addressOf } from '../../routes.ts';
-import type { CommandWatch } from '../../run/command-watch.ts';
 import type { OutputGroup } from '../../run/grouping.ts';
 import { patternOf, SEARCH_CHARACTERS_MAX, searched } from '../../run/output-search.ts';
 import { RUN } from '../../texts/run.ts';
 import { GroupDetail } from './group-detail.tsx';
+import type { OutputsProps } from './props.ts';
 
 const T = RUN.command;
-
-/** What the parts of a group's page need. */
-export interface OutputsProps {
-  readonly live: Live;
-  readonly watch: CommandWatch;
-  readonly fleet: Fleet;
-  /** Of the command. */
-  readonly id: string;
-  readonly search: string;
-}
 
 /** List and detail. As long as nothing is chosen, the first group is shown: what failed. */
 export function Outputs(props: OutputsProps) {
