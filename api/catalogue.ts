@@ -17,6 +17,7 @@ import {
 import { get_admin_metrics } from './operations/admin-metrics.ts';
 import { create_alias, delete_alias, get_alias, list_aliases } from './operations/aliases.ts';
 import { create_cluster, delete_cluster, get_cluster, list_clusters, update_cluster } from './operations/clusters.ts';
+import { get_cluster_paths } from './operations/cluster-paths.ts';
 import {
   cancel_command_execution,
   delete_command_execution,
@@ -100,6 +101,7 @@ export const catalogue = {
   get_cluster,
   update_cluster,
   delete_cluster,
+  get_cluster_paths,
   create_enrollment_key,
   create_public_enrollment_key,
   list_enrollment_keys,

@@ -26,5 +26,21 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
 
   executions: { load: async () => (await import('./pages/executions.tsx')).ExecutionsPage },
 
+  clusters: { load: async () => (await import('./pages/clusters.tsx')).ClustersPage },
+  cluster: { load: async () => (await import('./pages/cluster.tsx')).ClusterPage },
+
+  events: { load: async () => (await import('./pages/events.tsx')).EventsPage },
+
+  updates: { load: async () => (await import('./pages/updates.tsx')).UpdatesPage },
+  update: { load: async () => (await import('./pages/update.tsx')).UpdatePage },
+
+  'enrollment-keys': { load: async () => (await import('./pages/enrollment-keys.tsx')).EnrollmentKeysPage },
+
+  ssh: { load: async () => (await import('./pages/ssh.tsx')).SshPage },
+  'ssh-username': { load: async () => (await import('./pages/ssh-username.tsx')).SshUsernamePage },
+
+  webhooks: { load: async () => (await import('./pages/webhooks.tsx')).WebhooksPage },
+  webhook: { load: async () => (await import('./pages/webhook.tsx')).WebhookPage },
+
   sessions: { load: async () => (await import('./pages/sessions.tsx')).SessionsPage },
 };

@@ -34,6 +34,22 @@ export const ROUTES = {
 
   executions: { path: 'executions', group: 'work' },
 
+  clusters: { path: 'clusters', group: 'fleet', jump: 'l' },
+  cluster: { path: 'clusters/:id', group: null },
+
+  events: { path: 'events', group: 'work', jump: 'e' },
+
+  updates: { path: 'updates', group: 'work' },
+  update: { path: 'updates/:id', group: null },
+
+  'enrollment-keys': { path: 'enrollment-keys', group: 'access' },
+
+  ssh: { path: 'ssh', group: 'access' },
+  'ssh-username': { path: 'ssh/:id', group: null },
+
+  webhooks: { path: 'webhooks', group: 'service' },
+  webhook: { path: 'webhooks/:id', group: null },
+
   sessions: { path: 'sessions', group: 'service', jump: 's' },
 } as const satisfies Record<string, Place>;
 

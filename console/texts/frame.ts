@@ -18,6 +18,22 @@ export const FRAME = {
 
     executions: 'Executions',
 
+    clusters: 'Clusters',
+    cluster: 'Cluster',
+
+    events: 'Events',
+
+    updates: 'Updates',
+    update: 'Update',
+
+    'enrollment-keys': 'Enrolment keys',
+
+    ssh: 'SSH access',
+    'ssh-username': 'SSH username',
+
+    webhooks: 'Webhooks',
+    webhook: 'Webhook',
+
     sessions: 'Sessions',
 
     unknown: 'No such page',
@@ -45,6 +61,7 @@ export const FRAME = {
     notLoaded: 'This page could not be loaded: the admin is away, or was upgraded since.',
     reload: 'Load anew',
   },
+  form: { cancel: 'Cancel', sending: 'Sending', shownOnce: 'It is shown this once. Copy it now.', done: 'I have it' },
   lists: {
     any: 'Any',
     clear: 'Show all',
@@ -65,6 +82,11 @@ export const FRAME = {
     rows: [
       ['?', 'this list'],
       ['Ctrl K, ⌘ K', 'search everything, and do it'],
+
+      ['g o', 'to the overview'],
+      ['g n', 'to the nodes'],
+      ['g l', 'to the clusters'],
+      ['g s', 'to the sessions'],
       ['/', 'search'],
       ['Esc', 'out of the search, choose nothing, or close'],
       ['j, ↓', 'next row'],

@@ -1,5 +1,14 @@
 /** What pages that are lists decide without a browser. */
 import test from 'ava';
+import type { PathMember } from '../../../actors/resources/cluster-paths.ts';
+import type { Envelope } from '../../../actors/events.ts';
+import { EVENTS_KEPT_MAX, isMatch, keptWith, subjectsOf, wordsOf } from '../../../console/lists/events.ts';
+import { headersIn } from '../../../console/lists/header-lines.ts';
+import { installLine } from '../../../console/lists/install-line.ts';
+import { labelsIn, labelsText } from '../../../console/lists/labels.ts';
+import { matrixOf } from '../../../console/lists/paths.ts';
+import { publicKeysIn } from '../../../console/lists/public-keys.ts';
+import { targetingOf, targetingText } from '../../../console/lists/targeting.ts';
 import {
   anywhere,
   directionOf,
@@ -39,4 +48,112 @@ test('another filter and another order begin at the first page', (t) => {
   t.is(directionOf(listSortedBy(state, 'name'), 'name'), 'descending');
   t.is(directionOf(state, 'other'), 'none');
   t.deepEqual([anywhere('web'), anywhere('web*')], ['*web*', 'web*']);
+});
+
+const KEY_OF = (urls: readonly string[]): string =>
+  Buffer.from(JSON.stringify({ admin_urls: urls, cluster_name: 'prod', nonce: 'n' })).toString('base64url');
+
+test('the line that installs leads to an admin that the machine reaches', (t) => {
+  const [local, outside] = ['http://127.0.0.1:44000', 'https://fleet.example.com'];
+  const line = (urls: readonly string[], origin: string) => installLine(KEY_OF(urls), origin);
+
+  t.deepEqual(line([local, outside], outside), {
+    url: outside,
+    line: `curl -fsSL ${outside}/install.sh | sudo sh -s -- --key ${KEY_OF([local, outside])}`,
+  });
+  t.is(line([local, outside], local).url, local, 'the page came from there');
+  t.is(line([local], outside).line.endsWith(` --admin ${outside}`), true);
+  t.is(line([local], 'http://localhost:44000').url, local);
+  t.is(installLine('no key at all', outside).url, outside);
+  t.true(line([`https://x'; rm -rf /`], 'https://y').line.includes(`'https://x'\\''; rm -rf //install.sh'`));
+});
+
+test('labels, headers and keys are read from lines, and the first that is none is told', (t) => {
+  t.deepEqual(labelsIn(' env=prod, gpu,'), { ok: true, labels: { env: 'prod', gpu: '' } });
+  t.deepEqual(labelsIn('a=b=c'), { ok: false, part: 'a=b=c' });
+  t.deepEqual(labelsIn('a=b,=c'), { ok: false, part: '=c' });
+  t.is(labelsText({ env: 'prod', gpu: '' }), 'env=prod, gpu');
+
+  t.deepEqual(headersIn('A: b: c\n\nX:'), { ok: true, headers: { A: 'b: c', X: '' } });
+  t.deepEqual(headersIn('A: b\nnone'), { ok: false, line: 2 });
+
+  t.deepEqual(publicKeysIn('# mine\nssh-ed25519 AAAA me@home\n\nssh-rsa BBBB', 'deploy'), [
+    { key_name: 'me@home', public_key: 'ssh-ed25519 AAAA me@home' },
+    { key_name: 'deploy', public_key: 'ssh-rsa BBBB' },
+  ]);
+});
+
+const eventOf = (id: string, data: Envelope['data'] = {}): Envelope => ({
+  specversion: '1.0',
+  id,
+  source: '/edge-fleet-control',
+  type: 'edge.node.status_changed',
+  time: '2026-01-01T00:00:00.000Z',
+  datacontenttype: 'application/json',
+  corename: 'one',
+  data,
+});
+
+test('events are kept newest first, each once, and the oldest go', (t) => {
+  const many = Array.from({ length: EVENTS_KEPT_MAX + 5 }, (_, index) => eventOf(`e${index}`));
+  const kept = keptWith(keptWith([], many), [eventOf(`e${EVENTS_KEPT_MAX}`), eventOf('new')]);
+
+  t.is(kept.length, EVENTS_KEPT_MAX);
+  t.deepEqual([kept[0]?.id, kept[1]?.id], ['new', `e${EVENTS_KEPT_MAX + 4}`]);
+});
+
+test('an event is found by any of its words, says what is new, and leads to what it is of', (t) => {
+  const event = eventOf('e', {
+    node_id: 'n-1',
+    cluster_name: 'a/b',
+    status: 'healthy',
+    previous_status: 'unreachable',
+    version: 3,
+  });
+
+  t.true(isMatch(event, 'N-1 status_changed'));
+  t.false(isMatch(event, 'n-1 nowhere'));
+  t.is(wordsOf(event), 'unreachable → healthy · 3');
+  t.deepEqual(subjectsOf(event), [
+    { text: 'n-1', href: '/console/nodes/n-1' },
+    { text: 'a/b', href: '/console/clusters/a%2Fb' },
+  ]);
+});
+
+test('a targeting is what a form says, and reads so', (t) => {
+  const none = { type: 'all', clusters: 'x', group: 'y', labels: '', version: '' };
+
+  t.deepEqual(targetingOf(none), { type: 'all' });
+  t.deepEqual(targetingOf({ ...none, type: 'clusters', clusters: 'a, b,', version: '1.*' }), {
+    type: 'clusters',
+    cluster_names: ['a', 'b'],
+    node_filters: { version: '1.*' },
+  });
+  t.is(targetingText(targetingOf({ ...none, type: 'group', labels: 'env=prod' })), 'group y · env=prod');
+});
+
+test('a matrix has what each member says of its way to each other, and what is not known', (t) => {
+  const member = (id: string, paths: PathMember['paths'], problem: string | null = null): PathMember => ({
+    node_id: id,
+    name: id,
+    status: 'healthy',
+    problem,
+    paths,
+    counts: { direct: 0, relayed: 0, none: 0 },
+  });
+  const path = { node_id: 'a', path: 'relayed', handshake_age_seconds: 3 } as const;
+  const toGateway = { node_id: null, path: 'direct', handshake_age_seconds: null } as const;
+  const members = [member('b', [path, toGateway]), member('a', [], 'The node is away.')];
+
+  const matrix = matrixOf({ cluster_name: 'prod', member_count: 2, members });
+
+  t.deepEqual(
+    matrix.rows.map(({ member: { name }, cells, gateway }) => [name, ...cells.map(({ kind }) => kind), gateway.kind]),
+    [
+      ['a', 'self', 'unknown', 'unknown'],
+      ['b', 'known', 'self', 'known'],
+    ],
+  );
+  t.deepEqual([matrix.isWhole, matrix.silent], [true, 1]);
+  t.false(matrixOf({ cluster_name: 'prod', member_count: 3, members }).isWhole);
 });

@@ -1,0 +1,155 @@
+/** Keys with which machines join, and the line that installs. */
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
+import { nowMs } from '../clock.ts';
+import { labelsText } from '../lists/labels.ts';
+import { anywhere, listParametersOf, listStateOf, type ListState } from '../lists/query.ts';
+import { curlOfList } from '../lists/terminal.ts';
+import type { Live } from '../live.ts';
+import { doneIfConfirmed } from '../parts/acts.tsx';
+import { Ago } from '../parts/ago.tsx';
+import { Elsewhere } from '../parts/elsewhere.tsx';
+import { Heading } from '../parts/heading.tsx';
+import { ListFilters } from '../parts/list-filters.tsx';
+import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
+import type { PageProps } from '../page-props.ts';
+import { agoOf, exactly } from '../relative-time.ts';
+import { addressOf } from '../routes.ts';
+import { TEXTS } from '../texts.ts';
+import { ENROLLMENT_KEYS as T } from '../texts/enrollment-keys.ts';
+import { CreateKey } from './create-key.tsx';
+
+const STATES = ['is_never_used', 'is_spent', 'is_expired', 'is_unlimited'] as const;
+const FILTERS = ['cluster_name', 'name', 'state'] as const;
+type Filter = (typeof FILTERS)[number];
+
+const address = (search: string): string => addressOf('enrollment-keys', { search });
+
+/** The list. */
+export function EnrollmentKeysPage({ live, search }: PageProps) {
+  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const isCreating = useSignal(false);
+  const round = useSignal(0);
+  const changed = (): void => {
+    round.value += 1;
+  };
+  const parameters = parametersOf(state);
+  return (
+    <>
+      <Heading text={TEXTS.pages['enrollment-keys']}>
+        <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
+          {T.create}
+        </button>
+      </Heading>
+      <p class="lead">{T.lead}</p>
+      <ListFilters
+        state={state}
+        address={address}
+        filters={[
+          { name: 'name', label: T.name, hint: T.nameHint },
+          { name: 'cluster_name', label: T.cluster, hint: T.clusterHint },
+          { name: 'state', label: T.state, options: STATES.map((one) => [one, T.states[one]] as const) },
+        ]}
+      />
+      <Elsewhere cli="edge key ls" curl={curlOfList(location.origin, '/enrollment_keys', parameters)} />
+      <PagedList
+        label={TEXTS.pages['enrollment-keys']}
+        state={state}
+        address={address}
+        ask={() => live.api.list_enrollment_keys.query(parameters)}
+        idOf={({ id }) => id}
+        columns={columnsOf(live, changed)}
+        empty={T.empty}
+        round={round.value}
+      />
+      {isCreating.value && (
+        <CreateKey
+          live={live}
+          cluster={state.filters.cluster_name ?? ''}
+          onMade={changed}
+          onClose={() => (isCreating.value = false)}
+        />
+      )}
+    </>
+  );
+}
+
+function parametersOf(list: ListState<Filter>) {
+  const { state, name, cluster_name: cluster, ...others } = listParametersOf(list);
+  const asked = STATES.find((one) => one === state);
+  return {
+    ...others,
+    ...(name !== undefined && { name: anywhere(name) }),
+    ...(cluster !== undefined && { cluster_name: cluster }),
+    ...(asked !== undefined && { [asked]: true }),
+  };
+}
+
+function columnsOf(live: Live, changed: () => void): readonly ListColumn<EnrollmentKeyResource>[] {
+  const { columns } = T;
+  return [
+    {
+      name: 'name',
+      title: columns.name,
+      sort: 'name',
+      cell: ({ name }) => (name === null ? <span class="soft">{T.unnamed}</span> : <bdi>{name}</bdi>),
+    },
+    {
+      name: 'cluster',
+      title: columns.cluster,
+      sort: 'cluster_name',
+      cell: ({ cluster_name: name }) => <a href={addressOf('cluster', { id: name })}>{name}</a>,
+    },
+    { name: 'uses', title: columns.uses, sort: 'uses_remaining', isNumber: true, cell: (key) => usesOf(key) },
+    { name: 'expires', title: columns.expires, sort: 'expired_at', cell: (key) => <Expiry at={key.expired_at} /> },
+    {
+      name: 'used',
+      title: columns.used,
+      sort: 'last_used_at',
+      cell: ({ last_used_at: at }) => (at === null ? <span class="soft">{T.never}</span> : <Ago at={at} />),
+    },
+    { name: 'labels', title: columns.labels, cell: ({ labels }) => <bdi>{labelsText(labels)}</bdi> },
+    { name: 'created', title: columns.created, sort: 'inserted_at', cell: (key) => <Ago at={key.inserted_at} /> },
+    {
+      name: 'actions',
+      title: columns.actions,
+      cell: (key) => (
+        <button type="button" aria-label={T.removeOf(nameOf(key))} onClick={() => void remove(live, key, changed)}>
+          {T.remove}
+        </button>
+      ),
+    },
+  ];
+}
+
+function usesOf({ uses_remaining: uses }: EnrollmentKeyResource): string {
+  return uses === null ? T.unlimited : uses === 0 ? T.spent : uses.toLocaleString('en');
+}
+
+/** What lies ahead, in its largest unit. */
+function Expiry({ at }: { readonly at: string | null }) {
+  if (at === null) return <span class="soft">{T.never}</span>;
+  const isOver = Date.parse(at) <= nowMs.value;
+  const left = agoOf(new Date(nowMs.value).toISOString(), Date.parse(at));
+  return (
+    <time datetime={at} title={exactly(at)}>
+      {isOver ? T.expired : T.in(left)}
+    </time>
+  );
+}
+
+/** By its beginning where it has no name: keys of one cluster are told apart. */
+function nameOf({ name, id }: EnrollmentKeyResource): string {
+  return name ?? id.slice(0, 13);
+}
+
+async function remove(live: Live, key: EnrollmentKeyResource, changed: () => void): Promise<void> {
+  const name = nameOf(key);
+  const isDone = await doneIfConfirmed(
+    { title: T.removeTitle(name), text: T.removeText, items: [`${name} · ${key.cluster_name}`], action: T.remove },
+    () => live.api.delete_enrollment_key.mutate({ id: key.id }),
+    T.removed,
+  );
+  if (isDone) changed();
+}

@@ -1,0 +1,165 @@
+/** One self-update request: how far it is, and what became of each node, in the batches in which they were told. */
+import { useMemo } from 'preact/hooks';
+import type {
+  SelfUpdateRequestResource,
+  SelfUpdateResult,
+  SelfUpdateResultResource,
+} from '../../actors/resources/self-update.ts';
+import { namesOf, type NamedNode } from '../lists/named-nodes.ts';
+import { listParametersOf, listStateOf } from '../lists/query.ts';
+import { targetingText } from '../lists/targeting.ts';
+import type { Live } from '../live.ts';
+import { doneIfConfirmed } from '../parts/acts.tsx';
+import { Ago } from '../parts/ago.tsx';
+import { Asked } from '../parts/asked.tsx';
+import { Elsewhere } from '../parts/elsewhere.tsx';
+import { Heading } from '../parts/heading.tsx';
+import { ListFilters } from '../parts/list-filters.tsx';
+import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
+import type { PageProps } from '../page-props.ts';
+import { usePolled } from '../poll.ts';
+import { go } from '../router.ts';
+import { addressOf } from '../routes.ts';
+import { commandLine, curlLine } from '../shell-words.ts';
+import { TEXTS } from '../texts.ts';
+import { UPDATES } from '../texts/updates.ts';
+
+const T = UPDATES.one;
+const FILTERS = ['status__in'] as const;
+
+/** In the order in which a node goes through them. */
+const RESULTS = Object.keys(T.results) as SelfUpdateResult[];
+
+/** How each looks: a shape and a colour beside its word. */
+const LOOK: Readonly<Record<SelfUpdateResult, string>> = {
+  waiting: '',
+  triggered: 'draining',
+  updated: 'healthy',
+  rolled_back: 'unhealthy',
+  failed: 'unreachable',
+  skipped: 'gone',
+};
+
+/** A result with the name of its node; null: that is gone. */
+type Row = SelfUpdateResultResource & { readonly node: NamedNode | null };
+
+/** The page. */
+export function UpdatePage({ live, id, search }: PageProps) {
+  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const polled = usePolled(() => live.api.get_self_update_request.query({ id }), id);
+  const { data, failure } = polled.value;
+  // in an answer of the list an id stands for its request
+  const parameters = { ...listParametersOf(state), id };
+  return (
+    <>
+      <Heading text={TEXTS.pages.update}>
+        {data?.status === 'completed' && (
+          <button type="button" class="danger" onClick={() => void remove(live, data)}>
+            {T.remove}
+          </button>
+        )}
+      </Heading>
+      <Elsewhere
+        cli={commandLine('edge update get', id)}
+        curl={curlLine(location.origin, `/self_update_requests/${encodeURIComponent(id)}`)}
+      />
+      {(data === null || failure !== null) && <Asked polled={polled.value} />}
+      {data !== null && <Facts request={data} />}
+      <h2>{T.nodes}</h2>
+      <ListFilters
+        state={state}
+        address={(end) => addressOf('update', { id, search: end })}
+        filters={[{ name: 'status__in', label: T.result, options: Object.entries(T.results) }]}
+      />
+      <PagedList
+        label={T.nodes}
+        state={state}
+        address={(end) => addressOf('update', { id, search: end })}
+        ask={async () => {
+          const answer = await live.api.list_self_update_results.query(parameters);
+          const nodes = await namesOf(
+            live.api,
+            answer.data.map((row) => row.node_id),
+          );
+          return { ...answer, data: answer.data.map((row): Row => ({ ...row, node: nodes.get(row.node_id) ?? null })) };
+        }}
+        idOf={(row) => row.node_id}
+        detail={(row) => addressOf('node', { id: row.node_id })}
+        columns={COLUMNS}
+        empty={T.empty}
+      />
+    </>
+  );
+}
+
+function Facts({ request }: { readonly request: SelfUpdateRequestResource }) {
+  const { progress, targeting, batch_size: batch, max_failures: failures, health_timeout: seconds } = request;
+  return (
+    <>
+      {progress !== undefined && (
+        <ul class="tiles" aria-label={T.progress}>
+          {RESULTS.map((result) => (
+            <li key={result}>
+              <a
+                class={`tile ${progress[result] > 0 ? LOOK[result] : ''}`}
+                href={addressOf('update', { id: request.id, search: `?status__in=${result}` })}
+              >
+                <span class="count">{progress[result].toLocaleString('en')}</span>{' '}
+                <span class="name">{T.results[result]}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <dl class="facts">
+        <dt>{UPDATES.status}</dt>
+        <dd>
+          {UPDATES.statuses[request.status]} {request.status !== 'completed' && <span class="soft">{T.notYet}</span>}
+        </dd>
+        <dt>{T.targeting}</dt>
+        <dd>
+          <bdi>{targetingText(targeting)}</bdi>
+        </dd>
+        <dt>{T.batch}</dt>
+        <dd>{batch ?? UPDATES.all}</dd>
+        <dt>{T.failures}</dt>
+        <dd>{failures ?? T.any}</dd>
+        <dt>{T.timeout}</dt>
+        <dd>{T.seconds(seconds)}</dd>
+        <dt>{T.started}</dt>
+        <dd>
+          <Ago at={request.inserted_at} />
+        </dd>
+      </dl>
+    </>
+  );
+}
+
+const COLUMNS: readonly ListColumn<Row>[] = [
+  {
+    name: 'node',
+    title: T.columns.node,
+    sort: 'node_id',
+    cell: ({ node, node_id: id }) => <bdi>{node?.name ?? id}</bdi>,
+  },
+  {
+    name: 'result',
+    title: T.columns.result,
+    sort: 'status',
+    cell: ({ status }) => <span class={`status ${LOOK[status]}`}>{T.results[status]}</span>,
+  },
+  { name: 'from', title: T.columns.from, cell: (row) => <bdi>{row.from_version}</bdi> },
+  { name: 'to', title: T.columns.to, cell: (row) => <bdi>{row.to_version}</bdi> },
+  { name: 'told', title: T.columns.told, cell: ({ triggered_at: at }) => at !== null && <Ago at={at} /> },
+  { name: 'finished', title: T.columns.finished, cell: ({ finished_at: at }) => at !== null && <Ago at={at} /> },
+  { name: 'wide', title: T.columns.why, cell: ({ error }) => <bdi>{error}</bdi> },
+];
+
+async function remove(live: Live, { id, targeting }: SelfUpdateRequestResource): Promise<void> {
+  const isDone = await doneIfConfirmed(
+    { title: T.removeTitle, text: T.removeText, items: [targetingText(targeting)], action: T.remove },
+    () => live.api.delete_self_update_request.mutate({ id }),
+    T.removed,
+  );
+  if (isDone) go(addressOf('updates'));
+}

@@ -1,0 +1,21 @@
+/** What rows of lists do: deleted after a question, with what came of it said. */
+import { refusalOf } from '../../api/client/client.ts';
+import { confirmed, type Question } from './confirm.tsx';
+import { notify } from './notice.tsx';
+
+/** Does it, and says that it was done or why not. True: it was. */
+export async function done(act: () => Promise<unknown>, text: string): Promise<boolean> {
+  try {
+    await act();
+    notify({ text });
+    return true;
+  } catch (error) {
+    notify({ text: refusalOf(error)?.message ?? String(error), kind: 'failed' });
+    return false;
+  }
+}
+
+/** The same after it was asked. */
+export async function doneIfConfirmed(question: Question, act: () => Promise<unknown>, text: string): Promise<boolean> {
+  return (await confirmed({ isDangerous: true, ...question })) && done(act, text);
+}

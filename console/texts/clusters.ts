@@ -1,0 +1,72 @@
+/** What the list of clusters and the page of one say. */
+import { number } from './number.ts';
+
+/** By where they stand. */
+export const CLUSTERS = {
+  lead: 'Each cluster is one VPN, in which every machine reaches every other.',
+  create: 'New cluster',
+  empty: 'There is no cluster yet. Machines join one with a key.',
+  name: 'Name',
+  nameHint: 'name, or prod*',
+  columns: {
+    name: 'Name',
+    nodes: 'Nodes',
+    limit: 'At most',
+    owner: 'Admin',
+    ipv4: 'IPv4',
+    ipv6: 'IPv6',
+    created: 'Created',
+  },
+  noLimit: 'no limit',
+  nobody: 'nobody',
+  form: {
+    title: 'New cluster',
+    action: 'Create',
+    nameHint:
+      'Lower-case letters, digits and hyphens, at most 24. It is part of the names of its machines and does not change.',
+    limit: 'Nodes at most',
+    limitHint: 'Empty: no limit.',
+    ipv4: 'IPv4 range',
+    ipv6: 'IPv6 range',
+    rangeHint: 'Empty: one that is free.',
+  },
+  created: (name: string) => `Cluster ${name} is there.`,
+  one: {
+    nodes: 'Nodes',
+    allNodes: 'In the list of nodes',
+    settings: 'Settings',
+    domain: 'Domain',
+    network: 'Network',
+    keys: 'Enrolment keys',
+    keysOf: 'Keys with which machines join it',
+    groups: 'Groups that name it',
+    noGroups: 'none',
+    change: 'Change the limit',
+    changeAction: 'Change',
+    changed: (name: string) => `The limit of ${name} was changed.`,
+    remove: 'Delete',
+    removeTitle: (name: string) => `Delete ${name}?`,
+    removeText: 'The cluster, its keys and its VPN are gone then. It has to hold no node.',
+    removed: (name: string) => `Cluster ${name} is deleted.`,
+    notEmpty: (count: number) => `It holds ${number(count)} nodes: move or delete them before.`,
+  },
+  paths: {
+    title: 'Paths between members',
+    lead: 'How packets go from the machine of a row to that of a column, as the machine of the row has it.',
+    look: 'Look now',
+    again: 'Look again',
+    asking: 'Asking the machines.',
+    none: 'No machine is in the VPN of this cluster.',
+    words: { direct: 'direct', relayed: 'relayed', none: 'no path', unknown: 'not known', self: 'itself' },
+    age: (age: string) => `handshake ${age} ago`,
+    never: 'no handshake yet',
+    tooMany: (asked: number, total: number) =>
+      `The first ${number(asked)} of ${number(total)} members were asked. A row counts the paths of one.`,
+    silent: (count: number) =>
+      `${number(count)} ${count === 1 ? 'member was' : 'members were'} not asked or did not answer: their rows are not known.`,
+    from: 'From',
+    gateway: 'gateway',
+    asked: 'Asked',
+    ago: 'ago',
+  },
+} as const;
