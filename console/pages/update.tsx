@@ -123,7 +123,7 @@ function Facts({ request }: { readonly request: SelfUpdateRequestResource }) {
         <dt>{T.batch}</dt>
         <dd>{batch ?? UPDATES.all}</dd>
         <dt>{T.failures}</dt>
-        <dd>{failures ?? T.any}</dd>
+        <dd>{failures ?? T.unlimited}</dd>
         <dt>{T.timeout}</dt>
         <dd>{T.seconds(seconds)}</dd>
         <dt>{T.started}</dt>

@@ -52,7 +52,7 @@ export const UPDATES = {
     batch: 'At once',
     failures: 'Failures at most',
     timeout: 'Healthy again within',
-    any: 'any number',
+    unlimited: 'any number',
     seconds: (count: number) => `${number(count)} s`,
     progress: 'How far it is',
     nodes: 'Nodes',

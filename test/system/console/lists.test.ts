@@ -2,6 +2,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { answer, kept, press, pressOpening, typed } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -41,30 +42,6 @@ async function open(t: ExecutionContext, path: string, options?: BrowserContextO
 }
 
 const rows = (page: Page) => page.locator('.paged tbody tr');
-const kept = (page: Page) =>
-  page.evaluate<string>(
-    'JSON.stringify([{...localStorage}, {...sessionStorage}, location.href]) + document.body.innerHTML',
-  );
-
-/** Presses a button by the keyboard. */
-async function press(page: Page, name: string | RegExp): Promise<void> {
-  await page.getByRole('button', { name }).first().focus();
-  await page.keyboard.press('Enter');
-}
-
-/** The same of one that opens a dialog: who types sees it first. */
-async function pressOpening(page: Page, name: string | RegExp): Promise<void> {
-  await press(page, name);
-  await page.locator('dialog[open]').first().waitFor();
-}
-
-/** Types into the field that has the focus, and goes on to the next. */
-async function typed(page: Page, ...texts: readonly string[]): Promise<void> {
-  for (const text of texts) {
-    if (text !== '') await page.keyboard.insertText(text);
-    await page.keyboard.press('Tab');
-  }
-}
 
 test.serial(
   'by keyboard alone: clusters by pages, one is looked for, made, changed, and deleted by its name',
@@ -157,8 +134,7 @@ test.serial('a key comes with the line that installs, and the page keeps nothing
   await page.getByText(HOSTILE).first().waitFor();
   t.false((await kept(page)).includes(key));
   await pressOpening(page, `Delete the key ${HOSTILE}`);
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
-  await page.keyboard.press('Enter');
+  await answer(page, 'Delete');
   await page.getByText('The key is deleted.').waitFor();
   t.is((await fleet.rest.call('GET', `/enrollment_keys/${found?.id ?? ''}`)).status, 404);
   t.is(await page.title(), 'Enrolment keys · Edge fleet control');
@@ -192,8 +168,7 @@ test.serial('somebody is let in by SSH with a key, gets another one, and is let 
   await page.getByText(second.fingerprint).waitFor();
   await page.getByRole('rowheader', { name: '<b>desk</b>' }).waitFor();
   await pressOpening(page, 'Delete the key laptop');
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
-  await page.keyboard.press('Enter');
+  await answer(page, 'Delete');
   await page.getByRole('region', { name: 'Public keys' }).getByText(first.fingerprint).waitFor({ state: 'detached' });
   t.deepEqual(problems, []);
 });
@@ -233,8 +208,7 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await press(page, 'Send edge.core.test again');
   await page.locator('.paged .status.healthy').waitFor({ timeout: 60_000 });
   await pressOpening(page, /^Delete$/u);
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
-  await page.keyboard.press('Enter');
+  await answer(page, 'Delete');
   await heading(page, 'Webhooks');
   t.is(await page.title(), 'Webhooks · Edge fleet control');
   t.deepEqual(
@@ -298,8 +272,7 @@ test.serial('an update shows whom it reaches before it starts, and what became o
   await heading(page, 'Update');
   await page.getByText(CLUSTER, { exact: true }).first().waitFor();
   await pressOpening(page, 'Delete');
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
-  await page.keyboard.press('Enter');
+  await answer(page, 'Delete');
   await heading(page, 'Updates');
   t.deepEqual(problems, []);
 });
