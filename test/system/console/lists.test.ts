@@ -137,7 +137,6 @@ test.serial('a key comes with the line that installs, and the page keeps nothing
   await answer(page, 'Delete');
   await page.getByText('The key is deleted.').waitFor();
   t.is((await fleet.rest.call('GET', `/enrollment_keys/${found?.id ?? ''}`)).status, 404);
-  t.is(await page.title(), 'Enrolment keys · Edge fleet control');
   t.deepEqual(problems, []);
 });
 
@@ -210,11 +209,7 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await pressOpening(page, /^Delete$/u);
   await answer(page, 'Delete');
   await heading(page, 'Webhooks');
-  t.is(await page.title(), 'Webhooks · Edge fleet control');
-  t.deepEqual(
-    problems.filter((problem) => !problem.includes('hit')),
-    problems,
-  );
+  t.deepEqual(problems, []);
 });
 
 test.serial('events come by themselves, stand still, and go on where they stood', async (t) => {
@@ -244,8 +239,7 @@ test.serial('events come by themselves, stand still, and go on where they stood'
   await page.keyboard.press('/');
   await page.keyboard.insertText(`${id} completed`);
   await page.getByRole('rowheader', { name: 'edge.core.test' }).waitFor({ state: 'detached' });
-  t.is(await page.title(), 'Events · Edge fleet control');
-  t.deepEqual(problems, []);
+  t.deepEqual([problems, await page.title()], [[], 'Events · Edge fleet control']); // no script of theirs ran
 });
 
 test.serial('an update shows whom it reaches before it starts, and what became of it', async (t) => {
@@ -302,6 +296,5 @@ test.serial('axe finds nothing on any of these pages, light and dark, on a phone
   }
   await page.goto(`${fleet.admin().url}/console/enrollment-keys`);
   await pressOpening(page, 'New key');
-  await page.getByRole('dialog').waitFor();
   await looksWell(t, page, 'a form');
 });
