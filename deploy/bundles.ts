@@ -26,7 +26,7 @@ export const PROGRAMS_DIRECTORY = 'programs';
  * What a bundle of ES modules needs for the packages in it that still call `require`, or ask where they are, as ssh2
  * does. The names must not meet one of theirs.
  */
-const REQUIRE =
+export const REQUIRE =
   "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url),__moduleDirectory=import.meta.dirname;";
 
 /**

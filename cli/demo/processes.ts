@@ -12,7 +12,7 @@ const STOP_MS_MAX = 15_000;
 const TOLD_LINES = 5;
 
 /** What our programs need of the environment; settings of a real installation must not reach the demo. */
-const PASSED_VARIABLES = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'NODE_OPTIONS'] as const;
+const PASSED_VARIABLES = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE'] as const;
 
 /** A program that the demo started. */
 export interface RunningProgram {

@@ -126,7 +126,8 @@ function wrapped(script: string, variables: readonly string[], input: Buffer | n
   if (isShell && input === null) return `${lines.join('\n')}\n${script}`;
   if (!isShell)
     lines.push(
-      'edge_script=$(mktemp) || exit',
+      // no dot in its name: Node takes what follows one as what kind of script it is
+      'edge_script=$(mktemp "${TMPDIR:-/tmp}/edge-XXXXXXXX") || exit',
       `trap 'rm -f "$edge_script"' EXIT`,
       "trap 'exit 143' HUP INT TERM", // dash forgets the other one when a signal ends it
       decoded(Buffer.from(script), '> "$edge_script"'),

@@ -157,9 +157,11 @@ test.serial('what targets pour into clients that do not read stays with the targ
   const beforeMb = pids.map(memoryMb);
 
   const streams = await Promise.all(
-    Array.from({ length: 8 }, () => streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`)),
+    Array.from({ length: 8 }, async () => {
+      const stream = await streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`);
+      return stream.pause(); // at once: it would read while others are still opened
+    }),
   );
-  for (const stream of streams) stream.pause();
   t.teardown(() => {
     for (const stream of streams) stream.destroy();
   });

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { RunningProgram, startNode } from '../../support/edge-program.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { procFile, processIds } from '../../support/processes.ts';
@@ -15,52 +15,6 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 const peersTest = await peerTest('curl', 'ssh', 'ssh-keygen');
 
 const DEMO = fileURLToPath(new URL('../../../cli/demo.ts', import.meta.url));
-
-test.serial(
-  'it runs a command on three agents and ends, with nothing left behind, twice on the same data and ports',
-  async (t) => {
-    const data = temporaryDirectory(t);
-    const port = await freePort();
-    const listened: unknown[] = [];
-
-    for (const [time, args] of [
-      ['first', ['--port', String(port)]],
-      ['second', []],
-    ] as const) {
-      const { status, stdout, stderr } = await run(['--exit', '--data', data, ...args]);
-
-      t.is(status, 0, `${time}: ${stderr}`);
-      t.regex(stdout, /demo-1,demo-2,demo-3 \(3\)\n-+\nhello from Linux/u, time);
-      t.is(stdout.includes(`It listens on port ${port}, as the last time.`), time === 'second');
-      t.false(existsSync(join(data, 'running.json')));
-      listened.push(JSON.parse(readFileSync(join(data, 'ports.json'), 'utf8')));
-    }
-    t.deepEqual(listened[1], listened[0]);
-  },
-);
-
-test.serial('Ctrl-C ends it with all of its processes', async (t) => {
-  const data = temporaryDirectory(t);
-  const demo = startNode([DEMO, '--data', data]);
-  await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 90_000);
-  const { programs } = JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')) as { programs: number[] };
-  const url = /EDGE_URL=(?<url>\S+)/u.exec(demo.stdout)?.groups?.['url'] ?? '';
-  const authorization = `Bearer ${readFileSync(join(data, 'key'), 'utf8').trim()}`;
-  const answer = await fetch(`${url}/api/v1/nodes`, { headers: { authorization } });
-  const local = { url: 'http://127.0.0.1:44999/', secret: 'x', subscribed_events: ['edge.core.test'] };
-  const webhook = await fetch(`${url}/api/v1/webhooks`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify(local),
-  });
-
-  const { status, stdout } = await demo.interrupt();
-
-  t.deepEqual([answer.status, webhook.status], [200, 201]);
-  t.is(status, 0, stdout);
-  t.is(programs.length, 4);
-  t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));
-});
 
 /** What every terminal has before anything is pasted: neither the Node nor the programs of this clone. */
 const PLAIN_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -79,40 +33,82 @@ const FINITE: readonly (readonly [RegExp, RegExp])[] = [
 ];
 
 peersTest.serial(
-  'every line that it prints works in any directory, on an account that has no key for SSH',
+  'it runs a command on three agents and ends; again on the same data and ports every line that it prints works in any directory, on an account that has no key for SSH, and Ctrl-C ends all of its processes',
   async (t) => {
-    const demo = startNode([DEMO, '--data', temporaryDirectory(t)], { HOME: temporaryDirectory(t) });
+    const [data, account] = [temporaryDirectory(t), temporaryDirectory(t)];
+    const port = await freePort();
+    const listened = (): unknown => JSON.parse(readFileSync(join(data, 'ports.json'), 'utf8'));
+    const hello = /demo-1,demo-2,demo-3 \(3\)\n-+\nhello from Linux/u;
+
+    const { status, stdout, stderr } = await run(['--exit', '--data', data, '--port', String(port)]);
+
+    t.is(status, 0, stderr);
+    t.regex(stdout, hello);
+    t.false(stdout.includes('as the last time'));
+    t.false(existsSync(join(data, 'running.json')));
+    const before = listened();
+
+    const demo = startNode([DEMO, '--data', data], { HOME: account });
     t.teardown(() => demo.process.kill('SIGTERM'));
     await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 90_000);
-    const [finite, endless] = pastedLines(demo.stdout);
-    const exports = finite.filter((line) => line.startsWith('export ')).join('\n');
-    const [cwd, home] = [temporaryDirectory(t), temporaryDirectory(t)];
-    const env = { PATH: PLAIN_PATH, HOME: home };
-    const paste = (line: string, typed = '') =>
-      new RunningProgram('bash', ['--norc', '-c', `cd ${cwd}\n${exports}\n${line}`], env, typed);
+    t.regex(demo.stdout, hello);
+    t.true(demo.stdout.includes(`It listens on port ${port}, as the last time.`));
+    t.deepEqual(listened(), before);
+    await pasteAll(t, demo);
+    await takesWebhooks(t, demo, data);
+    const { programs } = JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')) as { programs: number[] };
+    const ended = await demo.interrupt();
 
-    t.deepEqual([finite.length, endless.length], [FINITE.length, 3], demo.stdout);
-    for (const [at, line] of finite.entries()) {
-      const [form = /^$/u, shown = /^$/u] = FINITE[at] ?? [];
-      const { status, stdout, stderr } = await paste(line, line.startsWith('edge ssh ') ? 'echo logged in\n' : '')
-        .ended;
-      t.regex(line, form);
-      t.is(status, 0, `${line}\n${stdout}${stderr}`);
-      t.regex(stdout, shown, line);
-    }
-    for (const line of endless) {
-      const running = paste(`exec ${line}`);
-      await until(`what "${line}" says`, async () => {
-        if (line.startsWith('edge events ')) await paste('edge events test').ended;
-        return running.stdout + running.stderr !== '';
-      });
-      if (line.startsWith('edge forward ')) t.regex(await textAt(demo.stdout), /<title>Edge fleet control<\/title>/u);
-      const { status, stderr } = await running.interrupt();
-      t.is(status, 0, `${line}\n${stderr}`);
-    }
-    t.is((await demo.interrupt()).status, 0);
+    t.is(ended.status, 0, ended.stdout + ended.stderr);
+    t.is(programs.length, 4);
+    t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));
+    t.false(existsSync(join(data, 'running.json')));
+    t.deepEqual(processesOf(data), []);
   },
 );
+
+/** Each line that it prints, as somebody pastes it who is anywhere. */
+async function pasteAll(t: ExecutionContext, demo: RunningProgram): Promise<void> {
+  const [finite, endless] = pastedLines(demo.stdout);
+  const exports = finite.filter((line) => line.startsWith('export ')).join('\n');
+  const [cwd, home] = [temporaryDirectory(t), temporaryDirectory(t)];
+  const env = { PATH: PLAIN_PATH, HOME: home };
+  const paste = (line: string, typed = '') =>
+    new RunningProgram('bash', ['--norc', '-c', `cd ${cwd}\n${exports}\n${line}`], env, typed);
+
+  t.deepEqual([finite.length, endless.length], [FINITE.length, 3], demo.stdout);
+  for (const [at, line] of finite.entries()) {
+    const [form = /^$/u, shown = /^$/u] = FINITE[at] ?? [];
+    const { status, stdout, stderr } = await paste(line, line.startsWith('edge ssh ') ? 'echo logged in\n' : '').ended;
+    t.regex(line, form);
+    t.is(status, 0, `${line}\n${stdout}${stderr}`);
+    t.regex(stdout, shown, line);
+  }
+  for (const line of endless) {
+    const running = paste(`exec ${line}`);
+    await until(`what "${line}" says`, async () => {
+      if (line.startsWith('edge events ')) await paste('edge events test').ended;
+      return running.stdout + running.stderr !== '';
+    });
+    if (line.startsWith('edge forward ')) t.regex(await textAt(demo.stdout), /<title>Edge fleet control<\/title>/u);
+    const { status, stderr } = await running.interrupt();
+    t.is(status, 0, `${line}\n${stderr}`);
+  }
+}
+
+/** Whoever tries webhooks has the receiver on this machine. */
+async function takesWebhooks(t: ExecutionContext, demo: RunningProgram, data: string): Promise<void> {
+  const url = /EDGE_URL=(?<url>\S+)/u.exec(demo.stdout)?.groups?.['url'] ?? '';
+  const { status } = await fetch(`${url}/api/v1/webhooks`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${readFileSync(join(data, 'key'), 'utf8').trim()}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ url: 'http://127.0.0.1:44999/', secret: 'x', subscribed_events: ['edge.core.test'] }),
+  });
+  t.is(status, 201);
+}
 
 /** The lines for a shell: those that end by themselves, and those that go on. */
 function pastedLines(said: string): readonly [finite: readonly string[], endless: readonly string[]] {

@@ -58,7 +58,7 @@ test.serial('a script of any interpreter gets variables and stdin, each as it wa
       ['-o', 'json', 'run', '-n', 'db-1', '--script', script, '--env', `GREETING=${greeting}`, '--stdin'],
       input,
     );
-    t.is(run.status, 0, run.stderr);
+    t.is(run.status, 0, run.stderr + run.stdout);
     const { executions } = JSON.parse(run.stdout) as { executions: { output: string }[] };
     t.is(executions[0]?.output, `${greeting}\n${input.replace('\u0000', '\uFFFD')}`);
   }

@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { build } from 'esbuild';
+import { REQUIRE, SHARED } from '../../../deploy/bundles.ts';
 import { createScope } from '../../support/scope.ts';
-import { ROOT } from '../../support/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';
 import { Supervisor } from '../../support/updater/supervisor.ts';
@@ -22,8 +23,21 @@ interface Run {
   readonly text: string;
 }
 
-function run(env: Readonly<Record<string, string>>): Promise<Run> {
-  const program = join(ROOT, 'test/support/updater/killed-updater.ts');
+/** As one file, as updaters are: it starts a hundred times. Answers its path. */
+async function bundled(directory: string): Promise<string> {
+  await build({
+    ...SHARED,
+    entryPoints: ['test/support/updater/killed-updater.ts'],
+    outdir: directory,
+    outExtension: { '.js': '.mjs' },
+    format: 'esm',
+    splitting: true, // what it patches comes before what it brings then
+    banner: { js: REQUIRE },
+  });
+  return join(directory, 'killed-updater.mjs');
+}
+
+function run(program: string, env: Readonly<Record<string, string>>): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [program], { env: { ...process.env, ...env } }, (_error, stdout, stderr) =>
       resolve({ code: child.exitCode, signal: child.signalCode, text: stdout + stderr }),
@@ -40,6 +54,7 @@ test('killed before every change of the disk, with NULs in what was not synced',
   await template.agent.stop();
   await template.publish('0.2.0');
   const place = temporaryDirectory(t);
+  const program = await bundled(join(place, 'program'));
   let [last, next] = [POINTS_MAX, 1];
   const seen: string[] = [];
 
@@ -68,7 +83,7 @@ test('killed before every change of the disk, with NULs in what was not synced',
     };
     try {
       const before = await start();
-      const killed = await run({ ...env, EDGE_TEST_KILL_AT: `${at}` });
+      const killed = await run(program, { ...env, EDGE_TEST_KILL_AT: `${at}` });
       if (killed.signal !== 'SIGKILL') {
         last = Math.min(last, at);
         t.is(killed.code, 0, killed.text);
@@ -78,7 +93,7 @@ test('killed before every change of the disk, with NULs in what was not synced',
       rmSync(join(updater, 'verified'), { force: true }); // the next boot has another id
       await start();
       const after = version();
-      const ended = await run(env);
+      const ended = await run(program, env);
       seen.push(`${at}:${after}`);
 
       t.true(after === '0.1.0' || after === '0.2.0', `point ${at}: ${after}`);
