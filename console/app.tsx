@@ -2,6 +2,7 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { Fleet } from './fleet/feed.ts';
 import { connect } from './live.ts';
+import { stopBulk } from './pages/nodes/bulk.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { UnknownPage } from './pages/unknown.tsx';
 import { Page } from './parts/page.tsx';
@@ -36,6 +37,7 @@ function Signed({ me }: { readonly me: Me }) {
   const fleet = useMemo(() => new Fleet(live.api), [live]);
   useEffect(
     () => () => {
+      stopBulk();
       fleet.stop();
       live.close();
     },

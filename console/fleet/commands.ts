@@ -1,5 +1,6 @@
 /** What is on the page, for a terminal: as a command and as a request. Pure. */
 import { curlLine, quoted } from '../shell-words.ts';
+import { selectorOf } from './facets.ts';
 import type { NodesQuery, SortField } from './query.ts';
 
 /** Of the columns of the page those by which the API sorts. */
@@ -8,22 +9,31 @@ const API_SORTS: Partial<Record<SortField, string>> = { cluster: 'cluster_name',
 /** Rows of one answer: as many as a page of a list has at most. */
 const PAGE_SIZE = 100;
 
-/** `edge node ls` with the same filters and order. The words of the search are not among them. */
-export function commandOf({ statuses, cluster, sort, isDescending }: NodesQuery): string {
+/** `edge node ls` with the same filters and order. Versions, and the words of the search, are not among them. */
+export function commandOf(query: NodesQuery): string {
+  const { statuses, cluster, systems, architectures, labels, sort, isDescending } = query;
   return [
     'edge node ls',
     ...(statuses.length === 0 ? [] : ['-s', quoted(statuses.join(','))]),
     ...(cluster === null ? [] : ['-c', quoted(cluster)]),
+    ...(systems.length === 0 ? [] : ['--os', quoted(systems.join(','))]),
+    ...(architectures.length === 0 ? [] : ['--arch', quoted(architectures.join(','))]),
+    ...(labels.length === 0 ? [] : ['-l', quoted(selectorOf(labels))]),
     `--sort ${isDescending ? '-' : ''}${sort}`,
   ].join(' ');
 }
 
 /** The same as a request to the API at this origin. */
-export function requestOf({ statuses, cluster, sort, isDescending }: NodesQuery, origin: string): string {
+export function requestOf(query: NodesQuery, origin: string): string {
+  const { statuses, cluster, versions, systems, architectures, labels, sort, isDescending } = query;
   const by = API_SORTS[sort];
   const parameters = new URLSearchParams([
     ...(statuses.length === 0 ? [] : [['status__in', statuses.join(',')]]),
     ...(cluster === null ? [] : [['cluster_name', cluster]]),
+    ...(versions.length === 1 ? [['version', versions[0] ?? '']] : []),
+    ...(systems.length === 0 ? [] : [['os__in', systems.join(',')]]),
+    ...(architectures.length === 0 ? [] : [['arch__in', architectures.join(',')]]),
+    ...(labels.length === 0 ? [] : [['labels', selectorOf(labels)]]),
     ...(by === undefined ? [] : [['sort', `${isDescending ? '-' : ''}${by}`]]),
     ['page_size', String(PAGE_SIZE)],
   ] as [string, string][]);

@@ -8,12 +8,34 @@ export interface Progress {
   readonly total: number;
 }
 
+/** Changes that are kept for whoever draws rows; who is further behind looks at all rows again. */
+const CHANGES_KEPT_MAX = 10_000;
+
+/** A row that came (no `before`), went (no `after`) or became another one. */
+export interface RowChange {
+  readonly before: NodeResource | undefined;
+  readonly after: NodeResource | undefined;
+}
+
 /** Nodes by their ids. A row that changed is another object, and one that did not is the same. */
 export class NodeRows {
   #rows = new Map<string, NodeResource>();
   /** The snapshot that is coming; null: none is. What was known before stands until it is whole. */
   #coming: { readonly rows: Map<string, NodeResource>; readonly total: number } | null = null;
   #isWhole = false;
+  #changes: RowChange[] = [];
+  /** How many changes there were before the first one that is kept. */
+  #changesBefore = 0;
+
+  /** How many changes there were: what `changesSince` is asked with later. */
+  get position(): number {
+    return this.#changesBefore + this.#changes.length;
+  }
+
+  /** What changed since then, in order. Null: so much that all rows are to be looked at again. */
+  changesSince(position: number): readonly RowChange[] | null {
+    return position < this.#changesBefore ? null : this.#changes.slice(position - this.#changesBefore);
+  }
 
   /** Whether a whole snapshot came since the beginning. */
   get isWhole(): boolean {
@@ -46,15 +68,23 @@ export class NodeRows {
       this.#rows = this.#coming.rows;
       this.#coming = null;
       this.#isWhole = true;
+      this.#forgetChanges();
       return;
     }
     const rows = this.#coming?.rows ?? this.#rows;
     for (const patch of message.nodes) {
-      const known = rows.get(patch.id);
+      const before = rows.get(patch.id);
       // a patch of a node that nobody knows is all of it
-      rows.set(patch.id, known === undefined ? (patch as NodeResource) : { ...known, ...patch });
+      const after = before === undefined ? (patch as NodeResource) : { ...before, ...patch };
+      rows.set(patch.id, after);
+      this.#changes.push({ before, after });
     }
-    for (const id of message.removed) rows.delete(id);
+    for (const id of message.removed) {
+      const before = rows.get(id);
+      if (rows.delete(id)) this.#changes.push({ before, after: undefined });
+    }
+    // of a snapshot that is coming nothing is drawn
+    if (this.#coming !== null || this.#changes.length > CHANGES_KEPT_MAX) this.#forgetChanges();
   }
 
   /** Forgets all: another filter is watched from now on. */
@@ -62,5 +92,12 @@ export class NodeRows {
     this.#rows = new Map();
     this.#coming = null;
     this.#isWhole = false;
+    this.#forgetChanges();
+  }
+
+  /** Everybody looks at all rows again. */
+  #forgetChanges(): void {
+    this.#changesBefore = this.position + 1;
+    this.#changes = [];
   }
 }

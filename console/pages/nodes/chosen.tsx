@@ -1,7 +1,10 @@
 /** What is chosen of the nodes: how many, and what can be done with them. */
 import { signal, type Signal } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Fleet } from '../../fleet/feed.ts';
+import type { Live } from '../../live.ts';
 import { NOTHING, type Selection } from '../../selection.ts';
 import { TEXTS } from '../../texts.ts';
 
@@ -19,24 +22,39 @@ export function chosenOf(fleet: Fleet): Signal<Selection> {
   return chosen;
 }
 
-/** Nothing, as long as nothing is chosen. `shown`: the rows of the list, of which others may have left it. */
-export function ChosenNodes({
-  chosen,
-  shown,
-}: {
-  readonly chosen: Signal<Selection>;
+interface ChosenProps {
+  readonly fleet: Fleet;
+  readonly live: Live;
   readonly shown: readonly NodeResource[];
-}) {
+}
+
+/** Nothing, as long as nothing is chosen. `shown`: the rows of the list, of which others may have left it. */
+export function ChosenNodes({ fleet, live, shown }: ChosenProps) {
+  const chosen = chosenOf(fleet);
   const { size } = chosen.value;
+  const Actions = useActions(size > 0);
   if (size === 0) return null;
   const elsewhere = size - shown.reduce((count, { id }) => count + (chosen.value.has(id) ? 1 : 0), 0);
   return (
     <div class="chosen" role="group" aria-label={T.chosen(size)}>
       <strong>{T.chosen(size)}</strong>
       {elsewhere > 0 && <span class="soft">{T.chosenElsewhere(elsewhere)}</span>}
-      <button type="button" onClick={() => (chosen.value = NOTHING)}>
+      {Actions !== null && <Actions fleet={fleet} live={live} ids={[...chosen.value]} />}
+      <button type="button" class="plain" onClick={() => (chosen.value = NOTHING)}>
         {T.chooseNone}
       </button>
     </div>
   );
+}
+
+type Actions = ComponentType<{ readonly fleet: Fleet; readonly live: Live; readonly ids: readonly string[] }>;
+
+/** They are no part of the first load: who chooses nothing does nothing. Null: they are not there yet. */
+function useActions(isWanted: boolean): Actions | null {
+  const [actions, setActions] = useState<{ readonly Actions: Actions } | null>(null);
+  useEffect(() => {
+    if (!isWanted || actions !== null) return;
+    void import('./actions.tsx').then(({ NodeActions }) => setActions({ Actions: NodeActions }));
+  }, [isWanted]);
+  return actions?.Actions ?? null;
 }

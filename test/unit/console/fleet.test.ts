@@ -15,42 +15,12 @@ import {
   WHOLE_FLEET,
 } from '../../../console/fleet/query.ts';
 import { NodeRows } from '../../../console/fleet/rows.ts';
-import { matchedBy, statusCounts, viewOf } from '../../../console/fleet/view.ts';
+import { matchedBy, NodesIndex, statusCounts } from '../../../console/fleet/view.ts';
+import type { NodesQuery } from '../../../console/fleet/query.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
 import { agoOf } from '../../../console/relative-time.ts';
 import { addressOf, isPage, PAGE_NAMES, placeOf, routeOf } from '../../../console/routes.ts';
-
-const NOW_MS = Date.UTC(2026, 0, 15, 10);
-
-function node(name: string, over: Partial<NodeResource> = {}): NodeResource {
-  return {
-    id: `id-of-${name}`,
-    name,
-    cluster_name: 'prod',
-    status: 'healthy',
-    status_since: new Date(NOW_MS - 7_200_000).toISOString(),
-    status_reason: null,
-    status_evidence: null,
-    version: '1.0.0',
-    id_type: 'persistent',
-    vpn_hostname: `node-${name}.prod.edge.internal`,
-    aliases: [],
-    http_port: 44_000,
-    ssh_port: 40_022,
-    host_metrics_port: 49_100,
-    wireguard_metrics_port: 49_586,
-    http_proxy_port: 43_128,
-    socks5_proxy_port: 41_080,
-    self_update_enabled: false,
-    enrollment_key_id: null,
-    facts: null,
-    labels: {},
-    last_seen_at: null,
-    inserted_at: '2026-01-01T00:00:00.000Z',
-    updated_at: '2026-01-01T00:00:00.000Z',
-    ...over,
-  };
-}
+import { node, NOW_MS } from '../../support/console/nodes-shown.ts';
 
 const snapshot = (page: number, pages: number, ...nodes: readonly NodeResource[]): NodesMessage => ({
   type: 'snapshot',
@@ -59,6 +29,7 @@ const snapshot = (page: number, pages: number, ...nodes: readonly NodeResource[]
   total: 4,
   nodes,
 });
+const viewOf = (nodes: readonly NodeResource[], query: NodesQuery) => new NodesIndex(query, nodes);
 const namesOf = (rows: Iterable<NodeResource>) => [...rows].map(({ name }) => name);
 
 test('a snapshot replaces what was known once it is whole, and changes are merged by id', (t) => {
@@ -94,13 +65,10 @@ test('a view has the rows of its query in its order, and what each other choice 
   const web = viewOf(fleet, { ...WHOLE_FLEET, text: ' WEB ', statuses: ['healthy'], cluster: 'prod' });
 
   t.deepEqual(namesOf(all.rows), ['Db-1', 'web-1', 'web-2', 'web-10']);
-  t.deepEqual([all.byStatus, all.total], [{ healthy: 2, unhealthy: 1, unreachable: 1 }, 4]);
+  t.deepEqual([Object.fromEntries(all.counts.status), all.total], [{ healthy: 2, unhealthy: 1, unreachable: 1 }, 4]);
   t.deepEqual(namesOf(web.rows), ['web-2']);
-  t.deepEqual(web.byStatus, { healthy: 1, unhealthy: 0, unreachable: 1 });
-  t.deepEqual(web.byCluster, [
-    ['lab', 1],
-    ['prod', 1],
-  ]);
+  t.deepEqual(Object.fromEntries(web.counts.status), { healthy: 1, unreachable: 1 });
+  t.deepEqual(Object.fromEntries(web.counts.cluster), { lab: 1, prod: 1 });
   t.deepEqual(namesOf(viewOf(fleet, { ...WHOLE_FLEET, sort: 'status' }).rows), ['web-10', 'Db-1', 'web-1', 'web-2']);
   t.deepEqual(namesOf(viewOf(fleet, { ...WHOLE_FLEET, isDescending: true }).rows), [
     'web-10',
@@ -125,9 +93,16 @@ test('a tile counts who is so, and who came to it within the last hour', (t) => 
 });
 
 test('a query is its address, whatever is in it, and an address that says nonsense is the whole fleet', (t) => {
+  const choices = fc
+    .uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), { maxLength: 3 })
+    .map((all) => all.toSorted());
   const queries = fc.record({
     statuses: fc.subarray([...STATUSES]),
     cluster: fc.option(fc.string({ minLength: 1, maxLength: 24 })),
+    versions: choices,
+    systems: choices,
+    architectures: choices,
+    labels: choices.map((all) => all.map((one) => `key=${one}`)),
     text: fc.string({ maxLength: 40 }),
     sort: fc.constantFrom('name', 'cluster', 'status', 'since', 'version'),
     isDescending: fc.boolean(),
@@ -145,14 +120,23 @@ test('a query is its address, whatever is in it, and an address that says nonsen
 });
 
 test('a status is asked for and no more, and a column turns its order round', (t) => {
-  const once = toggled(WHOLE_FLEET, 'healthy');
-  t.deepEqual(toggled(once, 'unreachable').statuses, ['unreachable', 'healthy']);
-  t.deepEqual(toggled(once, 'healthy'), WHOLE_FLEET);
+  const once = toggled(WHOLE_FLEET, 'status', 'healthy');
+  t.deepEqual(toggled(once, 'status', 'unreachable').statuses, ['unreachable', 'healthy']);
+  t.deepEqual(toggled(once, 'status', 'healthy'), WHOLE_FLEET);
+  t.is(toggled(toggled(WHOLE_FLEET, 'cluster', 'lab'), 'cluster', 'prod').cluster, 'prod');
+  t.deepEqual(toggled(toggled(WHOLE_FLEET, 'label', 'b=1'), 'label', 'a=1').labels, ['a=1', 'b=1']);
   const by = sortedBy(WHOLE_FLEET, 'since');
   t.deepEqual([by.sort, by.isDescending, sortedBy(by, 'since').isDescending], ['since', false, true]);
 });
 
 test('a list is a command and a request too, in which nothing but the filters is', (t) => {
+  const rest = queryOf('?os=debian&arch=x86_64&version=1.0.0&label=env%3Dlab&label=env%3Dprod&label=gpu%3D');
+  t.is(commandOf(rest), "edge node ls --os debian --arch x86_64 -l 'env in (lab,prod),gpu=' --sort name");
+  t.regex(
+    requestOf(rest, 'http://x'),
+    /version=1\.0\.0&os__in=debian&arch__in=x86_64&labels=env\+in\+%28lab%2Cprod%29%2Cgpu%3D/u,
+  );
+
   const query = queryOf('?status=unhealthy,unreachable&cluster=prod&sort=-status&q=web');
   t.is(commandOf(query), 'edge node ls -s unreachable,unhealthy -c prod --sort -status');
   t.is(

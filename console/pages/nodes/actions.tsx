@@ -1,0 +1,231 @@
+/** What can be done with chosen nodes. Nothing is done before the exact list was shown. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { Fleet } from '../../fleet/feed.ts';
+import {
+  changesText,
+  labelChangesOf,
+  lineOf,
+  runAddress,
+  RUN_NODES_MAX,
+  typedNameOf,
+  UPDATE_NODES_MAX,
+  type LabelChanges,
+} from '../../fleet/node-actions.ts';
+import type { Live } from '../../live.ts';
+import { confirmed } from '../../parts/confirm.tsx';
+import { Menu } from '../../parts/menu.tsx';
+import { notify } from '../../parts/notice.tsx';
+import { go } from '../../router.ts';
+import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
+import { actOnEach, isBusy, wordsOf } from './bulk.tsx';
+
+/** Longest text of a field, in characters. */
+const FIELD_CHARACTERS_MAX = 2_000;
+
+interface Chosen {
+  readonly fleet: Fleet;
+  readonly live: Live;
+  readonly ids: readonly string[];
+}
+
+/** The buttons. */
+export function NodeActions(chosen: Chosen) {
+  const { ids } = chosen;
+  const isOff = isBusy();
+  return (
+    <div class="actions" role="group" aria-label={T.bar}>
+      <button type="button" onClick={() => run(ids)}>
+        {T.run}
+      </button>
+      <Menu title={T.move} label={T.moveLabel} isDisabled={isOff}>
+        {(close) => <MoveForm {...chosen} close={close} />}
+      </Menu>
+      <button type="button" onClick={() => void update(chosen)}>
+        {T.update}
+      </button>
+      <Menu title={T.label} label={T.labelLabel} isDisabled={isOff}>
+        {(close) => (
+          <TextForm
+            field={T.labelField}
+            hint={T.labelHint}
+            help={T.labelHelp}
+            next={T.labelNext}
+            onText={(text) => {
+              const changes = labelChangesOf(text);
+              close();
+              if (changes !== null) void label(chosen, changes);
+            }}
+          />
+        )}
+      </Menu>
+      {ids.length === 1 && (
+        <Menu title={T.alias} label={T.aliasLabel} isDisabled={isOff}>
+          {(close) => (
+            <TextForm
+              field={T.aliasField}
+              help={T.aliasHelp}
+              next={T.aliasNext}
+              onText={(name) => {
+                close();
+                void alias(chosen, name);
+              }}
+            />
+          )}
+        </Menu>
+      )}
+      <button type="button" class="danger" disabled={isOff} onClick={() => void remove(chosen)}>
+        {T.remove}
+      </button>
+    </div>
+  );
+}
+
+function TextForm({
+  field,
+  hint,
+  help,
+  next,
+  onText,
+}: {
+  readonly field: string;
+  readonly hint?: string;
+  readonly help: string;
+  readonly next: string;
+  readonly onText: (text: string) => void;
+}) {
+  const text = useSignal('');
+  return (
+    <form
+      class="menu-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.value.trim() !== '') onText(text.value.trim());
+      }}
+    >
+      <label>
+        <span>{field}</span>
+        <input
+          value={text.value}
+          placeholder={hint}
+          maxLength={FIELD_CHARACTERS_MAX}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+        />
+      </label>
+      <p class="soft">{help}</p>
+      <button class="primary" disabled={text.value.trim() === ''}>
+        {next}
+      </button>
+    </form>
+  );
+}
+
+/** The clusters are those of the service by name; any other can be typed. */
+function MoveForm({ close, ...chosen }: Chosen & { readonly close: () => void }) {
+  const names = useSignal<readonly string[]>([]);
+  const cluster = useSignal('');
+  useEffect(() => {
+    const none = (): readonly string[] => [];
+    void chosen.fleet
+      .clusterNames()
+      .catch(none)
+      .then((found) => (names.value = found));
+  }, []);
+  return (
+    <form
+      class="menu-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const to = cluster.value.trim();
+        close();
+        if (to !== '') void move(chosen, to);
+      }}
+    >
+      <label>
+        <span>{T.moveTo}</span>
+        <input
+          list="move-clusters"
+          value={cluster.value}
+          maxLength={FIELD_CHARACTERS_MAX}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={({ currentTarget }) => (cluster.value = currentTarget.value)}
+        />
+      </label>
+      <datalist id="move-clusters">
+        {names.value.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <button class="primary" disabled={cluster.value.trim() === ''}>
+        {T.moveNext}
+      </button>
+    </form>
+  );
+}
+
+function linesOf({ fleet, ids }: Chosen): readonly string[] {
+  return ids.map((id) => lineOf(id, fleet.rows.get(id)));
+}
+
+function run(ids: readonly string[]): void {
+  if (ids.length > RUN_NODES_MAX) notify({ kind: 'failed', text: T.runTooMany(RUN_NODES_MAX) });
+  else go(runAddress(ids));
+}
+
+/** A move and an update wait as long as their notice stands: until then they can be taken back. */
+async function move(chosen: Chosen, cluster: string): Promise<void> {
+  const { ids, live } = chosen;
+  const question = { title: T.moveTitle(ids.length, cluster), text: T.moveText, action: T.move };
+  if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
+  const after = (): void =>
+    void actOnEach(T.moving(cluster), ids, (id) => live.api.change_node_cluster.mutate({ id, cluster_name: cluster }));
+  notify({ text: T.soon(question.title), undo: { label: T.undo, after } });
+}
+
+async function update(chosen: Chosen): Promise<void> {
+  const { ids, live } = chosen;
+  if (ids.length > UPDATE_NODES_MAX) return notify({ kind: 'failed', text: T.updateTooMany(UPDATE_NODES_MAX) });
+  const question = { title: T.updateTitle(ids.length), text: T.updateText, action: T.update };
+  if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
+  const after = (): void =>
+    void live.api.create_self_update_request.mutate({ targeting: { type: 'nodes', node_ids: [...ids] } }).then(
+      () => notify({ text: T.updated(ids.length) }),
+      (error: unknown) => notify({ kind: 'failed', text: wordsOf(error) }),
+    );
+  return notify({ text: T.soon(question.title), undo: { label: T.undo, after } });
+}
+
+async function label(chosen: Chosen, changes: LabelChanges): Promise<void> {
+  const { ids, live } = chosen;
+  const words = changesText(changes);
+  const question = { title: T.labelTitle(ids.length), text: words, action: T.label };
+  if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
+  const { set, removed } = changes;
+  await actOnEach(T.labelling(words), ids, async (id) => {
+    for (const key of removed) await live.api.remove_node_label.mutate({ id, key });
+    if (Object.keys(set).length > 0) await live.api.set_node_labels.mutate({ id, labels: set });
+  });
+}
+
+async function alias(chosen: Chosen, name: string): Promise<void> {
+  const question = { title: T.aliasTitle(name), text: T.aliasText, action: T.alias };
+  if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
+  await actOnEach(T.aliasing(name), chosen.ids, (id) => chosen.live.api.create_alias.mutate({ node_id: id, name }));
+}
+
+async function remove(chosen: Chosen): Promise<void> {
+  const { ids, fleet, live } = chosen;
+  const only = ids.length === 1 ? fleet.rows.get(ids[0] ?? '') : undefined;
+  const isConfirmed = await confirmed({
+    title: T.removeTitle(ids.length),
+    text: T.removeText,
+    items: linesOf(chosen),
+    name: only === undefined ? String(ids.length) : typedNameOf(only),
+    action: T.remove,
+    isDangerous: true,
+  });
+  if (isConfirmed) await actOnEach(T.removing, ids, (id) => live.api.delete_node.mutate({ id }));
+}

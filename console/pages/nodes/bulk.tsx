@@ -1,0 +1,108 @@
+/** One thing done to many nodes: how far it is, and what failed. It goes on while one looks at other pages. */
+import { signal } from '@preact/signals';
+import { refusalOf } from '../../../api/client/client.ts';
+import { doEach, type BulkProgress } from '../../bulk.ts';
+import type { Fleet } from '../../fleet/feed.ts';
+import { lineOf } from '../../fleet/node-actions.ts';
+import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
+
+/** Failures that are drawn; how many more there are is said. */
+const FAILED_MAX = 100;
+
+/** Drawn at most this often, in ms: thousands of nodes may be done in a second. */
+const TOLD_MS = 100;
+
+interface Running {
+  readonly title: string;
+  readonly progress: BulkProgress;
+  readonly again: (ids: readonly string[]) => void;
+  readonly stop: AbortController;
+}
+
+/** The last one. One runs at a time. */
+const running = signal<Running | null>(null);
+
+/** Whether one is under way. */
+export function isBusy(): boolean {
+  return running.value !== null && !running.value.progress.isOver;
+}
+
+/** Nobody is signed in any more: what is not begun is not done. */
+export function stopBulk(): void {
+  running.peek()?.stop.abort();
+  running.value = null;
+}
+
+/** Does it to each of them. What is chosen stays chosen. */
+export async function actOnEach(
+  title: string,
+  ids: readonly string[],
+  act: (id: string) => Promise<unknown>,
+): Promise<void> {
+  const stop = new AbortController();
+  const again = (failed: readonly string[]): void => void actOnEach(title, failed, act);
+  let toldMs = 0;
+  await doEach({
+    ids,
+    act,
+    wordsOf,
+    signal: stop.signal,
+    told(progress) {
+      const now = performance.now();
+      if (stop.signal.aborted && running.peek()?.stop !== stop) return;
+      if (!progress.isOver && progress.done > 0 && now - toldMs < TOLD_MS) return;
+      toldMs = now;
+      running.value = { title, progress, again, stop };
+    },
+  });
+}
+
+/** A failure in the words of the service, with what is wrong where. */
+export function wordsOf(error: unknown): string {
+  const refusal = refusalOf(error);
+  if (refusal === null) return String(error);
+  const details = Object.entries(refusal.details ?? {}).map(([field, said]) => `${field} ${said.join(', ')}`);
+  return details.length === 0 ? refusal.message : `${refusal.message}: ${details.join('; ')}`;
+}
+
+/** Where it is shown. */
+export function BulkState({ fleet }: { readonly fleet: Fleet }) {
+  const now = running.value;
+  if (now === null) return null;
+  const { title, progress, again, stop } = now;
+  const { done, total, failed, isOver } = progress;
+  return (
+    <div class={failed.length > 0 ? 'bulk bad' : 'bulk'} role="status" aria-label={title}>
+      <div class="line">
+        <strong>{title}</strong>
+        <span>{isOver ? T.over(done, total, failed.length) : T.done(done, total)}</span>
+        {!isOver && <progress max={total} value={done} aria-label={title} />}
+        {!isOver && (
+          <button type="button" disabled={stop.signal.aborted} onClick={() => stop.abort()}>
+            {T.stop}
+          </button>
+        )}
+        {isOver && failed.length > 0 && (
+          <button type="button" onClick={() => again(failed.map(({ id }) => id))}>
+            {T.again(failed.length)}
+          </button>
+        )}
+        {isOver && (
+          <button type="button" onClick={() => (running.value = null)}>
+            {T.away}
+          </button>
+        )}
+      </div>
+      {failed.length > 0 && (
+        <ul tabIndex={0} aria-label={T.failed}>
+          {failed.slice(0, FAILED_MAX).map(({ id, why }) => (
+            <li key={id}>
+              <bdi>{lineOf(id, fleet.rows.get(id))}</bdi>: <bdi>{why}</bdi>
+            </li>
+          ))}
+          {failed.length > FAILED_MAX && <li>{T.more(failed.length - FAILED_MAX)}</li>}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,160 @@
+/** The list of nodes in a real browser: what is chosen, and what is done with it. */
+import ava, { type ExecutionContext } from 'ava';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { startBrowser } from '../../support/browser.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { storeNodes } from '../../support/console/stored-nodes.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+
+const OTHER_CLUSTER = 'other-place';
+
+test.before(async () => {
+  fleet = await startFleet(scope, { agents: 0 });
+  await fleet.rest.post('/clusters', { name: OTHER_CLUSTER });
+  await storeNodes(
+    fleet,
+    Array.from({ length: 60 }, (_, index) => `web-${index}`),
+  );
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+const open = async (t: ExecutionContext, path = '/console/nodes', options?: BrowserContextOptions) => {
+  const opened = await openPage(t, { browser, url: fleet.admin().url }, path, options);
+  await signIn(opened.page);
+  await heading(opened.page, 'Nodes');
+  await rows(opened.page).first().waitFor();
+  return opened;
+};
+const rows = (page: Page) => page.locator('.grid .body .row');
+const chosenNames = (page: Page) => page.locator('.grid .row[aria-selected=true] .cell.name').allTextContents();
+const says = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+
+/** Keys one after the other, as a person types them. */
+async function keys(page: Page, ...pressed: readonly string[]): Promise<void> {
+  for (const key of pressed) await page.keyboard.press(key);
+}
+
+/** Goes by Tab to what is called so. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let at = 0; at < 60; at += 1) {
+    await page.keyboard.press('Tab');
+    const text = await page.evaluate<string>(
+      "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent",
+    );
+    if (text === name) return;
+  }
+  throw new Error(`Tab does not lead to ${name}`);
+}
+
+async function typed(page: Page, text: string): Promise<void> {
+  await page.keyboard.type(text);
+  await page.keyboard.press('Enter');
+}
+
+test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back; all stay chosen', async (t) => {
+  const { page, problems, elsewhere } = await open(t);
+
+  await keys(page, '/');
+  await page.keyboard.type('web-1');
+  await says(page, '11 of 60 nodes');
+  await keys(page, 'Enter', 'j', 'x', 'j', 'j', 'Shift+X');
+  t.deepEqual(await chosenNames(page), ['web-1', 'web-10', 'web-11']);
+  t.is(await page.getByRole('grid').getAttribute('aria-multiselectable'), 'true');
+
+  await keys(page, '/', 'Control+a');
+  await page.keyboard.type('web-2');
+  await says(page, '3 of them not in this list');
+  await says(page, '3 chosen');
+
+  await tabTo(page, 'Label');
+  await keys(page, 'Enter');
+  await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
+  await typed(page, 'tier=front old-');
+  await page.getByRole('dialog', { name: 'Label 3 nodes' }).getByText('web-11 (fleet, ').waitFor();
+  await keys(page, 'Enter');
+  await says(page, 'Done: 3 nodes.');
+  await says(page, '3 chosen');
+  const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);
+  t.deepEqual(labelled.map(({ name }) => name).sort(), ['web-1', 'web-10', 'web-11']);
+
+  await tabTo(page, 'Move');
+  await keys(page, 'Enter');
+  await page.getByLabel('To the cluster').and(page.locator(':focus')).waitFor();
+  await typed(page, OTHER_CLUSTER);
+  await page.getByRole('dialog', { name: `Move 3 nodes to ${OTHER_CLUSTER}` }).waitFor();
+  await keys(page, 'Enter');
+  await tabTo(page, 'Undo');
+  await keys(page, 'Enter');
+  await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
+  t.deepEqual(await fleet.rest.get(`/nodes?cluster_name=${OTHER_CLUSTER}`), []);
+
+  await page.getByRole('grid').focus();
+  await keys(page, 'Escape');
+  await page.getByText('3 chosen').waitFor({ state: 'detached' });
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial(
+  'filters say what each would show, a view is kept, columns are chosen, a node is deleted by its name',
+  async (t) => {
+    const { page, problems } = await open(t, '/console/nodes?q=web-1', { bypassCSP: true });
+    await page.screenshot({ path: '/tmp/nodes-1.png' });
+
+    await page.getByRole('button', { name: 'Labels', exact: true }).click();
+    await page.screenshot({ path: '/tmp/nodes-2.png' });
+    await page.getByRole('group', { name: 'Labels' }).getByLabel('tier=front').check();
+    await says(page, '3 of 60 nodes');
+    await page.waitForURL(/label=tier%3Dfront/u);
+    await keys(page, 'Escape');
+
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByLabel('Keep this list as').fill('<b>front</b>');
+    await keys(page, 'Enter');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await says(page, '60 nodes');
+
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByLabel('Id', { exact: true }).check();
+    await page.screenshot({ path: '/tmp/nodes-3.png' });
+    await keys(page, 'Escape');
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Id', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('link', { name: '<b>front</b>' }).click();
+    await says(page, '3 of 60 nodes');
+
+    await page.getByLabel('Choose web-10', { exact: true }).click();
+    await page.getByLabel('Choose web-11', { exact: true }).click();
+    await page.screenshot({ path: '/tmp/nodes-4.png' });
+    await fleet.sql(
+      "update node set status = 'healthy' where id in (select node_id from node_facts where facts->>'hostname' = 'web-1')",
+    );
+    await page.getByLabel('Choose web-10', { exact: true }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete one node' });
+    await dialog.getByText('web-11 (fleet, ').waitFor();
+    await page.screenshot({ path: '/tmp/nodes-5.png' });
+    await page.keyboard.type('web-1');
+    await keys(page, 'Enter');
+    await page.keyboard.type('1');
+    await keys(page, 'Enter');
+    await says(page, '2 of 59 nodes');
+    await says(page, '1 of them not in this list');
+    await says(page, 'Done: one node.');
+    await looksWell(t, page, 'nodes with one chosen');
+    await page.screenshot({ path: '/tmp/nodes-6.png' });
+    await page.setViewportSize({ width: 360, height: 800 });
+    await page.screenshot({ path: '/tmp/nodes-7.png' });
+    t.deepEqual(problems, []);
+  },
+);
