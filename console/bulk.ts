@@ -1,4 +1,4 @@
-/** One thing done to many, each by itself: some at a time, with what failed and why. No browser is needed for it. */
+/** One thing done to many, by one or by some of them a call: a few calls at a time, with what failed and why. Pure. */
 
 /** Calls that are under way at once: what one page may ask of an admin beside its feeds. */
 export const BULK_AT_ONCE = 8;
@@ -22,7 +22,10 @@ export interface BulkProgress {
 /** What is to be done. */
 export interface Bulk {
   readonly ids: readonly string[];
-  readonly act: (id: string) => Promise<unknown>;
+  /** How many of them one call takes. */
+  readonly perCall: number;
+  /** Does it to these, and says which of them failed; a rejection is that all of them did. */
+  readonly act: (ids: readonly string[]) => Promise<readonly Failed[]>;
   /** A failure in words. */
   readonly wordsOf: (error: unknown) => string;
   readonly told: (progress: BulkProgress) => void;
@@ -31,24 +34,23 @@ export interface Bulk {
 }
 
 /** Does it to all of them, in their order, and says how it ended. Never rejects. */
-export async function doEach({ ids, act, wordsOf, told, signal }: Bulk): Promise<BulkProgress> {
+export async function doEach({ ids, perCall, act, wordsOf, told, signal }: Bulk): Promise<BulkProgress> {
   let progress: BulkProgress = { total: ids.length, done: 0, failed: [], isOver: false };
-  const next = ids[Symbol.iterator]();
+  let next = 0;
   const tell = (change: Partial<BulkProgress>): void => told((progress = { ...progress, ...change }));
   const work = async (): Promise<void> => {
-    for (let one = next.next(); one.done !== true; one = next.next()) {
-      if (signal.aborted) return;
-      const id = one.value;
-      const why = await act(id).then(
-        () => null,
-        (error: unknown) => wordsOf(error),
-      );
-      const failed = why === null ? progress.failed : [...progress.failed, { id, why }];
-      tell({ done: progress.done + 1, failed });
+    while (next < ids.length && !signal.aborted) {
+      const some = ids.slice(next, next + perCall);
+      next += some.length;
+      const failed = await act(some).catch((error: unknown) => some.map((id) => ({ id, why: wordsOf(error) })));
+      tell({
+        done: progress.done + some.length,
+        failed: failed.length === 0 ? progress.failed : [...progress.failed, ...failed],
+      });
     }
   };
   tell({});
-  await Promise.all(Array.from({ length: Math.min(BULK_AT_ONCE, ids.length) }, work));
+  await Promise.all(Array.from({ length: BULK_AT_ONCE }, work));
   tell({ isOver: true });
   return progress;
 }

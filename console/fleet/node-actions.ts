@@ -1,6 +1,5 @@
 /** What is done to chosen nodes, and what is asked before. Pure. */
 import type { NodeResource } from '../../actors/resources/node.ts';
-import { BASE } from '../routes.ts';
 
 /** Nodes that stand in the address of the page that runs commands; more would be longer than browsers and proxies take. */
 export const RUN_NODES_MAX = 200;
@@ -17,11 +16,6 @@ export function lineOf(id: string, node: NodeResource | undefined): string {
 /** What somebody has to type before one node is deleted: its name, or where no keyboard has that, the start of its id. */
 export function typedNameOf(node: NodeResource): string {
   return /^[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?$/u.test(node.name) ? node.name : node.id.slice(0, 8);
-}
-
-/** Where commands are run on these. */
-export function runAddress(ids: readonly string[]): string {
-  return `${BASE}/run?nodes=${ids.join(',')}`;
 }
 
 /** Labels to be set, and keys to be removed. */

@@ -26,6 +26,7 @@ export function Menu({
   const box = useRef<HTMLDivElement>(null);
   const isOpen = useSignal(false);
   useEffect(() => {
+    box.current?.classList.toggle('placed', isOpen.value);
     if (!isOpen.value) return;
     place(button.current, box.current);
     box.current?.querySelector<HTMLElement>('input, select, button, a')?.focus();
@@ -49,7 +50,8 @@ export function Menu({
         class="popover"
         role="group"
         aria-label={label}
-        onToggle={(event) => (isOpen.value = event.newState === 'open')}
+        onBeforeToggle={({ newState }) => newState === 'open' && (isOpen.value = true)}
+        onToggle={({ newState }) => newState === 'closed' && (isOpen.value = false)}
         onKeyDown={moved}
       >
         {isOpen.value && children(() => box.current?.hidePopover())}

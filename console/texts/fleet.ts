@@ -35,6 +35,7 @@ export const FLEET = {
   nodes: {
     search: 'Search',
     searchHint: 'name, label, version, system, id',
+    filters: 'Filters',
     facets: {
       status: 'Status',
       cluster: 'Cluster',

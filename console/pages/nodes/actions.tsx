@@ -6,7 +6,6 @@ import {
   changesText,
   labelChangesOf,
   lineOf,
-  runAddress,
   RUN_NODES_MAX,
   typedNameOf,
   UPDATE_NODES_MAX,
@@ -17,11 +16,15 @@ import { confirmed } from '../../parts/confirm.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { notify } from '../../parts/notice.tsx';
 import { go } from '../../router.ts';
+import { runAddress } from '../../run/form.ts';
 import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
-import { actOnEach, isBusy, wordsOf } from './bulk.tsx';
+import { actOnEach, actOnSome, isBusy, wordsOf } from './bulk.tsx';
 
 /** Longest text of a field, in characters. */
 const FIELD_CHARACTERS_MAX = 2_000;
+
+/** Nodes that one request labels: as many as its answer has failures. Source: FAILED_NODES_MAX of actors/resources/labelled-nodes.ts. */
+const LABELLED_PER_CALL = 100;
 
 interface Chosen {
   readonly fleet: Fleet;
@@ -172,7 +175,7 @@ function linesOf({ fleet, ids }: Chosen): readonly string[] {
 
 function run(ids: readonly string[]): void {
   if (ids.length > RUN_NODES_MAX) notify({ kind: 'failed', text: T.runTooMany(RUN_NODES_MAX) });
-  else go(runAddress(ids));
+  else go(runAddress({ place: 'nodes', nodes: ids.join(' ') }));
 }
 
 /** A move and an update wait as long as their notice stands: until then they can be taken back. */
@@ -204,9 +207,14 @@ async function label(chosen: Chosen, changes: LabelChanges): Promise<void> {
   const question = { title: T.labelTitle(ids.length), text: words, action: T.label };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
   const { set, removed } = changes;
-  await actOnEach(T.labelling(words), ids, async (id) => {
-    for (const key of removed) await live.api.remove_node_label.mutate({ id, key });
-    if (Object.keys(set).length > 0) await live.api.set_node_labels.mutate({ id, labels: set });
+  const change = { ...(Object.keys(set).length > 0 && { set }), ...(removed.length > 0 && { remove: [...removed] }) };
+  await actOnSome(T.labelling(words), ids, {
+    perCall: LABELLED_PER_CALL,
+    async act(some) {
+      const targeting = { type: 'nodes', node_ids: [...some] } as const;
+      const { failed } = await live.api.label_nodes.mutate({ targeting, ...change });
+      return failed.map(({ node_id: id, message: why }) => ({ id, why }));
+    },
   });
 }
 

@@ -1,7 +1,7 @@
 /** One thing done to many nodes: how far it is, and what failed. It goes on while one looks at other pages. */
 import { signal } from '@preact/signals';
 import { refusalOf } from '../../../api/client/client.ts';
-import { doEach, type BulkProgress } from '../../bulk.ts';
+import { doEach, type Bulk, type BulkProgress } from '../../bulk.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { lineOf } from '../../fleet/node-actions.ts';
 import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
@@ -33,18 +33,23 @@ export function stopBulk(): void {
   running.value = null;
 }
 
-/** Does it to each of them. What is chosen stays chosen. */
-export async function actOnEach(
+/** Does it to each of them, one a call. What is chosen stays chosen. */
+export function actOnEach(title: string, ids: readonly string[], act: (id: string) => Promise<unknown>): Promise<void> {
+  return actOnSome(title, ids, { perCall: 1, act: async ([id = '']) => act(id).then(() => []) });
+}
+
+/** Does it to some of them a call. */
+export async function actOnSome(
   title: string,
   ids: readonly string[],
-  act: (id: string) => Promise<unknown>,
+  call: Pick<Bulk, 'perCall' | 'act'>,
 ): Promise<void> {
   const stop = new AbortController();
-  const again = (failed: readonly string[]): void => void actOnEach(title, failed, act);
+  const again = (failed: readonly string[]): void => void actOnSome(title, failed, call);
   let toldMs = 0;
   await doEach({
     ids,
-    act,
+    ...call,
     wordsOf,
     signal: stop.signal,
     told(progress) {

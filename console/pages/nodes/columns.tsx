@@ -28,7 +28,7 @@ type Drawn = Omit<Column<NodeResource>, 'name' | 'title' | 'sort'> & { readonly 
 
 /** Texts of machines stand in `bdi`: marks that turn the direction of writing turn nothing beside them. */
 const DRAWN: Readonly<Record<ColumnName, Drawn>> = {
-  status: { sort: 'status', cell: ({ status }) => <Status status={status} />, minPx: 128, grow: 0 },
+  status: { sort: 'status', cell: ({ status }) => <Status status={status} />, minPx: 144, grow: 0 },
   since: { sort: 'since', cell: (node) => <Ago at={node.status_since} />, minPx: 80, grow: 0, fromPx: 544 },
   cluster: { sort: 'cluster', cell: ({ cluster_name: cluster }) => <bdi>{cluster}</bdi>, fromPx: 544 },
   version: { sort: 'version', cell: ({ version }) => <bdi>{version}</bdi>, grow: 0, fromPx: 900 },
@@ -37,7 +37,7 @@ const DRAWN: Readonly<Record<ColumnName, Drawn>> = {
   os: { cell: ({ facts }) => <bdi>{facts === null ? '' : `${facts.os} ${facts.os_version ?? ''}`}</bdi> },
   arch: { cell: ({ facts }) => <bdi>{facts?.arch}</bdi>, grow: 0 },
   seen: { cell: ({ last_seen_at: at }) => (at === null ? null : <Ago at={at} />), grow: 0 },
-  id: { cell: ({ id }) => <code>{id.slice(0, 8)}</code>, grow: 0 },
+  id: { cell: ({ id }) => <code>{id.slice(0, 8)}</code>, minPx: 120, grow: 0 },
   why: {
     cell: ({ status_reason: reason }) => reason !== null && <bdi title={reason}>{reason}</bdi>,
     minPx: 128,

@@ -57,7 +57,12 @@ export function Filters({ query, view }: FilterProps) {
           }}
         />
       </label>
-      <div class="chips" role="group" aria-label={T.columns.status}>
+      {isFiltered(query) && (
+        <button type="button" class="plain" onClick={() => show({ ...WHOLE_FLEET, sort: query.sort })}>
+          {T.clear}
+        </button>
+      )}
+      <div class="chips" role="group" aria-label={T.filters}>
         {STATUSES.map((status) => (
           <button
             key={status}
@@ -72,11 +77,6 @@ export function Filters({ query, view }: FilterProps) {
         {MENUS.map((facet) => (
           <FacetMenu key={facet} facet={facet} query={query} view={view} />
         ))}
-        {isFiltered(query) && (
-          <button type="button" class="plain" onClick={() => show({ ...WHOLE_FLEET, sort: query.sort })}>
-            {T.clear}
-          </button>
-        )}
       </div>
     </div>
   );

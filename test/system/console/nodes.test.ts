@@ -108,10 +108,8 @@ test.serial(
   'filters say what each would show, a view is kept, columns are chosen, a node is deleted by its name',
   async (t) => {
     const { page, problems } = await open(t, '/console/nodes?q=web-1', { bypassCSP: true });
-    await page.screenshot({ path: '/tmp/nodes-1.png' });
 
     await page.getByRole('button', { name: 'Labels', exact: true }).click();
-    await page.screenshot({ path: '/tmp/nodes-2.png' });
     await page.getByRole('group', { name: 'Labels' }).getByLabel('tier=front').check();
     await says(page, '3 of 60 nodes');
     await page.waitForURL(/label=tier%3Dfront/u);
@@ -125,7 +123,6 @@ test.serial(
 
     await page.getByRole('button', { name: 'Columns' }).click();
     await page.getByLabel('Id', { exact: true }).check();
-    await page.screenshot({ path: '/tmp/nodes-3.png' });
     await keys(page, 'Escape');
     await page.reload();
     await page.getByRole('columnheader', { name: 'Id', exact: true }).waitFor();
@@ -135,15 +132,10 @@ test.serial(
 
     await page.getByLabel('Choose web-10', { exact: true }).click();
     await page.getByLabel('Choose web-11', { exact: true }).click();
-    await page.screenshot({ path: '/tmp/nodes-4.png' });
-    await fleet.sql(
-      "update node set status = 'healthy' where id in (select node_id from node_facts where facts->>'hostname' = 'web-1')",
-    );
     await page.getByLabel('Choose web-10', { exact: true }).click();
     await page.getByRole('button', { name: 'Delete' }).click();
     const dialog = page.getByRole('dialog', { name: 'Delete one node' });
     await dialog.getByText('web-11 (fleet, ').waitFor();
-    await page.screenshot({ path: '/tmp/nodes-5.png' });
     await page.keyboard.type('web-1');
     await keys(page, 'Enter');
     await page.keyboard.type('1');
@@ -152,9 +144,6 @@ test.serial(
     await says(page, '1 of them not in this list');
     await says(page, 'Done: one node.');
     await looksWell(t, page, 'nodes with one chosen');
-    await page.screenshot({ path: '/tmp/nodes-6.png' });
-    await page.setViewportSize({ width: 360, height: 800 });
-    await page.screenshot({ path: '/tmp/nodes-7.png' });
     t.deepEqual(problems, []);
   },
 );

@@ -13,7 +13,12 @@ import { node } from '../../support/console/nodes-shown.ts';
 
 const seen = (index: NodesIndex) => ({
   rows: index.rows,
-  counts: Object.fromEntries(Object.entries(index.counts).map(([facet, all]) => [facet, [...all].sort()])),
+  counts: Object.fromEntries(
+    Object.entries(index.counts).map(([facet, all]) => [
+      facet,
+      [...all].sort(([one], [other]) => (one < other ? -1 : 1)),
+    ]),
+  ),
   total: index.total,
 });
 
@@ -112,11 +117,13 @@ test('some are done at a time, what failed is told in order with why, and the ot
 
   const end = await doEach({
     ids,
-    async act(id) {
+    perCall: 1,
+    async act([id = '']) {
       most = Math.max(most, (atOnce += 1));
       await Promise.resolve();
       atOnce -= 1;
       if (id.endsWith('3')) throw new Error('not this one');
+      return [];
     },
     wordsOf: (error) => (error as Error).message,
     told: (progress) => told.push(progress),
@@ -132,11 +139,40 @@ test('some are done at a time, what failed is told in order with why, and the ot
   );
 });
 
+test('some are done by one call, of which some fail, or all', async (t) => {
+  const calls: (readonly string[])[] = [];
+  const end = await doEach({
+    ids: ['a', 'b', 'c', 'd', 'e'],
+    perCall: 2,
+    act(some) {
+      calls.push(some);
+      return some.includes('e')
+        ? Promise.reject(new Error('away'))
+        : Promise.resolve(some.includes('b') ? [{ id: 'b', why: 'not this one' }] : []);
+    },
+    wordsOf: (error) => (error as Error).message,
+    told: () => {},
+    signal: new AbortController().signal,
+  });
+
+  t.deepEqual(calls, [['a', 'b'], ['c', 'd'], ['e']]);
+  t.deepEqual(end.failed, [
+    { id: 'b', why: 'not this one' },
+    { id: 'e', why: 'away' },
+  ]);
+  t.is(end.done, 5);
+});
+
 test('after a stop nothing is begun', async (t) => {
   const stop = new AbortController();
   const end = await doEach({
     ids: Array.from({ length: 100 }, (_, index) => `id-${index}`),
-    act: () => Promise.resolve(stop.abort()),
+    perCall: 1,
+    async act() {
+      await Promise.resolve();
+      stop.abort();
+      return [];
+    },
     wordsOf: String,
     told: () => {},
     signal: stop.signal,
