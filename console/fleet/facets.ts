@@ -1,11 +1,6 @@
 /** By what nodes are told apart on the list: each of these is a filter with its choices. Pure. */
 import type { NodeResource } from '../../actors/resources/node.ts';
-import type { NodesQuery } from './query.ts';
-
-/** The filters, in the order in which they stand. */
-export const FACETS = ['status', 'cluster', 'version', 'os', 'arch', 'label'] as const;
-/** One of them. */
-export type Facet = (typeof FACETS)[number];
+import type { Facet, NodesQuery } from './query.ts';
 
 /** What a node is by a filter: one value, none where its machine says nothing, several labels as `key=value`. */
 export function valuesOf(node: NodeResource, facet: Facet): readonly string[] {

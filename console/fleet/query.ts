@@ -1,10 +1,14 @@
 /** What somebody wants to see of the nodes, and how that stands in the address of the page. */
 import { addressOf } from '../routes.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
-import type { Facet } from './facets.ts';
 
 /** All statuses, worst first: as people look for them. */
 export const STATUSES: readonly NodeStatus[] = ['unreachable', 'unhealthy', 'healthy'];
+
+/** By what nodes are told apart: filters, in the order in which they stand. */
+export const FACETS = ['status', 'cluster', 'version', 'os', 'arch', 'label'] as const;
+/** One of them. */
+export type Facet = (typeof FACETS)[number];
 
 /** Columns by which rows are sorted. */
 export const SORTS = ['name', 'cluster', 'status', 'since', 'version'] as const;

@@ -2,8 +2,8 @@
  * The rows that a query shows, in its order, and how many each choice of its filters would show. Pure. Made once of all
  * nodes, and from then on of what changed: a pass over 100,000 rows takes longer than a frame.
  */
-import { askedOf, byKey, FACETS, keyOfPair, valuesOf, type Facet } from './facets.ts';
-import { STATUSES, type NodesQuery } from './query.ts';
+import { askedOf, byKey, keyOfPair, valuesOf } from './facets.ts';
+import { FACETS, STATUSES, type Facet, type NodesQuery } from './query.ts';
 import { orderOf, reordered, type Order } from './rows-order.ts';
 import type { RowChange } from './rows.ts';
 import type { NodeResource, NodeStatus } from '../../actors/resources/node.ts';
@@ -99,7 +99,7 @@ export class NodesIndex implements NodesView {
   #failedKeys(node: NodeResource): readonly string[] {
     if (this.#labels.size === 0) return [];
     const pairs = valuesOf(node, 'label');
-    return [...this.#labels].filter(([, any]) => !pairs.some((pair) => any.includes(pair))).map(([key]) => key);
+    return [...this.#labels].filter(([, wanted]) => !pairs.some((pair) => wanted.includes(pair))).map(([key]) => key);
   }
 
   /** Another value of one key would show it, if that key alone leaves it out. */

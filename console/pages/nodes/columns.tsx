@@ -93,7 +93,7 @@ function Name({ node, text }: { readonly node: NodeResource; readonly text: stri
 function Labels({ labels }: { readonly labels: NodeResource['labels'] }) {
   const pairs = Object.entries(labels).map(([key, value]) => (value === '' ? key : `${key}=${value}`));
   return (
-    <span class="labels" title={pairs.join('\n')}>
+    <span class="label-list" title={pairs.join('\n')}>
       {pairs.map((pair) => (
         <bdi key={pair}>{pair}</bdi>
       ))}

@@ -1,6 +1,6 @@
 /** The filters of the list of nodes: words, and what nodes are told apart by. Each choice says how many it would show. */
 import { useSignal } from '@preact/signals';
-import { askedOf, type Facet } from '../../fleet/facets.ts';
+import { askedOf } from '../../fleet/facets.ts';
 import {
   isFiltered,
   nodesAddress,
@@ -8,6 +8,7 @@ import {
   TEXT_CHARACTERS_MAX,
   toggled,
   WHOLE_FLEET,
+  type Facet,
   type NodesQuery,
 } from '../../fleet/query.ts';
 import type { NodesView } from '../../fleet/view.ts';
