@@ -92,7 +92,9 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
   const place = placeDatabase(connection, log);
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
   const opened = (max: number): Pool => {
-    const made = new Pool({ ...timed(place.options), max, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
+    // what is asked without waiting for the answer before is sent at once: a batch is few round trips then
+    const pipelined = { ...timed(place.options), pipeline: true };
+    const made = new Pool({ ...pipelined, max, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
     made.on('error', lost);
     made.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
     return made;

@@ -9,7 +9,7 @@ export async function createCommands(
   writes: readonly Of<'command-created'>[],
 ): Promise<ReadonlySet<string>> {
   const commands = writes.map((write) => write.command);
-  await client.query({
+  const stored = client.query({
     name: 'create-commands',
     text: `insert into command (id, command_text, targeting, timeout, expired_at, traceparent, inserted_at, updated_at)
       select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), traceparent, to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
@@ -24,7 +24,7 @@ export async function createCommands(
       plainArray(commands.map((c) => (c.trace === undefined ? null : traceparentOf(c.trace)))),
     ],
   });
-  await createExecutions(client, writes);
+  await Promise.all([stored, createExecutions(client, writes)]);
   return new Set(commands.map((command) => command.id));
 }
 
@@ -81,7 +81,7 @@ export async function finishExecutions(
   client: Client,
   writes: readonly Of<'execution-finished'>[],
 ): Promise<ReadonlySet<string>> {
-  const keys = await applied(client, {
+  const finished = applied(client, {
     name: 'finish-executions',
     text: `update command_execution e set status = v.status, exit_code = v.exit_code, output_truncated = v.truncated,
       output = case when v.parts > 0 then (select string_agg(p.text, '' order by p.part) from execution_output_part p where p.execution_id = v.id and p.part < v.parts) else v.output end,
@@ -102,8 +102,11 @@ export async function finishExecutions(
     ],
   });
   const joined = writes.filter((write) => write.ending.parts > 0).map((write) => write.execution);
-  if (joined.length > 0)
-    await client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [joined]);
+  const removed =
+    joined.length === 0
+      ? null
+      : client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [joined]);
+  const [keys] = await Promise.all([finished, removed]);
   return keys;
 }
 

@@ -8,6 +8,7 @@ import type { Change } from '../../actors/step.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import { insertSerializedEvents, serializeEvents } from './event-rows.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
+import { Pipelined } from './pipelined.ts';
 import { keyOf } from './statement.ts';
 import { insertIdempotencyRecord } from './idempotency-records.ts';
 import type { WakeUps } from './wake-ups.ts';
@@ -36,12 +37,61 @@ export interface BatchPorts {
   readonly wakeUps: Pick<WakeUps, 'ofBatch'>;
 }
 
+/** Some of a batch is refused: nothing of it is kept, and it is stored by the way that finds out what. */
+export class SomethingRefused extends Error {
+  override readonly name = 'SomethingRefused';
+}
+
+/**
+ * Stores all units in the open transaction, with everything sent at once, as if nothing were refused. Throws
+ * SomethingRefused where something is, after which nothing may be committed.
+ */
+export async function storeAtOnce(
+  connection: Pick<PoolClient, 'query'>,
+  { vault, wakeUps }: BatchPorts,
+  units: readonly Unit[],
+): Promise<void> {
+  const { client } = new Pipelined(connection);
+  const changes = units.flatMap((unit) => unit.changes);
+  // The share locks of the leases come first, as in the other way.
+  const stale = staleLeases(
+    client,
+    units.flatMap((unit) => unit.lease ?? []),
+  );
+  const records = changes.flatMap(({ idempotencyRecord: record }) =>
+    record === undefined ? [] : [insertIdempotencyRecord(client, vault, record)],
+  );
+  const missed = writeRows(client, changes);
+  const told = wakeUps.ofBatch(
+    client,
+    changes.map(({ write }) => write),
+  );
+  // The events are serialized while the database works on the rows.
+  const events = serializeEvents(changes.flatMap((change) => change.events)).then((serialized) =>
+    insertSerializedEvents(client, serialized),
+  );
+  await allAnswered([stale, ...records, missed, told, events]);
+  if ((await stale).size > 0 || (await missed).length > 0 || (await Promise.all(records)).includes(false))
+    throw new SomethingRefused();
+}
+
+/**
+ * Resolves when all are answered, so that none is sent on a connection that was given back. Rejects with what the first
+ * one in the order of sending was refused: the others say only that the transaction is over.
+ */
+async function allAnswered(asked: readonly Promise<unknown>[]): Promise<void> {
+  const answers = await Promise.allSettled(asked);
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
 /** Stores all units in the open transaction and returns what each was refused. */
 export async function storeBatch(
-  client: Pick<PoolClient, 'query'>,
+  connection: Pick<PoolClient, 'query'>,
   { vault, wakeUps }: BatchPorts,
   units: readonly Unit[],
 ): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+  const { client } = new Pipelined(connection);
   const refused = new Map<Change, Refusal>();
   const stale = await staleLeases(
     client,
@@ -83,29 +133,30 @@ export async function storeBatch(
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }
 
-/** Runs one statement a kind, one after another as `pg` wants it. Returns the changes that found no row. */
+/** Runs one statement a kind, sent in their order. Returns the changes that found no row. */
 async function writeRows(
   client: Pick<PoolClient, 'query'>,
   changes: readonly HotChange[],
 ): Promise<readonly HotChange[]> {
-  const missed: HotChange[] = [];
-  for (const kind of KINDS) {
-    const ofKind = withoutOverwritten(
-      changes.filter((change) => change.write.kind === kind),
-      changes,
-    );
-    if (ofKind.length === 0) continue;
-    const statement = HOT_STATEMENTS[kind] as (
-      client: Pick<PoolClient, 'query'>,
-      writes: readonly HotWrite[],
-    ) => Promise<ReadonlySet<string>>;
-    const applied = await statement(
-      client,
-      ofKind.map((change) => change.write),
-    );
-    for (const change of ofKind) if (!applied.has(keyOf(change.write))) missed.push(change);
-  }
-  return missed;
+  const missed = await Promise.all(
+    KINDS.map(async (kind) => {
+      const ofKind = withoutOverwritten(
+        changes.filter((change) => change.write.kind === kind),
+        changes,
+      );
+      if (ofKind.length === 0) return [];
+      const statement = HOT_STATEMENTS[kind] as (
+        client: Pick<PoolClient, 'query'>,
+        writes: readonly HotWrite[],
+      ) => Promise<ReadonlySet<string>>;
+      const applied = await statement(
+        client,
+        ofKind.map((change) => change.write),
+      );
+      return ofKind.filter((change) => !applied.has(keyOf(change.write)));
+    }),
+  );
+  return missed.flat();
 }
 
 /**

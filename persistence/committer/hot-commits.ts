@@ -3,7 +3,7 @@
  */
 import { setTimeout as setTimer } from 'node:timers';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -11,7 +11,7 @@ import type { CommitWitnesses } from '../commit-witnesses.ts';
 import { isConflict } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
 import type { CommitNews } from './commit-news.ts';
-import { storeBatch, type BatchPorts, type HotChange } from './hot-batch.ts';
+import { SomethingRefused, storeAtOnce, storeBatch, type BatchPorts, type HotChange, type Unit } from './hot-batch.ts';
 import { BATCH_PATIENCE, Isolation, type Patience } from './isolation.ts';
 import type { Outage } from './outage.ts';
 import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
@@ -37,6 +37,8 @@ const PATIENT_GATHER_MS = 8;
  * nothing of them was kept.
  */
 export const CONFLICTS_MAX = 3;
+
+const NOTHING_REFUSED: ReadonlyMap<Unit, readonly RefusedChange[]> = new Map();
 
 /** Where hot changes are stored, and who hears of it. */
 export interface HotCommitPorts extends BatchPorts {
@@ -149,17 +151,11 @@ export class HotCommits {
    * nothing of it was stored.
    */
   async #store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
-    const { pool, news, witnesses } = this.#ports;
+    const { news } = this.#ports;
     const beganMs = performance.now();
     try {
       const units = waiting.map((one) => one.unit);
-      const outcome = await inTransaction(
-        pool,
-        'storing a batch',
-        (client) => storeBatch(client, this.#ports, units),
-        beginWith(patience),
-        witnesses,
-      );
+      const outcome = await this.#stored(units, patience);
       news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
@@ -167,6 +163,22 @@ export class HotCommits {
       if (!isConflict(error) || conflicts >= CONFLICTS_MAX) throw error;
       await this.#store(waiting, patience, conflicts + 1);
     }
+  }
+
+  /** All at once, as nothing is refused of most; else step by step. Resolves with what was refused of each. */
+  async #stored(units: readonly Unit[], patience: Patience): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+    try {
+      await this.#inTransaction((client) => storeAtOnce(client, this.#ports, units), patience);
+      return NOTHING_REFUSED;
+    } catch (error) {
+      if (!(error instanceof SomethingRefused)) throw error;
+    }
+    return this.#inTransaction((client) => storeBatch(client, this.#ports, units), patience);
+  }
+
+  #inTransaction<T>(work: (client: PoolClient) => Promise<T>, patience: Patience): Promise<T> {
+    const { pool, witnesses } = this.#ports;
+    return inTransaction(pool, 'storing a batch', work, beginWith(patience), witnesses);
   }
 
   #wentAway(error: unknown, waiting: readonly Waiting[]): void {

@@ -82,18 +82,19 @@ async function lookAgain(client: Client, writes: readonly Of<'ssh-verified'>[]):
   const granted = writes.flatMap((write) =>
     write.grant === null ? [] : [{ key: keyOf(write), node: write.node, ...write.grant }],
   );
-  for (const key of await lockGrants(
-    client,
-    granted.filter((one) => one.ssh_public_key_id === null),
-    false,
-  ))
-    keys.add(key);
-  for (const key of await lockGrants(
-    client,
-    granted.filter((one) => one.ssh_public_key_id !== null),
-    true,
-  ))
-    keys.add(key);
+  const locked = await Promise.all([
+    lockGrants(
+      client,
+      granted.filter((one) => one.ssh_public_key_id === null),
+      false,
+    ),
+    lockGrants(
+      client,
+      granted.filter((one) => one.ssh_public_key_id !== null),
+      true,
+    ),
+  ]);
+  for (const key of locked.flatMap((some) => [...some])) keys.add(key);
   return keys;
 }
 
