@@ -110,7 +110,7 @@ export class HotCommits {
       }
       const taken = this.#take();
       await this.#storeOrIsolate(taken);
-      // Under load a small batch is not worth its five round trips: a moment later it is a larger one. Whoever someone
+      // Under load a small batch is not worth its three round trips: a moment later it is a larger one. Whoever someone
       // waits for never waits on an idle system.
       if (this.#queue.length < WORTHWHILE_UNITS) await this.#gather(taken);
     }

@@ -6,10 +6,14 @@ import type { PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { QUERY_MS_MAX } from '../database.ts';
 import type { Client } from './statement.ts';
 
-/** A connection whose statements are answered in order, each with its own time after the one before it. */
+/**
+ * A connection whose statements are answered in order, each with its own time after the one before it. Once one failed,
+ * all others fail with the same: what the server says to those is only that the transaction is over.
+ */
 export class Pipelined {
   readonly #client: Client;
   #unanswered = 0;
+  #fault: unknown = null;
 
   constructor(client: Client) {
     this.#client = client;
@@ -32,6 +36,9 @@ export class Pipelined {
         query_timeout: this.#patienceMs,
       };
       return await this.#client.query<R>(config);
+    } catch (error) {
+      this.#fault ??= error;
+      throw this.#fault;
     } finally {
       this.#unanswered -= 1;
     }
