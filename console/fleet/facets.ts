@@ -1,22 +1,20 @@
 /** By what nodes are told apart on the list: each of these is a filter with its choices. Pure. */
 import type { NodeResource } from '../../actors/resources/node.ts';
-import type { Facet, NodesQuery } from './query.ts';
+import type { Facet, NodesQuery, SingleFacet } from './query.ts';
 
-/** What a node is by a filter: one value, none where its machine says nothing, several labels as `key=value`. */
-export function valuesOf(node: NodeResource, facet: Facet): readonly string[] {
+/** What a node is by one of the filters that know one value of each; null: its machine does not say it. */
+export function valueOf(node: NodeResource, facet: SingleFacet): string | null {
   switch (facet) {
     case 'status':
-      return [node.status];
+      return node.status;
     case 'cluster':
-      return [node.cluster_name];
+      return node.cluster_name;
     case 'version':
-      return [node.version];
+      return node.version;
     case 'os':
-      return node.facts === null ? [] : [node.facts.os];
+      return node.facts?.os ?? null;
     case 'arch':
-      return node.facts === null ? [] : [node.facts.arch];
-    case 'label':
-      return pairsOf(node);
+      return node.facts?.arch ?? null;
     default:
       return facet satisfies never;
   }
@@ -72,7 +70,8 @@ export function selectorOf(pairs: readonly string[]): string {
 /** What was made of a row before: it is another object once it changes. */
 const PAIRS = new WeakMap<NodeResource, readonly string[]>();
 
-function pairsOf(node: NodeResource): readonly string[] {
+/** Its labels, as `key=value`. */
+export function pairsOf(node: NodeResource): readonly string[] {
   const known = PAIRS.get(node);
   if (known !== undefined) return known;
   const pairs = Object.entries(node.labels).map(([key, value]) => `${key}=${value}`);

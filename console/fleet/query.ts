@@ -6,9 +6,11 @@ import type { NodeStatus } from '../../actors/resources/node.ts';
 export const STATUSES: readonly NodeStatus[] = ['unreachable', 'unhealthy', 'healthy'];
 
 /** By what nodes are told apart: filters, in the order in which they stand. */
-export const FACETS = ['status', 'cluster', 'version', 'os', 'arch', 'label'] as const;
-/** One of them. */
-export type Facet = (typeof FACETS)[number];
+export const SINGLE_FACETS = ['status', 'cluster', 'version', 'os', 'arch'] as const;
+/** One by which a node has one value. */
+export type SingleFacet = (typeof SINGLE_FACETS)[number];
+/** One of them: of labels a node has several. */
+export type Facet = SingleFacet | 'label';
 
 /** Columns by which rows are sorted. */
 export const SORTS = ['name', 'cluster', 'status', 'since', 'version'] as const;

@@ -13,6 +13,22 @@ export function orderOf({ sort, isDescending }: Pick<NodesQuery, 'sort' | 'isDes
     turned * compared(key(one), key(other)) || compared(nameKey(one), nameKey(other)) || compared(one.id, other.id);
 }
 
+/** All of them in this order. Keys are made once, not at each of the comparisons, which are twenty a row. */
+export function ordered(
+  rows: readonly NodeResource[],
+  { sort, isDescending }: Pick<NodesQuery, 'sort' | 'isDescending'>,
+): readonly NodeResource[] {
+  const key = KEYS[sort];
+  const turned = isDescending ? -1 : 1;
+  return rows
+    .map((row) => ({ row, key: key(row), name: nameKey(row) }))
+    .sort(
+      (one, other) =>
+        turned * compared(one.key, other.key) || compared(one.name, other.name) || compared(one.row.id, other.row.id),
+    )
+    .map(({ row }) => row);
+}
+
 /** Ordered rows without those that went and with those that came: one pass, where sorting all would be twenty. */
 export function reordered(
   rows: readonly NodeResource[],

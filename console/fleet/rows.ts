@@ -9,7 +9,7 @@ export interface Progress {
 }
 
 /** Changes that are kept for whoever draws rows; who is further behind looks at all rows again. */
-const CHANGES_KEPT_MAX = 10_000;
+export const CHANGES_KEPT_MAX = 20_000;
 
 /** A row that came (no `before`), went (no `after`) or became another one. */
 export interface RowChange {
@@ -84,7 +84,8 @@ export class NodeRows {
       if (rows.delete(id)) this.#changes.push({ before, after: undefined });
     }
     // of a snapshot that is coming nothing is drawn
-    if (this.#coming !== null || this.#changes.length > CHANGES_KEPT_MAX) this.#forgetChanges();
+    if (this.#coming !== null) this.#forgetChanges();
+    else if (this.#changes.length > CHANGES_KEPT_MAX) this.#forgetOldest();
   }
 
   /** Forgets all: another filter is watched from now on. */
@@ -93,6 +94,13 @@ export class NodeRows {
     this.#coming = null;
     this.#isWhole = false;
     this.#forgetChanges();
+  }
+
+  /** Whoever follows them frame by frame is not concerned. */
+  #forgetOldest(): void {
+    const left = CHANGES_KEPT_MAX / 2;
+    this.#changesBefore += this.#changes.length - left;
+    this.#changes = this.#changes.slice(-left);
   }
 
   /** Everybody looks at all rows again. */

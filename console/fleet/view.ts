@@ -2,9 +2,10 @@
  * The rows that a query shows, in its order, and how many each choice of its filters would show. Pure. Made once of all
  * nodes, and from then on of what changed: a pass over 100,000 rows takes longer than a frame.
  */
-import { askedOf, byKey, keyOfPair, valuesOf } from './facets.ts';
-import { FACETS, STATUSES, type Facet, type NodesQuery } from './query.ts';
-import { orderOf, reordered, type Order } from './rows-order.ts';
+import { askedOf, byKey, keyOfPair, pairsOf, valueOf } from './facets.ts';
+import { SINGLE_FACETS, STATUSES, type Facet, type NodesQuery, type SingleFacet } from './query.ts';
+import { hasWords, wordsOf } from './matching.ts';
+import { ordered, orderOf, reordered, type Order } from './rows-order.ts';
 import type { RowChange } from './rows.ts';
 import type { NodeResource, NodeStatus } from '../../actors/resources/node.ts';
 
@@ -25,6 +26,7 @@ export class NodesIndex implements NodesView {
   readonly #words: readonly string[];
   readonly #order: Order;
   readonly #labels: ReadonlyMap<string, readonly string[]>;
+  readonly #asked: readonly (readonly [facet: SingleFacet, values: readonly string[]])[];
   #rows: readonly NodeResource[] = [];
   #counts = emptyCounts();
   #total = 0;
@@ -34,6 +36,9 @@ export class NodesIndex implements NodesView {
     this.#words = wordsOf(query.text);
     this.#order = orderOf(query);
     this.#labels = byKey(query.labels);
+    this.#asked = SINGLE_FACETS.map((facet): [SingleFacet, readonly string[]] => [facet, askedOf(query, facet)]).filter(
+      ([, values]) => values.length > 0,
+    );
     this.renew(nodes);
   }
 
@@ -55,7 +60,7 @@ export class NodesIndex implements NodesView {
     this.#total = 0;
     const rows: NodeResource[] = [];
     for (const node of nodes) if (this.#counted(node, 1)) rows.push(node);
-    this.#rows = rows.sort(this.#order);
+    this.#rows = ordered(rows, this.#query);
   }
 
   /** Takes what changed. False: it is so much that all nodes are to be looked at again. */
@@ -82,34 +87,41 @@ export class NodesIndex implements NodesView {
   #counted(node: NodeResource, by: 1 | -1): boolean {
     this.#total += by;
     if (!hasWords(node, this.#words)) return false;
-    const failed = FACETS.filter((facet) => !this.#passes(node, facet));
-    if (failed.length > 1) return false;
-    for (const facet of failed.length === 0 ? FACETS : failed)
-      if (facet === 'label') this.#countLabels(node, by);
-      else for (const value of valuesOf(node, facet)) add(this.#counts[facet], value, by);
-    return failed.length === 0;
+    let failed: Facet | null = null;
+    for (const [facet, values] of this.#asked) {
+      const value = valueOf(node, facet);
+      if (value !== null && values.includes(value)) continue;
+      if (failed !== null) return false;
+      failed = facet;
+    }
+    const keys = this.#failedKeys(node);
+    if (failed !== null && keys.length > 0) return false;
+    if (failed === null) this.#countLabels(node, keys, by);
+    if (keys.length > 0) return false;
+    for (const facet of SINGLE_FACETS) if (failed === null || failed === facet) this.#countValue(node, facet, by);
+    return failed === null;
   }
 
-  #passes(node: NodeResource, facet: Facet): boolean {
-    if (facet === 'label') return this.#failedKeys(node).length === 0;
-    const asked = askedOf(this.#query, facet);
-    return asked.length === 0 || valuesOf(node, facet).some((value) => asked.includes(value));
+  #countValue(node: NodeResource, facet: SingleFacet, by: 1 | -1): void {
+    const value = valueOf(node, facet);
+    if (value !== null) add(this.#counts[facet], value, by);
   }
 
   #failedKeys(node: NodeResource): readonly string[] {
-    if (this.#labels.size === 0) return [];
-    const pairs = valuesOf(node, 'label');
+    if (this.#labels.size === 0) return NONE;
+    const pairs = pairsOf(node);
     return [...this.#labels].filter(([, wanted]) => !pairs.some((pair) => wanted.includes(pair))).map(([key]) => key);
   }
 
   /** Another value of one key would show it, if that key alone leaves it out. */
-  #countLabels(node: NodeResource, by: 1 | -1): void {
-    const failed = this.#failedKeys(node);
+  #countLabels(node: NodeResource, failed: readonly string[], by: 1 | -1): void {
     if (failed.length > 1) return;
-    for (const pair of valuesOf(node, 'label'))
+    for (const pair of pairsOf(node))
       if (failed.length === 0 || keyOfPair(pair) === failed[0]) add(this.#counts.label, pair, by);
   }
 }
+
+const NONE: readonly string[] = [];
 
 function emptyCounts(): Record<Facet, Map<string, number>> {
   return {
@@ -146,46 +158,4 @@ export function statusCounts(
     if (since > from) one.recent += 1;
   }
   return counts;
-}
-
-/** Where the words of a query stand in a row that shows none of them itself: why it is in the list. */
-export function matchedBy(node: NodeResource, text: string): string | null {
-  const shown = `${node.name}\n${node.cluster_name}\n${node.version}\n${node.status_reason ?? ''}`.toLowerCase();
-  const hidden = wordsOf(text).find((word) => !shown.includes(word));
-  return hidden === undefined ? null : (partsOf(node).find((part) => part.toLowerCase().includes(hidden)) ?? null);
-}
-
-function wordsOf(text: string): readonly string[] {
-  return text
-    .toLowerCase()
-    .split(/\s+/u)
-    .filter((word) => word !== '');
-}
-
-/** Everything of a node in which words are looked for. */
-function partsOf(node: NodeResource): readonly string[] {
-  const { facts } = node;
-  return [
-    node.name,
-    node.cluster_name,
-    node.status,
-    node.version,
-    node.status_reason ?? '',
-    node.id,
-    node.vpn_hostname,
-    ...node.aliases.map(({ name }) => name),
-    ...Object.entries(node.labels).map(([key, value]) => `${key}=${value}`),
-    ...(facts === null ? [] : [facts.hostname, facts.os_name ?? facts.os, facts.kernel, facts.arch]),
-  ];
-}
-
-/** What was made of a row before: it is another object once it changes. */
-const LOWER = new WeakMap<NodeResource, string>();
-
-function hasWords(node: NodeResource, words: readonly string[]): boolean {
-  if (words.length === 0) return true;
-  const known = LOWER.get(node);
-  const text = known ?? partsOf(node).join('\n').toLowerCase();
-  if (known === undefined) LOWER.set(node, text);
-  return words.every((word) => text.includes(word));
 }

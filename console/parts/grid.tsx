@@ -22,7 +22,8 @@ const COLUMN_PX = 96;
 export interface Column<Row> {
   readonly name: string;
   readonly title: string;
-  readonly cell: (row: Row) => ComponentChildren;
+  /** `drawn`: the columns for which there is room. */
+  readonly cell: (row: Row, drawn: readonly Column<Row>[]) => ComponentChildren;
   readonly sort?: { readonly direction: 'ascending' | 'descending' | 'none'; readonly by: () => void };
   /** Least width, in CSS pixels. */
   readonly minPx?: number;
@@ -233,7 +234,7 @@ function Line<Row>({ row, id, name, place, isActive, isChosen, columns, ...does 
         )}
         {columns.map(({ name: column, cell }) => (
           <div key={column} class={`cell ${column}`} role="gridcell">
-            {cell(row)}
+            {cell(row, columns)}
           </div>
         ))}
       </div>

@@ -17,8 +17,10 @@ import { Menu } from '../../parts/menu.tsx';
 import { notify } from '../../parts/notice.tsx';
 import { go } from '../../router.ts';
 import { runAddress } from '../../run/form.ts';
+import { withoutAll } from '../../selection.ts';
 import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
 import { actOnEach, actOnSome, isBusy, wordsOf } from './bulk.tsx';
+import { chosenOf } from './chosen-nodes.ts';
 
 /** Longest text of a field, in characters. */
 const FIELD_CHARACTERS_MAX = 2_000;
@@ -224,16 +226,21 @@ async function alias(chosen: Chosen, name: string): Promise<void> {
   await actOnEach(T.aliasing(name), chosen.ids, (id) => chosen.live.api.create_alias.mutate({ node_id: id, name }));
 }
 
-async function remove(chosen: Chosen): Promise<void> {
-  const { ids, fleet, live } = chosen;
+async function remove(asked: Chosen): Promise<void> {
+  const { ids, fleet, live } = asked;
   const only = ids.length === 1 ? fleet.rows.get(ids[0] ?? '') : undefined;
   const isConfirmed = await confirmed({
     title: T.removeTitle(ids.length),
     text: T.removeText,
-    items: linesOf(chosen),
+    items: linesOf(asked),
     name: only === undefined ? String(ids.length) : typedNameOf(only),
     action: T.remove,
     isDangerous: true,
   });
-  if (isConfirmed) await actOnEach(T.removing, ids, (id) => live.api.delete_node.mutate({ id }));
+  if (!isConfirmed) return;
+  const chosen = chosenOf(fleet);
+  await actOnEach(T.removing, ids, async (id) => {
+    await live.api.delete_node.mutate({ id });
+    chosen.value = withoutAll(chosen.value, [id]);
+  });
 }

@@ -1,26 +1,14 @@
 /** What is chosen of the nodes: how many, and what can be done with them. */
-import { signal, type Signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import type { Live } from '../../live.ts';
-import { NOTHING, type Selection } from '../../selection.ts';
+import { NOTHING } from '../../selection.ts';
 import { TEXTS } from '../../texts.ts';
+import { chosenOf } from './chosen-nodes.ts';
 
 const T = TEXTS.nodes;
-
-/** It stays chosen while one looks at other pages. */
-const CHOSEN = new WeakMap<Fleet, Signal<Selection>>();
-
-/** The chosen ids of the fleet. */
-export function chosenOf(fleet: Fleet): Signal<Selection> {
-  const known = CHOSEN.get(fleet);
-  if (known !== undefined) return known;
-  const chosen = signal(NOTHING);
-  CHOSEN.set(fleet, chosen);
-  return chosen;
-}
 
 interface ChosenProps {
   readonly fleet: Fleet;

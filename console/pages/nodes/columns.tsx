@@ -2,8 +2,8 @@
 import { signal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { COLUMNS, columnsIn, DEFAULT_COLUMNS, withEarlier, withToggled, type ColumnName } from '../../fleet/columns.ts';
-import { nodeAddress, nodesAddress, sortedBy, type NodesQuery, type SortField } from '../../fleet/query.ts';
-import { matchedBy } from '../../fleet/view.ts';
+import { isFiltered, nodeAddress, nodesAddress, sortedBy, type NodesQuery, type SortField } from '../../fleet/query.ts';
+import { matchedBy } from '../../fleet/matching.ts';
 import { keep, readKept } from '../../kept.ts';
 import { Ago } from '../../parts/ago.tsx';
 import type { Column } from '../../parts/grid.tsx';
@@ -52,11 +52,12 @@ export function columnsOf(query: NodesQuery, chosen: readonly ColumnName[] | nul
     direction: query.sort !== field ? 'none' : query.isDescending ? 'descending' : 'ascending',
     by: () => go(nodesAddress(sortedBy(query, field))),
   });
+  const isPlain = !isFiltered(query);
   const name: Column<NodeResource> = {
     name: 'name',
     title: T.columns.name,
     sort: sort('name'),
-    cell: (node) => <Name node={node} text={query.text} />,
+    cell: (node, drawn) => <Name node={node} matched={isPlain ? [] : matchedBy(node, query, namesOf(drawn))} />,
     minPx: 144,
     grow: 2,
   };
@@ -73,16 +74,17 @@ export function columnsOf(query: NodesQuery, chosen: readonly ColumnName[] | nul
   return [name, ...others];
 }
 
-function Name({ node, text }: { readonly node: NodeResource; readonly text: string }) {
-  const matched = text === '' ? null : matchedBy(node, text);
+const namesOf = (columns: readonly Column<NodeResource>[]): readonly string[] => columns.map(({ name }) => name);
+
+function Name({ node, matched }: { readonly node: NodeResource; readonly matched: readonly string[] }) {
   return (
     <>
       <a href={nodeAddress(node.id)} tabIndex={-1}>
         <bdi title={node.name}>{node.name}</bdi>
       </a>
-      {matched !== null && (
-        <small>
-          <bdi>{T.matched(matched)}</bdi>
+      {matched.length > 0 && (
+        <small title={matched.join('\n')}>
+          <bdi>{T.matched(matched.join(', '))}</bdi>
         </small>
       )}
     </>

@@ -15,7 +15,8 @@ import {
   WHOLE_FLEET,
 } from '../../../console/fleet/query.ts';
 import { NodeRows } from '../../../console/fleet/rows.ts';
-import { matchedBy, NodesIndex, statusCounts } from '../../../console/fleet/view.ts';
+import { matchedBy } from '../../../console/fleet/matching.ts';
+import { NodesIndex, statusCounts } from '../../../console/fleet/view.ts';
 import type { NodesQuery } from '../../../console/fleet/query.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
 import { agoOf } from '../../../console/relative-time.ts';
@@ -77,8 +78,13 @@ test('a view has the rows of its query in its order, and what each other choice 
     'Db-1',
   ]);
   t.deepEqual(namesOf(viewOf(fleet, { ...WHOLE_FLEET, text: 'env=prod' }).rows), ['web-2']);
-  t.is(matchedBy(fleet[1]!, 'web env='), 'env=prod');
-  t.is(matchedBy(fleet[1]!, 'web'), null);
+  const why = (search: string, ...drawn: readonly string[]) =>
+    matchedBy(fleet[1]!, queryOf(search), ['name', ...drawn]);
+  t.deepEqual(why('?q=web+env='), ['env=prod']);
+  t.deepEqual(why('?q=web+env=', 'labels'), []);
+  t.deepEqual(why('?q=web'), []);
+  t.deepEqual(why('?label=env%3Dprod'), []);
+  t.deepEqual(why('?label=env%3Dprod&label=env%3Dlab&status=healthy,unhealthy'), [fleet[1]!.status, 'env=prod']);
 });
 
 test('a tile counts who is so, and who came to it within the last hour', (t) => {

@@ -6,7 +6,7 @@ import { doEach, BULK_AT_ONCE, type BulkProgress } from '../../../console/bulk.t
 import { columnsIn, withEarlier, withToggled } from '../../../console/fleet/columns.ts';
 import { changesText, labelChangesOf, lineOf, typedNameOf } from '../../../console/fleet/node-actions.ts';
 import { WHOLE_FLEET, type NodesQuery } from '../../../console/fleet/query.ts';
-import { NodeRows } from '../../../console/fleet/rows.ts';
+import { CHANGES_KEPT_MAX, NodeRows } from '../../../console/fleet/rows.ts';
 import { NodesIndex } from '../../../console/fleet/view.ts';
 import { VIEWS_MAX, viewsIn, withView } from '../../../console/fleet/views.ts';
 import { node } from '../../support/console/nodes-shown.ts';
@@ -65,9 +65,10 @@ test('after a snapshot, and where too much changed, all rows are looked at again
   const rows = new NodeRows();
   rows.apply({ type: 'snapshot', page: 1, pages: 1, total: 1, nodes: [node('a')] });
   const from = rows.position;
-  rows.apply({ type: 'changed', nodes: Array.from({ length: 10_001 }, () => node('a')), removed: [] });
+  rows.apply({ type: 'changed', nodes: Array.from({ length: CHANGES_KEPT_MAX + 1 }, () => node('a')), removed: [] });
 
   t.is(rows.changesSince(from), null);
+  t.is(rows.changesSince(rows.position - 1)?.length, 1);
   t.deepEqual(rows.changesSince(rows.position), []);
   const index = new NodesIndex(WHOLE_FLEET, rows.values());
   t.false(index.change([{ before: node('a'), after: node('a') }]));
