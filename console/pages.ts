@@ -42,5 +42,10 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
   webhooks: { load: async () => (await import('./pages/webhooks.tsx')).WebhooksPage },
   webhook: { load: async () => (await import('./pages/webhook.tsx')).WebhookPage },
 
+  admins: { load: async () => (await import('./pages/admins/admins.tsx')).AdminsPage },
+  admin: { load: async () => (await import('./pages/admins/admin.tsx')).AdminPage },
+
+  health: { load: async () => (await import('./pages/health.tsx')).HealthPage },
+
   sessions: { load: async () => (await import('./pages/sessions.tsx')).SessionsPage },
 };

@@ -21,9 +21,13 @@ export interface Polled<T> {
 
 /**
  * Asks as long as its component is there. `key` names the question: where it changes, the new one is asked, and what is
- * known stays to be seen until its answer comes.
+ * known stays to be seen until its answer comes. `isOnce`: only at first, and whenever `again` is called.
  */
-export function usePolled<T>(ask: () => Promise<T>, key = ''): Signal<Polled<T>> {
+export function usePolled<T>(
+  ask: () => Promise<T>,
+  key = '',
+  { isOnce = false }: { readonly isOnce?: boolean } = {},
+): Signal<Polled<T>> {
   const wakes = useRef((): void => {});
   const isFirst = useRef(true);
   const polled = useSignal<Polled<T>>({ data: null, failure: null, isOld: false, again: () => wakes.current() });
@@ -50,8 +54,8 @@ export function usePolled<T>(ask: () => Promise<T>, key = ''): Signal<Polled<T>>
     if (!isFirst.current) told({ isOld: true, failure: null });
     const first = setTimeout(wake, isFirst.current ? 0 : TYPED_MS);
     isFirst.current = false;
-    const timer = setInterval(wake, EVERY_MS);
-    document.addEventListener('visibilitychange', wake);
+    const timer = isOnce ? undefined : setInterval(wake, EVERY_MS);
+    if (!isOnce) document.addEventListener('visibilitychange', wake);
     return () => {
       isThere = false;
       clearTimeout(first);

@@ -50,6 +50,11 @@ export const ROUTES = {
   webhooks: { path: 'webhooks', group: 'service' },
   webhook: { path: 'webhooks/:id', group: null },
 
+  admins: { path: 'admins', group: 'service', jump: 'a' },
+  admin: { path: 'admins/:id', group: null },
+
+  health: { path: 'health', group: 'service', jump: 'h' },
+
   sessions: { path: 'sessions', group: 'service', jump: 's' },
 } as const satisfies Record<string, Place>;
 

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
 import type { NodesMessage } from '../../api/feeds/nodes.ts';
 import type { Live } from '../live.ts';
+import { Rate } from '../rate.ts';
 import { NodeRows } from './rows.ts';
 
 /** Why the feed stands still; null: it does not. `too-many`: it follows one cluster at a time here. */
@@ -20,6 +21,8 @@ export class Fleet {
   /** Rises whenever rows changed since the last frame: whoever draws them reads it. */
   readonly version = signal(0);
   readonly problem = signal<FeedProblem | null>(null);
+  /** How many nodes changed. */
+  readonly changes = new Rate();
   readonly #api: Live['api'];
   #subscription: Subscription | null = null;
   #cluster: string | null = null;
@@ -49,6 +52,7 @@ export class Fleet {
       {
         data: (message) => {
           this.rows.apply(message);
+          if (message.type === 'changed') this.changes.add(message.nodes.length + message.removed.length, Date.now());
           this.#draw();
         },
         failed: (error) => this.#failed(error),

@@ -1,5 +1,7 @@
 /** What the overview and the list of nodes say. */
 import type { NodeStatus } from '../../actors/resources/node.ts';
+import type { PeerAdminStatus } from '../../actors/resources/peer-admin.ts';
+import type { Remedy } from '../fleet/remedy.ts';
 import { number } from './number.ts';
 
 /** By where they stand. */
@@ -17,20 +19,85 @@ export const FLEET = {
     well: 'Every node is healthy.',
     empty: 'There is no node yet.',
     emptyNext: 'Let a first machine in',
-    columns: { name: 'Name', cluster: 'Cluster', status: 'Status', since: 'Since', why: 'Why' },
+    columns: { name: 'Name', cluster: 'Cluster', status: 'Status', since: 'Since', why: 'Why', remedy: 'What to do' },
     admins: 'Admins',
-    adminColumns: {
-      name: 'Name',
-      status: 'Status',
-      clusters: 'Clusters',
-      nodes: 'Nodes',
-      room: 'Room',
-      version: 'Version',
-    },
     health: 'This admin',
     healthy: (count: number) => `All ${count} checks pass.`,
     unhealthy: (failed: number, count: number) => `${failed} of ${count} checks fail.`,
     notAsked: 'It could not be asked.',
+    remedies: {
+      start: 'Start its agent: it was never connected.',
+      reach: 'See whether the machine runs and gets to an admin: there, edge-agent doctor says more.',
+      services: 'Some of its services do not work.',
+      vpn: 'No way leads to the gateway of its cluster.',
+      diagnose: 'It says what is wrong when it is asked.',
+    } satisfies Record<Remedy, string>,
+    diagnose: 'Diagnose',
+    diagnoseOf: (name: string) => `Diagnose ${name}`,
+    diagnosing: 'Asking',
+    noHint: 'All its checks pass now.',
+    work: 'Work',
+    inFlight: 'Executions in flight',
+    failed: 'Executions failed',
+    lastHour: 'in the last hour',
+    changes: 'Changes of nodes',
+    lastMinute: 'in the last minute',
+    deliveries: 'Webhook deliveries wait',
+    dropped: (count: number) => (count === 0 ? 'none was given up' : `${number(count)} given up in the last hour`),
+    failures: 'Failed last',
+    exit: (code: number) => `exit ${code}`,
+  },
+  admins: {
+    label: 'Admins',
+    lead: 'Admins share one database. Each cluster is owned by one of them; when one is away, others take its clusters within seconds.',
+    columns: {
+      name: 'Name',
+      status: 'Status',
+      since: 'Since',
+      clusters: 'Clusters',
+      nodes: 'Nodes',
+      room: 'Room',
+      version: 'Version',
+      link: 'From here',
+    },
+    statuses: { live: 'Live', draining: 'Draining', silent: 'Silent', gone: 'Gone' } satisfies Record<
+      PeerAdminStatus,
+      string
+    >,
+    links: {
+      self: 'answers this page',
+      reached: 'reached',
+      unreached: 'not reached',
+      unknown: 'not asked yet',
+      other_version: 'another version',
+    },
+    latency: (ms: number) => `in ${ms.toFixed(ms < 10 ? 1 : 0)} ms`,
+    clusters: 'Its clusters',
+    clusterColumns: { name: 'Cluster', nodes: 'Nodes', clusters: 'Epoch', since: 'Owned for' },
+    noCluster: 'It owns no cluster.',
+    more: (count: number) => `and ${number(count)} more`,
+    ownerless: 'Clusters without an admin',
+    ownerlessLead: 'No admin has room for these. Add one, or raise ADMIN_MAX_WIREGUARD_PEERS.',
+    drain: 'Drain',
+    drainOf: (name: string) => `Drain ${name}?`,
+    drains: (count: number) =>
+      count === 0
+        ? 'It takes no clusters until it is resumed, also after a restart.'
+        : 'Its clusters are handed to other admins, and it takes none until it is resumed, also after a restart.',
+    drained: (name: string) => `${name} hands its clusters over, and takes none.`,
+    draining: 'It takes no clusters, for',
+    resume: 'Resume',
+    resumed: (name: string) => `${name} takes clusters again.`,
+    nodesOf: (nodes: number, room: number) => `${number(nodes)}, with room for ${number(room)} more`,
+    facts: {
+      version: 'Version',
+      started: 'Runs for',
+      heard: 'Heard',
+      url: 'For agents',
+      peerUrl: 'For admins',
+      nodes: 'Nodes',
+      link: 'From here',
+    },
   },
   nodes: {
     search: 'Search',

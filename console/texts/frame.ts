@@ -34,6 +34,11 @@ export const FRAME = {
     webhooks: 'Webhooks',
     webhook: 'Webhook',
 
+    admins: 'Admins',
+    admin: 'Admin',
+
+    health: 'Health',
+
     sessions: 'Sessions',
 
     unknown: 'No such page',

@@ -1,0 +1,156 @@
+/** Whether the service works: the checks of the admin that answers, all admins, and what it is doing. */
+import type { ComponentChildren } from 'preact';
+import type { Live } from '../live.ts';
+import { Asked } from '../parts/asked.tsx';
+import { Elsewhere } from '../parts/elsewhere.tsx';
+import { Heading } from '../parts/heading.tsx';
+import type { PageProps } from '../page-props.ts';
+import { usePolled } from '../poll.ts';
+import { addressOf } from '../routes.ts';
+import { TEXTS } from '../texts.ts';
+import { HEALTH } from '../texts/health.ts';
+
+const T = HEALTH;
+
+/** Admins of one answer: as many as a page of a list has at most. */
+const ADMINS_MAX = 100;
+
+/** Checks that fail stand first. */
+export function HealthPage({ live, me }: PageProps) {
+  return (
+    <>
+      <Heading text={TEXTS.pages.health} />
+      <p class="lead">{T.lead}</p>
+      <Elsewhere cli="edge health" curl={`curl '${location.origin}/healthz'`} />
+      <Checks live={live} admin={me.admin.name} />
+      <Everywhere live={live} />
+      <Doing live={live} />
+    </>
+  );
+}
+
+function Checks({ live, admin }: { readonly live: Live; readonly admin: string }) {
+  const health = usePolled(() => live.api.check_admin_health.query({}));
+  const { data } = health.value;
+  const checks = data?.checks.toSorted((one, other) => Number(one.healthy) - Number(other.healthy)) ?? [];
+  return (
+    <section aria-labelledby="checks">
+      <h2 id="checks">{T.checks(admin)}</h2>
+      <Asked polled={health.value} />
+      {checks.length > 0 && (
+        <div class="scroll" role="region" aria-label={T.checks(admin)} tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                {Object.entries(T.columns).map(([column, title]) => (
+                  <th key={column} scope="col" class={column === 'took' ? 'number' : column}>
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {checks.map(({ name, healthy, error, duration_ms: ms }) => (
+                <tr key={name}>
+                  <th scope="row">
+                    <code>{name}</code>
+                  </th>
+                  <td>
+                    <span class={healthy ? 'well' : 'ill'}>{healthy ? T.passes : T.fails}</span>
+                  </td>
+                  <td class="number">{T.ms(ms)}</td>
+                  <td>
+                    <bdi>{error}</bdi>
+                    {!healthy && T.remedies[name] !== undefined && <p class="soft remedy">{T.remedies[name]}</p>}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** What /health/cluster looks at, as far as operations tell it. */
+function Everywhere({ live }: { readonly live: Live }) {
+  const polled = usePolled(async () => {
+    const [admins, mine, orphans] = await Promise.all([
+      live.api.list_admins.query({ page_size: ADMINS_MAX }),
+      live.api.get_my_admin_cluster.query({}),
+      live.api.list_orphaned_clusters.query({}),
+    ]);
+    return { admins: admins.data, isDegraded: mine.degraded, orphans: Object.keys(orphans).length };
+  });
+  const { data } = polled.value;
+  if (data === null) return <Asked polled={polled.value} />;
+  const { admins, orphans, isDegraded } = data;
+  const silent = admins.filter(({ status }) => status === 'silent');
+  const unreached = admins.filter(({ link }) => link?.state === 'unreached' || link?.state === 'other_version');
+  return (
+    <section aria-labelledby="everywhere">
+      <h2 id="everywhere">
+        <a href={addressOf('admins')}>{T.everywhere(admins.length)}</a>
+      </h2>
+      {polled.value.failure !== null && <Asked polled={polled.value} />}
+      <ul class="facts-list">
+        <Fact isWell={silent.length === 0}>
+          {silent.length === 0 ? T.allCheckIn : T.silent(silent.map(({ name }) => name))}
+        </Fact>
+        <Fact isWell={unreached.length === 0}>
+          {unreached.length === 0 ? T.allReached : T.unreached(unreached.map(({ name }) => name))}
+        </Fact>
+        <Fact isWell={orphans === 0}>{orphans === 0 ? T.allOwned : T.orphans(orphans)}</Fact>
+        <Fact isWell={!isDegraded}>{isDegraded ? T.degraded : T.room}</Fact>
+      </ul>
+    </section>
+  );
+}
+
+function Fact({ isWell, children }: { readonly isWell: boolean; readonly children: ComponentChildren }) {
+  return <li class={isWell ? 'well' : 'ill'}>{children}</li>;
+}
+
+/** Asked once, not again and again: reading them begins the measurement of the event loop anew for all who read. */
+function Doing({ live }: { readonly live: Live }) {
+  const asked = usePolled(() => live.api.get_admin_metrics.query({}), '', { isOnce: true });
+  const { data, again } = asked.value;
+  if (data === null) return <Asked polled={asked.value} />;
+  const { relay, broker, webhooks, events, sessions, executions, database, commits } = data;
+  const numbers: readonly (readonly [name: string, value: number | string | null])[] = [
+    [T.doing.sessions, sessions.open],
+    [T.doing.executions, sum(executions.pending, executions.sent)],
+    [T.doing.waiting, commits.waiting],
+    [T.doing.connections, sum(database.connections_busy, database.connections_waiting)],
+    [T.doing.deliveries, webhooks.deliveries_pending],
+    [T.doing.backlog, events.webhooks_backlog],
+    [T.doing.broker, broker === null ? T.none : broker.up === false ? T.down : T.up],
+    [T.doing.brokerBacklog, broker === null ? T.none : events.broker_backlog],
+    [T.doing.relay, relay === null ? T.none : relay.clients],
+    [
+      T.doing.relayDropped,
+      relay === null ? T.none : Object.values(relay.dropped_by_reason).reduce((all, one) => all + one, 0),
+    ],
+  ];
+  return (
+    <section aria-labelledby="doing">
+      <h2 id="doing">{T.doing.title(data.name)}</h2>
+      <dl class="admin-facts">
+        {numbers.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{typeof value === 'number' ? value.toLocaleString('en') : (value ?? T.unknown)}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={again}>
+        {T.doing.again}
+      </button>
+    </section>
+  );
+}
+
+function sum(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
+}
