@@ -4,6 +4,7 @@ import type { Live } from '../live.ts';
 import { Asked } from '../parts/asked.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { State } from '../parts/state.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
 import { addressOf } from '../routes.ts';
@@ -24,7 +25,7 @@ export function HealthPage({ live, me }: PageProps) {
       <Elsewhere cli="edge health" curl={`curl '${location.origin}/healthz'`} />
       <Checks live={live} admin={me.admin.name} />
       <Everywhere live={live} />
-      <Doing live={live} />
+      {me.principal === 'api' ? <State text={T.doing.forbidden} /> : <Doing live={live} />}
     </>
   );
 }

@@ -48,7 +48,7 @@ export const FLEET = {
     exit: (code: number) => `exit ${code}`,
   },
   admins: {
-    label: 'Admins',
+    label: 'Admins and what they own',
     lead: 'Admins share one database. Each cluster is owned by one of them; when one is away, others take its clusters within seconds.',
     columns: {
       name: 'Name',

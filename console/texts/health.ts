@@ -47,5 +47,6 @@ export const HEALTH = {
     relay: 'Members at its relay',
     relayDropped: 'Packets its relay dropped',
     again: 'Ask again',
+    forbidden: 'What it does is told to sessions of MASTER_KEY.',
   },
 } as const;

@@ -96,6 +96,7 @@ test.serial('the palette finds pages, nodes and actions by the keyboard, and giv
   const field = page.getByRole('combobox', { name: 'Search or do' });
   const chosen = page.locator('[role=option][aria-selected=true]');
   const sought = async (text: string, first: string) => {
+    await page.locator('dialog.palette').waitFor({ state: 'detached' }); // the one before, which is closing
     await page.keyboard.press('Control+k');
     await field.and(page.locator(':focus')).waitFor();
     await page.keyboard.type(text);
@@ -118,7 +119,6 @@ test.serial('the palette finds pages, nodes and actions by the keyboard, and giv
   await chosen.filter({ hasText: 'web-29' }).waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Escape');
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
 
   await sought('dark', 'Colours: dark');
   await page.keyboard.press('Enter');
@@ -236,7 +236,7 @@ test.serial('axe finds nothing on any page, light and dark, on a phone and a lap
   await page.locator('[role=option]').first().waitFor();
   await look('palette');
   await page.keyboard.press('Escape');
-  await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  await page.locator('dialog.palette').waitFor({ state: 'detached' });
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
   await look('keys');
@@ -250,6 +250,9 @@ test.serial('axe finds nothing on any page, light and dark, on a phone and a lap
     ['/console/nodes', 'Nodes'],
     ['/console/nodes?q=nobody', 'Nodes'],
     ['/console/sessions', 'Sessions'],
+    ['/console/admins', 'Admins'],
+    ['/console/admins/admin-1', 'admin-1'],
+    ['/console/health', 'Health'],
     ['/console/nowhere', 'No such page'],
   ] as const) {
     await page.goto(fleet.admin().url + path);

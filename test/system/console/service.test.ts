@@ -1,0 +1,98 @@
+/** What the console says of the service itself: work in flight, admins, health. Debian's Chromium, a real admin, a real agent. */
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser } from 'playwright-core';
+import { startBrowser } from '../../support/browser.ts';
+import { answer, press } from '../../support/console/keyboard.ts';
+import { heading, openPage, signIn } from '../../support/console/page.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+
+/** The overview asks every 10 s; on a busy machine, in ms. */
+const ASKED_MS_MAX = 60_000;
+
+/** One that is not there: a check that fails. */
+const BROKER = {
+  EVENT_BROKER_ENABLED: 'true',
+  EVENT_BROKER_ADAPTER: 'nats',
+  EVENT_BROKER_NATS_URLS: 'nats://broker.invalid:4222',
+};
+
+test.before(async () => {
+  fleet = await startFleet(scope, { admins: 2, agents: 1, env: BROKER });
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+async function open(t: ExecutionContext, path: string, key: string = FLEET_KEYS.MASTER_KEY) {
+  const opened = await openPage(t, { browser, url: fleet.admin().url }, path);
+  await signIn(opened.page, key);
+  return opened;
+}
+
+test.serial('the overview counts what is in flight and names what failed, and each leads to its list', async (t) => {
+  const { id } = await fleet.node();
+  const targeting = { type: 'nodes', node_ids: [id] } as const;
+  await fleet.run(`exit 7 # <b>it</b>`, { targeting });
+  const long = await fleet.rest.post<{ readonly id: string }>('/commands', { command_text: 'sleep 600', targeting });
+  const { page, problems } = await open(t, '/console');
+  const tile = (name: RegExp) => page.getByRole('link', { name });
+
+  await tile(/^1 Executions in flight/u).waitFor({ timeout: ASKED_MS_MAX });
+  await tile(/^1 Executions failed in the last hour/u).waitFor();
+  await page.locator('.failures').getByText('exit 7', { exact: true }).waitFor();
+  await page.locator('.failures').getByRole('link', { name: 'exit 7 # <b>it</b>' }).waitFor();
+  await tile(/^1 Executions in flight/u).focus();
+  await page.keyboard.press('Enter');
+  await heading(page, 'Commands');
+
+  await page.goBack();
+  await heading(page, 'Overview');
+  await fleet.rest.call('POST', `/commands/${long.id}/cancel`);
+  await tile(/^0 Executions in flight/u).waitFor({ timeout: ASKED_MS_MAX });
+  t.deepEqual(problems, []);
+});
+
+test.serial('an admin is drained by its name and resumed, by keyboard', async (t) => {
+  const { page, problems } = await open(t, '/console/admins');
+  await heading(page, 'Admins');
+  await page.getByRole('link', { name: 'admin-2' }).focus();
+  await page.keyboard.press('Enter');
+  await heading(page, 'admin-2');
+
+  await press(page, 'Drain');
+  await page.getByRole('dialog', { name: 'Drain admin-2?' }).getByRole('textbox').waitFor();
+  await page.keyboard.type('admin-2');
+  await answer(page, 'Drain');
+  await page.getByText('It takes no clusters, for').waitFor();
+  t.like(await fleet.rest.get('/admins/admin-2'), { status: 'draining' });
+  await press(page, 'Resume');
+  await page.getByText('admin-2 takes clusters again.').waitFor();
+  t.like(await fleet.rest.get('/admins/admin-2'), { status: 'live' });
+  t.deepEqual(problems, []);
+});
+
+test.serial('what fails stands first, with what to do about it', async (t) => {
+  const { page, problems } = await open(t, '/console/health');
+  await heading(page, 'Health');
+  await page.getByRole('region', { name: 'Checks of admin-1' }).getByText('passes').first().waitFor();
+  await page.getByText('All admins check in.').waitFor();
+  await page.getByText('Agents connected').waitFor();
+
+  await page.getByText('Look whether the broker runs').waitFor({ timeout: ASKED_MS_MAX });
+  t.regex((await page.locator('tbody tr').first().textContent()) ?? '', /^event_broker.?fails/u);
+  t.deepEqual(problems, []);
+});
+
+test.serial('a session of API_KEY is told what its key does not reach', async (t) => {
+  const { page, problems } = await open(t, '/console/health', FLEET_KEYS.API_KEY);
+  await heading(page, 'Health');
+  await page.getByText('What it does is told to sessions of MASTER_KEY.').waitFor();
+  t.deepEqual(problems, []);
+});
