@@ -103,6 +103,26 @@ export const NODE = {
     hint: 'Do:',
     passed: (count: number) => (count === 1 ? 'One check passes' : `${number(count)} checks pass`),
   },
+  charts: {
+    title: 'Measured',
+    lead: 'From the moment this page was opened, each 5 s while it is seen. Nobody keeps what was before: Prometheus does.',
+    loading: 'Asking the machine.',
+    forbidden: 'Metrics have a key of their own. Sign in with MASTER_KEY to see them here.',
+    measure: 'What',
+    now: 'Now',
+    min: 'Lowest',
+    max: 'Highest',
+    names: { cpu: 'Processors', space: 'Memory and disk', network: 'Network', agent: 'Agent' },
+    measures: {
+      cpu: 'busy',
+      load: 'load of 1 min, by processor',
+      memory: 'memory used',
+      disk: 'root filesystem used',
+      received: 'received',
+      sent: 'sent',
+      agent: 'memory of the agent',
+    },
+  },
   history: {
     title: 'History',
     none: 'Nothing is known of what happened to it: events are kept for some days.',
@@ -120,7 +140,7 @@ export const NODE = {
   executions: {
     title: 'Executions',
     none: 'Nothing ran here yet.',
-    columns: { text: 'Command', state: 'Status', exit: 'Exit', when: 'When' },
+    columns: { text: 'Command', progress: 'Status', exit: 'Exit', when: 'When' },
     total: (count: number) => (count === 1 ? 'One in all.' : `${number(count)} in all.`),
   },
   aliases: {

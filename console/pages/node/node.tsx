@@ -13,6 +13,7 @@ import { TEXTS } from '../../texts.ts';
 import { NODE } from '../../texts/node.ts';
 import { Access } from './access.tsx';
 import { Actions } from './actions.tsx';
+import { Charts } from './charts.tsx';
 import { Diagnosis } from './diagnosis.tsx';
 import { Executions } from './executions.tsx';
 import { Identity, Machine, Ports, Reach } from './facts.tsx';
@@ -79,6 +80,7 @@ function Shown({ live, node, deletedAt }: Shown) {
         <div class="main">
           <StatusDetails node={node} />
           {isThere && <Diagnosis live={live} node={node} />}
+          {isThere && <Charts live={live} node={node} />}
           <History live={live} node={node} />
           <Executions live={live} node={node} />
           {isThere && <Reach node={node} user={users.value[0] ?? null} />}

@@ -1,6 +1,14 @@
 /** What is pure of the page of one node. */
 import test from 'ava';
 import { afterNews, type Watched } from '../../../console/pages/node/known.ts';
+import {
+  countersOf,
+  pointOf,
+  POINTS_MAX,
+  summaryOf,
+  withPoint,
+  type Point,
+} from '../../../console/pages/node/measured.ts';
 import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
 import { happened, stretchesOf } from '../../../console/pages/node/happened.ts';
 import { bytesOf, durationOf } from '../../../console/quantities.ts';
@@ -84,4 +92,50 @@ test('an event of a node is one sentence', (t) => {
     'went from healthy to unreachable',
   );
   t.is(happened({ type: 'edge.node.version_changed', data: {} }), 'agent changed from ? to ?');
+});
+
+test('rates are what counters rose by, and unknown where they began anew or were not told', (t) => {
+  const text = (idle: number, received: number) => `# HELP node_cpu_seconds_total x
+node_cpu_seconds_total{cpu="0",mode="idle"} ${idle}
+node_cpu_seconds_total{cpu="0",mode="user"} 10
+node_network_receive_bytes_total{device="lo"} 999999
+node_network_receive_bytes_total{device="eth0"} ${received}
+`;
+  const metrics = {
+    host: {
+      available: true,
+      cpu: { cores: 2, load_1m: 1, load_5m: 0, load_15m: 0 },
+      memory: null,
+      disk: null,
+      uptime: null,
+    },
+    agent: { application: null },
+  } as unknown as Parameters<typeof pointOf>[0];
+  const first = countersOf(text(100, 5_000), 10);
+
+  const point = pointOf(metrics, first, countersOf(text(105, 6_000), 15));
+
+  t.like(point, { at: 15, cpu: 0, load: 50, memory: null, received: 200, sent: null, agent: null });
+  t.like(pointOf(metrics, null, first), { cpu: null, received: null });
+  t.like(pointOf(metrics, first, countersOf(text(1, 1), 15)), { cpu: null, received: null });
+  t.like(pointOf(metrics, first, countersOf('', 15)), { cpu: null, received: null });
+});
+
+test('points are kept for an hour, and summed up with what was told', (t) => {
+  const point = (at: number, cpu: number | null): Point => ({
+    at,
+    cpu,
+    load: null,
+    memory: null,
+    disk: null,
+    received: null,
+    sent: null,
+    agent: null,
+  });
+  let points: readonly Point[] = [];
+  for (let at = 0; at < POINTS_MAX + 3; at += 1) points = withPoint(points, point(at, at));
+
+  t.deepEqual([points.length, points[0]?.at], [POINTS_MAX, 3]);
+  t.deepEqual(summaryOf([point(1, 5), point(2, null)], 'cpu'), { now: null, min: 5, max: 5 });
+  t.is(summaryOf([point(1, null)], 'cpu'), null);
 });

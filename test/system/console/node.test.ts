@@ -1,0 +1,111 @@
+/** The page of one node in a real browser, Debian's Chromium, against a real admin and a real agent. */
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { startBrowser } from '../../support/browser.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+let id: string;
+
+/** Would do something, if it were anything but text. */
+const HOSTILE = '<img src=x onerror=document.title="hit">\u202e';
+
+/** Two points and a rate between them, on a busy machine, in ms. */
+const CHART_MS_MAX = 60_000;
+
+test.before(async () => {
+  fleet = await startFleet(scope, { agents: 1 });
+  ({ id } = await fleet.node());
+  await fleet.rest.post(`/nodes/${id}/aliases`, { name: 'press-7' });
+  // before anybody watches: a feed reads what it has once
+  await fleet.sql(`update node_facts set facts = jsonb_set(facts, '{kernel}', to_jsonb($2::text)) where node_id = $1`, [
+    id,
+    HOSTILE,
+  ]);
+  await fleet.sql(
+    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.node.version_changed', $1, now(), json_build_object('previous_version', $2::text, 'version', '2'))`,
+    [id, HOSTILE],
+  );
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+const open = async (t: ExecutionContext, key: string = FLEET_KEYS.MASTER_KEY, options?: BrowserContextOptions) => {
+  const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${id}`, options);
+  await signIn(opened.page, key);
+  await heading(opened.page, 'press-7');
+  return opened;
+};
+const part = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+
+test.serial('by keyboard: diagnosed, named and labelled, and its metrics are drawn from now on', async (t) => {
+  const { page, problems, elsewhere } = await open(t);
+  await part(page, 'Diagnosis').getByText('checks pass').waitFor();
+
+  await part(page, 'Aliases').getByRole('textbox').focus();
+  await page.keyboard.type('press-8');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Remove press-8' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByText('Remove the alias press-8?').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('button', { name: 'Remove press-8' }).waitFor({ state: 'detached' });
+  await part(page, 'Labels').getByRole('textbox').focus();
+  await page.keyboard.type('env=prod');
+  await page.keyboard.press('Enter');
+  await part(page, 'Labels').getByText('env=prod').waitFor();
+  await part(page, 'Labels').getByRole('textbox').fill('-bad-=x');
+  await page.keyboard.press('Enter');
+  await page.getByText('must be a label key').waitFor();
+
+  await part(page, 'History').getByText('went from unreachable to healthy').waitFor();
+  const busy = part(page, 'Measured').getByRole('row', { name: /^busy \d/u });
+  await busy.waitFor({ timeout: CHART_MS_MAX });
+  t.is(await page.locator('.chart canvas').count(), 4);
+  t.deepEqual((await fleet.node()).labels, { env: 'prod' });
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('a session of API_KEY is told that metrics have a key of their own', async (t) => {
+  const { page } = await open(t, FLEET_KEYS.API_KEY);
+
+  await part(page, 'Measured').getByText('Sign in with MASTER_KEY').waitFor();
+  t.is(await page.locator('.chart').count(), 0);
+});
+
+test.serial('axe finds nothing, and it fits a phone', async (t) => {
+  const { page } = await open(t, FLEET_KEYS.MASTER_KEY, { bypassCSP: true }); // axe is a script from elsewhere
+  await part(page, 'Diagnosis').getByText('checks pass').waitFor();
+  await page.locator('.chart canvas').first().waitFor();
+
+  await looksWell(t, page, 'a node');
+});
+
+test.serial('what it says of itself is text; it goes away while looked at, and is deleted', async (t) => {
+  const { page, problems } = await open(t);
+  await fleet.agent().kill();
+  await page.locator('.heading .status.unreachable').waitFor();
+  await part(page, 'Status').locator('.why').getByText(/\w/u).waitFor();
+  await part(page, 'History').getByText('went from healthy to unreachable').waitFor();
+
+  await part(page, 'Machine').getByText(HOSTILE).waitFor();
+  const sentence = part(page, 'History').locator('bdi').filter({ hasText: 'agent changed from' });
+  t.is(await sentence.textContent(), `agent changed from ${HOSTILE} to 2`);
+
+  await page.getByRole('button', { name: 'Delete node' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox').fill('press-7');
+  await dialog.getByRole('button', { name: 'Delete node' }).click();
+  await page.getByRole('alert').getByText('This node was deleted').waitFor();
+  await page.reload();
+  await page.getByText('There is no such node.').waitFor();
+  t.not(await page.title(), 'hit');
+  t.deepEqual(problems, []);
+});
