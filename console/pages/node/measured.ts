@@ -38,7 +38,10 @@ const LOOPBACK = /device="lo"/u;
 
 /** Counters in what a machine's exporter says; null: it has none of them, or it was cut before them. */
 export function countersOf(exposition: string, at: number): Counters {
-  let [busy, all, received, sent]: (number | null)[] = [null, null, null, null];
+  let busy: number | null = null;
+  let all: number | null = null;
+  let received: number | null = null;
+  let sent: number | null = null;
   for (const [, name = '', labels = '', text = ''] of exposition.matchAll(SAMPLE)) {
     const value = Number(text);
     if (!Number.isFinite(value)) continue;
