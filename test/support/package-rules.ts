@@ -11,6 +11,7 @@ export const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   // In browsers alone: the build puts them into the console's files.
   preact: ['console/'],
   '@preact/signals': ['console/'],
+  uplot: ['console/'],
   uqr: ['console/'],
   pg: ['persistence/', 'bench/', 'test/chaos/', 'test/'],
   'prom-client': ['api/metrics/'],
