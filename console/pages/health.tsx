@@ -44,7 +44,7 @@ function Checks({ live, admin }: { readonly live: Live; readonly admin: string }
             <thead>
               <tr>
                 {Object.entries(T.columns).map(([column, title]) => (
-                  <th key={column} scope="col" class={column === 'took' ? 'number' : column}>
+                  <th key={column} scope="col" class={column === 'took' ? 'number' : ''}>
                     {title}
                   </th>
                 ))}
