@@ -1,11 +1,11 @@
 /** What is done to chosen nodes, and what is asked before. Pure. */
 import type { NodeResource } from '../../actors/resources/node.ts';
 
-/** Nodes that stand in the address of the page that runs commands; more would be longer than browsers and proxies take. */
-export const RUN_NODES_MAX = 200;
+/** Nodes that a form to run commands is filled in with: above it a command is clearer by cluster, label and status. */
+export const RUN_NODES_MAX = 5_000;
 
-/** Nodes that one request to update names. Source: TARGET_NODES_MAX of api/targeting-input.ts. */
-export const UPDATE_NODES_MAX = 27_000;
+/** Nodes that one request to update names: 39 bytes each, in a message of 1 MiB. Source: maxPayload of api/trpc/sockets.ts. */
+export const UPDATE_NODES_MAX = 25_000;
 
 /** A node in a list of those that something is done to: two may have one name. */
 export function lineOf(id: string, node: NodeResource | undefined): string {

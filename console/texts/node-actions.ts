@@ -8,7 +8,7 @@ export const NODE_ACTIONS = {
   bar: 'What to do with the chosen nodes',
   run: 'Run a command',
   runTooMany: (max: number) =>
-    `More than ${number(max)} nodes do not fit into an address: choose fewer, or run it by the filter.`,
+    `At most ${number(max)} chosen nodes are run on: choose fewer, or run it by cluster, label and status.`,
   move: 'Move',
   moveLabel: 'Move to another cluster',
   moveTo: 'To the cluster',

@@ -16,7 +16,8 @@ import { confirmed } from '../../parts/confirm.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { notify } from '../../parts/notice.tsx';
 import { go } from '../../router.ts';
-import { runAddress } from '../../run/form.ts';
+import { EMPTY_FORM, runAddress, searchOfForm, type RunForm } from '../../run/form.ts';
+import { handOver } from '../../run/handed-form.ts';
 import { withoutAll } from '../../selection.ts';
 import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
 import { actOnEach, actOnSome, isBusy, wordsOf } from './bulk.tsx';
@@ -176,8 +177,10 @@ function linesOf({ fleet, ids }: Chosen): readonly string[] {
 }
 
 function run(ids: readonly string[]): void {
-  if (ids.length > RUN_NODES_MAX) notify({ kind: 'failed', text: T.runTooMany(RUN_NODES_MAX) });
-  else go(runAddress({ place: 'nodes', nodes: ids.join(' ') }));
+  if (ids.length > RUN_NODES_MAX) return notify({ kind: 'failed', text: T.runTooMany(RUN_NODES_MAX) });
+  const form: RunForm = { ...EMPTY_FORM, place: 'nodes', nodes: ids.join(' ') };
+  if (searchOfForm(form) === null) handOver(form);
+  return go(runAddress(form));
 }
 
 /** A move and an update wait as long as their notice stands: until then they can be taken back. */

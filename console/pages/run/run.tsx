@@ -1,6 +1,6 @@
 /** Runs a command. The whole form stands in the address, so that a link is a command that only has to be sent off. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { refusalOf } from '../../../api/client/client.ts';
 import type { Live } from '../../live.ts';
 import type { PageProps } from '../../page-props.ts';
@@ -20,6 +20,7 @@ import {
   type NewCommand,
   type RunForm,
 } from '../../run/form.ts';
+import { takeHanded } from '../../run/handed-form.ts';
 import { durationText } from '../../run/duration.ts';
 import { submitted } from '../../run/submission.ts';
 import { TEXTS } from '../../texts.ts';
@@ -116,7 +117,8 @@ function Send({ progress, problem }: { readonly progress: string | null; readonl
 
 /** What is typed, with the address after it; another address is another form. */
 function useForm(search: string): Signal<RunForm> {
-  const form = useSignal(formOf(search));
+  const [first] = useState(() => takeHanded() ?? formOf(search));
+  const form = useSignal(first);
   const written = useRef(search);
   useEffect(() => {
     // what is drawn may be older than what was typed since

@@ -14,6 +14,9 @@ const scope = createScope();
 let browser: Browser;
 let fleet: Fleet;
 
+/** More than the address of a command holds. */
+const STORED = 240;
+
 const OTHER_CLUSTER = 'other-place';
 
 test.before(async () => {
@@ -21,7 +24,7 @@ test.before(async () => {
   await fleet.rest.post('/clusters', { name: OTHER_CLUSTER });
   await storeNodes(
     fleet,
-    Array.from({ length: 60 }, (_, index) => `web-${index}`),
+    Array.from({ length: STORED }, (_, index) => `web-${index}`),
   );
   browser = await startBrowser(scope);
 });
@@ -66,7 +69,7 @@ test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back
 
   await keys(page, '/');
   await page.keyboard.type('web-1');
-  await says(page, '11 of 60 nodes');
+  await says(page, '111 of 240 nodes');
   await keys(page, 'Enter', 'j', 'x', 'j', 'j', 'Shift+X');
   t.deepEqual(await chosenNames(page), ['web-1', 'web-10', 'web-11']);
   t.is(await page.getByRole('grid').getAttribute('aria-multiselectable'), 'true');
@@ -101,6 +104,16 @@ test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back
   await page.getByRole('grid').focus();
   await keys(page, 'Escape');
   await page.getByText('3 chosen').waitFor({ state: 'detached' });
+
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByRole('grid').focus();
+  await keys(page, 'Control+a');
+  await says(page, `${STORED} chosen`);
+  await tabTo(page, 'Run a command');
+  await keys(page, 'Enter');
+  await heading(page, 'Run');
+  await says(page, new RegExp(`${STORED} nodes`, 'u'));
+  t.true(page.url().endsWith('/console/run'));
   t.deepEqual([problems, elsewhere], [[], []]);
 });
 
@@ -111,7 +124,7 @@ test.serial(
 
     await page.getByRole('button', { name: 'Labels', exact: true }).click();
     await page.getByRole('group', { name: 'Labels' }).getByLabel('tier=front').check();
-    await says(page, '3 of 60 nodes');
+    await says(page, '3 of 240 nodes');
     await page.waitForURL(/label=tier%3Dfront/u);
     await keys(page, 'Escape');
 
@@ -119,7 +132,7 @@ test.serial(
     await page.getByLabel('Keep this list as').fill('<b>front</b>');
     await keys(page, 'Enter');
     await page.getByRole('button', { name: 'Show all' }).click();
-    await says(page, '60 nodes');
+    await says(page, '240 nodes');
 
     await page.getByRole('button', { name: 'Columns' }).click();
     await page.getByLabel('Id', { exact: true }).check();
@@ -128,7 +141,7 @@ test.serial(
     await page.getByRole('columnheader', { name: 'Id', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Views' }).click();
     await page.getByRole('link', { name: '<b>front</b>' }).click();
-    await says(page, '3 of 60 nodes');
+    await says(page, '3 of 240 nodes');
 
     await page.getByLabel('Choose web-10', { exact: true }).click();
     await page.getByLabel('Choose web-11', { exact: true }).click();
@@ -140,7 +153,7 @@ test.serial(
     await keys(page, 'Enter');
     await page.keyboard.type('1');
     await keys(page, 'Enter');
-    await says(page, '2 of 59 nodes');
+    await says(page, '2 of 239 nodes');
     await says(page, 'Done: one node.');
     await page.getByText('1 chosen').waitFor({ state: 'detached' });
     await page.getByLabel('Choose web-10', { exact: true }).click();
