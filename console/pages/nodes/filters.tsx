@@ -96,7 +96,7 @@ function FacetMenu({ facet, query, view }: FilterProps & { readonly facet: Facet
           {asked.length > 0 && (
             <>
               {': '}
-              <bdi class="what">{asked.join(', ')}</bdi>
+              <bdi class="what">{asked.map(plain).join(', ')}</bdi>
             </>
           )}
         </>
@@ -140,7 +140,7 @@ function Choices({ facet, query, view }: FilterProps & { readonly facet: Facet }
                 checked={asked.includes(value)}
                 onChange={() => show(toggled(query, facet, value))}
               />
-              <bdi>{value}</bdi>
+              <bdi>{plain(value)}</bdi>
             </label>
             <span class="number soft">{number(counts.get(value) ?? 0)}</span>
           </li>
@@ -149,4 +149,9 @@ function Choices({ facet, query, view }: FilterProps & { readonly facet: Facet }
       {found.length > CHOICES_DRAWN_MAX && <p class="soft">{T.moreChoices(found.length - CHOICES_DRAWN_MAX)}</p>}
     </>
   );
+}
+
+/** A label without a value is its key. */
+function plain(value: string): string {
+  return value.replace(/=$/u, '');
 }
