@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { TEXTS } from '../texts.ts';
 
 /** Lines of the list that are drawn; how many more there are is said. */
-const ITEMS_MAX = 500;
+const ITEMS_MAX = 10_000;
 
 /** What is asked. */
 export interface Question {
