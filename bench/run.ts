@@ -8,6 +8,7 @@ import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
 import { cli } from './cases/cli.ts';
 import { connections } from './cases/connections.ts';
+import { consolePages } from './cases/console.ts';
 import { converge } from './cases/converge.ts';
 import { exporters } from './cases/exporters.ts';
 import { discovery } from './cases/discovery.ts';
@@ -79,6 +80,10 @@ const CASES: Readonly<
     run: soak,
   },
   ssh: { about: "logins and copies beside OpenSSH's server", run: ssh },
+  console: {
+    about: 'pages in a browser: paint, frames while nodes change, storms, runs, long lists, and 1,000 open ones',
+    run: consolePages,
+  },
 };
 
 const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--admins N] [--repeats N] [--seconds N] [--rate N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]

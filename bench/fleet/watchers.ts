@@ -9,6 +9,9 @@ import { serveQuestions } from '../method/worker.ts';
 /** Subscriptions that are opened at once. */
 const OPENS_AT_ONCE = 32;
 
+/** How often a page of the console gives a sign of life, in ms. Source: console/live.ts. */
+const PING_MS = 5_000;
+
 interface Watcher {
   ready: boolean;
   /** The id of the last message, and when it came. */
@@ -49,14 +52,26 @@ function hear(watcher: Watcher, text: string, isFirst: boolean, opened: () => vo
   heard?.();
 }
 
-async function open(url: string, key: string, input: object, index: number): Promise<void> {
+/** Whom they are, and what they follow: by a key, or as pages of the console by a cookie each. */
+interface Watch {
+  readonly url: string;
+  readonly key?: string;
+  readonly cookies?: readonly string[];
+  /** What pages say they are of. */
+  readonly origin?: string;
+  readonly input: object;
+  readonly subscribers: number;
+}
+
+async function open({ url, key, cookies, origin = '', input }: Watch, index: number): Promise<void> {
   const watcher: Watcher = { ready: false, lastId: '', atMs: 0, hitMs: 0 };
   watchers[index] = watcher;
   const socket = new WebSocket(url, {
     perMessageDeflate: false,
-    headers: { authorization: `Bearer ${key}` },
+    headers: cookies === undefined ? { authorization: `Bearer ${key}` } : { cookie: cookies[index] ?? '', origin },
     skipUTF8Validation: true,
   });
+  if (cookies !== undefined) socket.once('open', () => setInterval(() => socket.send('PING'), PING_MS));
   await new Promise<void>((resolve, reject) => {
     socket.on('open', () =>
       socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input } })),
@@ -64,6 +79,7 @@ async function open(url: string, key: string, input: object, index: number): Pro
     socket.on('message', (data: Buffer) => {
       const text = data.toString();
       if (text === 'PING') return socket.send('PONG');
+      if (text === 'PONG') return;
       if (text.startsWith('{"id":1,"error"')) reject(new Error(text.slice(0, 300)));
       hear(watcher, text, index === 0, resolve);
     });
@@ -73,15 +89,15 @@ async function open(url: string, key: string, input: object, index: number): Pro
 
 serveQuestions({
   /** Opens the subscriptions; answers when each has its whole snapshot. */
-  watch: async ({ url, key, input, subscribers }: { url: string; key: string; input: object; subscribers: number }) => {
+  watch: async (asked: Watch) => {
     let next = 0;
     const opener = async (): Promise<void> => {
-      for (let index = next; index < subscribers; index = next) {
+      for (let index = next; index < asked.subscribers; index = next) {
         next += 1;
-        await open(url, key, input, index);
+        await open(asked, index);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(OPENS_AT_ONCE, subscribers) }, opener));
+    await Promise.all(Array.from({ length: Math.min(OPENS_AT_ONCE, asked.subscribers) }, opener));
   },
   /** From now on this text is awaited by every subscriber. */
   expect: (text: string) => {
