@@ -35,8 +35,8 @@ function Checks({ live, admin }: { readonly live: Live; readonly admin: string }
   const { data } = health.value;
   const checks = data?.checks.toSorted((one, other) => Number(one.healthy) - Number(other.healthy)) ?? [];
   return (
-    <section aria-labelledby="checks">
-      <h2 id="checks">{T.checks(admin)}</h2>
+    <section>
+      <h2>{T.checks(admin)}</h2>
       <Asked polled={health.value} />
       {checks.length > 0 && (
         <div class="scroll" role="region" aria-label={T.checks(admin)} tabIndex={0}>

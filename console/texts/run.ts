@@ -61,7 +61,8 @@ export const RUN = {
     none: 'No node matches.',
     choose: 'Say where, and the nodes stand here.',
     more: (count: number) => `and ${number(count)} more`,
-    away: (count: number) => `${nodes(count)} of these are away, and run it when they are back.`,
+    away: (count: number, isLeast: boolean) =>
+      `${isLeast ? 'At least ' : ''}${nodes(count)} of these are away, and run it when they are back.`,
   },
   confirm: {
     title: (count: number) => `Run on ${nodes(count)}?`,

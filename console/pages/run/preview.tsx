@@ -51,7 +51,7 @@ export function Preview({
                   )}
                 </ul>
               )}
-              {away > 0 && <p class="soft">{T.away(away)}</p>}
+              {away > 0 && <p class="soft">{T.away(away, data.node_count > data.nodes.length)}</p>}
             </>
           )}
         </>
