@@ -1,6 +1,5 @@
-/** What draws each page: the first ones belong to the first load, all others come when they are wanted. */
+/** What draws each page: the first one belongs to the first load, all others come when they are wanted. */
 import type { ComponentType } from 'preact';
-import { NodesPage } from './pages/nodes.tsx';
 import { OverviewPage } from './pages/overview.tsx';
 import type { PageProps } from './page-props.ts';
 import type { PageName } from './routes.ts';
@@ -14,7 +13,7 @@ export type PageSource = { readonly page: Page } | { readonly load: () => Promis
 export const PAGES: Readonly<Record<PageName, PageSource>> = {
   overview: { page: OverviewPage },
 
-  nodes: { page: NodesPage },
+  nodes: { load: async () => (await import('./pages/nodes.tsx')).NodesPage },
 
   node: { load: async () => (await import('./pages/node/node.tsx')).NodePage },
 
