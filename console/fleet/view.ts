@@ -159,3 +159,16 @@ export function statusCounts(
   }
   return counts;
 }
+
+/** The nodes that came to their status last, the latest first: a few of many, so that none are sorted that nobody sees. */
+export function latestOf(nodes: Iterable<NodeResource>, max: number): readonly NodeResource[] {
+  const latest: NodeResource[] = [];
+  for (const node of nodes) {
+    // read as text, as above
+    const at = latest.findIndex(({ status_since: since }) => since < node.status_since);
+    if (at >= 0) latest.splice(at, 0, node);
+    else if (latest.length < max) latest.push(node);
+    if (latest.length > max) latest.pop();
+  }
+  return latest;
+}

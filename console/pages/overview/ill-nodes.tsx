@@ -4,6 +4,7 @@ import { refusalOf } from '../../../api/client/client.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { nodesAddress, WHOLE_FLEET } from '../../fleet/query.ts';
 import { remedyOf } from '../../fleet/remedy.ts';
+import { latestOf } from '../../fleet/view.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -17,9 +18,7 @@ const T = TEXTS.overview;
 
 /** The latest first: what has just broken is what one wants to know. */
 export function IllNodes({ nodes, live }: { readonly nodes: readonly NodeResource[]; readonly live: Live }) {
-  const latest = nodes
-    .toSorted((one, other) => Date.parse(other.status_since) - Date.parse(one.status_since))
-    .slice(0, ILL_MAX);
+  const latest = latestOf(nodes, ILL_MAX);
   const all = nodesAddress({
     ...WHOLE_FLEET,
     statuses: ['unreachable', 'unhealthy'],

@@ -16,7 +16,7 @@ import {
 } from '../../../console/fleet/query.ts';
 import { NodeRows } from '../../../console/fleet/rows.ts';
 import { matchedBy } from '../../../console/fleet/matching.ts';
-import { NodesIndex, statusCounts } from '../../../console/fleet/view.ts';
+import { latestOf, NodesIndex, statusCounts } from '../../../console/fleet/view.ts';
 import type { NodesQuery } from '../../../console/fleet/query.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
 import { agoOf } from '../../../console/relative-time.ts';
@@ -96,6 +96,15 @@ test('a tile counts who is so, and who came to it within the last hour', (t) => 
     unhealthy: { count: 0, recent: 0 },
     unreachable: { count: 1, recent: 0 },
   });
+});
+
+test('the latest of many are found in one pass; of those of one time the first that came stays first', (t) => {
+  const since = (name: string, ms: number) => node(name, { status_since: new Date(NOW_MS - ms).toISOString() });
+  const fleet = [since('c', 3_000), since('a', 1_000), since('d', 4_000), since('a-too', 1_000), since('b', 2_000)];
+
+  t.deepEqual(namesOf(latestOf(fleet, 3)), ['a', 'a-too', 'b']);
+  t.deepEqual(namesOf(latestOf(fleet, 9)), ['a', 'a-too', 'b', 'c', 'd']);
+  t.deepEqual(latestOf([], 3), []);
 });
 
 test('a query is its address, whatever is in it, and an address that says nonsense is the whole fleet', (t) => {
