@@ -30,6 +30,8 @@ import type { GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
 import type { ServedCertificate } from './rest/app.ts';
 import { createApi, type Api } from './rest/server.ts';
+import type { Terminals } from './terminal/ports.ts';
+import { createTerminals, type TerminalSockets } from './terminal/sockets.ts';
 import { mountTrpc } from './trpc/mount.ts';
 import type { OwnNames } from './origins.ts';
 
@@ -41,6 +43,7 @@ export interface SurfaceSettings extends ConsoleSettings {
   readonly PUBLIC_ENROLLMENT_KEY_ENABLED: boolean;
   readonly METRICS_BASE_URL?: string | undefined;
   readonly MAX_BODY_BYTES: number;
+  readonly SSH_RECORDING: 'off' | 'pty' | 'all';
   readonly SSH_RECORDING_MAX_BYTES: number;
   readonly TRUSTED_PROXIES?: readonly string[] | undefined;
   readonly API_DOCS_ENABLED: boolean;
@@ -87,6 +90,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener' | 'encryption'>;
   readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> &
     Counting<'sessions' | 'tunnels' | 'scrapes'> & {
+      readonly terminals: Terminals;
       readonly sessions: {
         readonly tails: Tails;
         snapshots(limit: number): ReturnType<DebugInspection['sessions']>['sessions'];
@@ -156,11 +160,16 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
   });
   const feeds = openFeeds({ ...parts, tails }, settings.CORE_NAME);
   const debug = openDebug(settings, parts);
+  const terminals = createTerminals({
+    terminals: parts.agents.terminals,
+    clock,
+    isRecorded: () => settings.SSH_RECORDING !== 'off',
+  });
   const api = createApi({
     log,
     tracer,
     forwarding,
-    ports: operationPorts(settings, parts, forwarding.counters),
+    ports: operationPorts(settings, parts, { forwarding: forwarding.counters, terminals }),
     settings: {
       bodyBytesMax: settings.MAX_BODY_BYTES,
       recordings: { bytesMax: settings.SSH_RECORDING_MAX_BYTES },
@@ -174,7 +183,8 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       trustedProxies: settings.TRUSTED_PROXIES ?? [],
     },
     mounts: [
-      mountTrpc(feeds, clock, openConsole(settings, { ...parts, rows: rows.consoleSessions })),
+      terminals.mount,
+      mountTrpc(feeds, clock, openConsole(settings, { ...parts, rows: rows.consoleSessions, terminals })),
       mountRelays({ map: () => parts.vpn.relay.derpMap(), clustersOf: rows.relayClusters, clock }),
       mountMcp({
         offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
@@ -189,7 +199,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
 function operationPorts(
   settings: SurfaceSettings,
   parts: SurfaceParts,
-  forwarding: ForwardingReadings,
+  own: { readonly forwarding: ForwardingReadings; readonly terminals: Pick<TerminalSockets, 'readings'> },
 ): OperationPorts {
   const { rows, actors, agents, webhooks, publishing, clock, version } = parts;
   const { ask, ownership } = actors.tree;
@@ -203,7 +213,7 @@ function operationPorts(
     adminMetrics: createAdminMetrics({
       version,
       name: settings.ADMIN_NAME,
-      live: () => ({ ...liveReadings(parts), forwarding }),
+      live: () => ({ ...liveReadings(parts), forwarding: own.forwarding, terminals: own.terminals.readings() }),
       totals: () => rows.totals(publishing.broker !== null),
     }),
     proxyPorts: () => parts.proxies.ports(),
@@ -242,7 +252,7 @@ function liveReadings({
   links,
   certificate,
   releases,
-}: SurfaceParts): Omit<LiveReadings, 'forwarding'> {
+}: SurfaceParts): Omit<LiveReadings, 'forwarding' | 'terminals'> {
   return {
     ...storage.readings(),
     ...actors.readings(),

@@ -126,7 +126,7 @@ export function addressIfThere(
 export function isPage(pathname: string): boolean {
   return (
     pathname === BASE ||
-    (pathname.startsWith(`${BASE}/`) && !/^\/console\/(?:assets|session|live)(?:\/|$)/u.test(pathname))
+    (pathname.startsWith(`${BASE}/`) && !/^\/console\/(?:assets|session|live|terminal)(?:\/|$)/u.test(pathname))
   );
 }
 

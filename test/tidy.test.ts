@@ -40,7 +40,7 @@ const EVERYTHING = [''];
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
 const PORTS = [
-  ...['', 'console/', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
+  ...['', 'console/', 'terminal/', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
   'supervisors/ports.ts',
   'transport/diagnoses/ports.ts',
   'transport/releases/ports.ts',

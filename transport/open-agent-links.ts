@@ -22,6 +22,8 @@ import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
 import { createTunnelGate, type TunnelRelay } from './tunnels/gate.ts';
+import { createTerminals } from './terminals/ssh-client.ts';
+import type { Terminals } from '../api/terminal/ports.ts';
 import { createReach, type Reach, type ReachPorts } from './tunnels/reach.ts';
 import { tagOf } from './tunnels/token.ts';
 import { Tunnels } from './tunnels/tunnels.ts';
@@ -95,6 +97,8 @@ export interface AgentLinks {
   readonly tunnels: Tunnels;
   /** Where clients of proxies are taken. */
   readonly reach: Reach;
+  /** Where somebody logs in by SSH. */
+  readonly terminals: Terminals;
   readonly nodeMetrics: NodeMetrics;
   readonly nodeDiagnoses: NodeDiagnoses;
   /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
@@ -150,6 +154,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     sessions,
     tunnels,
     reach: createReach({ tunnels, nodeByName: rows.nodeByName, domain: settings.EDGE_VPN_DEFAULT_DOMAIN }),
+    terminals: createTerminals(tunnels),
     ...questionsTo({ sessions, tunnels }, settings, ports, scrapes),
     preferVpn(urlOf) {
       vpnUrlOf = urlOf;

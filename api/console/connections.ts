@@ -1,13 +1,12 @@
 /** The connections of pages that signed in: by cookie and exact origin, and cut when their session is over (E5). */
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { Gate } from '../principals.ts';
+import type { Principal } from '../surface.ts';
 import { addressOf } from '../rest/requests.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
-import type { TrpcSockets } from '../trpc/sockets.ts';
 import { tokensOf } from './cookie.ts';
 import { SESSION_LOOK_MS } from './limits.ts';
 import { asksThisMachine, otherPage } from './own-pages.ts';
@@ -16,6 +15,9 @@ import type { Sessions } from './sessions.ts';
 
 /** Where pages have their one connection. */
 export const LIVE_PATH = '/console/live';
+
+/** Where they have one for each terminal. */
+export const CONSOLE_TERMINAL_PATH = '/console/terminal';
 
 /** Close code of a connection whose session is over: as of an agent whose credential was revoked. */
 export const SESSION_OVER_CLOSE = 4_003;
@@ -30,24 +32,32 @@ interface Connection {
 export interface ConnectionsKit {
   readonly sessions: Pick<Sessions, 'find' | 'living'>;
   readonly gate: Pick<Gate, 'identify'>;
-  readonly sockets: Pick<TrpcSockets, 'takeSignedIn'>;
   readonly isPlainAllowed: boolean;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 }
 
-/** The handler of upgrade requests, and what ends the looking after them. */
+/** Takes connections of pages over: for calls and feeds, or for a terminal. `taken` gets what can be cut. */
+export interface Sockets {
+  takeSignedIn(
+    upgrade: Parameters<UpgradeHandler>,
+    signedIn: Principal | null,
+    taken: (client: Connection) => void,
+  ): void;
+}
+
+/** The handlers of upgrade requests, and what ends the looking after them. */
 export interface Connections {
-  readonly onUpgrade: UpgradeHandler;
+  upgradesTo(sockets: Sockets): UpgradeHandler;
   stop(): void;
 }
 
 /** Nobody is connected yet. */
 export function createConnections(kit: ConnectionsKit): Connections {
-  const { sessions, gate, sockets, log } = kit;
+  const { sessions, gate, log } = kit;
   const watch = new SessionWatch(kit);
 
-  async function take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async function take(sockets: Sockets, [request, socket, head]: Parameters<UpgradeHandler>): Promise<void> {
     const { headers } = request;
     const session = await sessions.find(tokensOf(headers, kit.isPlainAllowed || asksThisMachine(headers)));
     if (socket.destroyed) return;
@@ -59,10 +69,10 @@ export function createConnections(kit: ConnectionsKit): Connections {
   }
 
   return {
-    onUpgrade(request, socket, head) {
+    upgradesTo: (sockets) => (request, socket, head) => {
       const other = otherPage(request);
       if (other !== null) return refuseUpgrade(socket, '403 Forbidden', other);
-      take(request, socket, head).catch((error: unknown) => {
+      take(sockets, [request, socket, head]).catch((error: unknown) => {
         if (!(error instanceof DatabaseUnavailable)) log.error({ error }, 'a page of the console could not be let in');
         refuseUpgrade(socket, '503 Service Unavailable', UNAVAILABLE);
       });

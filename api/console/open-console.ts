@@ -4,7 +4,7 @@ import type { MountKit } from '../rest/server.ts';
 import type { BesideTrpc } from '../trpc/mount.ts';
 import { createIds } from '../creation-ids.ts';
 import { builtAssets, registerAssets, type Assets } from './assets.ts';
-import { createConnections, LIVE_PATH } from './connections.ts';
+import { CONSOLE_TERMINAL_PATH, createConnections, LIVE_PATH, type Sockets } from './connections.ts';
 import type { SessionRows } from './ports.ts';
 import { registerSessions } from './routes.ts';
 import { Sessions } from './sessions.ts';
@@ -24,6 +24,7 @@ export interface ConsoleKit {
   /** CONSOLE_INSECURE_HTTP. */
   readonly isPlainAllowed: boolean;
   readonly admin: { readonly name: string; readonly version: string };
+  readonly terminals: Sockets;
   /** Its files; null: it was not built here. */
   readonly assets: () => Promise<Assets | null>;
 }
@@ -31,13 +32,14 @@ export interface ConsoleKit {
 /** The console of an admin; undefined: it is switched off. */
 export function openConsole(
   settings: ConsoleSettings,
-  { rows, clock, version }: Pick<ConsoleKit, 'rows' | 'clock'> & { readonly version: string },
+  { rows, clock, terminals, version }: Pick<ConsoleKit, 'rows' | 'clock' | 'terminals'> & { readonly version: string },
 ): BesideTrpc | undefined {
   if (!settings.CONSOLE_ENABLED) return undefined;
   return consoleBeside({
     rows,
     newId: createIds(() => clock.nowMs()),
     clock,
+    terminals,
     isPlainAllowed: settings.CONSOLE_INSECURE_HTTP,
     admin: { name: settings.ADMIN_NAME, version },
     assets: builtAssets(),
@@ -45,13 +47,14 @@ export function openConsole(
 }
 
 /** Puts it on the server, beside tRPC, whose connections its pages use. */
-export function consoleBeside({ rows, newId, clock, isPlainAllowed, admin, assets }: ConsoleKit): BesideTrpc {
+export function consoleBeside({ rows, newId, clock, terminals, isPlainAllowed, admin, assets }: ConsoleKit): BesideTrpc {
   return ({ app, gate, log, onUpgrade }: MountKit, sockets) => {
     const sessions = new Sessions({ rows, gate, newId });
-    const connections = createConnections({ sessions, gate, sockets, isPlainAllowed, clock, log });
+    const connections = createConnections({ sessions, gate, isPlainAllowed, clock, log });
     registerSessions(app, { sessions, gate, isPlainAllowed, admin, log });
     registerAssets(app, assets);
-    onUpgrade(LIVE_PATH, connections.onUpgrade);
+    onUpgrade(LIVE_PATH, connections.upgradesTo(sockets));
+    onUpgrade(CONSOLE_TERMINAL_PATH, connections.upgradesTo(terminals));
     app.addHook('preClose', (done) => {
       connections.stop();
       done();

@@ -11,6 +11,7 @@ import type { ForwardingReadings } from '../forwarding-counters.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { PeerAdminStatus } from '../../actors/resources/peer-admin.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
+import type { TerminalReadings } from '../terminal/counters.ts';
 import type { SelfUpdateTotals } from '../../actors/resources/self-update.ts';
 
 /** Counts by a word of a closed list. */
@@ -76,6 +77,7 @@ export interface LiveReadings {
   readonly tls: TlsReadings | null;
   /** Downloads of releases. */
   readonly releases: DownloadCounters;
+  readonly terminals: TerminalReadings;
   readonly forwarding: ForwardingReadings;
   readonly ownership: {
     readonly clusters: number;

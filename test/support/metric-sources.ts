@@ -3,6 +3,8 @@ import { createHistogram } from '../../transport/net/histogram.ts';
 import { createAdminMetrics, type AdminMetrics } from '../../api/metrics/admin-metrics.ts';
 import type { LiveReadings, MetricSources, TotalReadings } from '../../api/metrics/sources.ts';
 
+const NOT_ENDED = { exited: 0, refused: 0, cut: 0, idle: 0, old: 0, session_over: 0, stopping: 0, misused: 0 };
+
 /** An admin at rest: everything is there, and nothing happened. */
 export function restingReadings(): LiveReadings {
   const actors = { count: 0, messages: 0, messagesMax: 0 };
@@ -23,6 +25,7 @@ export function restingReadings(): LiveReadings {
     updateTriggers: createHistogram([1]),
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
+    terminals: { open: 0, opened: 0, ended: { ...NOT_ENDED }, bytes: { up: 0, down: 0 } },
     tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
     gateway: { joined: 0, leftOut: 0, peers: { direct: 0 } },
     observer: { ports: { open: 0 }, members: 0, packets: { seen: 0 }, told: 0, shut: 0 },
@@ -108,6 +111,7 @@ export function distinctReadings(): LiveReadings {
       webhook: { count: 15, messages: 16, messagesMax: 17 },
       'self-update': { count: 90, messages: 91, messagesMax: 92 },
     },
+    terminals: { open: 93, opened: 94, ended: { ...NOT_ENDED, exited: 95 }, bytes: { up: 96, down: 97 } },
     deadLetters: 18,
     crashes: 19,
     escalations: 20,

@@ -54,6 +54,7 @@ export async function serveConsole(
     rows,
     clock,
     newId: () => SOME_ID.replace(/.{3}$/u, String((made += 1)).padStart(3, '0')),
+    terminals: options.terminals ?? { takeSignedIn: ([, socket]) => socket.destroy() },
     isPlainAllowed: options.isPlainAllowed ?? false,
     admin: { name: 'one', version: '0.0.0-test' },
     assets: options.assets ?? (async () => null),

@@ -1,0 +1,156 @@
+/** Terminals by WebSocket: with a key at `/api/v1/terminal`, and from pages of the console by their session. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { HTTP_STATUS } from '../rest/answers.ts';
+import { addressOf, bearerOf } from '../rest/requests.ts';
+import type { Mount, MountKit } from '../rest/server.ts';
+import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
+import type { Caller } from '../principals.ts';
+import { createShares } from '../shares.ts';
+import type { Principal } from '../surface.ts';
+import { TerminalCounters, type TerminalReadings } from './counters.ts';
+import { BYTES_MAX, PING_MS, TERMINALS, TERMINALS_PER_NODE_MAX } from './limits.ts';
+import { TERMINAL_PROTOCOL } from './messages.ts';
+import { TerminalSession, type TerminalKit } from './session.ts';
+
+/** Where programs come in. */
+export const TERMINAL_PATH = '/api/v1/terminal';
+
+/** What terminals are made with; the rest comes with the server. */
+export type TerminalParts = Pick<TerminalKit, 'terminals' | 'clock' | 'isRecorded'>;
+
+/** Takes connections whose session is looked after by somebody else. */
+export interface SignedInTerminals {
+  takeSignedIn(
+    upgrade: Parameters<UpgradeHandler>,
+    signedIn: Principal | null,
+    taken: (client: Pick<WebSocket, 'close'> & { once(event: 'close', listener: () => void): unknown }) => void,
+  ): void;
+}
+
+/** Terminals, once they are mounted. */
+export interface TerminalSockets extends SignedInTerminals {
+  readonly mount: Mount;
+  readings(): TerminalReadings;
+}
+
+/** None at first. */
+export function createTerminals(parts: TerminalParts): TerminalSockets {
+  const counters = new TerminalCounters();
+  const shares = createShares(TERMINALS);
+  const sessions = new Map<WebSocket, TerminalSession>();
+  const placeOf = nodePlaces();
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: BYTES_MAX,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(TERMINAL_PROTOCOL) ? TERMINAL_PROTOCOL : false),
+  });
+  let mounted: MountKit | null = null;
+
+  function connect(upgrade: Parameters<UpgradeHandler>, caller: Caller, taken?: (client: WebSocket) => void): void {
+    const [request, socket, head] = upgrade;
+    const kit = mounted;
+    if (kit === null) return refuseUpgrade(socket, '503 Service Unavailable', NO_PLACE);
+    const admitted = kit.gate.admit('api', caller);
+    if (!admitted.ok) return refuseUpgrade(socket, statusOf(admitted.refusal), admitted.refusal);
+    if (!namesProtocol(request)) return refuseUpgrade(socket, '400 Bad Request', NO_PROTOCOL);
+    const left = shares.take(admitted.value, caller.address);
+    if (left === null) return refuseUpgrade(socket, '503 Service Unavailable', NO_PLACE);
+    socket.once('close', left); // also of one that is no WebSocket
+    server.handleUpgrade(request, socket, head, (client) => {
+      client.on('error', () => client.terminate());
+      const session = new TerminalSession(
+        { ...parts, counters, placeOf, call: kit.call, log: kit.log },
+        { socket: client, caller: () => ({ ...caller, requestId: randomUUID() }) },
+      );
+      sessions.set(client, session);
+      client.once('close', () => sessions.delete(client));
+      taken?.(client);
+    });
+  }
+
+  return {
+    mount(kit) {
+      mounted = kit;
+      kit.onUpgrade(TERMINAL_PATH, (...upgrade) => connect(upgrade, callerOf(upgrade[0])));
+      const stopPinging = pingAll(sessions, parts.clock);
+      kit.app.addHook('preClose', (done) => {
+        stopPinging();
+        for (const session of sessions.values()) session.over('stopping', 'This admin is shutting down.');
+        server.close();
+        done();
+      });
+    },
+    takeSignedIn(upgrade, signedIn, taken) {
+      const caller = { ...callerOf(upgrade[0]), credential: null, ...(signedIn !== null && { signedIn }) };
+      connect(upgrade, caller, (client) =>
+        taken({
+          close: () => sessions.get(client)?.over('session_over', 'Your session of the console is over: sign in again.'),
+          once: (event, listener) => client.once(event, listener),
+        }),
+      );
+    },
+    readings: () => counters.readings(sessions.size),
+  };
+}
+
+/** Places among the terminals of each node. */
+export function nodePlaces(placesMax = TERMINALS_PER_NODE_MAX): TerminalKit['placeOf'] {
+  const open = new Map<string, number>();
+  return (node) => {
+    const others = open.get(node) ?? 0;
+    if (others >= placesMax) return null;
+    open.set(node, others + 1);
+    return () => {
+      const left = (open.get(node) ?? 1) - 1;
+      if (left > 0) open.set(node, left);
+      else open.delete(node);
+    };
+  };
+}
+
+/** One who does not answer until the next question is cut: nobody else would find out. */
+function pingAll(sessions: ReadonlyMap<WebSocket, unknown>, clock: TerminalParts['clock']): () => void {
+  const asked = new WeakSet<WebSocket>();
+  let cancel = clock.after(PING_MS, ping);
+  function ping(): void {
+    for (const client of sessions.keys()) {
+      if (asked.has(client)) client.terminate();
+      else {
+        asked.add(client);
+        client.once('pong', () => asked.delete(client)).ping();
+      }
+    }
+    cancel = clock.after(PING_MS, ping);
+  }
+  return () => cancel();
+}
+
+function callerOf(request: IncomingMessage): Caller {
+  return {
+    surface: 'trpc',
+    credential: bearerOf(request.headers.authorization),
+    address: addressOf(request),
+    host: request.headers.host,
+    requestId: randomUUID(),
+    idempotencyKey: null,
+  };
+}
+
+function namesProtocol({ headers }: IncomingMessage): boolean {
+  return (headers['sec-websocket-protocol'] ?? '').split(',').some((name) => name.trim() === TERMINAL_PROTOCOL);
+}
+
+function statusOf({ code }: Refusal): string {
+  return `${HTTP_STATUS[code]} ${code}`;
+}
+
+const NO_PROTOCOL = refuse('bad_request', `Name the subprotocol ${TERMINAL_PROTOCOL}.`).refusal;
+const NO_PLACE: Refusal = {
+  ...refuse('service_unavailable', 'There are too many terminals with this key, or from this address. Close some.')
+    .refusal,
+  retryAfterSeconds: 1,
+};

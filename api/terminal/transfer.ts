@@ -1,0 +1,176 @@
+/** Files over the connection of a terminal: one thing at a time, with as much of it in memory as its window. */
+import type { Result } from '../../actors/refusal.ts';
+import { BYTES_MAX, ENTRIES_MAX } from './limits.ts';
+import type { ClientMessage, ServiceMessage } from './messages.ts';
+import type { FileReader, FileWriter, RemoteFiles } from './ports.ts';
+import { Window } from './window.ts';
+
+/** What a client may ask of files. */
+export type FileMessage = Extract<
+  ClientMessage,
+  { readonly type: 'list' | 'download' | 'upload' | 'uploaded' | 'cancel' }
+>;
+
+/** Where answers and bytes go. */
+export interface TransferKit {
+  readonly files: RemoteFiles;
+  say(message: ServiceMessage): void;
+  sendBytes(bytes: Uint8Array): void;
+}
+
+/** What is under way. `queue`: pieces of an upload are written one after another. */
+type Work =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'download'; readonly reader: FileReader }
+  | { readonly kind: 'upload'; readonly writer: FileWriter; queue: Promise<unknown>; bytes: number };
+
+/** The files of one terminal. */
+export class Transfer {
+  readonly #kit: TransferKit;
+  #work: Work | null = null;
+  /** Bytes to the client, and from it. */
+  #down = new Window();
+  #up = new Window();
+  #roomMade: (() => void) | null = null;
+
+  constructor(kit: TransferKit) {
+    this.#kit = kit;
+  }
+
+  /** Does it, and says what became of it. */
+  async ask(message: FileMessage): Promise<void> {
+    switch (message.type) {
+      case 'cancel':
+        return this.#cancel();
+      case 'uploaded':
+        return this.#finish();
+      default:
+        if (this.#work !== null) return this.#kit.say({ type: 'file_failed', message: 'Another file is under way.' });
+        return this.#start(message);
+    }
+  }
+
+  /** Bytes of an upload. False: they are more than may be under way. What nobody waits for any more is dropped. */
+  arrived(bytes: Uint8Array): boolean {
+    if (!this.#up.sent(bytes.length)) return false;
+    const work = this.#work;
+    if (work?.kind !== 'upload') {
+      this.#tookUp(bytes.length);
+      return true;
+    }
+    work.queue = work.queue.then(async () => {
+      if (this.#work === work) {
+        const written = await work.writer.write(bytes);
+        work.bytes += bytes.length;
+        if (!written.ok && this.#work === work) await this.#fail(written.refusal.message);
+      }
+      this.#tookUp(bytes.length);
+    });
+    return true;
+  }
+
+  /** The client took bytes of a download. False: it never got so many. */
+  taken(bytes: number): boolean {
+    const isRight = this.#down.taken(bytes);
+    this.#roomMade?.();
+    return isRight;
+  }
+
+  /** The connection is over: what is half done is given up. */
+  close(): void {
+    void this.#giveUp();
+  }
+
+  async #start(message: Extract<FileMessage, { readonly path: string }>): Promise<void> {
+    const work: Work = { kind: 'starting' };
+    this.#work = work;
+    if (message.type === 'list') {
+      const listed = await this.#kit.files.list(message.path, ENTRIES_MAX);
+      if (this.#work === work) this.#work = null;
+      if (!listed.ok) return this.#kit.say({ type: 'file_failed', message: listed.refusal.message });
+      const { path, entries, isCut } = listed.value;
+      return this.#kit.say({ type: 'listed', path, entries, is_cut: isCut });
+    }
+    if (message.type === 'download') return this.#download(work, await this.#kit.files.read(message.path));
+    return this.#upload(work, await this.#kit.files.write(message.path, message.replaces));
+  }
+
+  async #download(starting: Work, opened: Result<FileReader>): Promise<void> {
+    if (!opened.ok) return this.#fail(opened.refusal.message);
+    const reader = opened.value;
+    if (this.#work !== starting) return reader.close();
+    const work: Work = { kind: 'download', reader };
+    this.#work = work;
+    this.#kit.say({ type: 'downloading', path: reader.path, bytes: reader.bytes });
+    let bytes = 0;
+    while (this.#work === work) {
+      const room = Math.min(this.#down.room, BYTES_MAX - 1);
+      if (room <= 0) {
+        await this.#room();
+        continue;
+      }
+      const piece = await reader.next(room);
+      if (this.#work !== work) return;
+      if (!piece.ok) return this.#fail(piece.refusal.message);
+      if (piece.value === null) {
+        this.#work = null;
+        await reader.close();
+        return this.#kit.say({ type: 'moved', path: reader.path, bytes });
+      }
+      bytes += piece.value.length;
+      this.#down.sent(piece.value.length);
+      this.#kit.sendBytes(piece.value);
+    }
+  }
+
+  async #upload(starting: Work, opened: Result<FileWriter>): Promise<void> {
+    if (!opened.ok) return this.#fail(opened.refusal.message);
+    if (this.#work !== starting) return opened.value.abort();
+    this.#work = { kind: 'upload', writer: opened.value, queue: Promise.resolve(), bytes: 0 };
+    this.#kit.say({ type: 'uploading', path: opened.value.path });
+  }
+
+  async #finish(): Promise<void> {
+    const work = this.#work;
+    if (work?.kind !== 'upload') return;
+    await work.queue;
+    if (this.#work !== work) return;
+    const finished = await work.writer.finish();
+    if (this.#work !== work) return;
+    if (!finished.ok) return this.#fail(finished.refusal.message);
+    this.#work = null;
+    this.#kit.say({ type: 'moved', path: work.writer.path, bytes: work.bytes });
+  }
+
+  async #cancel(): Promise<void> {
+    if (this.#work === null) return;
+    await this.#fail('You cancelled it. Nothing of it stays.');
+  }
+
+  async #fail(message: string): Promise<void> {
+    await this.#giveUp();
+    this.#kit.say({ type: 'file_failed', message });
+  }
+
+  async #giveUp(): Promise<void> {
+    const work = this.#work;
+    this.#work = null;
+    this.#roomMade?.();
+    if (work?.kind === 'download') await work.reader.close();
+    if (work?.kind === 'upload') await work.writer.abort();
+  }
+
+  #room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#roomMade = () => {
+        this.#roomMade = null;
+        resolve();
+      };
+    });
+  }
+
+  #tookUp(bytes: number): void {
+    this.#up.taken(bytes);
+    this.#kit.say({ type: 'taken', channel: 'file', bytes });
+  }
+}

@@ -1,0 +1,196 @@
+/** Files of a node by SFTP, over a connection that is there. What it says of itself is believed by nobody. */
+import { randomBytes } from 'node:crypto';
+import type { Client, FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import type { FileEntry, FileReader, FileWriter, RemoteFiles } from '../../api/terminal/ports.ts';
+
+/** Bytes of one request: what every server takes. Source: draft-ietf-secsh-filexfer-02, 3. */
+const REQUEST_BYTES = 32_768;
+
+/** Bits of a mode that say what it is. Source: inode(7). */
+const KIND = 0o170_000;
+const KINDS: Readonly<Record<number, FileEntry['kind']>> = { 0o100_000: 'file', 0o40_000: 'directory', 0o120_000: 'link' };
+
+/** Statuses of SFTP, as people read them. Source: draft-ietf-secsh-filexfer-02, 7. */
+const WORDS: Readonly<Record<number, string>> = {
+  2: 'There is no such file.',
+  3: 'The user may not do this.',
+  11: 'There is a file of this name already.',
+};
+
+/** End of a file or directory. */
+const END = 1;
+
+/** Asks, and answers what comes; a failure is what SFTP says. */
+type Ask = <T>(call: (done: (error?: Error | null, value?: T) => void) => void) => Promise<Result<T>>;
+
+/** The subsystem is opened when it is wanted first. */
+export function createFiles(client: Client): RemoteFiles {
+  let opening: Promise<Result<Files>> | null = null;
+  const open = async (): Promise<Result<Files>> => {
+    opening ??= opened(client);
+    const files = await opening;
+    if (!files.ok) opening = null;
+    return files;
+  };
+  return {
+    async list(path, entriesMax) {
+      const files = await open();
+      return files.ok ? files.value.list(path, entriesMax) : files;
+    },
+    async read(path) {
+      const files = await open();
+      return files.ok ? files.value.read(path) : files;
+    },
+    async write(path, replaces) {
+      const files = await open();
+      return files.ok ? files.value.write(path, replaces) : files;
+    },
+  };
+}
+
+function opened(client: Client): Promise<Result<Files>> {
+  return new Promise((resolve) => {
+    client.once('close', () => resolve(NO_FILES));
+    client.sftp((error, sftp) => resolve(error === undefined ? ok(new Files(sftp)) : NO_FILES));
+  });
+}
+
+class Files implements RemoteFiles {
+  readonly #sftp: SFTPWrapper;
+  readonly #ask: Ask;
+
+  constructor(sftp: SFTPWrapper) {
+    this.#sftp = sftp;
+    const closed = new Promise<Result<never>>((resolve) => {
+      sftp.once('close', () => resolve(NO_FILES));
+      sftp.on('error', () => resolve(NO_FILES));
+    });
+    this.#ask = (call) =>
+      Promise.race([
+        closed,
+        new Promise<Result<never>>((resolve) => {
+          call((error, value) => resolve(error ? failed(error) : ok(value as never)));
+        }),
+      ]);
+  }
+
+  async list(path: string, entriesMax: number): ReturnType<RemoteFiles['list']> {
+    const sftp = this.#sftp;
+    const real = await this.#ask<string>((done) => sftp.realpath(path, done));
+    if (!real.ok) return real;
+    const handle = await this.#ask<Buffer>((done) => sftp.opendir(real.value, done));
+    if (!handle.ok) return handle;
+    const entries: FileEntry[] = [];
+    try {
+      while (entries.length <= entriesMax) {
+        const some = await this.#ask<FileEntryWithStats[] | typeof END>((done) =>
+          sftp.readdir(handle.value, (error, list) =>
+            isEnd(error) ? done(null, END) : done(error, list as unknown as FileEntryWithStats[]),
+          ),
+        );
+        if (!some.ok) return some;
+        if (some.value === END) break;
+        entries.push(...some.value.filter(({ filename }) => filename !== '.' && filename !== '..').map(entryOf));
+      }
+    } finally {
+      void this.#close(handle.value);
+    }
+    return ok({ path: real.value, entries: entries.slice(0, entriesMax), isCut: entries.length > entriesMax });
+  }
+
+  async read(path: string): Promise<Result<FileReader>> {
+    const sftp = this.#sftp;
+    const handle = await this.#ask<Buffer>((done) => sftp.open(path, 'r', done));
+    if (!handle.ok) return handle;
+    const stats = await this.#ask<Stats>((done) => sftp.fstat(handle.value, done));
+    const close = async (): Promise<void> => {
+      await this.#close(handle.value);
+    };
+    if (!stats.ok || (stats.value.mode & KIND) !== 0o100_000) {
+      await close();
+      return stats.ok ? refuse('validation_failed', 'It is no file that can be downloaded.') : stats;
+    }
+    let at = 0;
+    return ok({
+      path,
+      bytes: stats.value.size,
+      close,
+      next: async (bytesMax) => {
+        const length = Math.min(bytesMax, REQUEST_BYTES);
+        const piece = Buffer.alloc(length);
+        const read = await this.#ask<number>((done) =>
+          sftp.read(handle.value, piece, 0, length, at, (error, bytes) =>
+            isEnd(error) ? done(null, 0) : done(error, bytes),
+          ),
+        );
+        if (!read.ok) return read;
+        at += read.value;
+        return ok(read.value === 0 ? null : piece.subarray(0, read.value));
+      },
+    });
+  }
+
+  async write(path: string, replaces: boolean): Promise<Result<FileWriter>> {
+    const sftp = this.#sftp;
+    if (!replaces) {
+      const there = await this.#ask<Stats>((done) => sftp.lstat(path, done));
+      if (there.ok) return refuse('conflict', WORDS[11] ?? '');
+    }
+    const slash = path.lastIndexOf('/') + 1;
+    const beside = `${path.slice(0, slash)}.${randomBytes(6).toString('hex')}.edge-part`;
+    const handle = await this.#ask<Buffer>((done) => sftp.open(beside, 'wx', done));
+    if (!handle.ok) return handle;
+    let at = 0;
+    const abort = async (): Promise<void> => {
+      await this.#close(handle.value);
+      await this.#ask((done) => sftp.unlink(beside, done));
+    };
+    return ok({
+      path,
+      abort,
+      write: async (bytes) => {
+        for (let begin = 0; begin < bytes.length; begin += REQUEST_BYTES) {
+          const piece = Buffer.from(bytes.subarray(begin, begin + REQUEST_BYTES));
+          const written = await this.#ask((done) => sftp.write(handle.value, piece, 0, piece.length, at, done));
+          if (!written.ok) return written;
+          at += piece.length;
+        }
+        return ok(null);
+      },
+      finish: async () => {
+        const closed = await this.#close(handle.value);
+        if (!closed.ok) return closed;
+        const renamed = await this.#ask((done) =>
+          replaces ? sftp.ext_openssh_rename(beside, path, done) : sftp.rename(beside, path, done),
+        );
+        if (!renamed.ok) await this.#ask((done) => sftp.unlink(beside, done));
+        return renamed.ok ? ok(null) : renamed;
+      },
+    });
+  }
+
+  #close(handle: Buffer): Promise<Result<unknown>> {
+    return this.#ask((done) => this.#sftp.close(handle, done));
+  }
+}
+
+function entryOf({ filename, attrs: { mode, size, mtime } }: FileEntryWithStats): FileEntry {
+  return {
+    name: filename,
+    kind: KINDS[(mode ?? 0) & KIND] ?? 'other',
+    bytes: size ?? 0,
+    modified_at: mtime ?? 0,
+    mode: (mode ?? 0) & 0o7_777,
+  };
+}
+
+function isEnd(error: (Error & { readonly code?: unknown }) | null | undefined): boolean {
+  return error?.code === END;
+}
+
+function failed(error: Error & { readonly code?: unknown }): Result<never> {
+  return refuse('service_unavailable', WORDS[Number(error.code)] ?? `The node says: ${error.message.slice(0, 200)}.`);
+}
+
+const NO_FILES = refuse('service_unavailable', 'The node gives no files over this connection (SFTP).');
