@@ -46,5 +46,7 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
 
   health: { load: async () => (await import('./pages/health.tsx')).HealthPage },
 
+  terminal: { load: async () => (await import('./pages/terminal/terminal.tsx')).TerminalPage },
+
   sessions: { load: async () => (await import('./pages/sessions.tsx')).SessionsPage },
 };

@@ -55,6 +55,8 @@ export const ROUTES = {
 
   health: { path: 'health', group: 'service', jump: 'h' },
 
+  terminal: { path: 'nodes/:id/terminal', group: null },
+
   sessions: { path: 'sessions', group: 'service', jump: 's' },
 } as const satisfies Record<string, Place>;
 

@@ -47,7 +47,15 @@ export function openConsole(
 }
 
 /** Puts it on the server, beside tRPC, whose connections its pages use. */
-export function consoleBeside({ rows, newId, clock, terminals, isPlainAllowed, admin, assets }: ConsoleKit): BesideTrpc {
+export function consoleBeside({
+  rows,
+  newId,
+  clock,
+  terminals,
+  isPlainAllowed,
+  admin,
+  assets,
+}: ConsoleKit): BesideTrpc {
   return ({ app, gate, log, onUpgrade }: MountKit, sockets) => {
     const sessions = new Sessions({ rows, gate, newId });
     const connections = createConnections({ sessions, gate, isPlainAllowed, clock, log });

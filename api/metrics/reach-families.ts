@@ -48,12 +48,20 @@ export const REACH_FAMILIES: readonly Family[] = [
             ...by('outcome', proxies.reach.chain, { mode: 'chain' }),
           ],
   ),
-  gauge('terminals', 'Open connections of terminals by WebSocket.', [], ({ live: { terminals } }) => one(terminals.open)),
-  counter('terminals_opened_total', 'Terminals by WebSocket in which somebody was logged in.', [], ({ live: { terminals } }) =>
-    one(terminals.opened),
+  gauge('terminals', 'Open connections of terminals by WebSocket.', [], ({ live: { terminals } }) =>
+    one(terminals.open),
   ),
-  counter('terminals_ended_total', 'Terminals by WebSocket that ended, by reason.', ['reason'], ({ live: { terminals } }) =>
-    by('reason', terminals.ended),
+  counter(
+    'terminals_opened_total',
+    'Terminals by WebSocket in which somebody was logged in.',
+    [],
+    ({ live: { terminals } }) => one(terminals.opened),
+  ),
+  counter(
+    'terminals_ended_total',
+    'Terminals by WebSocket that ended, by reason.',
+    ['reason'],
+    ({ live: { terminals } }) => by('reason', terminals.ended),
   ),
   counter(
     'terminal_bytes_total',

@@ -19,11 +19,18 @@ export type Channel = keyof typeof CHANNELS;
 
 const side = z.int().min(1).max(SIDE_MAX);
 const size = z.strictObject({ columns: side, rows: side });
-const path = z.string().min(1).max(4_096).regex(/^[^\0]+$/u, 'must have no NUL');
+const path = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .regex(/^[^\0]+$/u, 'must have no NUL');
 const publicKey = z
   .string()
   .max(2_048)
-  .regex(new RegExp(String.raw`^(?:${SSH_KEY_ALGORITHMS.join('|')}) [A-Za-z0-9+/]+={0,2}$`, 'u'), 'must be a line of OpenSSH without a comment');
+  .regex(
+    new RegExp(String.raw`^(?:${SSH_KEY_ALGORITHMS.join('|')}) [A-Za-z0-9+/]+={0,2}$`, 'u'),
+    'must be a line of OpenSSH without a comment',
+  );
 
 /**
  * How somebody signs in: a password, or a key that the client has. It is asked to sign, and keeps its private half.
@@ -45,7 +52,11 @@ export const ClientMessage = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('signature'), signature: z.base64().max(2_048) }),
   z.strictObject({ type: z.literal('resize'), ...size.shape }),
-  z.strictObject({ type: z.literal('taken'), channel: z.enum(['shell', 'file']), bytes: z.int().min(1).max(WINDOW_BYTES) }),
+  z.strictObject({
+    type: z.literal('taken'),
+    channel: z.enum(['shell', 'file']),
+    bytes: z.int().min(1).max(WINDOW_BYTES),
+  }),
   z.strictObject({ type: z.literal('list'), path }),
   z.strictObject({ type: z.literal('download'), path }),
   z.strictObject({ type: z.literal('upload'), path, replaces: z.boolean() }),

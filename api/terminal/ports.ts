@@ -61,7 +61,10 @@ export interface FileEntry {
 
 /** Files of the machine, as the user who is logged in may reach them. Refusals are sentences for people. */
 export interface RemoteFiles {
-  list(path: string, entriesMax: number): Promise<Result<{ readonly path: string; readonly entries: readonly FileEntry[]; readonly isCut: boolean }>>;
+  list(
+    path: string,
+    entriesMax: number,
+  ): Promise<Result<{ readonly path: string; readonly entries: readonly FileEntry[]; readonly isCut: boolean }>>;
   read(path: string): Promise<Result<FileReader>>;
   write(path: string, replaces: boolean): Promise<Result<FileWriter>>;
 }

@@ -268,9 +268,7 @@ export class TerminalSession {
   /** Somebody is there: what is unused is closed after a while. */
   #active(): void {
     this.#cancelIdle();
-    this.#cancelIdle = this.#kit.clock.after(IDLE_MS_MAX, () =>
-      this.over('idle', 'Nobody typed for 30 minutes.'),
-    );
+    this.#cancelIdle = this.#kit.clock.after(IDLE_MS_MAX, () => this.over('idle', 'Nobody typed for 30 minutes.'));
   }
 }
 

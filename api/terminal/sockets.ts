@@ -88,7 +88,8 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
       const caller = { ...callerOf(upgrade[0]), credential: null, ...(signedIn !== null && { signedIn }) };
       connect(upgrade, caller, (client) =>
         taken({
-          close: () => sessions.get(client)?.over('session_over', 'Your session of the console is over: sign in again.'),
+          close: () =>
+            sessions.get(client)?.over('session_over', 'Your session of the console is over: sign in again.'),
           once: (event, listener) => client.once(event, listener),
         }),
       );

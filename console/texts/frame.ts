@@ -39,6 +39,8 @@ export const FRAME = {
 
     health: 'Health',
 
+    terminal: 'Terminal',
+
     sessions: 'Sessions',
 
     unknown: 'No such page',

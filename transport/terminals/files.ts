@@ -9,7 +9,11 @@ const REQUEST_BYTES = 32_768;
 
 /** Bits of a mode that say what it is. Source: inode(7). */
 const KIND = 0o170_000;
-const KINDS: Readonly<Record<number, FileEntry['kind']>> = { 0o100_000: 'file', 0o40_000: 'directory', 0o120_000: 'link' };
+const KINDS: Readonly<Record<number, FileEntry['kind']>> = {
+  0o100_000: 'file',
+  0o40_000: 'directory',
+  0o120_000: 'link',
+};
 
 /** Statuses of SFTP, as people read them. Source: draft-ietf-secsh-filexfer-02, 7. */
 const WORDS: Readonly<Record<number, string>> = {

@@ -10,9 +10,7 @@ interface Insides {
     readonly _handlers: { CHANNEL_DATA: (protocol: unknown, recipient: number, data: Buffer) => void };
   };
   readonly _chanMgr: {
-    get(
-      id: number,
-    ): { readonly incoming?: { readonly window: number }; readonly _channel?: unknown } | undefined;
+    get(id: number): { readonly incoming?: { readonly window: number }; readonly _channel?: unknown } | undefined;
   };
 }
 

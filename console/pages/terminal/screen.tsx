@@ -1,0 +1,119 @@
+/** The screen of a terminal, what stands above it, and the files beside it. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Login } from '../../terminal/connection.ts';
+import { Shell, type ShellState } from '../../terminal/shell.ts';
+import { TERMINAL } from '../../texts/terminal.ts';
+import { FilePanel } from './file-panel.tsx';
+
+interface ScreenProps {
+  readonly login: Omit<Login, 'size'>;
+  readonly nodeName: string;
+  /** Back to signing in. Null: because somebody wants to. */
+  readonly refused: (why: string | null) => void;
+}
+
+/** It, from signing in to the end. */
+export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const leaving = useRef<HTMLButtonElement>(null);
+  const [shell, setShell] = useState<Shell | null>(null);
+  const hasFiles = useSignal(false);
+  const isReader = useSignal(false);
+  useEffect(() => {
+    if (place.current === null) return;
+    const made = new Shell(place.current, login, { refused, left: () => leaving.current?.focus() });
+    setShell(made);
+    return () => made.close();
+  }, []);
+  const back = (event: KeyboardEvent): void => {
+    if (event.key !== 'F6' || event.defaultPrevented) return;
+    event.preventDefault();
+    shell?.focus();
+  };
+  const state = shell?.state.value ?? { kind: 'opening' as const, lost: null };
+  return (
+    <div class="terminal-with-files" onKeyDown={back}>
+      <div class="terminal-bar">
+        <p role="status">
+          <bdi>{wordsOf(state, login.username)}</bdi>
+        </p>
+        <div class="tools">
+          <button
+            ref={leaving}
+            type="button"
+            aria-pressed={hasFiles.value}
+            disabled={state.kind !== 'open'}
+            onClick={() => (hasFiles.value = !hasFiles.value)}
+          >
+            {TERMINAL.files}
+          </button>
+          <button
+            type="button"
+            aria-pressed={isReader.value}
+            onClick={() => {
+              isReader.value = !isReader.value;
+              shell?.readAloud(isReader.value);
+            }}
+          >
+            {TERMINAL.reader}
+          </button>
+          <Again state={state} shell={shell} login={login} refused={refused} />
+        </div>
+      </div>
+      <div class="terminal-and-files">
+        <div ref={place} class="terminal-place" role="group" aria-label={`${TERMINAL.label}: ${nodeName}`} />
+        {hasFiles.value && state.kind === 'open' && shell !== null && <FilePanel files={shell.files} />}
+      </div>
+      <p class="soft note">
+        {TERMINAL.leave}
+        {state.kind === 'open' && ` ${hostKeyWords(state)}`}
+      </p>
+    </div>
+  );
+}
+
+function Again({
+  state,
+  shell,
+  login,
+  refused,
+}: Omit<ScreenProps, 'nodeName'> & { readonly state: ShellState; readonly shell: Shell | null }) {
+  if (state.kind === 'open' || state.kind === 'opening')
+    return (
+      <button type="button" onClick={() => refused(null)}>
+        {TERMINAL.end}
+      </button>
+    );
+  return (
+    <>
+      {login.signIn.type === 'key' && (
+        <button type="button" class="primary" onClick={() => shell?.open()}>
+          {TERMINAL.again}
+        </button>
+      )}
+      <button type="button" onClick={() => refused(null)}>
+        {TERMINAL.other}
+      </button>
+    </>
+  );
+}
+
+function wordsOf(state: ShellState, username: string): string {
+  switch (state.kind) {
+    case 'opening':
+      return state.lost === null ? TERMINAL.opening : `${state.lost} ${TERMINAL.trying}`;
+    case 'open':
+      return `${TERMINAL.openAs(username)}${state.opened.is_recorded ? ` ${TERMINAL.recorded}` : ''}`;
+    case 'ended':
+      return state.text;
+    case 'lost':
+      return state.isTrying ? `${state.text} ${TERMINAL.trying}` : state.text;
+    default:
+      return state satisfies never;
+  }
+}
+
+function hostKeyWords({ opened: { host_key: key } }: Extract<ShellState, { readonly kind: 'open' }>): string {
+  return key.is_known ? TERMINAL.hostKnown : TERMINAL.hostUnknown(key.fingerprint);
+}

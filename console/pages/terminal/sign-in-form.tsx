@@ -1,0 +1,132 @@
+/** As whom, and with what. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import { Asked } from '../../parts/asked.tsx';
+import { CopyLine } from '../../parts/elsewhere.tsx';
+import { State } from '../../parts/state.tsx';
+import type { PageProps } from '../../page-props.ts';
+import { usePolled } from '../../poll.ts';
+import { makeBrowserKey, type BrowserKey } from '../../terminal/browser-key.ts';
+import type { Login } from '../../terminal/connection.ts';
+import { TERMINAL } from '../../texts/terminal.ts';
+import { edgeName, linesOf } from '../node/lines.ts';
+
+/** Usernames that are offered. */
+const USERS_MAX = 100;
+
+interface FormProps extends Pick<PageProps, 'live'> {
+  readonly node: NodeResource;
+  /** Why the last try came to nothing. */
+  readonly problem: string | null;
+  readonly signIn: (login: Omit<Login, 'size'>) => void;
+}
+
+/** The form. A key is made once, so that another try brings no second one. */
+export function SignInForm(props: FormProps) {
+  const { node, live, problem } = props;
+  const key = useSignal<BrowserKey | null | 'asking'>('asking');
+  useEffect(() => void makeBrowserKey().then((made) => (key.value = made)), []);
+  const users = usePolled(() =>
+    live.api.list_ssh_usernames.query({ node_id__in: [node.id], sort: 'username', page_size: USERS_MAX }),
+  );
+  const { data } = users.value;
+  return (
+    <>
+      <p class="lead">{TERMINAL.lead}</p>
+      {problem !== null && (
+        <p class="bar bad" role="alert">
+          <bdi>{problem}</bdi>
+        </p>
+      )}
+      <Asked polled={users.value} />
+      {data !== null && data.data.length === 0 && (
+        <State text={TERMINAL.noUsers}>
+          <CopyLine label={TERMINAL.noUsers} text={`edge sshuser add ${edgeName(node)} NAME`} />
+        </State>
+      )}
+      {data !== null && data.data.length > 0 && key.value !== 'asking' && (
+        <Fields {...props} users={data.data} browserKey={key.value} />
+      )}
+      <SameElsewhere node={node} />
+    </>
+  );
+}
+
+function SameElsewhere({ node }: { readonly node: NodeResource }) {
+  const ssh = linesOf(node, location.origin, null).find(({ name }) => name === 'ssh');
+  return (
+    <details class="elsewhere">
+      <summary>{TERMINAL.elsewhere}</summary>
+      <CopyLine label="edge" text={ssh?.text ?? ''} />
+    </details>
+  );
+}
+
+function Fields({
+  node,
+  users,
+  browserKey,
+  signIn,
+}: FormProps & {
+  readonly users: readonly { readonly username: string; readonly has_password: boolean }[];
+  readonly browserKey: BrowserKey | null;
+}) {
+  const username = useSignal(users[0]?.username ?? '');
+  const isByKey = useSignal(browserKey !== null);
+  const password = useSignal('');
+  const hasPassword = users.find((one) => one.username === username.value)?.has_password ?? false;
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const by = isByKey.value && browserKey !== null ? ({ type: 'key', key: browserKey } as const) : null;
+    if (by === null && password.value === '') return;
+    signIn({ node: node.id, username: username.value, signIn: by ?? { type: 'password', password: password.value } });
+  };
+  return (
+    <form class="sign-in-to" onSubmit={submit}>
+      <label>
+        <span>{TERMINAL.user}</span>
+        <select value={username.value} onChange={({ currentTarget }) => (username.value = currentTarget.value)}>
+          {users.map((one) => (
+            <option key={one.username} value={one.username}>
+              {one.username}
+            </option>
+          ))}
+        </select>
+      </label>
+      <fieldset>
+        <legend>{TERMINAL.with}</legend>
+        <label>
+          <input
+            type="radio"
+            name="with"
+            checked={isByKey.value}
+            disabled={browserKey === null}
+            onChange={() => (isByKey.value = true)}
+          />{' '}
+          {TERMINAL.key}
+        </label>
+        <label>
+          <input type="radio" name="with" checked={!isByKey.value} onChange={() => (isByKey.value = false)} />{' '}
+          {TERMINAL.password}
+        </label>
+      </fieldset>
+      {isByKey.value ? (
+        <p class="soft">{TERMINAL.keyNote}</p>
+      ) : (
+        <label>
+          <span>{TERMINAL.passwordField}</span>
+          <input
+            type="password"
+            autocomplete="off"
+            value={password.value}
+            onInput={({ currentTarget }) => (password.value = currentTarget.value)}
+          />
+        </label>
+      )}
+      {browserKey === null && <p class="soft">{TERMINAL.noKey}</p>}
+      {!isByKey.value && !hasPassword && <p class="soft">{TERMINAL.noPassword}</p>}
+      <button class="primary">{TERMINAL.open}</button>
+    </form>
+  );
+}

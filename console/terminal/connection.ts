@@ -1,0 +1,191 @@
+/** The connection of one terminal: a WebSocket of its own, by the session of the console. */
+import type { Channel, ClientMessage, ServiceMessage } from '../../api/terminal/messages.ts';
+import { base64, bytesOf, type BrowserKey } from './browser-key.ts';
+
+/** What both sides have agreed on. Source: api/terminal/messages.ts and limits.ts. */
+const PROTOCOL = 'edge.terminal.v1';
+const CHANNELS = { shell: 0, file: 1 } as const satisfies Record<Channel, number>;
+const WINDOW_BYTES = 262_144;
+const PIECE_BYTES_MAX = 65_536;
+
+/** Taken bytes are told when there are so many, or after so many ms: not each by itself. */
+const TOLD_BYTES = 65_536;
+const TOLD_MS = 50;
+
+/** Bytes that wait to be sent, before more of what somebody types is left out. */
+const WAITING_BYTES_MAX = 4_194_304;
+
+/** Where to, and as whom. */
+export interface Login {
+  readonly node: string;
+  readonly username: string;
+  readonly signIn:
+    | { readonly type: 'password'; readonly password: string }
+    | { readonly type: 'key'; readonly key: BrowserKey };
+  readonly size: { readonly columns: number; readonly rows: number };
+}
+
+/** What is heard of it. */
+export interface ConnectionHeard {
+  said(message: Exclude<ServiceMessage, { readonly type: 'sign' | 'taken' | 'over' }>): void;
+  /** `taken` is to be called when they were drawn or kept. */
+  bytes(channel: Channel, bytes: Uint8Array<ArrayBuffer>, taken: () => void): void;
+  /** Once. Null: the connection went without a word. */
+  over(message: Extract<ServiceMessage, { readonly type: 'over' }> | null): void;
+}
+
+/** One terminal. */
+export class Connection {
+  readonly #socket: WebSocket;
+  readonly #login: Login;
+  readonly #heard: ConnectionHeard;
+  readonly #underWay: Record<Channel, number> = { shell: 0, file: 0 };
+  readonly #untold: Record<Channel, number> = { shell: 0, file: 0 };
+  readonly #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #roomMade: (() => void) | null = null;
+  #isOver = false;
+  #isOpen = false;
+  #teller: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(login: Login, heard: ConnectionHeard) {
+    this.#login = login;
+    this.#heard = heard;
+    this.#socket = new WebSocket(`${location.origin.replace(/^http/u, 'ws')}/console/terminal`, PROTOCOL);
+    this.#socket.binaryType = 'arraybuffer';
+    this.#socket.onopen = () => this.#open();
+    this.#socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) =>
+      typeof data === 'string' ? this.#said(JSON.parse(data) as ServiceMessage) : this.#bytes(new Uint8Array(data));
+    this.#socket.onclose = () => this.#over(null);
+  }
+
+  /** Bytes that somebody typed and that have not arrived at the machine. */
+  get untakenBytes(): number {
+    return this.#underWay.shell + this.#waitingBytes;
+  }
+
+  /** What somebody types. Beyond what may wait it is left out; false then. */
+  type(bytes: Uint8Array): boolean {
+    if (this.#waitingBytes + bytes.length > WAITING_BYTES_MAX) return false;
+    for (let begin = 0; begin < bytes.length; begin += PIECE_BYTES_MAX)
+      this.#waiting.push(bytes.subarray(begin, begin + PIECE_BYTES_MAX));
+    this.#waitingBytes += bytes.length;
+    this.#sendWaiting();
+    return true;
+  }
+
+  say(message: Exclude<ClientMessage, { readonly type: 'open' | 'signature' | 'taken' }>): void {
+    if (this.#isOpen) this.#send(message);
+  }
+
+  /** A piece of a file, when there is room for it. False: it is over, or `isWanted` says no more. */
+  async sendPiece(piece: Uint8Array, isWanted: () => boolean): Promise<boolean> {
+    for (let begin = 0; begin < piece.length; begin += PIECE_BYTES_MAX) {
+      const part = piece.subarray(begin, begin + PIECE_BYTES_MAX);
+      while (!this.#isOver && isWanted() && this.#underWay.file + part.length > WINDOW_BYTES)
+        await new Promise<void>((resolve) => (this.#roomMade = resolve));
+      if (this.#isOver || !isWanted()) return false;
+      this.#sendBytes('file', part);
+    }
+    return true;
+  }
+
+  close(): void {
+    this.#socket.close(1_000);
+    this.#over(null);
+  }
+
+  #open(): void {
+    const { node, username, signIn, size } = this.#login;
+    this.#send({
+      type: 'open',
+      node_id: node as Extract<ClientMessage, { readonly type: 'open' }>['node_id'],
+      username,
+      sign_in: signIn.type === 'password' ? signIn : { type: 'key', public_key: signIn.key.line, isNew: true },
+      terminal: { ...size },
+    });
+  }
+
+  #said(message: ServiceMessage): void {
+    const { signIn } = this.#login;
+    switch (message.type) {
+      case 'sign':
+        if (signIn.type === 'key')
+          void signIn.key
+            .sign(bytesOf(message.data))
+            .then((signature) => this.#send({ type: 'signature', signature: base64(signature) }));
+        return;
+      case 'taken':
+        this.#underWay[message.channel] -= message.bytes;
+        if (message.channel === 'shell') this.#sendWaiting();
+        else this.#makeRoom();
+        return;
+      case 'over':
+        return this.#over(message);
+      case 'opened':
+        this.#isOpen = true;
+        this.#heard.said(message);
+        return this.#sendWaiting();
+      default:
+        return this.#heard.said(message);
+    }
+  }
+
+  #bytes(data: Uint8Array<ArrayBuffer>): void {
+    const channel: Channel = data[0] === CHANNELS.shell ? 'shell' : 'file';
+    const bytes = data.subarray(1);
+    this.#heard.bytes(channel, bytes, () => this.#took(channel, bytes.length));
+  }
+
+  #took(channel: Channel, bytes: number): void {
+    this.#untold[channel] += bytes;
+    if (this.#untold[channel] >= TOLD_BYTES) this.#tell();
+    else this.#teller ??= setTimeout(() => this.#tell(), TOLD_MS);
+  }
+
+  #tell(): void {
+    if (this.#teller !== null) clearTimeout(this.#teller);
+    this.#teller = null;
+    for (const channel of ['shell', 'file'] as const) {
+      const bytes = this.#untold[channel];
+      this.#untold[channel] = 0;
+      if (bytes > 0) this.#send({ type: 'taken', channel, bytes });
+    }
+  }
+
+  #sendWaiting(): void {
+    for (;;) {
+      const [next] = this.#waiting;
+      if (!this.#isOpen || next === undefined || this.#underWay.shell + next.length > WINDOW_BYTES) return;
+      this.#waiting.shift();
+      this.#waitingBytes -= next.length;
+      this.#sendBytes('shell', next);
+    }
+  }
+
+  #sendBytes(channel: Channel, bytes: Uint8Array): void {
+    const message = new Uint8Array(1 + bytes.length);
+    message[0] = CHANNELS[channel];
+    message.set(bytes, 1);
+    this.#underWay[channel] += bytes.length;
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(message);
+  }
+
+  #send(message: ClientMessage): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  #makeRoom(): void {
+    this.#roomMade?.();
+    this.#roomMade = null;
+  }
+
+  #over(message: Extract<ServiceMessage, { readonly type: 'over' }> | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#isOpen = false;
+    if (this.#teller !== null) clearTimeout(this.#teller);
+    this.#makeRoom();
+    this.#heard.over(message);
+  }
+}

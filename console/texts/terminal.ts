@@ -1,0 +1,72 @@
+/** What the terminal of a node says. */
+import { number } from './number.ts';
+
+/** By where they stand. */
+export const TERMINAL = {
+  of: (name: string) => `Terminal of ${name}`,
+  missing: 'There is no such node. It may have been deleted.',
+  elsewhere: 'In a terminal',
+  lead: 'A shell on the machine, over its SSH server, as one of the SSH usernames of the node.',
+  back: 'To the node',
+  user: 'Sign in as',
+  with: 'With',
+  key: 'a key for this terminal alone',
+  keyNote:
+    'Your browser makes the key and keeps its private half. The service lets it in now, and deletes it when the terminal ends.',
+  noKey: 'This browser makes no key here: that needs HTTPS, and a browser that knows Ed25519. Use a password.',
+  password: 'its password',
+  passwordField: 'Password',
+  open: 'Open the terminal',
+  opening: 'Signing in.',
+  noUsers: 'Nobody may sign in to this node by SSH yet. Add an SSH username first:',
+  noPassword: 'This username has no password.',
+  label: 'Terminal',
+  leave: 'F6 leaves the terminal, Shift-F6 is F6 for what runs in it.',
+  left: 'You left the terminal. F6 leads back.',
+  openAs: (user: string) => `Signed in as ${user}.`,
+  recorded: 'What this session shows is recorded.',
+  hostKnown: 'The host key is the one that the service knows.',
+  hostUnknown: (fingerprint: string) => `The service knows no host key of this machine. It shows ${fingerprint}.`,
+  exited: (code: number | null, signal: string | null) =>
+    signal === null ? `The shell ended with status ${code ?? 'unknown'}.` : `The shell was ended by ${signal}.`,
+  lost: (why: string, bytes: number) =>
+    `The connection was cut${why === '' ? '' : `: ${why}`}${/[.!?]$/u.test(why) ? '' : '.'} The shell and what ran in it were hung up.${
+      bytes === 0 ? '' : ` ${number(bytes)} bytes that you typed had not arrived.`
+    }`,
+  tooMuch: 'More was typed than the machine takes. What is beyond 4 MiB was left out.',
+  refused: (why: string) => `You were not signed in. ${why}`,
+  trying: 'Trying to open another one.',
+  again: 'Open another one',
+  other: 'Sign in otherwise',
+  end: 'End',
+  reader: 'For readers of screens',
+  files: 'Files',
+  paste: {
+    title: 'Paste this?',
+    text: (lines: number) =>
+      lines > 1
+        ? `${number(lines)} lines. A shell runs each as soon as it comes.`
+        : 'There were control characters in it, which are left out.',
+    action: 'Paste',
+  },
+  file: {
+    title: 'Files',
+    folder: 'Folder',
+    show: 'Show',
+    up: 'Folder above',
+    columns: { name: 'Name', size: 'Size', changed: 'Changed', mode: 'Mode', do: '' },
+    empty: 'This folder is empty.',
+    cut: (count: number) => `The first ${number(count)} entries. Name a folder further down, or use a command.`,
+    download: 'Download',
+    downloadOf: (name: string) => `Download ${name}`,
+    upload: 'Upload a file here',
+    cancel: 'Cancel',
+    downloading: (name: string) => `Downloading ${name}`,
+    uploading: (name: string) => `Uploading ${name}`,
+    lost: (name: string) => `The connection was cut: ${name} was given up, and nothing of it stays.`,
+    done: (name: string, bytes: string) => `${name} is whole: ${bytes}.`,
+    tooLarge: (name: string, max: string) =>
+      `${name} is larger than ${max}, which a page should not hold. In a terminal: edge pull`,
+    replace: { title: 'Replace this file?', text: 'There is a file of this name already.', action: 'Replace' },
+  },
+} as const;

@@ -1,0 +1,277 @@
+/** Terminals by WebSocket: who gets in, what goes through, and every bound of them. The way to the node is played. */
+import { EventEmitter, once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { WebSocket } from 'ws';
+import { ok, refuse } from '../../../../actors/refusal.ts';
+import type { Caller } from '../../../../api/principals.ts';
+import { TerminalCounters } from '../../../../api/terminal/counters.ts';
+import {
+  AGE_MS_MAX,
+  IDLE_MS_MAX,
+  MESSAGES,
+  OPENING_MS_MAX,
+  TEXT_BYTES_MAX,
+  WINDOW_BYTES,
+} from '../../../../api/terminal/limits.ts';
+import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
+import type { RemoteTerminal, TerminalAsked, TerminalHeard, Terminals } from '../../../../api/terminal/ports.ts';
+import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
+import { createTerminals, nodePlaces, TERMINAL_PATH } from '../../../../api/terminal/sockets.ts';
+import { KEYS } from '../../../support/api/fakes.ts';
+import { nodeOf } from '../../../support/api/rows.ts';
+import { serve } from '../../../support/api/served.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { recordingLog } from '../../../support/log.ts';
+
+const NODE = nodeOf(1);
+const OPEN = {
+  type: 'open',
+  node_id: NODE.id,
+  username: 'ops',
+  sign_in: { type: 'password', password: 'secret-of-a-test' },
+  terminal: { columns: 80, rows: 24 },
+};
+
+/** A machine that a test plays: what it was asked, and what it was told. */
+function machine(refused: ReturnType<typeof refuse> | null = null) {
+  const played = {
+    asked: [] as TerminalAsked[],
+    written: [] as string[],
+    paused: 0,
+    ended: 0,
+    heard: null as TerminalHeard | null,
+  };
+  const files: RemoteTerminal['files'] = {
+    list: async (path) => ok({ path, entries: [], isCut: false }),
+    read: async () => refuse('not_found', 'There is no such file.'),
+    write: async () => refuse('not_found', 'There is no such file.'),
+  };
+  const terminals: Terminals = {
+    async open(asked, heard) {
+      played.asked.push(asked);
+      played.heard = heard;
+      if (refused !== null) return refused;
+      if (asked.signIn.type === 'key') await asked.signIn.sign(Buffer.from('to be signed'));
+      return ok({
+        hostKey: 'SHA256:played',
+        write: (bytes, taken) => {
+          played.written.push(Buffer.from(bytes).toString());
+          if (!played.written.at(-1)?.startsWith('stuck')) taken();
+        },
+        pause: () => (played.paused += 1),
+        resume: () => (played.paused -= 1),
+        resize: () => {},
+        files,
+        end: () => (played.ended += 1),
+      });
+    },
+  };
+  return { played, terminals };
+}
+
+async function served(t: ExecutionContext, refused: ReturnType<typeof refuse> | null = null) {
+  const { played, terminals } = machine(refused);
+  const clock = createFakeClock();
+  const sockets = createTerminals({ terminals, clock, isRecorded: () => true });
+  const { url, fixture } = await serve(t, { mounts: () => [sockets.mount] });
+  fixture.nodes.set(NODE.id, NODE);
+  return { played, clock, url, readings: () => sockets.readings() };
+}
+
+/** A client; `status`: of an upgrade that was refused. */
+async function client(
+  t: ExecutionContext,
+  url: string,
+  headers = { authorization: `Bearer ${KEYS.api}` },
+  protocols = ['edge.terminal.v1'],
+) {
+  const socket = new WebSocket(url.replace(/^http/u, 'ws') + TERMINAL_PATH, protocols, { headers });
+  t.teardown(() => socket.terminate());
+  const said: ServiceMessage[] = [];
+  let bytes = 0;
+  const closed = new Promise<number>((resolve) => socket.once('close', resolve));
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) bytes += data.length - 1;
+    else said.push(JSON.parse(data.toString()) as ServiceMessage);
+  });
+  socket.on('error', () => {});
+  const status = await new Promise<number>((resolve) => {
+    socket.once('open', () => resolve(101));
+    socket.once('unexpected-response', (_request, { statusCode = 0 }) => resolve(statusCode));
+  });
+  const say = (message: object): void => socket.send(JSON.stringify(message));
+  const hears = async (type: ServiceMessage['type']): Promise<ServiceMessage> => {
+    for (;;) {
+      const found = said.find((one) => one.type === type);
+      if (found !== undefined) return found;
+      await once(socket, 'message');
+    }
+  };
+  const type = (text: string): void => socket.send(Buffer.concat([Buffer.of(0), Buffer.from(text)]));
+  return { socket, status, say, hears, type, closed, said, bytes: () => bytes };
+}
+
+test('a key that reaches the API lets in, over the protocol that is named', async (t) => {
+  const { url } = await served(t);
+
+  t.is((await client(t, url, { authorization: 'Bearer nobody-knows-this-key' })).status, 401);
+  t.is((await client(t, url, { authorization: `Bearer ${KEYS.metrics}` })).status, 403);
+  t.is((await client(t, url, { authorization: `Bearer ${KEYS.api}` }, ['edge.session.v1'])).status, 400);
+  t.is((await client(t, url)).status, 101);
+});
+
+test('a terminal is opened as asked; what is typed arrives, and what is shown comes', async (t) => {
+  const { url, played, readings } = await served(t);
+  const { say, hears, type, socket, said } = await client(t, url);
+
+  say(OPEN);
+  t.deepEqual(await hears('opened'), {
+    type: 'opened',
+    is_recorded: true,
+    host_key: { fingerprint: 'SHA256:played', is_known: false },
+  });
+  type('ls\n');
+  t.deepEqual(await hears('taken'), { type: 'taken', channel: 'shell', bytes: 3 });
+  played.heard?.data(Buffer.from('grüße'));
+  const [shown] = (await once(socket, 'message')) as [Buffer];
+  say({ type: 'list', path: '/tmp' });
+  await hears('listed');
+  say({ type: 'download', path: '/tmp/none' });
+  t.deepEqual(await hears('file_failed'), { type: 'file_failed', message: 'There is no such file.' });
+  played.heard?.exit(3, null);
+  played.heard?.closed(null);
+
+  t.like(await hears('over'), { reason: 'exited' });
+  t.is(shown.subarray(1).toString(), 'grüße');
+  t.deepEqual(played.written, ['ls\n']);
+  t.deepEqual(said.at(-2), { type: 'exit', code: 3, signal: null });
+  t.like(readings(), { opened: 1, bytes: { up: 3, down: 7 } });
+});
+
+test('a refusal is told in its words, and no password is among what is said', async (t) => {
+  const { url } = await served(t, refuse('forbidden', 'The node does not let ops in with this password.'));
+  const { say, hears, said, closed } = await client(t, url);
+
+  say(OPEN);
+
+  t.like(await hears('over'), { reason: 'refused', message: 'The node does not let ops in with this password.' });
+  t.is(await closed, 1_000);
+  t.false(JSON.stringify(said).includes('secret-of-a-test'));
+});
+
+test('a key signs at its client', async (t) => {
+  const { url } = await served(t);
+  const { say, hears } = await client(t, url);
+
+  say({ ...OPEN, sign_in: { type: 'key', public_key: `ssh-ed25519 ${'A'.repeat(68)}`, isNew: false } });
+  t.deepEqual(await hears('sign'), { type: 'sign', data: Buffer.from('to be signed').toString('base64') });
+  say({ type: 'signature', signature: Buffer.alloc(64).toString('base64') });
+
+  t.is((await hears('opened')).type, 'opened');
+});
+
+test('whoever says nothing, and what nobody uses, is closed', async (t) => {
+  const { url, clock, readings } = await served(t);
+  const [silent, idle] = [await client(t, url), await client(t, url)];
+  idle.say(OPEN);
+  await idle.hears('opened');
+
+  clock.pass(OPENING_MS_MAX);
+  t.is(await silent.closed, 4_008);
+  clock.pass(IDLE_MS_MAX);
+
+  t.like(readings().ended, { misused: 1, idle: 1 });
+});
+
+test('a terminal that is used all the time is closed when it is old', async (t) => {
+  const clock = createFakeClock();
+  const counters = new TerminalCounters();
+  const socket = Object.assign(new EventEmitter(), { close: () => {}, send: () => {}, readyState: 0, OPEN: 1 });
+  const { terminals, played } = machine();
+  const session = new TerminalSession(
+    {
+      terminals,
+      clock,
+      counters,
+      log: recordingLog(),
+      placeOf: nodePlaces(),
+      isRecorded: () => false,
+      call: (async () => ok(NODE)) as unknown as TerminalKit['call'],
+    },
+    { socket: socket as unknown as WebSocket, caller: () => ({}) as Caller },
+  );
+  socket.emit('message', Buffer.from(JSON.stringify(OPEN)), false);
+  await setImmediate();
+
+  for (let passed = 0; passed < AGE_MS_MAX; passed += IDLE_MS_MAX / 2) {
+    t.is(counters.readings(0).ended.old, 0);
+    socket.emit('message', Buffer.from([0, 65]), true);
+    clock.pass(IDLE_MS_MAX / 2);
+  }
+  session.over('cut', 'too late');
+
+  t.like(counters.readings(0).ended, { old: 1, idle: 0, cut: 0 });
+  t.is(played.ended, 1);
+});
+
+for (const [what, misuse] of Object.entries<(one: Awaited<ReturnType<typeof client>>) => void>({
+  'text that is no JSON': ({ socket }) => socket.send('{'),
+  'a message that there is not': ({ say }) => say({ type: 'nothing' }),
+  'text that is too long': ({ say }) => say({ type: 'list', path: 'x'.repeat(TEXT_BYTES_MAX) }),
+  'another opening': ({ say }) => say(OPEN),
+  'bytes of no channel': ({ socket }) => socket.send(Buffer.of(7, 1)),
+  'more bytes than are taken': ({ type }) => {
+    for (let sent = 0; sent <= WINDOW_BYTES; sent += 65_000) type(`stuck${'x'.repeat(64_995)}`);
+  },
+  'taking more than was sent': ({ say }) => say({ type: 'taken', channel: 'shell', bytes: 1 }),
+  'a flood of messages': ({ say }) => {
+    for (let sent = 0; sent <= MESSAGES.tokensMax; sent += 1) say({ type: 'resize', columns: 80, rows: 24 });
+  },
+}))
+  test(`${what} ends it`, async (t) => {
+    const { url } = await served(t);
+    const opened = await client(t, url);
+    opened.say(OPEN);
+    await opened.hears('opened');
+
+    misuse(opened);
+
+    t.is(await opened.closed, 4_008);
+  });
+
+test('a frame that is too large is refused before it is read', async (t) => {
+  const { url } = await served(t);
+  const { socket, closed } = await client(t, url);
+
+  socket.send(Buffer.alloc(65_538));
+
+  t.is(await closed, 1_009);
+});
+
+test('a client that takes nothing holds the machine up, and not the memory', async (t) => {
+  const { url, played } = await served(t);
+  const { say, hears, bytes, socket } = await client(t, url);
+  say(OPEN);
+  await hears('opened');
+
+  for (let sent = 0; sent < WINDOW_BYTES; sent += 65_536) played.heard?.data(Buffer.alloc(65_536));
+  t.is(played.paused, 1);
+  while (bytes() < WINDOW_BYTES) await once(socket, 'message');
+  say({ type: 'taken', channel: 'shell', bytes: WINDOW_BYTES });
+  say({ type: 'list', path: '/' });
+  await hears('listed');
+
+  t.is(played.paused, 0);
+});
+
+test('a node has so many terminals, and a place is given back once', (t) => {
+  const placeOf = nodePlaces(2);
+  const [first, second] = [placeOf('one'), placeOf('one')];
+
+  t.is(placeOf('one'), null);
+  t.not(placeOf('other'), null);
+  first?.();
+  t.not(placeOf('one'), null);
+  second?.();
+});
