@@ -39,6 +39,9 @@ export class FileMoves {
   #connection: Connection | null = null;
   #pieces: BlobPart[] = [];
   #file: File | null = null;
+  /** Whether an answer to `list` is to come, and which folder was asked for meanwhile: one thing at a time. */
+  #isListing = false;
+  #next: string | null = null;
 
   constructor(say: Say) {
     this.#say = say;
@@ -51,11 +54,16 @@ export class FileMoves {
   list(path: string): void {
     if (this.move.value !== null) return;
     this.told.value = null;
+    if (this.#isListing) {
+      this.#next = path;
+      return;
+    }
+    this.#isListing = true;
     this.#say({ type: 'list', path });
   }
 
   download(path: string, bytes: number): void {
-    if (this.move.value !== null) return;
+    if (this.move.value !== null || this.#isListing) return;
     const name = nameIn(path);
     if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(T.tooLarge(name, bytesOf(DOWNLOAD_BYTES_MAX)));
     this.told.value = null;
@@ -65,7 +73,7 @@ export class FileMoves {
   }
 
   upload(path: string, file: File, replaces: boolean): void {
-    if (this.move.value !== null) return;
+    if (this.move.value !== null || this.#isListing) return;
     this.told.value = null;
     this.#file = file;
     this.move.value = { kind: 'upload', name: file.name, bytes: 0, total: file.size };
@@ -80,7 +88,7 @@ export class FileMoves {
     switch (message.type) {
       case 'listed':
         this.folder.value = message;
-        return;
+        return this.#listed();
       case 'downloading':
         if (message.bytes > DOWNLOAD_BYTES_MAX) this.cancel();
         return;
@@ -90,7 +98,8 @@ export class FileMoves {
       case 'moved':
         return this.#moved(message.bytes);
       case 'file_failed':
-        return this.#fail(message.message);
+        this.#fail(message.message);
+        return this.#listed();
       default:
         return message satisfies never;
     }
@@ -112,6 +121,15 @@ export class FileMoves {
   over(): void {
     if (this.move.value !== null) this.#fail(T.lost(this.move.value.name));
     this.folder.value = null;
+    this.#isListing = false;
+    this.#next = null;
+  }
+
+  #listed(): void {
+    this.#isListing = false;
+    const next = this.#next;
+    this.#next = null;
+    if (next !== null) this.list(next);
   }
 
   async #send(): Promise<void> {
@@ -141,8 +159,8 @@ export class FileMoves {
     if (move === null) return;
     if (move.kind === 'download') save(move.name, new Blob(this.#pieces));
     this.#clear();
+    if (move.kind === 'upload' && this.folder.value !== null) this.list(this.folder.value.path);
     this.told.value = { text: T.done(move.name, bytesOf(bytes)), isFailed: false };
-    if (move.kind === 'upload' && this.folder.value !== null) this.#say({ type: 'list', path: this.folder.value.path });
   }
 
   #fail(text: string): void {

@@ -9,8 +9,11 @@ import { FileMoves } from './file-moves.ts';
 import { pasteOf, shownLines } from './paste.ts';
 import { openScreen, type Screen } from './xterm.ts';
 
-/** What a shell that was hung up may have left switched: another screen, the mouse, bracketed paste, the cursor. */
-const RESTORED = '\u0018\u001B[!p\u001B[?1049l\u001B[?1000;1002;1003;1006;2004l\u001B[?25h\u001B[0m';
+/** What a shell that was hung up may have left switched: the mouse, bracketed paste, the cursor, colours. */
+const RESTORED = '\u0018\u001B[!p\u001B[?1000;1002;1003;1006;2004l\u001B[?25h\u001B[0m';
+
+/** Out of the other screen. On the first one it would move the cursor to where that was long ago. */
+const FIRST_SCREEN = '\u001B[?1049l';
 
 /** A terminal that was lost is opened again after these, in ms, where a key signs in: agents that restart are back soon. */
 const AGAIN_AFTER_MS: readonly number[] = [500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 30_000];
@@ -148,7 +151,8 @@ export class Shell {
         : before.kind === 'opening' && before.lost !== null
           ? before.lost
           : TERMINAL.lost(why, this.#connection?.untakenBytes ?? 0);
-    if (before.kind === 'open') terminal.write(`${RESTORED}\r\n\u001B[7m ${text} \u001B[0m\r\n`);
+    const screen = terminal.buffer.active.type === 'alternate' ? FIRST_SCREEN : '';
+    if (before.kind === 'open') terminal.write(`${RESTORED}${screen}\r\n\u001B[7m ${text} \u001B[0m\r\n`);
     if (exit !== null) {
       this.state.value = { kind: 'ended', text };
       return;

@@ -45,13 +45,14 @@ export const TERMINAL = {
     title: 'Paste this?',
     text: (lines: number) =>
       lines > 1
-        ? `${number(lines)} lines. A shell runs each as soon as it comes.`
+        ? `${number(lines)} lines. A shell may run each as soon as it comes.`
         : 'There were control characters in it, which are left out.',
     action: 'Paste',
   },
   file: {
     title: 'Files',
     folder: 'Folder',
+    entries: 'What is in the folder',
     show: 'Show',
     up: 'Folder above',
     columns: { name: 'Name', size: 'Size', changed: 'Changed', mode: 'Mode', do: '' },

@@ -117,7 +117,7 @@ function Entries({
       Number(other.kind === 'directory') - Number(one.kind === 'directory') || (one.name < other.name ? -1 : 1),
   );
   return (
-    <div class="scroll" role="region" aria-label={T.title} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={T.entries} tabIndex={0}>
       {isCut && <p class="ill">{T.cut(entries.length)}</p>}
       <table>
         <thead>

@@ -1,10 +1,11 @@
 /** The terminal, files and recordings of the console in a real browser, against the SSH server of a real agent. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
+import { WebSocket } from 'ws';
 import { startBrowser } from '../../support/browser.ts';
-import { looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -82,3 +83,153 @@ test.serial(
     t.deepEqual([problems, elsewhere], [[], []]);
   },
 );
+
+test.serial('output that is hostile stays output: a line of 1 MiB, titles, links, a clipboard', async (t) => {
+  const { page, problems, elsewhere } = await terminal(t);
+  const title = await page.title();
+
+  await run(
+    page,
+    "clear; printf '\\033]0;taken\\007\\033]2;over\\007\\033]52;c;aGl0\\007\\033]8;;http://evil.example/\\007a link\\033]8;;\\007\\n'",
+    'a link',
+  );
+  const link = await shown(page).getByText('a link', { exact: true }).boundingBox();
+  await page.mouse.click((link?.x ?? 0) + 8, (link?.y ?? 0) + 8);
+  t.not(link, null);
+  await run(page, "printf '<img src=x onerror=document.title=1>\\n'", '<img src=x');
+  await run(page, "head -c 1048576 /dev/zero | tr '\\0' x; printf '\\033[0m\\nit is %s\\n' over", 'it is over');
+  await run(page, 'clear; echo still $((40 + 2))', 'still 42');
+
+  t.is(await page.title(), title);
+  t.is(await shown(page).locator('img, script, a').count(), 0);
+  t.is(page.context().pages().length, 1);
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('more than one line is asked about before it is pasted', async (t) => {
+  const { page } = await terminal(t);
+  const paste = (text: string) =>
+    page.evaluate(
+      `(() => { const data = new DataTransfer(); data.setData('text/plain', ${JSON.stringify(text)});
+        document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); })()`,
+    );
+
+  await paste('echo first-$((1+1))\necho second-$((1+1))\n');
+  const dialog = page.getByRole('dialog', { name: 'Paste this?' });
+  await dialog.getByText('echo first-$((1+1))').waitFor();
+  await page.keyboard.press('Escape');
+  await run(page, 'echo after-$((1+1))', 'after-2');
+  t.is(await shown(page).getByText('first-2').count(), 0);
+  await paste('echo first-$((1+1))\necho second-$((1+1))\n');
+  await dialog.getByRole('button', { name: 'Paste' }).click();
+  await shown(page).getByText('second-').first().waitFor();
+  await page.keyboard.press('Enter'); // a shell that knows of bracketed paste waits for it
+  await shown(page).getByText('first-2').first().waitFor();
+  await paste('echo one-$((1+1))');
+  await page.keyboard.press('Enter');
+  await shown(page).getByText('one-2').first().waitFor();
+  t.is(await dialog.count(), 0);
+});
+
+test.serial('files are listed, uploaded, replaced when that is confirmed, and downloaded as they were', async (t) => {
+  const { page, problems } = await terminal(t);
+  const directory = temporaryDirectory(t);
+  const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
+  mkdirSync(folder);
+  writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
+  const content = Buffer.alloc(3_000_000, 'edge');
+  writeFileSync(own, content);
+
+  await page.getByRole('button', { name: 'Files' }).click();
+  await page.getByRole('region', { name: 'Files' }).first().waitFor();
+  await page.getByLabel('Folder', { exact: true }).fill(folder);
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByText('<img src=x onerror').waitFor();
+  const input = page.locator('input[type=file]');
+  await input.setInputFiles(own);
+  await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
+  t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
+
+  writeFileSync(own, 'another one');
+  await input.setInputFiles(own);
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
+  await page.getByText('data.bin is whole: 11 B.').waitFor();
+  t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
+
+  writeFileSync(join(folder, 'data.bin'), content);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download data.bin' }).click();
+  const file = await (await downloading).path();
+  t.deepEqual(readFileSync(file), content);
+  t.deepEqual(readdirSync(folder).toSorted(), ['<img src=x onerror=document.title=1>', 'data.bin'], 'no part is left');
+  t.deepEqual(problems, []);
+  await looksWell(t, page, 'the terminal with files');
+});
+
+test.serial('a password signs in, a wrong one is told so', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
+  await signIn(page);
+  await page.getByLabel('its password').click();
+  await looksWell(t, page, 'signing in to a node');
+  await page.getByLabel('Password', { exact: true }).fill('a-wrong-password');
+  await page.getByRole('button', { name: 'Open the terminal' }).click();
+  await page.getByRole('alert').getByText('does not let ops in with this password').waitFor();
+  await page.getByLabel('its password').click();
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').getByText('Signed in as ops.').waitFor();
+  t.deepEqual(await keys(), []);
+});
+
+test.serial('an agent that dies takes the shell along; the page says what was lost and opens another', async (t) => {
+  const { page } = await terminal(t);
+  await run(page, 'echo before-$((1+1))', 'before-2');
+
+  await fleet.agent().kill();
+  await page.getByRole('status').getByText('The connection was cut').waitFor();
+  t.regex((await page.getByRole('status').allTextContents()).join(' '), /what ran in it were hung up/u);
+  fleet.agent().start();
+  await page.getByRole('status').getByText('Signed in as ops.').waitFor({ timeout: 120_000 });
+  await run(page, 'echo back-$((1+1))', 'back-2');
+  await shown(page).getByText('before-2').first().waitFor();
+  t.is((await keys()).length, 1);
+});
+
+test.serial('a session that is ended takes its terminals along', async (t) => {
+  const [{ page }, other] = [
+    await terminal(t),
+    await openPage(t, { browser, url: fleet.admin().url }, '/console/sessions'),
+  ];
+  await signIn(other.page, FLEET_KEYS.MASTER_KEY);
+  await heading(other.page, 'Sessions');
+
+  await other.page.evaluate(`(async () => {
+    const { data } = await (await fetch('/console/session/all')).json();
+    for (const { id, is_current } of data) if (!is_current) await fetch('/console/session/all/' + id, { method: 'DELETE' });
+  })()`);
+
+  await page.getByLabel('Key', { exact: true }).waitFor();
+  await until('the key to be deleted', async () => (await keys()).length === 0);
+  t.is(await page.locator('.xterm').count(), 0);
+});
+
+test.serial('a page of another origin gets no terminal, and nobody without a session does', async (t) => {
+  const { url } = fleet.admin();
+  const status = async (headers: Record<string, string>): Promise<number> => {
+    const socket = new WebSocket(`${url.replace(/^http/u, 'ws')}/console/terminal`, ['edge.terminal.v1'], { headers });
+    socket.on('error', () => {});
+    return new Promise((resolve) => {
+      socket.once('open', () => resolve(101));
+      socket.once('unexpected-response', (_request, { statusCode = 0 }) => resolve(statusCode));
+    });
+  };
+
+  t.is(await status({ origin: 'https://evil.example' }), 403);
+  t.is(await status({}), 403);
+  t.is(await status({ origin: url }), 401);
+  t.is(
+    await status({ origin: url, authorization: `Bearer ${FLEET_KEYS.API_KEY}` }),
+    401,
+    'a key counts for nothing here',
+  );
+});

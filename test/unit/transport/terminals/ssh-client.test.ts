@@ -1,0 +1,161 @@
+/** The client of nodes' SSH servers against one of ssh2: host keys, logins, and a machine that goes away. */
+import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import ssh2 from 'ssh2';
+import type { TerminalAsked, TerminalHeard } from '../../../../api/terminal/ports.ts';
+import { sshBlob } from '../../../../console/terminal/browser-key.ts';
+import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
+import { NodeId } from '../../../../transport/protocol/ids.ts';
+import { createTerminals } from '../../../../transport/terminals/ssh-client.ts';
+import { SOME_ID } from '../../../support/api/fakes.ts';
+
+const HOST_KEY = ssh2.utils.generateKeyPairSync('ed25519');
+const HOST_LINE = HOST_KEY.public.split(' ').slice(0, 2).join(' ');
+const PASSWORD = 'a-password-of-this-test';
+
+const NO_ONE: TerminalHeard = { data: () => {}, exit: () => {}, closed: () => {} };
+
+/** A server that lets in by the password, and by any key that signs; its shell says what is typed. */
+async function machine(t: ExecutionContext) {
+  const server = new ssh2.Server({ hostKeys: [HOST_KEY.private] }, (client) => {
+    client.on('error', () => {});
+    client.on('authentication', (login) => {
+      if (login.method === 'password' && login.password === PASSWORD) return login.accept();
+      if (login.method !== 'publickey') return login.reject(['password', 'publickey']);
+      const key = ssh2.utils.parseKey(login.key.data);
+      if (login.signature === undefined) return login.accept();
+      if (key instanceof Error || login.blob === undefined) return login.reject();
+      return key.verify(login.blob, login.signature, login.hashAlgo) === true ? login.accept() : login.reject();
+    });
+    client.on('session', (accept) => {
+      const session = accept();
+      session.on('pty', (yes) => yes());
+      session.on('shell', (yes) => {
+        const shell = yes();
+        shell.on('data', (data: Buffer) => {
+          if (data.toString() !== 'exit') return shell.write(data);
+          shell.exit(7);
+          return shell.end();
+        });
+      });
+    });
+  });
+  const sockets = createServer((socket) => server.injectSocket(socket.on('error', () => {})));
+  await new Promise<void>((resolve) => {
+    sockets.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => sockets.close());
+  const { port } = sockets.address() as AddressInfo;
+  const reach = async (): Promise<Dialled> =>
+    new Promise((resolve) => {
+      const stream = connect(port, '127.0.0.1', () => resolve({ ok: true, stream }));
+      t.teardown(() => stream.destroy());
+    });
+  return createTerminals({ reach });
+}
+
+function asked(changes: Partial<TerminalAsked> = {}): TerminalAsked {
+  return {
+    node: NodeId.parse(SOME_ID),
+    sshPort: 40_022,
+    username: 'ops',
+    signIn: { type: 'password', password: PASSWORD },
+    hostKey: HOST_LINE,
+    size: { columns: 80, rows: 24 },
+    ...changes,
+  };
+}
+
+function keyOf(privateKey: KeyObject, publicKey: KeyObject): Extract<TerminalAsked['signIn'], { type: 'key' }> {
+  const raw = Buffer.from(String(publicKey.export({ format: 'jwk' }).x), 'base64url');
+  return {
+    type: 'key',
+    publicKey: `ssh-ed25519 ${Buffer.from(sshBlob('ssh-ed25519', raw)).toString('base64')}`,
+    sign: async (data) => sign(null, data, privateKey),
+  };
+}
+
+const never = new AbortController().signal;
+
+test('a password opens a shell; what is typed and how it ended comes back', async (t) => {
+  const terminals = await machine(t);
+  const heard: unknown[] = [];
+  const over = Promise.withResolvers<string | null>();
+  const shown = Promise.withResolvers<void>();
+
+  const opened = await terminals.open(
+    asked(),
+    {
+      data: (bytes) => {
+        heard.push(Buffer.from(bytes).toString());
+        shown.resolve();
+      },
+      exit: (code, signal) => heard.push([code, signal]),
+      closed: over.resolve,
+    },
+    never,
+  );
+  if (!opened.ok) return t.fail(opened.refusal.message);
+  await new Promise<void>((resolve) => {
+    opened.value.write(Buffer.from('hello'), resolve);
+  });
+  await shown.promise;
+  opened.value.write(Buffer.from('exit'), () => {});
+
+  t.is(await over.promise, null);
+  t.deepEqual(heard, ['hello', [7, null]]);
+});
+
+test('a machine with another host key than the service knows is told no password', async (t) => {
+  const terminals = await machine(t);
+  const other = ssh2.utils.generateKeyPairSync('ed25519').public.split(' ').slice(0, 2).join(' ');
+
+  const refused = await terminals.open(asked({ hostKey: other }), NO_ONE, never);
+  const unknown = await terminals.open(asked({ hostKey: null }), NO_ONE, never);
+
+  t.is(!refused.ok && refused.refusal.code, 'conflict');
+  t.regex(refused.ok ? '' : refused.refusal.message, /another host key .* SHA256:/u);
+  t.true(unknown.ok);
+  if (unknown.ok) t.regex(unknown.value.hostKey, /^SHA256:/u);
+});
+
+test('a key counts by its signature alone', async (t) => {
+  const terminals = await machine(t);
+  const [own, other] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
+
+  const signed = await terminals.open(asked({ signIn: keyOf(own.privateKey, own.publicKey) }), NO_ONE, never);
+  const stolen = await terminals.open(asked({ signIn: keyOf(other.privateKey, own.publicKey) }), NO_ONE, never);
+  const silent = await terminals.open(
+    asked({ signIn: { ...keyOf(own.privateKey, own.publicKey), sign: () => Promise.reject(new Error('no')) } }),
+    NO_ONE,
+    never,
+  );
+
+  t.true(signed.ok);
+  t.is(!stolen.ok && stolen.refusal.message, 'The node does not let ops in with this key.');
+  t.is(!silent.ok && silent.refusal.message, 'Your key did not sign.');
+});
+
+test('a wrong password, a node that is away, and one that says nothing are refused in words', async (t) => {
+  const terminals = await machine(t);
+  const away = createTerminals({ reach: async () => notDialled('offline', 'The node is not connected.') });
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => {
+    silent.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const stream = connect(port, '127.0.0.1');
+  const aborted = new AbortController();
+
+  const wrong = await terminals.open(asked({ signIn: { type: 'password', password: 'wrong' } }), NO_ONE, never);
+  const offline = await away.open(asked(), NO_ONE, never);
+  const waiting = createTerminals({ reach: async () => ({ ok: true, stream }) }).open(asked(), NO_ONE, aborted.signal);
+  setTimeout(() => aborted.abort(), 20);
+
+  t.is(!wrong.ok && wrong.refusal.message, 'The node does not let ops in with this password.');
+  t.is(!offline.ok && offline.refusal.message, 'The node is not connected.');
+  t.is((await waiting).ok, false);
+  t.true(stream.destroyed);
+});
