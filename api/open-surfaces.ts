@@ -160,11 +160,8 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
   });
   const feeds = openFeeds({ ...parts, tails }, settings.CORE_NAME);
   const debug = openDebug(settings, parts);
-  const terminals = createTerminals({
-    terminals: parts.agents.terminals,
-    clock,
-    isRecorded: () => settings.SSH_RECORDING !== 'off',
-  });
+  const isRecorded = (): boolean => settings.SSH_RECORDING !== 'off';
+  const terminals = createTerminals({ terminals: parts.agents.terminals, clock, isRecorded });
   const api = createApi({
     log,
     tracer,
@@ -240,31 +237,19 @@ function operationPorts(
 }
 
 /** What all parts count. */
-function liveReadings({
-  storage,
-  actors,
-  agents,
-  vpn,
-  publishing,
-  webhooks,
-  proxies,
-  tracing,
-  links,
-  certificate,
-  releases,
-}: SurfaceParts): Omit<LiveReadings, 'forwarding' | 'terminals'> {
+function liveReadings(parts: SurfaceParts): Omit<LiveReadings, 'forwarding' | 'terminals'> {
   return {
-    ...storage.readings(),
-    ...actors.readings(),
-    ...agents.readings(),
-    ...vpn.readings(),
-    ...publishing.readings(),
-    ...webhooks.readings(),
-    ...proxies.readings(),
-    ...links.readings(),
-    traces: tracing.counters,
-    tls: certificate?.readings() ?? null,
-    releases: releases.counters,
+    ...parts.storage.readings(),
+    ...parts.actors.readings(),
+    ...parts.agents.readings(),
+    ...parts.vpn.readings(),
+    ...parts.publishing.readings(),
+    ...parts.webhooks.readings(),
+    ...parts.proxies.readings(),
+    ...parts.links.readings(),
+    traces: parts.tracing.counters,
+    tls: parts.certificate?.readings() ?? null,
+    releases: parts.releases.counters,
   };
 }
 

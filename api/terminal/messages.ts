@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { SSH_KEY_ALGORITHMS } from '../../transport/protocol/ssh.ts';
 import { NodeIdInput } from '../inputs.ts';
-import { SIDE_MAX, WINDOW_BYTES } from './limits.ts';
+import { SIDE_MAX, TEXT_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { FileEntry } from './ports.ts';
 
 /** The subprotocol, which both sides name. */
@@ -34,11 +34,11 @@ const publicKey = z
 
 /**
  * How somebody signs in: a password, or a key that the client has. It is asked to sign, and keeps its private half.
- * `isNew`: the key is let in for as long as this terminal, by `create_ssh_public_key`, and deleted after it.
+ * `is_new`: the key is let in for as long as this terminal, by `create_ssh_public_key`, and deleted after it.
  */
 const signIn = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('password'), password: z.string().min(1).max(128) }),
-  z.strictObject({ type: z.literal('key'), public_key: publicKey, isNew: z.boolean() }),
+  z.strictObject({ type: z.literal('key'), public_key: publicKey, is_new: z.boolean() }),
 ]);
 
 /** What a client says. */
@@ -64,6 +64,21 @@ export const ClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('cancel') }),
 ]);
 export type ClientMessage = z.output<typeof ClientMessage>;
+
+/** What a client sent, or what is wrong with it. */
+export function clientMessage(data: Buffer): ClientMessage | string {
+  if (data.length > TEXT_BYTES_MAX) return `A message may have ${TEXT_BYTES_MAX} bytes.`;
+  let json: unknown;
+  try {
+    json = JSON.parse(data.toString());
+  } catch {
+    return 'A message is no JSON.';
+  }
+  const message = ClientMessage.safeParse(json);
+  if (message.success) return message.data;
+  const [issue] = message.error.issues;
+  return `A message is wrong: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`;
+}
 
 /** The first one. */
 export type OpenMessage = Extract<ClientMessage, { readonly type: 'open' }>;

@@ -8,8 +8,15 @@ import type { CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { Caller } from '../principals.ts';
 import type { TerminalCounters } from './counters.ts';
-import { AGE_MS_MAX, IDLE_MS_MAX, LOGIN_MS_MAX, MESSAGES, OPENING_MS_MAX, TEXT_BYTES_MAX } from './limits.ts';
-import { CHANNELS, ClientMessage, type OpenMessage, type OverReason, type ServiceMessage } from './messages.ts';
+import { AGE_MS_MAX, IDLE_MS_MAX, LOGIN_MS_MAX, MESSAGES, OPENING_MS_MAX } from './limits.ts';
+import {
+  CHANNELS,
+  clientMessage,
+  type ClientMessage,
+  type OpenMessage,
+  type OverReason,
+  type ServiceMessage,
+} from './messages.ts';
 import type { RemoteTerminal, SignIn, Terminals } from './ports.ts';
 import { letIn } from './temporary-key.ts';
 import { Transfer } from './transfer.ts';
@@ -23,7 +30,7 @@ export interface TerminalKit {
   readonly log: Log;
   readonly counters: TerminalCounters;
   /** A place among the terminals of a node; what gives it back. Null: there is none. */
-  placeOf(node: string): (() => void) | null;
+  readonly placeOf: (node: string) => (() => void) | null;
   /** Whether nodes are told to record what has a terminal. */
   isRecorded(): boolean;
 }
@@ -97,7 +104,7 @@ export class TerminalSession {
     this.#messages = taking.bucket;
     if (!taking.isTaken) return this.over('misused', 'More messages came than anybody can type.');
     if (isBinary) return this.#heardBytes(data);
-    const message = parsed(data);
+    const message = clientMessage(data);
     if (typeof message === 'string') return this.over('misused', message);
     this.#heardMessage(message);
   }
@@ -205,7 +212,7 @@ export class TerminalSession {
     const place = placeOf(id);
     if (place === null) return { ok: false, refusal: NO_PLACE };
     this.#onOver(place);
-    if (given.type === 'key' && given.isNew) {
+    if (given.type === 'key' && given.is_new) {
       const key = await letIn(this.#kit, { node: id, username, publicKey: given.public_key, caller });
       if (!key.ok) return key;
       this.#onOver(key.value);
@@ -270,21 +277,6 @@ export class TerminalSession {
     this.#cancelIdle();
     this.#cancelIdle = this.#kit.clock.after(IDLE_MS_MAX, () => this.over('idle', 'Nobody typed for 30 minutes.'));
   }
-}
-
-/** A message, or what is wrong with it. */
-function parsed(data: Buffer): ClientMessage | string {
-  if (data.length > TEXT_BYTES_MAX) return `A message may have ${TEXT_BYTES_MAX} bytes.`;
-  let json: unknown;
-  try {
-    json = JSON.parse(data.toString());
-  } catch {
-    return 'A message is no JSON.';
-  }
-  const message = ClientMessage.safeParse(json);
-  if (message.success) return message.data;
-  const [issue] = message.error.issues;
-  return `A message is wrong: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`;
 }
 
 /** What a refusal says, with what is wrong where. */

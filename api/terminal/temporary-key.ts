@@ -60,8 +60,9 @@ function takeBack({ call, clock, log }: KeyKit, id: string, caller: () => Caller
   const again = TAKE_BACK_AFTER_MS[tries];
   if (again === undefined)
     return log.warn({ problem: `the key ${id} could not be deleted` }, 'a key of a terminal stays behind');
-  clock.after(again, async () => {
+  const attempt = async (): Promise<void> => {
     const deleted = await call(catalogue.delete_ssh_public_key, { id }, caller());
     if (!deleted.ok && deleted.refusal.code !== 'not_found') takeBack({ call, clock, log }, id, caller, tries + 1);
-  });
+  };
+  clock.after(again, () => void attempt());
 }

@@ -39,15 +39,10 @@ export class Transfer {
 
   /** Does it, and says what became of it. */
   async ask(message: FileMessage): Promise<void> {
-    switch (message.type) {
-      case 'cancel':
-        return this.#cancel();
-      case 'uploaded':
-        return this.#finish();
-      default:
-        if (this.#work !== null) return this.#kit.say({ type: 'file_failed', message: 'Another file is under way.' });
-        return this.#start(message);
-    }
+    if (message.type === 'cancel') return this.#cancel();
+    if (message.type === 'uploaded') return this.#finish();
+    if (this.#work !== null) return this.#kit.say({ type: 'file_failed', message: 'Another file is under way.' });
+    return this.#start(message);
   }
 
   /** Bytes of an upload. False: they are more than may be under way. What nobody waits for any more is dropped. */
@@ -58,15 +53,22 @@ export class Transfer {
       this.#tookUp(bytes.length);
       return true;
     }
-    work.queue = work.queue.then(async () => {
-      if (this.#work === work) {
-        const written = await work.writer.write(bytes);
-        work.bytes += bytes.length;
-        if (!written.ok && this.#work === work) await this.#fail(written.refusal.message);
-      }
-      this.#tookUp(bytes.length);
-    });
+    work.queue = this.#writeAfter(work.queue, work, bytes);
     return true;
+  }
+
+  async #writeAfter(
+    before: Promise<unknown>,
+    work: Extract<Work, { readonly kind: 'upload' }>,
+    bytes: Uint8Array,
+  ): Promise<void> {
+    await before;
+    if (this.#work === work) {
+      const written = await work.writer.write(bytes);
+      work.bytes += bytes.length;
+      if (!written.ok && this.#work === work) await this.#fail(written.refusal.message);
+    }
+    this.#tookUp(bytes.length);
   }
 
   /** The client took bytes of a download. False: it never got so many. */

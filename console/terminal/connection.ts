@@ -53,10 +53,11 @@ export class Connection {
     this.#heard = heard;
     this.#socket = new WebSocket(`${location.origin.replace(/^http/u, 'ws')}/console/terminal`, PROTOCOL);
     this.#socket.binaryType = 'arraybuffer';
-    this.#socket.onopen = () => this.#open();
-    this.#socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) =>
-      typeof data === 'string' ? this.#said(JSON.parse(data) as ServiceMessage) : this.#bytes(new Uint8Array(data));
-    this.#socket.onclose = () => this.#over(null);
+    this.#socket.addEventListener('open', () => this.#open());
+    this.#socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) =>
+      typeof data === 'string' ? this.#said(JSON.parse(data) as ServiceMessage) : this.#bytes(new Uint8Array(data)),
+    );
+    this.#socket.addEventListener('close', () => this.#over(null));
   }
 
   /** Bytes that somebody typed and that have not arrived at the machine. */
@@ -101,34 +102,31 @@ export class Connection {
       type: 'open',
       node_id: node as Extract<ClientMessage, { readonly type: 'open' }>['node_id'],
       username,
-      sign_in: signIn.type === 'password' ? signIn : { type: 'key', public_key: signIn.key.line, isNew: true },
+      sign_in: signIn.type === 'password' ? signIn : { type: 'key', public_key: signIn.key.line, is_new: true },
       terminal: { ...size },
     });
   }
 
   #said(message: ServiceMessage): void {
-    const { signIn } = this.#login;
-    switch (message.type) {
-      case 'sign':
-        if (signIn.type === 'key')
-          void signIn.key
-            .sign(bytesOf(message.data))
-            .then((signature) => this.#send({ type: 'signature', signature: base64(signature) }));
-        return;
-      case 'taken':
-        this.#underWay[message.channel] -= message.bytes;
-        if (message.channel === 'shell') this.#sendWaiting();
-        else this.#makeRoom();
-        return;
-      case 'over':
-        return this.#over(message);
-      case 'opened':
-        this.#isOpen = true;
-        this.#heard.said(message);
-        return this.#sendWaiting();
-      default:
-        return this.#heard.said(message);
+    if (message.type === 'sign') return this.#sign(message.data);
+    if (message.type === 'over') return this.#over(message);
+    if (message.type === 'taken') {
+      this.#underWay[message.channel] -= message.bytes;
+      if (message.channel === 'shell') this.#sendWaiting();
+      else this.#makeRoom();
+      return;
     }
+    if (message.type === 'opened') this.#isOpen = true;
+    this.#heard.said(message);
+    if (message.type === 'opened') this.#sendWaiting();
+  }
+
+  #sign(data: string): void {
+    const { signIn } = this.#login;
+    if (signIn.type !== 'key') return;
+    void signIn.key
+      .sign(bytesOf(data))
+      .then((signature) => this.#send({ type: 'signature', signature: base64(signature) }));
   }
 
   #bytes(data: Uint8Array<ArrayBuffer>): void {

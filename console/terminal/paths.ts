@@ -18,5 +18,5 @@ export function folderAbove(folder: string): string {
 
 /** A mode as ls shows it, without its first letter. */
 export function modeText(mode: number): string {
-  return [...'rwxrwxrwx'].map((letter, index) => ((mode >> (8 - index)) & 1 ? letter : '-')).join('');
+  return Array.from('rwxrwxrwx', (letter, index) => ((mode >> (8 - index)) & 1 ? letter : '-')).join('');
 }

@@ -122,18 +122,15 @@ export class Shell {
   }
 
   #said(message: Parameters<ConstructorParameters<typeof Connection>[1]['said']>[0]): void {
-    switch (message.type) {
-      case 'opened':
-        this.#wasOpen = true;
-        this.#tries = 0;
-        this.state.value = { kind: 'open', opened: message };
-        return this.focus();
-      case 'exit':
-        this.#exit = message;
-        return;
-      default:
-        return this.files.said(message);
+    if (message.type === 'exit') {
+      this.#exit = message;
+      return;
     }
+    if (message.type !== 'opened') return this.files.said(message);
+    this.#wasOpen = true;
+    this.#tries = 0;
+    this.state.value = { kind: 'open', opened: message };
+    this.focus();
   }
 
   #over(message: Extract<ServiceMessage, { readonly type: 'over' }> | null): void {

@@ -80,7 +80,11 @@ function styleHolder(element: HTMLElement): HTMLElement {
   const sheet = new CSSStyleSheet();
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   element.hidden = true;
-  Object.defineProperty(element, 'textContent', { set: (css: string) => sheet.replaceSync(css) });
+  Object.defineProperty(element, 'textContent', {
+    set: (css: string) => {
+      sheet.replaceSync(css);
+    },
+  });
   element.remove = () => {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== sheet);
     Element.prototype.remove.call(element);

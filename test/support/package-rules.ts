@@ -11,6 +11,8 @@ export const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   // In browsers alone: the build puts them into the console's files.
   preact: ['console/'],
   '@preact/signals': ['console/'],
+  '@xterm/addon-fit': ['console/'],
+  '@xterm/xterm': ['console/'],
   uplot: ['console/'],
   uqr: ['console/'],
   pg: ['persistence/', 'bench/', 'test/chaos/', 'test/'],

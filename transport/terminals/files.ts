@@ -89,9 +89,7 @@ class Files implements RemoteFiles {
     try {
       while (entries.length <= entriesMax) {
         const some = await this.#ask<FileEntryWithStats[] | typeof END>((done) =>
-          sftp.readdir(handle.value, (error, list) =>
-            isEnd(error) ? done(null, END) : done(error, list as unknown as FileEntryWithStats[]),
-          ),
+          sftp.readdir(handle.value, (error, list) => (isEnd(error) ? done(null, END) : done(error, list))),
         );
         if (!some.ok) return some;
         if (some.value === END) break;

@@ -98,7 +98,7 @@ class Connection {
         ? { type: 'password', username, password: signIn.password }
         : { type: 'agent', username, agent: signingAgent(signIn) };
     return {
-      sock: this.#stream as NonNullable<ConnectConfig['sock']>,
+      sock: this.#stream,
       username,
       readyTimeout: LOGIN_MS_MAX,
       keepaliveInterval: KEEP_ALIVE_MS,
@@ -108,8 +108,7 @@ class Connection {
         this.#isOtherKey = hostKey !== null && hostKey.split(' ')[1] !== blob.toString('base64');
         return !this.#isOtherKey;
       },
-      // its types know of names alone, where it takes methods as well
-      authHandler: [method] as unknown as NonNullable<ConnectConfig['authHandler']>,
+      authHandler: [method],
     };
   }
 
@@ -137,10 +136,10 @@ class Connection {
       this.#client.once('close', () => resolve(NO_SHELL));
       this.#client.shell({ term: TERM, cols, rows }, (error, channel) => {
         if (error !== undefined) return resolve(NO_SHELL);
-        const { data, exit } = this.#heard;
-        channel.on('data', (bytes: Buffer) => data(bytes));
-        channel.stderr.on('data', (bytes: Buffer) => data(bytes));
-        channel.on('exit', (code: number | null, signal?: string) => exit(code, signal ?? null));
+        const heard = this.#heard;
+        channel.on('data', (bytes: Buffer) => heard.data(bytes));
+        channel.stderr.on('data', (bytes: Buffer) => heard.data(bytes));
+        channel.on('exit', (code: number | null, signal?: string) => heard.exit(code, signal ?? null));
         channel.on('error', () => {}); // the end of the connection follows
         channel.once('close', () => this.#client.end());
         resolve(ok(channel));
@@ -183,13 +182,23 @@ function signingAgent({ publicKey, sign }: Extract<SignIn, { readonly type: 'key
     override sign(...asked: readonly unknown[]): void {
       const data = asked[1] as Buffer;
       const done = asked.findLast((one) => typeof one === 'function') as (error?: Error, signature?: Buffer) => void;
-      sign(data).then(
-        (signature) => done(undefined, Buffer.from(signature)),
-        () => done(new Error('the client did not sign')),
-      );
+      void signed(sign(data), done);
     }
   }
   return new Signing();
+}
+
+async function signed(
+  signature: Promise<Uint8Array>,
+  done: (error?: Error, signature?: Buffer) => void,
+): Promise<void> {
+  let bytes: Uint8Array;
+  try {
+    bytes = await signature;
+  } catch {
+    return done(new Error('the client did not sign'));
+  }
+  return done(undefined, Buffer.from(bytes));
 }
 
 const NO_SHELL = refuse('service_unavailable', 'The node opened no shell.');

@@ -21,7 +21,7 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
   const hasFiles = useSignal(false);
   const isReader = useSignal(false);
   useEffect(() => {
-    if (place.current === null) return;
+    if (place.current === null) return undefined;
     const made = new Shell(place.current, login, { refused, left: () => leaving.current?.focus() });
     setShell(made);
     return () => made.close();

@@ -1,5 +1,5 @@
 /** As whom, and with what. */
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { Asked } from '../../parts/asked.tsx';
@@ -94,23 +94,7 @@ function Fields({
           ))}
         </select>
       </label>
-      <fieldset>
-        <legend>{TERMINAL.with}</legend>
-        <label>
-          <input
-            type="radio"
-            name="with"
-            checked={isByKey.value}
-            disabled={browserKey === null}
-            onChange={() => (isByKey.value = true)}
-          />{' '}
-          {TERMINAL.key}
-        </label>
-        <label>
-          <input type="radio" name="with" checked={!isByKey.value} onChange={() => (isByKey.value = false)} />{' '}
-          {TERMINAL.password}
-        </label>
-      </fieldset>
+      <Ways isByKey={isByKey} hasKey={browserKey !== null} />
       {isByKey.value ? (
         <p class="soft">{TERMINAL.keyNote}</p>
       ) : (
@@ -128,5 +112,28 @@ function Fields({
       {!isByKey.value && !hasPassword && <p class="soft">{TERMINAL.noPassword}</p>}
       <button class="primary">{TERMINAL.open}</button>
     </form>
+  );
+}
+
+/** By what somebody signs in. */
+function Ways({ isByKey, hasKey }: { readonly isByKey: Signal<boolean>; readonly hasKey: boolean }) {
+  return (
+    <fieldset>
+      <legend>{TERMINAL.with}</legend>
+      <label>
+        <input
+          type="radio"
+          name="with"
+          checked={isByKey.value}
+          disabled={!hasKey}
+          onChange={() => (isByKey.value = true)}
+        />{' '}
+        {TERMINAL.key}
+      </label>
+      <label>
+        <input type="radio" name="with" checked={!isByKey.value} onChange={() => (isByKey.value = false)} />{' '}
+        {TERMINAL.password}
+      </label>
+    </fieldset>
   );
 }

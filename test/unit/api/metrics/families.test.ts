@@ -25,6 +25,10 @@ function samplesOf(readings: Partial<Readings>): Readonly<Record<string, number>
   );
 }
 
+/** Samples of one family by these values of its label, the first with this number, each other one `step` higher. */
+const rising = (name: string, values: string, first: number, step = 1): Record<string, number> =>
+  Object.fromEntries(values.split(' ').map((value, index) => [`${name}=${value}`, first + index * step]));
+
 test('every reading is told under its own name', (t) => {
   const durations = createHistogram([1]);
   durations.observe(0.25);
@@ -94,10 +98,7 @@ test('every reading is told under its own name', (t) => {
       'events_backlog channel=broker': 66,
       'executions status=pending': 63,
       'executions status=sent': 64,
-      'executions_finished_total status=completed': 24,
-      'executions_finished_total status=cancelled': 25,
-      'executions_finished_total status=expired': 26,
-      'executions_finished_total status=dropped': 27,
+      ...rising('executions_finished_total status', 'completed cancelled expired dropped', 24),
       'request_duration_seconds surface=rest operation=get_node code=2xx': 0.25,
       'database_connections state=busy': 28,
       'database_connections state=idle': 29,
@@ -115,13 +116,7 @@ test('every reading is told under its own name', (t) => {
       terminals: 93,
       terminals_opened_total: 94,
       'terminals_ended_total reason=exited': 95,
-      'terminals_ended_total reason=refused': 0,
-      'terminals_ended_total reason=cut': 0,
-      'terminals_ended_total reason=idle': 0,
-      'terminals_ended_total reason=old': 0,
-      'terminals_ended_total reason=session_over': 0,
-      'terminals_ended_total reason=stopping': 0,
-      'terminals_ended_total reason=misused': 0,
+      ...rising('terminals_ended_total reason', 'refused cut idle old session_over stopping misused', 0, 0),
       'terminal_bytes_total direction=up': 96,
       'terminal_bytes_total direction=down': 97,
       tunnels: 31,
@@ -153,16 +148,8 @@ test('every reading is told under its own name', (t) => {
       tls_certificate_reloads_total: 96,
       'tls_refused_total reason=plain_http': 97,
       'tls_refused_total reason=handshake': 98,
-      'self_update_requests status=pending': 111,
-      'self_update_requests status=processing': 112,
-      'self_update_requests status=completed': 113,
-      'self_update_nodes state=waiting': 114,
-      'self_update_nodes state=due': 115,
-      'self_update_nodes state=triggered': 116,
-      'self_update_nodes state=updated': 117,
-      'self_update_nodes state=rolled_back': 118,
-      'self_update_nodes state=failed': 119,
-      'self_update_nodes state=skipped': 120,
+      ...rising('self_update_requests status', 'pending processing completed', 111),
+      ...rising('self_update_nodes state', 'waiting due triggered updated rolled_back failed skipped', 114),
       self_update_overdue_seconds: 121,
       self_update_trigger_seconds: 110,
       release_downloads: 201,
@@ -187,12 +174,7 @@ test('every reading is told under its own name', (t) => {
       'admins status=silent': 0,
       'admins status=gone': 1,
       'heartbeat_age_seconds admin=one': 88,
-      'clusters_handed_over_total outcome=balance': 91,
-      'clusters_handed_over_total outcome=room': 92,
-      'clusters_handed_over_total outcome=drain': 93,
-      'clusters_handed_over_total outcome=stop': 94,
-      'clusters_handed_over_total outcome=received': 95,
-      'clusters_handed_over_total outcome=stayed': 96,
+      ...rising('clusters_handed_over_total outcome', 'balance room drain stop received stayed', 91),
       hand_over_duration_seconds: 0,
       owned_clusters: 51,
       'cluster_epoch cluster=first': 89,

@@ -105,7 +105,8 @@ async function client(
     for (;;) {
       const found = said.find((one) => one.type === type);
       if (found !== undefined) return found;
-      await once(socket, 'message');
+      const over = closed.then(() => Promise.reject(new Error(`it was closed: ${JSON.stringify(said.at(-1))}`)));
+      await Promise.race([once(socket, 'message'), over]);
     }
   };
   const type = (text: string): void => socket.send(Buffer.concat([Buffer.of(0), Buffer.from(text)]));
@@ -164,7 +165,7 @@ test('a key signs at its client', async (t) => {
   const { url } = await served(t);
   const { say, hears } = await client(t, url);
 
-  say({ ...OPEN, sign_in: { type: 'key', public_key: `ssh-ed25519 ${'A'.repeat(68)}`, isNew: false } });
+  say({ ...OPEN, sign_in: { type: 'key', public_key: `ssh-ed25519 ${'A'.repeat(68)}`, is_new: false } });
   t.deepEqual(await hears('sign'), { type: 'sign', data: Buffer.from('to be signed').toString('base64') });
   say({ type: 'signature', signature: Buffer.alloc(64).toString('base64') });
 
