@@ -31,15 +31,13 @@ export async function trueAt(open: OpenPage, expression: string, msMax: number):
     open,
     `new Promise((resolve) => {
       const until = performance.now() + ${msMax};
-      const look = () => {
-        // a message comes after the frame is drawn
-        const { port1, port2 } = new MessageChannel();
-        port2.onmessage = () => {
-          if (${expression}) return resolve(performance.timeOrigin + performance.now());
-          if (performance.now() > until) return resolve(null);
-          requestAnimationFrame(look);
-        };
-        port1.postMessage(null);
+      const { port1, port2 } = new MessageChannel(); // a message comes after the frame is drawn
+      const look = () => port1.postMessage(null);
+      const end = (at) => (port2.close(), resolve(at));
+      port2.onmessage = () => {
+        if (${expression}) return end(performance.timeOrigin + performance.now());
+        if (performance.now() > until) return end(null);
+        requestAnimationFrame(look);
       };
       requestAnimationFrame(look);
     })`,

@@ -30,20 +30,20 @@ const WATCH = `(() => {
     const bottom = Math.min(all.bottom, window.top + box.clientHeight);
     return first.getBoundingClientRect().top > top + 1 || last.getBoundingClientRect().bottom < bottom - 1;
   };
+  const { port1, port2 } = new MessageChannel(); // a message comes after the frame is drawn
   const drawn = (now) => {
     if (look.last !== null) look.apart.push(now - look.last);
     look.last = now;
-    const { port1, port2 } = new MessageChannel();
-    port2.onmessage = () => {
-      if (!look.isOn) return;
-      look.frames += 1;
-      if (isBlank()) look.blank += 1;
-      const isEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 1;
-      if (isEnd && look.step > 0) return look.ended?.();
-      if (look.step > 0) box.scrollTop += box.clientHeight - ${ROW_PX};
-      requestAnimationFrame(drawn);
-    };
     port1.postMessage(null);
+  };
+  port2.onmessage = () => {
+    if (!look.isOn) return port2.close();
+    look.frames += 1;
+    if (isBlank()) look.blank += 1;
+    const isEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 1;
+    if (isEnd && look.step > 0) return look.ended?.();
+    if (look.step > 0) box.scrollTop += box.clientHeight - ${ROW_PX};
+    requestAnimationFrame(drawn);
   };
   requestAnimationFrame(drawn);
 })()`;
