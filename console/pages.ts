@@ -46,6 +46,9 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
 
   health: { load: async () => (await import('./pages/health.tsx')).HealthPage },
 
+  recordings: { load: async () => (await import('./pages/recordings/recordings.tsx')).RecordingsPage },
+  recording: { load: async () => (await import('./pages/recordings/recording.tsx')).RecordingPage },
+
   terminal: { load: async () => (await import('./pages/terminal/terminal.tsx')).TerminalPage },
 
   sessions: { load: async () => (await import('./pages/sessions.tsx')).SessionsPage },

@@ -55,6 +55,9 @@ export const ROUTES = {
 
   health: { path: 'health', group: 'service', jump: 'h' },
 
+  recordings: { path: 'recordings', group: 'access' },
+  recording: { path: 'recordings/:id', group: null },
+
   terminal: { path: 'nodes/:id/terminal', group: null },
 
   sessions: { path: 'sessions', group: 'service', jump: 's' },

@@ -1,5 +1,5 @@
 /** Shows a recording as fast as it was made, or otherwise. */
-import type { Cast, TerminalSize } from './cast.ts';
+import type { Cast, TerminalSize } from '../../api/client/asciicast.ts';
 
 /** How it is shown. */
 export interface PlayOptions {

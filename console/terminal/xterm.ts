@@ -3,7 +3,7 @@
  * style elements goes into constructed stylesheets, and what it writes into style attributes through CSSOM.
  */
 import { FitAddon } from '@xterm/addon-fit';
-import { Terminal, type ITerminalOptions } from '@xterm/xterm';
+import { Terminal, type ITerminalInitOnlyOptions, type ITerminalOptions } from '@xterm/xterm';
 
 /** Lines that can be scrolled back to. */
 const SCROLLBACK_LINES = 5_000;
@@ -24,7 +24,7 @@ export interface Screen {
 }
 
 /** Draws one in an element of the page. */
-export function openScreen(parent: HTMLElement, options: ITerminalOptions = {}): Screen {
+export function openScreen(parent: HTMLElement, options: ITerminalOptions & ITerminalInitOnlyOptions = {}): Screen {
   const terminal = new Terminal({
     scrollback: SCROLLBACK_LINES,
     theme: COLOURS,

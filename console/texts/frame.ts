@@ -39,6 +39,9 @@ export const FRAME = {
 
     health: 'Health',
 
+    recordings: 'Recordings',
+    recording: 'Recording',
+
     terminal: 'Terminal',
 
     sessions: 'Sessions',

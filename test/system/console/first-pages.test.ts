@@ -253,6 +253,7 @@ test.serial('axe finds nothing on any page, light and dark, on a phone and a lap
     ['/console/admins', 'Admins'],
     ['/console/admins/admin-1', 'admin-1'],
     ['/console/health', 'Health'],
+    ['/console/recordings', 'Recordings'],
     ['/console/nowhere', 'No such page'],
   ] as const) {
     await page.goto(fleet.admin().url + path);

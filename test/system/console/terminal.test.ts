@@ -233,3 +233,53 @@ test.serial('a page of another origin gets no terminal, and nobody without a ses
     'a key counts for nothing here',
   );
 });
+
+test.serial('what a terminal showed is listed, played from words that are looked for, and deleted', async (t) => {
+  const { page, problems } = await terminal(t);
+  await run(page, 'echo needle-$((40 + 2)); sleep 4', 'needle-42');
+  await page.keyboard.type('exit\n');
+  let id = '';
+  await until('the recording', async () => {
+    const [newest] = await fleet.rest.get<readonly { readonly id: string }[]>(
+      '/ssh_recordings?username=ops&sort=-started_at',
+    );
+    id = newest?.id ?? '';
+    return id !== '' && (await fleet.rest.get<{ cast: string }>(`/ssh_recordings/${id}`)).cast.includes('needle-42');
+  });
+
+  await page.goto(`${fleet.admin().url}/console/recordings?username=ops&sort=-started_at`);
+  await heading(page, 'Recordings');
+  await page.locator(`a[href$="${id}"]`).first().focus();
+  await page.keyboard.press('Enter');
+  await heading(page, 'Recording of ops');
+  await page.getByRole('button', { name: 'Play' }).waitFor();
+  t.is(await shown(page).getByText('needle-42').count(), 0, 'it stands at the beginning');
+  const position = page.getByRole('slider', { name: 'Position' });
+  await page.getByRole('checkbox', { name: 'Skip waits over 2 s' }).check();
+  await page.getByRole('searchbox', { name: 'Find in what was shown' }).focus();
+  await page.keyboard.type('NEEDLE-42');
+  await page.getByRole('status').getByText('1 place', { exact: true }).waitFor();
+  await page.keyboard.press('Enter');
+  await shown(page).getByText('needle-42').first().waitFor();
+  const found = Number(await position.inputValue());
+  await page.getByRole('combobox', { name: 'Speed' }).selectOption('16');
+  await page.getByRole('button', { name: 'Play' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Play' }).waitFor();
+  t.true(Number(await position.inputValue()) > found, 'it was played to its end');
+  await position.focus();
+  await page.keyboard.press('Home');
+  await shown(page).getByText('needle-42').waitFor({ state: 'detached' });
+
+  const path = `/console/recordings/${id}`;
+  const other = await openPage(t, { browser, url: fleet.admin().url }, path, { bypassCSP: true }); // for axe
+  await signIn(other.page);
+  await other.page.getByRole('button', { name: 'Play' }).waitFor();
+  await looksWell(t, other.page, 'a recording');
+  await page.getByRole('button', { name: 'Delete' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await heading(page, 'Recordings');
+  t.is((await fleet.rest.call('GET', `/ssh_recordings/${id}`)).status, 404);
+  t.deepEqual(problems, []);
+});
