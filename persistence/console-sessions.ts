@@ -41,6 +41,15 @@ export function consoleSessionRows(pool: Pool): SessionRows {
       );
       return rows.map(stored);
     },
+    async living(ids, { idleMsMax, ageMsMax }) {
+      if (ids.length === 0) return [];
+      const rows = await rowsOf<Pick<Row, 'id'>>(
+        pool,
+        'looking whether sessions live',
+        sql`select id from console_session where id = any(${ids}::uuid[]) and ${AGE} < ${ageMsMax}::float8 and ${IDLE} < ${idleMsMax}::float8`,
+      );
+      return rows.map(({ id }) => id);
+    },
     async touch(id) {
       await rowsOf(
         pool,

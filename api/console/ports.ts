@@ -28,6 +28,8 @@ export interface SessionRows {
   create(session: NewSession, limits: SessionLimits): Promise<void>;
   /** Those of these tokens, over or not. */
   find(tokenHashes: readonly Uint8Array[]): Promise<readonly StoredSession[]>;
+  /** Which of these are there and not over: asked twice a second for all whose pages are open. */
+  living(ids: readonly string[], limits: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): Promise<readonly string[]>;
   /** It was used now. */
   touch(id: string): Promise<void>;
   /** All of them, the last one used first. */

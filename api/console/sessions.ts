@@ -71,10 +71,10 @@ export class Sessions {
     return found.map((stored) => this.#living(stored)).find((session) => session !== null) ?? null;
   }
 
-  /** Which of these sessions live. */
+  /** Which of these sessions still live. Each was proven when it was found, by keys that stay while this admin runs. */
   async living(sessions: readonly StoredSession[]): Promise<ReadonlySet<string>> {
-    const found = await this.#kit.rows.find(sessions.map(({ tokenHash }) => tokenHash));
-    return new Set(found.flatMap((stored) => (this.#living(stored) === null ? [] : [stored.id])));
+    const ids = sessions.map(({ id }) => id);
+    return new Set(await this.#kit.rows.living(ids, LIMITS));
   }
 
   /** Those that live, the last one used first. */

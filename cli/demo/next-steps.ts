@@ -31,6 +31,7 @@ export function nextSteps({ connection: { url, key }, ports, login, forwardPort 
     `Key            ${key ?? ''}`,
     `HTTP proxy     http://127.0.0.1:${ports.http}`,
     `SOCKS5 proxy   socks5h://127.0.0.1:${ports.socks5}`,
+    `Console        ${url}/console`,
     `Documentation  ${url}/`,
     '',
     'Try next, in another terminal and any directory:',

@@ -22,6 +22,7 @@ export function severalSteps({ connection: { url, key }, ports, admins }: Severa
     `Key            ${key ?? ''}`,
     `HTTP proxy     http://127.0.0.1:${ports.http}`,
     `SOCKS5 proxy   socks5h://127.0.0.1:${ports.socks5}`,
+    `Console        ${url}/console`,
     `Documentation  ${url}/`,
     '',
     'Try next, in another terminal and any directory:',

@@ -91,7 +91,8 @@ export const RUN = {
       `The outputs of ${nodes(count)} are not kept here whole, and were searched in part.`,
     groups: 'Outputs',
     columns: { result: 'Result', nodes: 'Nodes', output: 'Output' },
-    progress: (done: number, total: number) => `${number(done)} of ${nodes(total)} have ended`,
+    progress: (done: number, total: number) =>
+      `${number(done)} of ${nodes(total)} ${total === 1 ? 'has' : 'have'} ended`,
     confirmCancel: {
       title: 'Cancel this command?',
       text: (count: number) => `It is ended on ${nodes(count)} on which it waits or runs.`,

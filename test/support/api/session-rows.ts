@@ -28,6 +28,10 @@ export function memorySessionRows(clock: { readonly nowMs: () => number }): Sess
     },
     find: async (hashes) =>
       all().filter(({ tokenHash }) => hashes.some((hash) => Buffer.compare(hash, tokenHash) === 0)),
+    living: async (ids, { idleMsMax, ageMsMax }) =>
+      all()
+        .filter(({ id, ageMs, idleMs }) => ids.includes(id) && ageMs < ageMsMax && idleMs < idleMsMax)
+        .map(({ id }) => id),
     async touch(id) {
       const one = kept.get(id);
       if (one !== undefined) kept.set(id, { ...one, lastUsedAtMs: clock.nowMs() });

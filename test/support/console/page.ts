@@ -1,9 +1,11 @@
 /** Pages of the console in a real browser, Debian's Chromium: opened, signed in to, looked at by axe. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { FLEET_KEYS } from '../fleet.ts';
+import { ROOT } from '../source-text.ts';
 
 /** A page, and what went wrong on it. */
 export interface Opened {
@@ -94,4 +96,17 @@ export async function looksWell(t: ExecutionContext, page: Page, name: string): 
       t.deepEqual(await violations(page), [], `${name}, ${colorScheme}, ${width}`);
       t.deepEqual(await tooWide(page), [], `${name} is wider than ${width}`);
     }
+}
+
+/** Set: pages that docs/console.md shows are taken anew. */
+const KEEPS_PICTURES = process.env['EDGE_TEST_KEEP_PICTURES'] === 'yes';
+
+/** A picture of what is seen now for the pages, light and dark, where pictures are taken anew. */
+export async function pictured(page: Page, name: string): Promise<void> {
+  if (!KEEPS_PICTURES) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.screenshot({ path: join(ROOT, `docs/images/console-${name}-${colorScheme}.png`) });
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }

@@ -4,7 +4,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -82,13 +82,14 @@ test.serial(
     await page.getByRole('button', { name: 'Difference' }).press('Enter');
     t.deepEqual(await page.locator('.diff > div').allTextContents(), ['  one', '- 2', '+ two']);
 
+    await pictured(page, 'command');
     await page.getByRole('link', { name: 'Run again where it failed' }).press('Enter');
     await heading(page, 'Run');
     await page.locator('.run-preview').getByText('1 node', { exact: true }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Control+Enter');
     await heading(page, 'Command');
-    await page.getByText('1 of 1 node have ended').waitFor();
+    await page.getByText('1 of 1 node has ended').waitFor();
     await groups(page).getByText('Succeeded').waitFor();
     t.deepEqual([problems, elsewhere], [[], []]);
   },

@@ -42,9 +42,9 @@ for (const [name, open] of Object.entries(KINDS)) {
         LIMITS,
       );
     await create('a');
-    await pass(5_000);
+    await pass(60_000);
     await create('b');
-    await pass(1_000);
+    await pass(60_000);
     await rows.touch(idOf('a'));
     const [found] = await rows.find([hashOf('x'), hashOf('a')]);
 
@@ -52,11 +52,17 @@ for (const [name, open] of Object.entries(KINDS)) {
       [found?.id, bytes(found?.tokenHash), bytes(found?.keyProof), found?.address, found?.userAgent],
       [idOf('a'), 'a'.repeat(32), 'p'.repeat(32), '192.0.2.1', 'B'],
     );
-    t.true((found?.ageMs ?? 0) >= 6_000 && (found?.idleMs ?? 9_999) < 5_000);
+    t.true((found?.ageMs ?? 0) >= 120_000 && (found?.idleMs ?? 9_999) < 5_000);
     t.deepEqual(
       (await rows.list()).map(({ id }) => id),
       [idOf('a'), idOf('b')],
     );
+    const living = async (idleMsMax: number, ageMsMax: number) =>
+      (await rows.living(['a', 'b', 'x'].map(idOf), { idleMsMax, ageMsMax })).toSorted();
+    t.deepEqual(await living(100_000, 1_000_000), [idOf('a'), idOf('b')]);
+    t.deepEqual(await living(30_000, 1_000_000), [idOf('a')], 'the other one was not used for so long');
+    t.deepEqual(await living(100_000, 90_000), [idOf('b')], 'the other one is so old');
+    t.deepEqual(await rows.living([], LIMITS), []);
     t.deepEqual([await rows.remove(idOf('a')), await rows.remove(idOf('a'))], [true, false]);
     t.deepEqual(await rows.find([hashOf('a')]), []);
     t.deepEqual(await rows.find([]), []);
