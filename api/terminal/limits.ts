@@ -32,6 +32,9 @@ export const WINDOW_BYTES = 262_144;
 /** Messages of a client, whatever they are: several times what quick typing and fast files take. */
 export const MESSAGES: BucketLimits = { tokensMax: 4_000, tokensPerSecond: 2_000 };
 
+/** Largest file that is uploaded, in bytes: 4 GiB. Nothing of one is kept here; it is the disk of the machine that fills. */
+export const UPLOAD_BYTES_MAX = 4_294_967_296;
+
 /** Entries of a directory that are listed. */
 export const ENTRIES_MAX = 5_000;
 

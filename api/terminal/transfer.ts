@@ -1,6 +1,6 @@
 /** Files over the connection of a terminal: one thing at a time, with as much of it in memory as its window. */
-import type { Result } from '../../actors/refusal.ts';
-import { BYTES_MAX, ENTRIES_MAX } from './limits.ts';
+import { refuse, type Result } from '../../actors/refusal.ts';
+import { BYTES_MAX, ENTRIES_MAX, UPLOAD_BYTES_MAX } from './limits.ts';
 import type { ClientMessage, ServiceMessage } from './messages.ts';
 import type { FileReader, FileWriter, RemoteFiles } from './ports.ts';
 import { Window } from './window.ts';
@@ -14,6 +14,8 @@ export type FileMessage = Extract<
 /** Where answers and bytes go. */
 export interface TransferKit {
   readonly files: RemoteFiles;
+  /** Of one file; as in limits.ts unless given. */
+  readonly uploadBytesMax?: number;
   say(message: ServiceMessage): void;
   sendBytes(bytes: Uint8Array): void;
 }
@@ -64,8 +66,9 @@ export class Transfer {
   ): Promise<void> {
     await before;
     if (this.#work === work) {
-      const written = await work.writer.write(bytes);
       work.bytes += bytes.length;
+      const { uploadBytesMax = UPLOAD_BYTES_MAX } = this.#kit;
+      const written = work.bytes > uploadBytesMax ? tooLarge(uploadBytesMax) : await work.writer.write(bytes);
       if (!written.ok && this.#work === work) await this.#fail(written.refusal.message);
     }
     this.#tookUp(bytes.length);
@@ -175,4 +178,8 @@ export class Transfer {
     this.#up.taken(bytes);
     this.#kit.say({ type: 'taken', channel: 'file', bytes });
   }
+}
+
+function tooLarge(bytesMax: number): ReturnType<typeof refuse> {
+  return refuse('validation_failed', `A file that is uploaded may have ${bytesMax} bytes. Nothing of it was kept.`);
 }

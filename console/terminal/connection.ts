@@ -1,5 +1,6 @@
 /** The connection of one terminal: a WebSocket of its own, by the session of the console. */
 import type { Channel, ClientMessage, ServiceMessage } from '../../api/terminal/messages.ts';
+import { TERMINAL } from '../texts/terminal.ts';
 import { base64, bytesOf, type BrowserKey } from './browser-key.ts';
 
 /** What both sides have agreed on. Source: api/terminal/messages.ts and limits.ts. */
@@ -124,9 +125,13 @@ export class Connection {
   #sign(data: string): void {
     const { signIn } = this.#login;
     if (signIn.type !== 'key') return;
-    void signIn.key
-      .sign(bytesOf(data))
-      .then((signature) => this.#send({ type: 'signature', signature: base64(signature) }));
+    void signIn.key.sign(bytesOf(data)).then(
+      (signature) => this.#send({ type: 'signature', signature: base64(signature) }),
+      () => {
+        this.#socket.close(1_000);
+        this.#over({ type: 'over', reason: 'refused', message: TERMINAL.notSigned });
+      },
+    );
   }
 
   #bytes(data: Uint8Array<ArrayBuffer>): void {

@@ -18,6 +18,7 @@ export const TERMINAL = {
   passwordField: 'Password',
   open: 'Open the terminal',
   opening: 'Signing in.',
+  notSigned: 'Your browser did not sign with the key. Use a password.',
   noUsers: 'Nobody may sign in to this node by SSH yet. Add an SSH username first:',
   noPassword: 'This username has no password.',
   label: 'Terminal',

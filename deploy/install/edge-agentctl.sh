@@ -18,6 +18,9 @@ LOG_LOOK_S=60
 SHORT_S=5
 AGAIN_S=2
 
+# A supervisor that was started says so within this, in seconds.
+START_S_MAX=15
+
 # A service that is told to end gets so long, in seconds: its commands have 5 s of it.
 STOP_S_MAX=30
 
@@ -59,6 +62,7 @@ supervise() {
   stopping=no
   child=
   echo $$ >"$RUN/$name.pid"
+  : >"$RUN/$name.begun"
   trap 'stopping=yes; [ -z "$child" ] || kill "$child" 2>/dev/null' TERM INT
   keep_log &
   keeper=$!
@@ -109,15 +113,21 @@ keep_log() {
 start() {
   ! is_running "$1" || return 0
   mkdir -p "$RUN" "$LOGS"
+  rm -f "$RUN/$1.begun"
   # nothing of whoever calls this goes to the service
   setsid env -i PATH="$PATH" HOME="${HOME:-/}" LANG="${LANG:-C.UTF-8}" nohup /bin/sh "$LIB/edge-agentctl" supervise "$1" \
     >>"$LOGS/$1.log" 2>&1 </dev/null &
   waited=0
-  until is_running "$1" || [ "$waited" -ge 25 ]; do
+  # what it runs may have ended for good by now, and the supervisor with it: its log says why
+  until [ -e "$RUN/$1.begun" ]; do
+    [ "$waited" -lt $((START_S_MAX * 5)) ] || {
+      echo "its supervisor did not begin within $START_S_MAX s" >&2
+      return 1
+    }
     sleep 0.2 2>/dev/null || sleep 1
     waited=$((waited + 1))
   done
-  is_running "$1"
+  rm -f "$RUN/$1.begun"
 }
 
 stop() {

@@ -57,7 +57,7 @@ remove_programs() {
   for name in $COMMANDS; do
     [ "$(readlink "$BIN/$name" 2>/dev/null)" != "$LIB/$name" ] || rm -f "$BIN/$name"
   done
-  rm -rf "$STATE" "$LIB" "$RUN/agent.pid" "$RUN/updater.pid" "$RUN/agent.child" "$RUN/updater.child"
+  rm -rf "$STATE" "$LIB" "$RUN/agent.pid" "$RUN/updater.pid" "$RUN/agent.child" "$RUN/updater.child" "$RUN/agent.begun" "$RUN/updater.begun"
   remove_empty "$RUN" "$UNITS/multi-user.target.wants" "$UNITS/default.target.wants"
 }
 

@@ -70,6 +70,7 @@ test.serial(
     await page.getByText('3 of 3 nodes have ended').waitFor();
     await groups(page).getByText('2', { exact: true }).waitFor();
     await groups(page).first().getByText('one').waitFor();
+    await groups(page).nth(1).getByText('one').waitFor();
     t.deepEqual(await groups(page).locator('.cell').allTextContents(), [
       'Failed, exit 3',
       '1',

@@ -161,7 +161,11 @@ test('a node that is deleted before its turn is skipped, and the request ends wi
   const request = await requestFor(fleet(), agents, { batch_size: 1 });
   await until('one is triggered', async () => (await statusesOf(fleet(), request))['triggered'] === 1);
 
-  for (const { node } of agents) await fleet().rest.call('DELETE', `/nodes/${node}`);
+  const results = await resultsOf(fleet(), request);
+  const isTriggered = ({ node }: UpdatingAgent) => results.get(node)?.status === 'triggered';
+  // the one whose turn it is goes last: in its place another one would have its turn
+  for (const { node } of agents.toSorted((one, other) => Number(isTriggered(one)) - Number(isTriggered(other))))
+    await fleet().rest.call('DELETE', `/nodes/${node}`);
   const { summary } = await completed(fleet(), request);
 
   t.deepEqual(summary, { total: 3, triggered: 1, failed: 0 });

@@ -1,0 +1,52 @@
+/** Files of terminals: how large one may be, and what becomes of one that is larger. */
+import test from 'ava';
+import { ok, refuse } from '../../../../actors/refusal.ts';
+import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
+import type { RemoteFiles } from '../../../../api/terminal/ports.ts';
+import { Transfer } from '../../../../api/terminal/transfer.ts';
+import { until } from '../../../support/until.ts';
+
+test('a file that is larger than it may be is given up, and the next one goes', async (t) => {
+  const done: string[] = [];
+  const said: ServiceMessage[] = [];
+  const files: RemoteFiles = {
+    list: async () => refuse('not_found', 'There is nothing.'),
+    read: async () => refuse('not_found', 'There is nothing.'),
+    write: async (path) =>
+      ok({
+        path,
+        write: async (bytes) => {
+          done.push(`${path}: ${bytes.length}`);
+          return ok(null);
+        },
+        finish: async () => {
+          done.push(`${path} is whole`);
+          return ok(null);
+        },
+        abort: async () => {
+          done.push(`${path} is gone`);
+        },
+      }),
+  };
+  const transfer = new Transfer({
+    files,
+    uploadBytesMax: 10,
+    say: (message) => said.push(message),
+    sendBytes: () => {},
+  });
+  const says = (type: ServiceMessage['type'], count = 1) =>
+    until(`${count} ${type}`, () => said.filter((one) => one.type === type).length === count);
+
+  await transfer.ask({ type: 'upload', path: '/large', replaces: false });
+  for (let pieces = 0; pieces < 3; pieces += 1) t.true(transfer.arrived(new Uint8Array(5)));
+  await says('taken', 3);
+  await transfer.ask({ type: 'upload', path: '/small', replaces: false });
+  t.true(transfer.arrived(new Uint8Array(10)));
+  await transfer.ask({ type: 'uploaded' });
+
+  t.deepEqual(done, ['/large: 5', '/large: 5', '/large is gone', '/small: 10', '/small is whole']);
+  t.deepEqual(
+    said.filter(({ type }) => type === 'file_failed'),
+    [{ type: 'file_failed', message: 'A file that is uploaded may have 10 bytes. Nothing of it was kept.' }],
+  );
+});
