@@ -100,7 +100,7 @@ test.serial('what fails stands first, with what to do about it', async (t) => {
   await page.getByText('Agents connected').waitFor();
 
   await page.getByText('Look whether the broker runs').waitFor({ timeout: ASKED_MS_MAX });
-  const states = await page.locator('[aria-labelledby=checks] tbody td:nth-of-type(1)').allTextContents();
+  const states = await page.locator('main table tbody td:nth-of-type(1)').allTextContents();
   t.true(states.includes('fails') && states.includes('passes'), states.join(' '));
   t.deepEqual(states, states.toSorted());
   t.deepEqual(problems, []);
