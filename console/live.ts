@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { createTRPCClient, createWSClient, wsLink } from '@trpc/client';
 import type { Api } from '../api/client/api.ts';
+import { PromptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { askWho } from './session.ts';
 
@@ -44,6 +45,7 @@ export function connect(): Live {
   const socket = createWSClient({
     url: `${location.origin.replace(/^http/u, 'ws')}/console/live`,
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
+    WebSocket: PromptWebSocket,
     keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
     onOpen: () => told('open'),
     onClose: lost,

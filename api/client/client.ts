@@ -2,6 +2,7 @@
 import { createTRPCClient, createWSClient, httpLink, wsLink } from '@trpc/client';
 import type { AppRouter } from '../trpc/router.ts';
 import type { Api } from './api.ts';
+import { PromptWebSocket } from './prompt-web-socket.ts';
 
 /** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */
 const RETRY_MS_MIN = 250;
@@ -12,6 +13,13 @@ const RETRY_MS_MAX = 5_000;
  * which keeps it busy.
  */
 const IDLE_MS = 10_000;
+
+/**
+ * The service is asked for a sign of life after this silence, and the connection is taken for lost without one after the
+ * second, in ms. A machine that fell asleep, or a path that forgot the connection, says nothing of it.
+ */
+const PING_MS = 10_000;
+const PONG_MS_MAX = 10_000;
 
 /** Wait before a refused subscription is tried again where the refusal says no time, in ms. */
 const REFUSED_MS = 1_000;
@@ -59,16 +67,28 @@ export interface LiveListener {
   readonly lost?: () => void;
 }
 
+/** How long a connection may be silent before the service is asked, and how long the answer may take, in ms. */
+export interface SilenceLimits {
+  readonly pingMs: number;
+  readonly pongMsMax: number;
+}
+
 /**
  * Opens the WebSocket at the first subscription, and again until it is closed. Needs a global `WebSocket`: browsers, and
  * Node 22 or later. Throws a TypeError where the URL is none.
  */
-export function createLiveClient({ url, key }: Connection, { open, lost }: LiveListener = {}): LiveClient {
+export function createLiveClient(
+  { url, key }: Connection,
+  { open, lost }: LiveListener = {},
+  silence: SilenceLimits = { pingMs: PING_MS, pongMsMax: PONG_MS_MAX },
+): LiveClient {
   const socket = createWSClient({
     url: trpcUrl(url).replace(/^http/u, 'ws'),
     connectionParams: () => authorization(key),
     lazy: { enabled: true, closeMs: IDLE_MS },
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
+    WebSocket: PromptWebSocket,
+    keepAlive: { enabled: true, intervalMs: silence.pingMs, pongTimeoutMs: silence.pongMsMax },
     // what tRPC tells with it is an event, which says nothing
     onOpen: () => open?.(),
     onError: () => lost?.(),

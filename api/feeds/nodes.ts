@@ -59,6 +59,8 @@ interface Watched {
   readonly loading: Promise<Result<Channel<NodeResource, NodesMessage>>>;
   /** Changes told while it loads: the page may have been read before them. */
   readonly missed: Set<string>;
+  /** News was left out while it loads: the page may have been read before that. */
+  isStale: boolean;
 }
 
 /** The feed of all nodes of this admin. Reads each changed node once, for all filters and subscribers. */
@@ -125,12 +127,14 @@ class NodeChannels implements NodesFeed {
       filters,
       loaded: null,
       missed: new Set(),
+      isStale: false,
       loading: this.#load(key, filters).then(
         (result) => {
           if (result.ok) {
             one.loaded = result.value;
             for (const id of one.missed) this.#changed.add(id);
-            if (this.#changed.size > 0) this.#pacer.wake();
+            if (one.isStale) this.#isStale = true;
+            if (this.#changed.size > 0 || this.#isStale) this.#pacer.wake();
             this.#forgetLater(key);
           } else this.#forget(key);
           return result;
@@ -221,7 +225,9 @@ class NodeChannels implements NodesFeed {
   async #resync(): Promise<void> {
     this.#isStale = false;
     try {
-      for (const one of this.#watched.values()) if (one.loaded !== null) await this.#renew(one, one.loaded);
+      for (const one of this.#watched.values())
+        if (one.loaded === null) one.isStale = true;
+        else await this.#renew(one, one.loaded);
     } catch (error) {
       this.#isStale = true;
       throw error;

@@ -49,7 +49,8 @@ export function createPacer(
 
   const schedule = (): void => {
     if (stopped || running || cancelTimer !== null) return;
-    const waitMs = earliestMs - clock.nowMs();
+    // a clock that was set back makes nobody wait longer
+    const waitMs = Math.min(earliestMs - clock.nowMs(), Math.max(intervalMs, retryMs));
     if (waitMs <= 0) start();
     else cancelTimer = clock.after(waitMs, start);
   };

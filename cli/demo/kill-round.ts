@@ -136,6 +136,7 @@ function linesOf(file: string): readonly string[] {
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

@@ -17,6 +17,7 @@ export class RunningProgram {
   readonly ended: Promise<Ended>;
   stdout = '';
   stderr = '';
+  #isOver = false;
 
   /** With null for `stdin` that stays open. */
   constructor(
@@ -35,16 +36,28 @@ export class RunningProgram {
       this.process[stream].setEncoding('utf8').on('data', (text: string) => {
         this[stream] += text;
       });
-    this.ended = once(this.process, 'close').then(([status]) => ({
-      status: status as number | null,
-      stdout: this.stdout,
-      stderr: this.stderr,
-    }));
+    this.ended = once(this.process, 'close').then(([status]) => {
+      this.#isOver = true;
+      return { status: status as number | null, stdout: this.stdout, stderr: this.stderr };
+    });
   }
 
   /** What it said, once there is something, or something of this form. */
   async says(where: 'stdout' | 'stderr' = 'stdout', what = /./u): Promise<string> {
-    return until(`${what} on ${where}`, () => (what.test(this[where]) ? this[where] : null));
+    const isSaid = (): boolean => what.test(this[where]);
+    await until(`${what} on ${where}`, () => isSaid() || this.#isOver).catch((error: Error) => {
+      throw new Error(`${error.message}; it said ${this.stdout}${this.stderr}`, { cause: error });
+    });
+    if (!isSaid()) throw new Error(`${what} on ${where}: it ended, and said ${this.stdout}${this.stderr}`);
+    return this[where];
+  }
+
+  /** How it ended, within this time in ms; otherwise it rejects with what it said. */
+  async endedWithin(msMax: number): Promise<Ended> {
+    await until('its end', () => this.#isOver, msMax).catch((error: Error) => {
+      throw new Error(`${error.message}; it said ${this.stdout}${this.stderr}`, { cause: error });
+    });
+    return this.ended;
   }
 
   /** Ctrl-C, and how it ended. */

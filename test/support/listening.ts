@@ -33,17 +33,14 @@ async function kept(scope: Scope, server: Server, listen: () => void): Promise<v
   });
 }
 
-/** Starts a web server: its origin. */
+/** Starts a web server: its origin. It ends no idle connection: a client of a busy machine may be about to use it. */
 export async function origin(
   scope: Scope,
   listener: (...args: Parameters<RequestListener>) => unknown,
   address = '127.0.0.1',
 ): Promise<string> {
-  return `http://${address}:${await listening(
-    scope,
-    createHttpServer((...request) => void listener(...request)),
-    address,
-  )}`;
+  const server = createHttpServer({ keepAliveTimeout: 0 }, (...request) => void listener(...request));
+  return `http://${address}:${await listening(scope, server, address)}`;
 }
 
 /** Starts a TCP server that gives `serve` each connection, half-open; `sockets` are those of now. */

@@ -16,6 +16,8 @@ import { PORTS } from '../actors.ts';
 /** A clock that stands still until it is moved. */
 export interface FakeClock extends Clock {
   advance(ms: number): void;
+  /** What it says goes back; what waits does so no longer than before. */
+  setBack(ms: number): void;
 }
 
 /** It begins at an arbitrary time. */
@@ -30,6 +32,10 @@ export function createFakeClock(): FakeClock {
       return () => {
         timers = timers.filter((one) => one !== timer);
       };
+    },
+    setBack(ms) {
+      nowMs -= ms;
+      timers = timers.map((timer) => ({ ...timer, atMs: timer.atMs - ms }));
     },
     advance(ms) {
       nowMs += ms;
@@ -60,6 +66,8 @@ export interface Fixture {
   }[];
   online: boolean;
   failing: boolean;
+  /** A list of nodes that was read is answered once this resolves. At first at once. */
+  listed: Promise<void>;
   /** At first not. */
   areAllEventsTold: boolean;
 }
@@ -78,6 +86,7 @@ export function createFixture(): Fixture {
       if (name !== 'nodes') throw new Error(`unexpected list of ${name}`);
       fixture.readCalls.list += 1;
       const rows = [...fixture.nodes.values()].filter((node) => matchesNode(node, filters));
+      await fixture.listed;
       return { rows: rows.slice(0, pageSize), totalCount: rows.length };
     }) as FeedReads['list'],
     get: (async (name: string, key: string): Promise<unknown> => {
@@ -133,6 +142,7 @@ export function createFixture(): Fixture {
     streams: [],
     online: true,
     failing: false,
+    listed: Promise.resolve(),
     areAllEventsTold: false,
     feeds: createFeeds({
       news: bus,

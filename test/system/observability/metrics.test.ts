@@ -4,7 +4,8 @@ import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { hostileAgent } from '../../support/hostile-tunnel.ts';
-import { patient } from '../../support/busy.ts';
+import { isCrowded, patient } from '../../support/busy.ts';
+import { until } from '../../support/until.ts';
 
 const fleet = sharedFleet(test, { agents: 1, env: { METRICS_SCRAPE_TIMEOUT_MS: '1500' } });
 const byKey = { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } };
@@ -61,9 +62,11 @@ test.serial(
       const beganMs = performance.now();
 
       const lying = fetch(`${url()}/api/v1/nodes/${agent.node_id}/metrics/host/raw`, byKey);
-      const other = await fetch(`${url()}/api/v1/nodes/${honest}/metrics/host/raw`, byKey);
-
-      t.is(other.status, 200);
+      // its own time is as short: on a busy machine it is asked again
+      await until('the metrics of the other', async () => {
+        const other = await fetch(`${url()}/api/v1/nodes/${honest}/metrics/host/raw`, byKey);
+        return other.status === 200 || (t.true(isCrowded(), await other.text()), false);
+      });
       const answer = await lying;
       t.is(answer.status, 503, play);
       t.regex(

@@ -1,5 +1,7 @@
 /** Subscriptions outlive an admin that cannot serve them, and refusals are read from what calls throw. */
+import { createServer } from 'node:http';
 import test from 'ava';
+import { WebSocketServer } from 'ws';
 import {
   createClient,
   createLiveClient,
@@ -7,7 +9,7 @@ import {
   subscribePatiently,
   type Handlers,
 } from '../../../../api/client/client.ts';
-import { origin } from '../../../support/listening.ts';
+import { listening, origin } from '../../../support/listening.ts';
 import { until } from '../../../support/until.ts';
 
 function refused(code: string, retryAfterSeconds: number | null = null): Error {
@@ -78,6 +80,41 @@ test('a subscription that was given up while it waits is not asked for again', a
 
   t.is(asked.length, 1);
 });
+
+test('a live connection that went silent without an end is opened again, and its subscriptions go on', async (t) => {
+  let connections = 0;
+  const server = createServer();
+  new WebSocketServer({ server, path: '/api/trpc' }).on('connection', (socket, request) => {
+    connections += 1;
+    const number = connections;
+    socket.on('message', (message) => {
+      const { id, method } = parsed(String(message));
+      if (method !== 'subscription') return;
+      socket.send(JSON.stringify({ id, result: { type: 'started' } }));
+      socket.send(
+        JSON.stringify({ id, result: { type: 'data', id: `${number}`, data: { id: `${number}`, data: number } } }),
+      );
+      if (number === 1) request.socket.pause(); // what comes is not read, and not refused
+    });
+  });
+  const live = createLiveClient(
+    { url: `http://127.0.0.1:${await listening(t, server)}`, key: null },
+    {},
+    { pingMs: 100, pongMsMax: 100 },
+  );
+  t.teardown(() => live.close());
+  const told: unknown[] = [];
+
+  live.api.nodes.watch.subscribe({}, { onData: ({ data }) => told.push(data) });
+
+  await until('the second connection', () => told.length === 2);
+  t.deepEqual(told, [1, 2]);
+});
+
+/** A message of tRPC; some are a word. */
+function parsed(message: string): { readonly id?: number; readonly method?: string } {
+  return message.startsWith('{') ? (JSON.parse(message) as { readonly id?: number; readonly method?: string }) : {};
+}
 
 test('a client takes the URL of the service with and without what stands behind it', async (t) => {
   const asked: string[] = [];

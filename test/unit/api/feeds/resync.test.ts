@@ -30,6 +30,43 @@ test('nodes that changed, came and went without a word are told as changes', asy
   ]);
 });
 
+test('what was left out while a feed reads its nodes is told after them', async (t) => {
+  const fixture = fleetOf(2);
+  const read = Promise.withResolvers<void>();
+  fixture.listed = read.promise;
+  const watching = watch(fixture);
+  await settle();
+
+  fixture.nodes.delete(idOf(1));
+  await miss(fixture);
+  read.resolve();
+  const messages = await watching;
+  fixture.clock.advance(FEED_INTERVAL_MS);
+  await settle();
+
+  t.deepEqual(messages, [
+    { type: 'snapshot', page: 1, pages: 1, total: 2, nodes: [nodeOf(0), nodeOf(1)] },
+    { type: 'changed', nodes: [], removed: [idOf(1)] },
+  ]);
+});
+
+test('a clock that is set back keeps no news', async (t) => {
+  const fixture = fleetOf(1);
+  const messages = await watch(fixture);
+  fixture.nodes.set(idOf(0), { ...nodeOf(0), status: 'unhealthy' });
+  await miss(fixture);
+
+  fixture.clock.setBack(3_600_000);
+  fixture.nodes.set(idOf(0), { ...nodeOf(0), status: 'unreachable' });
+  await miss(fixture);
+  fixture.clock.advance(RESYNC_EVERY_MS);
+  await settle();
+  fixture.clock.advance(FEED_RETRY_MS);
+  await settle();
+
+  t.is(messages.length, 3);
+});
+
 test('each feed goes by its own filters', async (t) => {
   const fixture = fleetOf(2);
   const all = await watch(fixture);
