@@ -87,8 +87,8 @@ test('a live connection that went silent without an end is opened again, and its
   new WebSocketServer({ server, path: '/api/trpc' }).on('connection', (socket, request) => {
     connections += 1;
     const number = connections;
-    socket.on('message', (message) => {
-      const { id, method } = parsed(String(message));
+    socket.on('message', (message: Buffer) => {
+      const { id, method } = parsed(message.toString('utf8'));
       if (method !== 'subscription') return;
       socket.send(JSON.stringify({ id, result: { type: 'started' } }));
       socket.send(
