@@ -2,7 +2,7 @@
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
-import { changedFields, createChangeLog, type Patch } from './change-log.ts';
+import { changedFields, createChangeLog } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
 import {
   CHANGES_PER_MESSAGE_MAX,
@@ -12,30 +12,14 @@ import {
   FEED_RETRY_MS,
   REMEMBERED_CHANGES_MAX,
   RESYNC_EVERY_MS,
-  SNAPSHOT_PAGE_ROWS,
   WATCHED_NODES_MAX,
   WATCHED_NODES_TOTAL_MAX,
 } from './limits.ts';
 import { filtersKey, matchesNode } from './node-filter.ts';
+import { NODES_WORDING, type NodesMessage } from './nodes-messages.ts';
 import { createPacer, type Pacer } from './pace.ts';
-import { paged } from './paged.ts';
 import type { FeedPorts } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
-
-/**
- * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known, and the feed is consistent with the last
- * page.
- * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new.
- */
-export type NodesMessage =
-  | {
-      readonly type: 'snapshot';
-      readonly page: number;
-      readonly pages: number;
-      readonly total: number;
-      readonly nodes: readonly NodeResource[];
-    }
-  | { readonly type: 'changed'; readonly nodes: readonly Patch<NodeResource>[]; readonly removed: readonly string[] };
 
 /** The feed behind `nodes.watch`. */
 export interface NodesFeed {
@@ -180,7 +164,7 @@ class NodeChannels implements NodesFeed {
       );
     const channel = createChannel<NodeResource, NodesMessage>(
       createChangeLog(rows, REMEMBERED_CHANGES_MAX),
-      WORDING,
+      NODES_WORDING,
       () => this.#forgetLater(key),
     );
     return ok(channel);
@@ -283,21 +267,3 @@ function apply(
 function isKnown(node: NodeResource, known: NodeResource | undefined): boolean {
   return known !== undefined && changedFields(known, node).every((field) => field === 'last_seen_at');
 }
-
-const WORDING = {
-  snapshot: (nodes: readonly NodeResource[]): readonly NodesMessage[] =>
-    paged(nodes, SNAPSHOT_PAGE_ROWS).map((page, index, all) => ({
-      type: 'snapshot',
-      page: index + 1,
-      pages: all.length,
-      total: nodes.length,
-      nodes: page,
-    })),
-  changed: ({
-    patches,
-    removed,
-  }: {
-    readonly patches: readonly Patch<NodeResource>[];
-    readonly removed: readonly string[];
-  }): NodesMessage => ({ type: 'changed', nodes: patches, removed }),
-};

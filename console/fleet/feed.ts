@@ -1,7 +1,7 @@
 /** The nodes of the fleet as they change, for all pages together: one feed, drawn once a frame at most. */
 import { signal } from '@preact/signals';
 import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
-import type { NodesMessage } from '../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../api/feeds/nodes-messages.ts';
 import type { Live } from '../live.ts';
 import { Rate } from '../rate.ts';
 import { NodeRows } from './rows.ts';

@@ -1,5 +1,5 @@
 /** The nodes that a page knows, kept as `nodes.watch` tells them. No browser is needed for it. */
-import type { NodesMessage } from '../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../api/feeds/nodes-messages.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
 
 /** How far a snapshot has come. */

@@ -2,7 +2,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { refusalOf, subscribePatiently } from '../../../api/client/client.ts';
-import type { NodesMessage } from '../../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../../api/feeds/nodes-messages.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { NodeRows } from '../../fleet/rows.ts';
 import type { Live } from '../../live.ts';

@@ -1,7 +1,7 @@
 /** Readers of live feeds, which note all that they are told. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLiveClient, subscribePatiently, type LiveClient } from '../../../api/client/client.ts';
-import type { NodesMessage } from '../../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../../api/feeds/nodes-messages.ts';
 import type { TailMessage } from '../../../api/feeds/tail.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';

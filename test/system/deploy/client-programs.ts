@@ -78,7 +78,7 @@ import type { EdgeEvent as RealEvent } from '${root}api/client/api.ts';
 import type { Catalogue } from '${root}api/catalogue.ts';
 import type { CommandMessage as RealCommand } from '${root}api/feeds/commands.ts';
 import type { EventsMessage as RealEvents } from '${root}api/feeds/events.ts';
-import type { NodesMessage as RealNodes } from '${root}api/feeds/nodes.ts';
+import type { NodesMessage as RealNodes } from '${root}api/feeds/nodes-messages.ts';
 import type { TailMessage as RealTail } from '${root}api/feeds/tail.ts';
 import type {
   CommandMessage, EdgeEvent, EventsMessage, Inputs, NodesMessage, Operations, Outputs, TailMessage,

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import type { NodesMessage } from '../../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../../api/feeds/nodes-messages.ts';
 import { commandOf, requestOf } from '../../../console/fleet/commands.ts';
 import {
   isFiltered,

@@ -5,7 +5,7 @@ import {
   WATCHED_NODES_MAX,
   CHANNEL_LINGER_MS,
 } from '../../../../api/feeds/limits.ts';
-import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../../../api/feeds/nodes-messages.ts';
 import type { NodeResource } from '../../../../actors/resources/node.ts';
 import {
   createFixture,

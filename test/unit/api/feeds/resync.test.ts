@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { CommandMessage } from '../../../../api/feeds/commands.ts';
 import { FEED_INTERVAL_MS, FEED_RETRY_MS, RESYNC_EVERY_MS } from '../../../../api/feeds/limits.ts';
-import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../../../api/feeds/nodes-messages.ts';
 import type { Filter } from '../../../../actors/filters.ts';
 import {
   commandId,

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
+import type { NodesMessage } from '../../../../api/feeds/nodes-messages.ts';
 import { createEncoder } from '../../../../api/trpc/encoder.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { FEED_INTERVAL_MS } from '../../../../api/feeds/limits.ts';
