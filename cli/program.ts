@@ -55,6 +55,9 @@ const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promis
 const FOREIGN_COMMANDS: readonly string[] = ['ssh', 'cp'];
 const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--url', '--key', '--context'];
 
+/** What is still open at the end has this long to end by itself, in ms. */
+const LINGER_MS_MAX = 1_000;
+
 /** What the shells ask, without and with what each word is; see commands/completion.ts. */
 const COMPLETE = '__complete';
 const DESCRIBE = '__describe';
@@ -72,6 +75,15 @@ export async function runEdge(): Promise<void> {
   } catch (error) {
     process.exitCode = error instanceof CommanderError ? usageStatus(error) : failed(error, program);
   }
+  endSoon();
+}
+
+/** Ends the process once all is written, whatever a connection waits for that nobody answers. */
+function endSoon(): void {
+  setTimeout(() => {
+    if (process.stdout.writableLength + process.stderr.writableLength > 0) endSoon();
+    else process.exit();
+  }, LINGER_MS_MAX).unref();
 }
 
 /** Prints what may stand at the end of these words, a line each. */

@@ -79,6 +79,7 @@ test.serial('the way to a node is measured', async (t) => {
 
 test.serial('one waits for nodes that are not there yet, and for what becomes of them', async (t) => {
   const waiting = startEdge(['wait', 'web-3', '--timeout', '2m'], envOf());
+  await waiting.says('stderr');
   const agent = await fleet().addAgent({ AGENT_ALIASES: 'web-3' });
   await agent.live();
   t.deepEqual(await waiting.ended, {
