@@ -4,6 +4,7 @@ import { createTRPCClient, createWSClient, wsLink } from '@trpc/client';
 import type { Api } from '../api/client/api.ts';
 import { PromptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
+import { lookAtBuild } from './build.ts';
 import { askWho } from './session.ts';
 
 /** Wait before a lost connection is opened again, in ms: doubled each time, up to the second. */
@@ -47,7 +48,10 @@ export function connect(): Live {
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
     WebSocket: PromptWebSocket,
     keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
-    onOpen: () => told('open'),
+    onOpen() {
+      if (link.value.state === 'lost') void lookAtBuild(); // it may be another admin, or the same after an upgrade
+      told('open');
+    },
     onClose: lost,
     onError: lost,
   });

@@ -1,5 +1,6 @@
 /** What is told above every page: that nothing comes any more, and that somebody may be listening. */
 import { exactly } from '../relative-time.ts';
+import { isOutdated } from '../build.ts';
 import { link } from '../live.ts';
 import { signedIn } from '../session.ts';
 import { TEXTS } from '../texts.ts';
@@ -13,6 +14,22 @@ export function ConnectionBar() {
   return (
     <div class="bars" role="status">
       {state === 'lost' && <p class="bar warn">{TEXTS.shell.stale(exactly(since))}</p>}
+    </div>
+  );
+}
+
+/** That another console is served than this page is of. */
+export function BuildBar() {
+  return (
+    <div class="bars" role="status">
+      {isOutdated.value && (
+        <p class="bar warn">
+          {TEXTS.shell.outdated}{' '}
+          <button type="button" onClick={() => location.reload()}>
+            {TEXTS.states.reload}
+          </button>
+        </p>
+      )}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import type { Live } from '../live.ts';
 import { BASE } from '../routes.ts';
 import type { Me } from '../session.ts';
 import { TEXTS } from '../texts.ts';
-import { ConnectionBar, TransportBar } from './bars.tsx';
+import { BuildBar, ConnectionBar, TransportBar } from './bars.tsx';
 import { Confirmation } from './confirm.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
 import { Navigation, NAVIGATION_ID, PaletteButton } from './navigation.tsx';
@@ -39,6 +39,7 @@ export function Shell({ me, live, fleet, children }: ShellProps) {
       <div class="content">
         <TransportBar />
         <ConnectionBar />
+        <BuildBar />
         <main id="content">{children}</main>
       </div>
       <KeyboardHelp />

@@ -62,6 +62,7 @@ export const FRAME = {
     palette: 'Search or do',
     plain: 'This page came over plain HTTP: whoever is between reads all of it, and could sign in as you. Use HTTPS.',
     open: 'No key is asked for here: whoever reaches this address has the whole fleet.',
+    outdated: 'The console was upgraded since this page was loaded.',
     stale: (since: string) => `No connection since ${since}. What you see is as it was then. Trying again.`,
   },
   states: {
