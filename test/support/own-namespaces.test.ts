@@ -2,8 +2,10 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
+import { networkInterfaces, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { isInOwnNamespaces, STARTUP_FILES } from './own-namespaces.ts';
 import { peerTest } from './peer-test.ts';
 import { until } from './until.ts';
 
@@ -45,4 +47,12 @@ test('a run that is killed leaves no process, network, interface or file', async
   t.false(existsSync(directory));
   t.false(existsSync(`/run/netns/${name}`));
   t.false(Object.keys(networkInterfaces()).includes(name));
+});
+
+test('shells of a run read nothing of what the account keeps for its own', (t) => {
+  const files = STARTUP_FILES.map((name) => join(userInfo().homedir, name)).filter((path) => existsSync(path));
+
+  const read = isInOwnNamespaces() ? files.filter((path) => readFileSync(path, 'utf8') !== '') : [];
+
+  t.deepEqual(read, []);
 });

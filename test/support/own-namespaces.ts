@@ -4,6 +4,7 @@
  * and with these their interfaces.
  */
 import { spawnSync } from 'node:child_process';
+import { userInfo } from 'node:os';
 
 /**
  * Where the run's temporary directories are: a file system in memory that only the run sees. The empty directory below
@@ -25,6 +26,20 @@ const NETWORK_VARIABLE = 'EDGE_TEST_NETWORK';
  */
 const NAMES = ['mkdir -p /run/netns', 'mount -t tmpfs -o mode=0755 tests /run/netns'].join(' && ');
 const FILES = [`mkdir -p ${MOUNT_POINT}`, `mount -t tmpfs -o mode=1777 tests ${MOUNT_POINT}`].join(' && ');
+
+/** What shells read when somebody logs in, in their home. */
+export const STARTUP_FILES = ['.profile', '.bash_profile', '.bash_login', '.bashrc', '.bash_logout'] as const;
+
+/**
+ * Nothing stands in them: what a developer's do takes seconds, and may hold up the next shell when a test kills one in
+ * the middle of it (pyenv leaves its lock, and waits a minute for it).
+ */
+const SHELLS = [
+  `: > ${MOUNT_POINT}/.empty`,
+  `for file in ${STARTUP_FILES.map((name) => `"${userInfo().homedir}/${name}"`).join(' ')}; do`,
+  `  if [ -f "$file" ]; then mount --bind ${MOUNT_POINT}/.empty "$file" || exit; fi`,
+  'done',
+].join('\n');
 
 const UNSHARE = ['unshare', '--pid', '--mount', '--fork', '--kill-child=KILL', '--mount-proc'];
 
@@ -48,13 +63,23 @@ export function enterOwnNamespaces(
   if (process.platform !== 'linux' || process.getuid?.() !== 0 || process.execve === undefined)
     return 'only root on Linux can make namespaces';
   const flags = [...UNSHARE.slice(1), ...(hasNetwork ? ['--net'] : [])];
-  const init = keepsFiles ? NAMES : `${NAMES} && ${FILES}`;
+  const init = keepsFiles ? NAMES : `${NAMES} && ${FILES} && ${SHELLS}`;
   const tried = spawnSync('unshare', [...flags, 'sh', '-c', init], { encoding: 'utf8' });
   if (tried.status !== 0) return tried.error?.message ?? tried.stderr.trim().split('\n')[0] ?? 'unshare failed';
   const path = spawnSync('sh', ['-c', 'command -v unshare'], { encoding: 'utf8' }).stdout.trim();
   return process.execve(
     path,
-    ['unshare', ...flags, 'sh', '-c', `${init} && "$@" & wait $!`, 'sh', process.execPath, ...process.argv.slice(1)],
+    [
+      'unshare',
+      ...flags,
+      'sh',
+      '-c',
+      `{ ${init}
+} && "$@" & wait $!`,
+      'sh',
+      process.execPath,
+      ...process.argv.slice(1),
+    ],
     {
       ...process.env,
       ...env,

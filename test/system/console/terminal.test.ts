@@ -35,11 +35,16 @@ const keys = () => fleet.rest.get<readonly { readonly key_name: string }[]>('/ss
 /** What the screen shows. */
 const shown = (page: Page) => page.locator('.xterm-rows');
 
-/** Types, and waits for what it comes to. */
+/** Types, and waits for what it comes to; says what the screen shows when that does not come. */
 async function run(page: Page, command: string, output: string): Promise<void> {
   await page.keyboard.type(command);
   await page.keyboard.press('Enter');
-  await shown(page).getByText(output).first().waitFor();
+  try {
+    await shown(page).getByText(output).first().waitFor();
+  } catch (error) {
+    const lines = (await shown(page).locator('> div').allTextContents()).filter((line) => line.trim() !== '');
+    throw new Error(`${command}: no "${output}" on the screen, which shows ${JSON.stringify(lines)}`, { cause: error });
+  }
 }
 
 /** A terminal in which somebody is signed in by a key of the browser, by keyboard alone. */
