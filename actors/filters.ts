@@ -142,6 +142,8 @@ export const LISTS = {
       command_text: textOnly,
       has_timeout: flag,
       has_expired_at: flag,
+      has_open: flag,
+      has_failed: flag,
       timeout: countRange,
       expired_at: range,
       ...dates,

@@ -155,6 +155,8 @@ export interface Reads {
    * gone.
    */
   delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
+  /** What a delivery sends; null when there is none, or its event is gone. */
+  deliveredEvent(id: string): Promise<StoredEvent | null>;
   idempotencyRecord(
     scope: string,
     key: string,

@@ -1,7 +1,7 @@
 /** Webhooks: where events are sent, signed; and the log of what was sent. */
 import { z } from 'zod';
-import { EVENT_TYPES } from '../../actors/events.ts';
-import { refuse } from '../../actors/refusal.ts';
+import { envelope, EVENT_TYPES } from '../../actors/events.ts';
+import { ok, refuse } from '../../actors/refusal.ts';
 import { WebhookDeliveryResource, WebhookResource } from '../../actors/resources/webhook.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
 import {
@@ -130,11 +130,19 @@ export const list_webhook_deliveries = operation({
 export const get_webhook_delivery = operation({
   name: 'get_webhook_delivery',
   kind: 'query',
-  summary: 'Get a delivery with all of its tries: status, duration, and the beginning of each answer.',
+  summary:
+    'Get a delivery with what was sent and all of its tries: status, duration, and the beginning of each answer.',
   rest: { method: 'GET', path: '/webhook_deliveries/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
   output: WebhookDeliveryResource,
-  handle: ({ id }, { ports }) => found(ports.reads.get('webhook_deliveries', id)),
+  handle: async ({ id }, { ports }) => {
+    const [delivery, event] = await Promise.all([
+      ports.reads.get('webhook_deliveries', id),
+      ports.reads.deliveredEvent(id),
+    ]);
+    if (delivery === null) return refuse('not_found', NOT_FOUND);
+    return ok({ ...delivery, event: event === null ? null : envelope(event, ports.settings.coreName) });
+  },
 });
 
 export const redeliver_webhook_delivery = operation({

@@ -3,7 +3,7 @@ import type { Command as Program } from 'commander';
 import type { Api, Command, Execution } from '../client.ts';
 import { groupedText, prefixedText } from '../grouping.ts';
 import { canBeginId, existing, idOf } from '../id-names.ts';
-import { addListCommand } from '../lists.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
 import { executionsOn, labelsFor } from '../outputs.ts';
 import { write, writeOutput } from '../output.ts';
 import type { Table } from '../table/columns.ts';
@@ -32,6 +32,11 @@ const TABLE: Table<Command> = {
   ],
 };
 
+interface Filters {
+  readonly open?: boolean;
+  readonly failed?: boolean;
+}
+
 /** Executions whose outputs are fetched for one command. */
 const OUTPUTS_MAX = 100_000;
 
@@ -39,14 +44,16 @@ const OUTPUTS_MAX = 100_000;
 export function addCommandCommands(program: Program): void {
   const group = program.command('command').description('commands that were run');
 
-  addListCommand(group, {
+  addListCommand<Command, Filters & ListFlags>(group, {
     description: 'list commands, newest first',
     table: TABLE,
-    read:
-      async ({ api }) =>
-      (page) =>
-        api.list_commands.query(page),
-  });
+    read: async ({ api }, { open, failed }) => {
+      const filters = { ...(open && { has_open: true }), ...(failed && { has_failed: true }) };
+      return (page) => api.list_commands.query({ ...filters, ...page });
+    },
+  })
+    .option('--open', 'only those with executions that are not over')
+    .option('--failed', 'only those that failed somewhere');
 
   group
     .command('get <id>')

@@ -76,13 +76,13 @@ export function addDeliveryCommands(webhook: Program): void {
 
   webhook
     .command('delivery <id>')
-    .description('show a delivery with all of its tries')
+    .description('show a delivery with all of its tries; what was sent with -o json')
     .action(async (given: string, _flags: object, command: Program) => {
       const { api, record, format, view } = sessionOf(command);
       const id = await idOf(api, 'delivery', given);
       const delivery = await existing('delivery', given, api.get_webhook_delivery.query({ id }));
       if (!isForPeople(format)) return record(delivery);
-      const { attempts = [], ...rest } = delivery;
+      const { attempts = [], event: _sent, ...rest } = delivery;
       return write(
         `${recordText(rest, format)}${attempts.length === 0 ? '' : `\n${rowsText(attempts, ATTEMPTS, view())}`}`,
       );

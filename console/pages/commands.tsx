@@ -1,6 +1,7 @@
 /** All commands, the newest first. */
 import type { CommandResource } from '../../actors/resources/command.ts';
 import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
+import { curlOfList } from '../lists/terminal.ts';
 import type { PageProps } from '../page-props.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
@@ -8,14 +9,13 @@ import { Heading } from '../parts/heading.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import { addressOf } from '../routes.ts';
-import { curlLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 import { RUN } from '../texts/run.ts';
 import { Counts } from './command/counts.tsx';
 
 const T = RUN.commands;
 
-const FILTERS = ['command_text'] as const;
+const FILTERS = ['command_text', 'has_failed', 'has_open'] as const;
 
 const COLUMNS: readonly ListColumn<CommandResource>[] = [
   {
@@ -37,12 +37,14 @@ const address = (search: string): string => addressOf('commands', { search });
 /** The list, with what it is searched by. */
 export function CommandsPage({ live, search }: PageProps) {
   const state = listStateOf(search, FILTERS);
-  const words = state.filters.command_text;
-  const ask = () =>
-    live.api.list_commands.query({
-      ...listParametersOf(state),
-      ...(words !== undefined && { command_text: anywhere(words) }),
-    });
+  const { command_text: words, has_failed: failed, has_open: open, ...others } = listParametersOf(state);
+  const parameters = {
+    ...others,
+    ...(words !== undefined && { command_text: anywhere(words) }),
+    ...(failed !== undefined && { has_failed: failed === 'true' }),
+    ...(open !== undefined && { has_open: open === 'true' }),
+  };
+  const cli = ['edge command ls', ...(failed === 'true' ? ['--failed'] : []), ...(open === 'true' ? ['--open'] : [])];
   return (
     <>
       <Heading text={TEXTS.pages.commands}>
@@ -51,20 +53,24 @@ export function CommandsPage({ live, search }: PageProps) {
       <ListFilters
         state={state}
         address={address}
-        filters={[{ name: 'command_text', label: T.text, hint: RUN.form.textHint }]}
+        filters={[
+          { name: 'command_text', label: T.text, hint: RUN.form.textHint },
+          { name: 'has_failed', label: T.failures, options: Object.entries(T.failedOnes) },
+          { name: 'has_open', label: T.progress, options: Object.entries(T.opens) },
+        ]}
       />
       <PagedList
         label={TEXTS.pages.commands}
         state={state}
         address={address}
-        ask={ask}
+        ask={() => live.api.list_commands.query(parameters)}
         idOf={({ id }) => id}
         columns={COLUMNS}
         detail={({ id }) => addressOf('command', { id })}
         empty={T.empty}
         emptyNext={<a href={addressOf('run')}>{T.emptyNext}</a>}
       />
-      <Elsewhere cli="edge command ls" curl={curlLine(location.origin, '/commands')} />
+      <Elsewhere cli={cli.join(' ')} curl={curlOfList(location.origin, '/commands', parameters)} />
     </>
   );
 }

@@ -1,5 +1,6 @@
-/** A delivery with all of its tries, and the beginning of what was answered to each. */
+/** A delivery: what was sent, all of its tries, and the beginning of what was answered to each. */
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Envelope } from '../../actors/events.ts';
 import type { WebhookAttempt } from '../../actors/resources/webhook.ts';
 import type { Live } from '../live.ts';
 import { Ago } from '../parts/ago.tsx';
@@ -32,6 +33,7 @@ export function DeliveryDialog({ live, id, onClose }: DeliveryDialogProps) {
             {T.event} <code>{data.event_id}</code>
           </p>
         )}
+        {data !== null && <Sent event={data.event ?? null} />}
         {data !== null && attempts.length === 0 && <p>{T.noTry}</p>}
         {attempts.map((attempt) => (
           <Attempt key={attempt.number} attempt={attempt} />
@@ -43,6 +45,19 @@ export function DeliveryDialog({ live, id, onClose }: DeliveryDialogProps) {
         </div>
       </form>
     </dialog>
+  );
+}
+
+/** The body of every try, laid out for reading. */
+function Sent({ event }: { readonly event: Envelope | null }) {
+  if (event === null) return <p class="soft">{T.sentGone}</p>;
+  return (
+    <details class="attempt">
+      <summary>{T.sent}</summary>
+      <pre tabIndex={0} aria-label={T.sent}>
+        <bdi>{JSON.stringify(event, null, 2)}</bdi>
+      </pre>
+    </details>
   );
 }
 

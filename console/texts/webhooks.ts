@@ -68,6 +68,8 @@ export const WEBHOOKS = {
     answered: (status: number) => `status ${status}`,
     body: 'What was answered',
     noBody: 'an empty body',
+    sent: 'What was sent',
+    sentGone: 'What was sent is past its retention.',
     event: 'Event id',
     close: 'Close',
   },

@@ -4,7 +4,7 @@ import type { CommandResource } from '../../actors/resources/command.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
-import { rowsOf, sql } from './sql.ts';
+import { rowsOf, sql, type Sql } from './sql.ts';
 
 export const COMMANDS: Source<CommandResource> = {
   spec: LISTS.commands,
@@ -16,6 +16,8 @@ export const COMMANDS: Source<CommandResource> = {
     command_text: { column: sql`m.command_text` },
     has_timeout: { column: sql`(m.timeout is not null)` },
     has_expired_at: { column: sql`(m.expired_at is not null)` },
+    has_open: { column: has(sql`e.finished_at is null`) },
+    has_failed: { column: has(sql`e.status = 'completed' and e.exit_code <> 0`) },
     timeout: { column: sql`m.timeout` },
     expired_at: { column: sql`m.expired_at` },
     inserted_at: { column: sql`m.inserted_at`, creation: true },
@@ -24,6 +26,11 @@ export const COMMANDS: Source<CommandResource> = {
   creation: [sql`m.id`], // UUID v7: the primary key is in order of creation
   resources,
 };
+
+/** Whether a command has an execution of some kind. */
+function has(condition: Sql): Sql {
+  return sql`(m.id in (select e.command_id from command_execution e where ${condition}))`;
+}
 
 async function resources({ pool, summaries }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
   const [rows, counts] = await Promise.all([

@@ -41,15 +41,20 @@ export async function eventsAfter(
     select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
     where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`,
   );
-  const events = rows.map((row): StoredEvent => ({
+  const events = rows.map(storedEvent);
+  return { events, cursor: events.at(-1)?.cursor ?? cursor };
+}
+
+/** An event from its row. */
+export function storedEvent(row: EventRow): StoredEvent {
+  return {
     cursor: eventCursor(row.txid, row.seq),
     id: row.id,
     type: row.type,
     subject: row.subject,
     time: row.time.toISOString(),
     data: row.data,
-  }));
-  return { events, cursor: events.at(-1)?.cursor ?? cursor };
+  };
 }
 
 /**

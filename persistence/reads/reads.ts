@@ -29,7 +29,7 @@ import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targeted-nodes.ts';
 import { createSemaphore } from '../semaphore.ts';
-import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
+import { deliveredEvent, deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
 /** What reads need: connections, the vault that opens keys, and how names and ranges are made. */
@@ -111,6 +111,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     targets: targeter(pool),
     groupTargeting: async (name) => (await groupNamed(pool, name))?.targeting ?? null,
     delivery: (id) => deliveryOf(pool, id),
+    deliveredEvent: (id) => deliveredEvent(pool, id),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
     nodeEvents: (query) => nodeEvents(pool, query, inTurn),
   };

@@ -4,6 +4,7 @@ import { LISTS } from '../../actors/filters.ts';
 import type { Reads } from '../../api/ports.ts';
 import type { WebhookAttempt, WebhookDeliveryResource } from '../../actors/resources/webhook.ts';
 import { deliveryRef, type DeliveryRow } from '../loader/webhooks.ts';
+import { storedEvent, type EventRow } from './events.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -35,7 +36,7 @@ async function resources(
   ids: readonly string[],
   single: boolean,
 ): Promise<WebhookDeliveryResource[]> {
-  const rows = await rowsOf<RowOf<typeof WebhookDeliveryResource, 'attempts'>>(
+  const rows = await rowsOf<RowOf<typeof WebhookDeliveryResource, 'attempts' | 'event'>>(
     pool,
     'reading deliveries',
     sql`
@@ -54,6 +55,18 @@ async function attemptsOf(pool: Pool, delivery: string): Promise<readonly Webhoo
     select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = ${delivery}::uuid order by number`,
   );
   return rows.map(withIsoTimes);
+}
+
+/** What a delivery sends; null when it or its event is gone. */
+export async function deliveredEvent(pool: Pool, id: string): ReturnType<Reads['deliveredEvent']> {
+  const [row] = await rowsOf<EventRow>(
+    pool,
+    'reading what was delivered',
+    sql`
+    select e.txid::text as txid, e.seq::text as seq, e.id, e.type, e.subject, e.time, e.data
+    from webhook_delivery d join event e on e.txid = d.event_txid and e.seq = d.event_seq where d.id = ${id}::uuid`,
+  );
+  return row === undefined ? null : storedEvent(row);
 }
 
 /** A delivery as its actor would hold it; null when it, its webhook or its event is gone. */

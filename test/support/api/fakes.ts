@@ -168,6 +168,7 @@ export function fakePorts(
       nodeByToken: async () => null,
       deletedByToken: async () => false,
       delivery: async () => null,
+      deliveredEvent: async () => null,
       idempotencyRecord: async () => null,
       eventsAfter: async () => ({ events: [], cursor: '0' }),
       nodeEvents: async () => ({ rows: [], totalCount: 0 }),

@@ -80,6 +80,8 @@ test.serial(
     t.is((await edge(['command', 'ls', '-q', '--limit', '1'])).stdout, `${id}\n`);
     const table = (await edge(['command', 'ls', '--limit', '1'])).stdout.split('\n');
     t.regex(table[1] ?? '', new RegExp(`^${id.slice(0, 8)}  \\d+s +3 +3 +0 +0 +echo later$`, 'u'));
+    t.false((await edge(['command', 'ls', '-q', '--open'])).stdout.includes(id));
+    t.false((await edge(['command', 'ls', '-q', '--failed'])).stdout.includes(id));
   },
 );
 
@@ -92,6 +94,7 @@ test.serial('an earlier command runs again where it failed, or everywhere', asyn
   writeFileSync(mended, '');
 
   t.is(first.status, 6);
+  t.is((await edge(['command', 'ls', '-q', '--failed', '--limit', '1'])).stdout.slice(0, 23), id.slice(0, 23));
   const again = await edge(['run', '--again', id.slice(0, 23), '--failed']);
   t.deepEqual([again.status, again.stdout], [0, 'web-1: well\n']);
   t.deepEqual(await printed(['--again', id]), ['db-1: well', 'web-1: well', 'web-2: well']);

@@ -199,6 +199,13 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await page.getByRole('dialog').getByText('status 500').first().waitFor();
   await page.getByRole('dialog').getByText(HOSTILE).first().waitFor();
   t.is(endpoint.arrivals[0]?.headers['x-from'], 'console');
+  const shown = page.getByRole('dialog').locator('details');
+  await shown.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  t.deepEqual(
+    JSON.parse((await shown.locator('pre').textContent()) ?? '') as unknown,
+    JSON.parse(String(endpoint.arrivals[0]?.body)) as unknown,
+  );
   await page.keyboard.press('Escape');
 
   endpoint.manner = (response) => response.writeHead(410).end();

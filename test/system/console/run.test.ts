@@ -189,6 +189,15 @@ test.serial('a command whose answer is lost is stored once, and deleted when its
   await page.keyboard.press('Enter');
   await heading(page, 'Commands');
   t.is(await count(), before);
+
+  const results = page.locator('.paged tbody tr');
+  await page.getByLabel('Failures').selectOption('failed nowhere');
+  await results.filter({ hasText: 'failed' }).first().waitFor({ state: 'detached' });
+  t.true((await results.count()) > 0);
+  await page.getByLabel('Failures').selectOption('failed somewhere');
+  await results.filter({ hasText: 'failed' }).first().waitFor();
+  t.is(await results.filter({ hasNotText: 'failed' }).count(), 0);
+  t.true(page.url().endsWith('?has_failed=true'));
 });
 
 /** Cuts the connection when the first call of this name is answered, before the page hears it. Answers the inputs. */

@@ -1,5 +1,6 @@
 /** Lists as plain JavaScript would filter and sort them: what the SQL is held against. */
 import { LISTS, type Filter, type ListName, type ListQuery } from '../../../actors/filters.ts';
+import type { CommandSummary } from '../../../actors/resources/command.ts';
 import type { Labels } from '../../../transport/protocol/labels.ts';
 import { naivelyMatches } from '../../support/selectors.ts';
 import { keyBlob } from './entities.ts';
@@ -99,6 +100,11 @@ function wildcard(text: string): RegExp {
   return new RegExp(`^${text.split('*').map(literal).join('[^]*')}$`, 'u');
 }
 
+/** Of the summary of a command. */
+function count(row: Row, of: keyof CommandSummary): number {
+  return (row['summary'] as CommandSummary)[of];
+}
+
 /** The value that a field filters and sorts by. Times are Unix ms. */
 function valueOf(name: ListName, row: Row, field: string): Value {
   switch (field) {
@@ -117,6 +123,10 @@ function valueOf(name: ListName, row: Row, field: string): Value {
     case 'has_expiry':
     case 'has_expired_at':
       return row['expired_at'] !== null;
+    case 'has_open':
+      return count(row, 'pending') + count(row, 'sent') > 0;
+    case 'has_failed':
+      return count(row, 'failed') > 0;
     case 'has_timeout':
       return row['timeout'] !== null;
     case 'has_command':
