@@ -4,7 +4,7 @@ import type { ServiceMessage } from '../../api/terminal/messages.ts';
 import { bytesOf } from '../quantities.ts';
 import { TERMINAL } from '../texts/terminal.ts';
 import type { Connection } from './connection.ts';
-import { nameIn } from './paths.ts';
+import { nameIn, shownName } from './paths.ts';
 
 /** Largest file that is downloaded, in bytes: a page holds it until it is whole. */
 export const DOWNLOAD_BYTES_MAX = 268_435_456;
@@ -65,7 +65,7 @@ export class FileMoves {
   download(path: string, bytes: number): void {
     if (this.move.value !== null || this.#isListing) return;
     const name = nameIn(path);
-    if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(T.tooLarge(name, bytesOf(DOWNLOAD_BYTES_MAX)));
+    if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(T.tooLarge(shownName(name), bytesOf(DOWNLOAD_BYTES_MAX)));
     this.told.value = null;
     this.#pieces = [];
     this.move.value = { kind: 'download', name, bytes: 0, total: bytes };
@@ -119,7 +119,7 @@ export class FileMoves {
 
   /** The connection is gone, and what moved with it. */
   over(): void {
-    if (this.move.value !== null) this.#fail(T.lost(this.move.value.name));
+    if (this.move.value !== null) this.#fail(T.lost(shownName(this.move.value.name)));
     this.folder.value = null;
     this.#isListing = false;
     this.#next = null;
@@ -160,7 +160,7 @@ export class FileMoves {
     if (move.kind === 'download') save(move.name, new Blob(this.#pieces));
     this.#clear();
     if (move.kind === 'upload' && this.folder.value !== null) this.list(this.folder.value.path);
-    this.told.value = { text: T.done(move.name, bytesOf(bytes)), isFailed: false };
+    this.told.value = { text: T.done(shownName(move.name), bytesOf(bytes)), isFailed: false };
   }
 
   #fail(text: string): void {

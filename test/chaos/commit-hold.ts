@@ -109,7 +109,7 @@ export async function holdReads(
       async () =>
         ((
           await other.query(
-            `select from pg_locks where not granted and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`,
+            `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`,
           )
         ).rowCount ?? 0) > 0,
     ),
@@ -119,8 +119,11 @@ export async function holdReads(
   const caught = until(
     'a reader that waits',
     async () =>
-      ((await client.query(`select from pg_locks where not granted and relation = '${table}'::regclass`)).rowCount ??
-        0) > 0,
+      ((
+        await client.query(
+          `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = '${table}'::regclass`,
+        )
+      ).rowCount ?? 0) > 0,
     10_000,
   );
   caught.catch(() => {}); // awaited by whoever wants to know

@@ -183,14 +183,18 @@ function run(ids: readonly string[]): void {
   return go(runAddress(form));
 }
 
-/** A move and an update wait as long as their notice stands: until then they can be taken back. */
+/** Does it once its notice is gone: until then it can be taken back. */
+function soon(title: string, after: () => void): void {
+  notify({ text: T.soon(title), undo: { label: T.undo, after } });
+}
+
 async function move(chosen: Chosen, cluster: string): Promise<void> {
   const { ids, live } = chosen;
   const question = { title: T.moveTitle(ids.length, cluster), text: T.moveText, action: T.move };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
-  const after = (): void =>
+  soon(question.title, () => {
     void actOnEach(T.moving(cluster), ids, (id) => live.api.change_node_cluster.mutate({ id, cluster_name: cluster }));
-  notify({ text: T.soon(question.title), undo: { label: T.undo, after } });
+  });
 }
 
 async function update(chosen: Chosen): Promise<void> {
@@ -198,12 +202,12 @@ async function update(chosen: Chosen): Promise<void> {
   if (ids.length > UPDATE_NODES_MAX) return notify({ kind: 'failed', text: T.updateTooMany(UPDATE_NODES_MAX) });
   const question = { title: T.updateTitle(ids.length), text: T.updateText, action: T.update };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
-  const after = (): void =>
+  return soon(question.title, () => {
     void live.api.create_self_update_request.mutate({ targeting: { type: 'nodes', node_ids: [...ids] } }).then(
       () => notify({ text: T.updated(ids.length) }),
       (error: unknown) => notify({ kind: 'failed', text: wordsOf(error) }),
     );
-  return notify({ text: T.soon(question.title), undo: { label: T.undo, after } });
+  });
 }
 
 async function label(chosen: Chosen, changes: LabelChanges): Promise<void> {
@@ -213,20 +217,25 @@ async function label(chosen: Chosen, changes: LabelChanges): Promise<void> {
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
   const { set, removed } = changes;
   const change = { ...(Object.keys(set).length > 0 && { set }), ...(removed.length > 0 && { remove: [...removed] }) };
-  await actOnSome(T.labelling(words), ids, {
-    perCall: LABELLED_PER_CALL,
-    async act(some) {
-      const targeting = { type: 'nodes', node_ids: [...some] } as const;
-      const { failed } = await live.api.label_nodes.mutate({ targeting, ...change });
-      return failed.map(({ node_id: id, message: why }) => ({ id, why }));
-    },
+  soon(question.title, () => {
+    void actOnSome(T.labelling(words), ids, {
+      perCall: LABELLED_PER_CALL,
+      async act(some) {
+        const targeting = { type: 'nodes', node_ids: [...some] } as const;
+        const { failed } = await live.api.label_nodes.mutate({ targeting, ...change });
+        return failed.map(({ node_id: id, message: why }) => ({ id, why }));
+      },
+    });
   });
 }
 
 async function alias(chosen: Chosen, name: string): Promise<void> {
+  const { ids, live } = chosen;
   const question = { title: T.aliasTitle(name), text: T.aliasText, action: T.alias };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
-  await actOnEach(T.aliasing(name), chosen.ids, (id) => chosen.live.api.create_alias.mutate({ node_id: id, name }));
+  soon(question.title, () => {
+    void actOnEach(T.aliasing(name), ids, (id) => live.api.create_alias.mutate({ node_id: id, name }));
+  });
 }
 
 async function remove(asked: Chosen): Promise<void> {

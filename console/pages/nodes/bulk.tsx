@@ -22,6 +22,12 @@ interface Running {
 /** The last one. One runs at a time. */
 const running = signal<Running | null>(null);
 
+/** The end of all that was begun; null: nothing is under way. */
+let ended: Promise<void> | null = null;
+
+/** Rises when somebody signs out: what waited for its turn then is not begun. */
+let signOuts = 0;
+
 /** Whether one is under way. */
 export function isBusy(): boolean {
   return running.value !== null && !running.value.progress.isOver;
@@ -29,6 +35,7 @@ export function isBusy(): boolean {
 
 /** Nobody is signed in any more: what is not begun is not done. */
 export function stopBulk(): void {
+  signOuts += 1;
   running.peek()?.stop.abort();
   running.value = null;
 }
@@ -38,12 +45,21 @@ export function actOnEach(title: string, ids: readonly string[], act: (id: strin
   return actOnSome(title, ids, { perCall: 1, act: async ([id = '']) => act(id).then(() => []) });
 }
 
-/** Does it to some of them a call. */
+/** Does it to some of them a call, after what is under way. */
 export async function actOnSome(
   title: string,
   ids: readonly string[],
   call: Pick<Bulk, 'perCall' | 'act'>,
 ): Promise<void> {
+  const before = signOuts;
+  const act = async (): Promise<void> => (before === signOuts ? actNow(title, ids, call) : undefined);
+  const own = ended === null ? act() : ended.then(act);
+  ended = own;
+  await own;
+  if (ended === own) ended = null;
+}
+
+async function actNow(title: string, ids: readonly string[], call: Pick<Bulk, 'perCall' | 'act'>): Promise<void> {
   const stop = new AbortController();
   const again = (failed: readonly string[]): void => void actOnSome(title, failed, call);
   let toldMs = 0;

@@ -6,7 +6,7 @@ import { Ago } from '../../parts/ago.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { bytesOf } from '../../quantities.ts';
 import type { FileMoves, Folder, Move } from '../../terminal/file-moves.ts';
-import { folderAbove, modeText, pathIn } from '../../terminal/paths.ts';
+import { folderAbove, modeText, pathIn, shownName } from '../../terminal/paths.ts';
 import { TERMINAL } from '../../texts/terminal.ts';
 
 const T = TERMINAL.file;
@@ -88,7 +88,7 @@ function Place({ files, folder }: { readonly files: FileMoves; readonly folder: 
 }
 
 function Moving({ move: { kind, name, bytes, total }, cancel }: { readonly move: Move; readonly cancel: () => void }) {
-  const text = kind === 'download' ? T.downloading(name) : T.uploading(name);
+  const text = kind === 'download' ? T.downloading(shownName(name)) : T.uploading(shownName(name));
   return (
     <div class="moving">
       <span>
@@ -153,20 +153,21 @@ function Entry({
   readonly isBusy: boolean;
 }) {
   const isFolder = kind === 'directory';
+  const shown = shownName(name);
   return (
     <tr>
       <th scope="row" class="long">
         {kind === 'other' ? (
-          <bdi>{name}</bdi>
+          <bdi>{shown}</bdi>
         ) : (
           <button
             type="button"
             class="plain"
             disabled={isBusy}
-            aria-label={isFolder ? `${T.show} ${name}` : T.downloadOf(name)}
+            aria-label={isFolder ? `${T.show} ${shown}` : T.downloadOf(shown)}
             onClick={() => (isFolder ? files.list(path) : files.download(path, bytes))}
           >
-            <bdi>{isFolder ? `${name}/` : name}</bdi>
+            <bdi>{isFolder ? `${shown}/` : shown}</bdi>
           </button>
         )}
       </th>

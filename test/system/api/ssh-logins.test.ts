@@ -245,7 +245,12 @@ for (const [what, table] of [
     const attempt = session.show('ada', keyShown(key));
     await until(
       'the second look',
-      async () => (await admin().rows('select 1 from pg_locks where not granted')).length > 0,
+      async () =>
+        (
+          await admin().rows(
+            `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          )
+        ).length > 0,
     );
     await admin().rows('commit');
     const verdict = await session.verdictOf(attempt);

@@ -85,6 +85,9 @@ test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back
   await typed(page, 'tier=front old-');
   await page.getByRole('dialog', { name: 'Label 3 nodes' }).getByText('web-11 (fleet, ').waitFor();
   await keys(page, 'Enter');
+  await says(page, 'Label 3 nodes, in a moment.');
+  await tabTo(page, 'Send away');
+  await keys(page, 'Enter'); // does it now
   await says(page, 'Done: 3 nodes.');
   await says(page, '3 chosen');
   const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);

@@ -101,7 +101,12 @@ test('so is one that changed behind the snapshot of the sweep, while it was at a
   const sweeping = expireDue(held);
   await until(
     'the sweep is at the first row',
-    async () => (await pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount === 1,
+    async () =>
+      (
+        await pool.query(
+          `select from pg_locks where database = (select oid from pg_database where datname = current_database()) and locktype = 'advisory' and not granted`,
+        )
+      ).rowCount === 1,
   );
   await send(opened, second);
   await holder.query('select pg_advisory_unlock($1)', [ANY_LOCK]);

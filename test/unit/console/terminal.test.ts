@@ -4,7 +4,7 @@ import test from 'ava';
 import ssh2 from 'ssh2';
 import { base64, bytesOf, sshBlob } from '../../../console/terminal/browser-key.ts';
 import { pasteOf, shownLines } from '../../../console/terminal/paste.ts';
-import { folderAbove, modeText, nameIn, pathIn } from '../../../console/terminal/paths.ts';
+import { folderAbove, modeText, nameIn, pathIn, shownName } from '../../../console/terminal/paths.ts';
 
 test('one line is pasted as it is; more, and what holds control characters, is asked about', (t) => {
   t.like(pasteOf('ls -l\tx'), { text: 'ls -l\tx', isAsked: false });
@@ -19,6 +19,13 @@ test('paths are those of machines', (t) => {
   t.deepEqual(['/etc', '/', '/etc/ssh/', '/a/b/c'].map(folderAbove), ['/', '/', '/etc', '/a/b']);
   t.deepEqual([pathIn('/', 'x'), pathIn('/etc', 'x'), nameIn('/etc/x'), nameIn('x')], ['/x', '/etc/x', 'x', 'x']);
   t.deepEqual([0o755, 0o600, 0o000].map(modeText), ['rwxr-xr-x', 'rw-------', '---------']);
+});
+
+test('a name can be read whatever is in it', (t) => {
+  t.deepEqual(
+    ['plain name.txt', '\u202Egpj.exe', 'two\nlines', ' a ', ' ', 'soft\u00ADly', '👩\u200D🚀'].map(shownName),
+    ['plain name.txt', '\\u{202e}gpj.exe', 'two\\u{a}lines', '␣a␣', '␣', 'soft\\u{ad}ly', '👩\u200D🚀'],
+  );
 });
 
 test('a public key is written as OpenSSH writes it', (t) => {

@@ -94,7 +94,7 @@ test('a live connection that went silent without an end is opened again, and its
       socket.send(
         JSON.stringify({ id, result: { type: 'data', id: `${number}`, data: { id: `${number}`, data: number } } }),
       );
-      if (number === 1) request.socket.pause(); // what comes is not read, and not refused
+      request.socket.pause(); // what comes is not read, and not refused
     });
   });
   const live = createLiveClient(
@@ -107,8 +107,8 @@ test('a live connection that went silent without an end is opened again, and its
 
   live.api.nodes.watch.subscribe({}, { onData: ({ data }) => told.push(data) });
 
-  await until('the second connection', () => told.length === 2);
-  t.deepEqual(told, [1, 2]);
+  await until('another connection', () => told.length > 1);
+  t.is(new Set(told).size, told.length, 'each of a connection of its own');
 });
 
 /** A message of tRPC; some are a word. */
