@@ -243,15 +243,8 @@ for (const [what, table] of [
     await admin().rows('begin');
     await admin().rows(`delete from ${table} where id = $1`, [table === 'ssh_username' ? ada.id : ada.keys[0]]);
     const attempt = session.show('ada', keyShown(key));
-    await until(
-      'the second look',
-      async () =>
-        (
-          await admin().rows(
-            `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-          )
-        ).length > 0,
-    );
+    const waiting = `from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await until('the second look', async () => (await admin().rows(`select ${waiting}`)).length > 0);
     await admin().rows('commit');
     const verdict = await session.verdictOf(attempt);
 
