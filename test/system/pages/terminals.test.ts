@@ -1,0 +1,45 @@
+/** The client that docs/terminals.md shows, as somebody would copy it, against a real node. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import test, { type ExecutionContext } from 'ava';
+import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const PAGE = join(import.meta.dirname, '../../../docs/terminals.md');
+const PASSWORD = 'a-password-of-a-terminal';
+
+/** Its output with its status, when this is typed. */
+async function run(t: ExecutionContext, words: readonly string[], env: NodeJS.ProcessEnv, typed: string) {
+  const [, script = ''] = /```js\n([^]*?)```/u.exec(readFileSync(PAGE, 'utf8')) ?? [];
+  const path = join(temporaryDirectory(t), 'terminal.mjs');
+  writeFileSync(path, script);
+  const child = spawn(process.execPath, [path, ...words], { env: { ...process.env, ...env }, timeout: 60_000 });
+  child.stdin.end(typed);
+  const [stdout, stderr, [status]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ]);
+  return { stdout, stderr, status };
+}
+
+test('the client of the page opens a shell, tells its status, and says why it got none', async (t) => {
+  const fleet = await startFleet(t, { agents: 1 });
+  const { id } = await fleet.node();
+  await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops', password: PASSWORD });
+  const env = { EDGE_URL: fleet.admin().url, EDGE_KEY: FLEET_KEYS.API_KEY, PASSWORD };
+
+  const well = await run(t, [id, 'ops'], env, 'echo "sum $((40 + 2))"; exit 3\n');
+  const wrong = await run(t, [id, 'ops'], { ...env, PASSWORD: 'another one' }, '');
+  const keyless = await run(t, [id, 'ops'], { ...env, EDGE_KEY: 'none' }, '');
+
+  t.regex(well.stdout, /^sum 42\r$/mu);
+  t.is(well.status, 3, well.stderr);
+  t.regex(wrong.stderr, /does not let ops in with this password/u);
+  t.is(wrong.status, 255);
+  t.regex(keyless.stderr, /^no terminal at http:.*is the key right/u);
+  t.is(keyless.status, 255);
+});
