@@ -124,6 +124,12 @@ export const PEER_FAMILIES: readonly Family[] = [
   gauge('peer_calls', 'Calls to other admins that are not answered yet.', [], ({ live }) =>
     one(live.adminLinks.callsOpen),
   ),
+  counter(
+    'detoured_calls_total',
+    'Calls to other admins whose answer came by way of the database, as their link was silent.',
+    [],
+    ({ live }) => one(live.adminLinks.callsDetoured),
+  ),
   histogram(
     'forward_duration_seconds',
     'How long operations took that another admin was asked for, with every try; by ok, or why they were refused.',

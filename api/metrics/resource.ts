@@ -187,7 +187,7 @@ function ownershipOf({ ownership }: LiveReadings): AdminMetricsResource['ownersh
 }
 
 function peersOf({ adminLinks, forwarding, listener }: LiveReadings): AdminMetricsResource['peers'] {
-  const { links, callsOpen, news, passedOn } = adminLinks;
+  const { links, callsOpen, callsDetoured, news, passedOn } = adminLinks;
   return {
     links: links.map(({ name, state, latencyMs }) => ({
       admin: name,
@@ -196,6 +196,7 @@ function peersOf({ adminLinks, forwarding, listener }: LiveReadings): AdminMetri
       latency_seconds: state.type === 'reached' && latencyMs !== null ? latencyMs / 1_000 : null,
     })),
     calls_open: callsOpen,
+    calls_detoured_total: callsDetoured,
     calls_in_by_outcome: { ...forwarding.in },
     calls_out_by_outcome: { ...forwarding.out },
     news_connections_in: news.in.connections,

@@ -105,6 +105,8 @@ export interface AdminLinkReadings {
   readonly links: readonly KnownLink[];
   /** Calls to others that are not answered yet. */
   readonly callsOpen: number;
+  /** Calls whose answer came by way of the database, as the link was silent. */
+  readonly callsDetoured: number;
   /** `in`: what others tell; `out`: what they are told. Missed: times that something may have been left out. */
   readonly news: Readonly<
     Record<'in' | 'out', { readonly connections: number; readonly notices: number; readonly missed: number }>

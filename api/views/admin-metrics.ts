@@ -166,6 +166,7 @@ export const AdminMetricsView = z
           }),
         ),
         calls_open: count,
+        calls_detoured_total: count.describe('Answered by way of the database, as the link was silent.'),
         calls_in_by_outcome: counts,
         calls_out_by_outcome: counts,
         news_connections_in: count,

@@ -55,6 +55,7 @@ export function restingReadings(): LiveReadings {
     adminLinks: {
       links: [{ id: 'b-id', name: 'b', state: { type: 'reached', sinceMs: 0 }, latencyMs: 1 }],
       callsOpen: 0,
+      callsDetoured: 0,
       news: { in: { connections: 0, notices: 0, missed: 0 }, out: { connections: 0, notices: 0, missed: 0 } },
       passedOn: {
         tunnels: { opening: 0, carried: 0, outcomes: { carried: 0 } },
@@ -156,6 +157,7 @@ export function distinctReadings(): LiveReadings {
         { id: 'd', name: 'd', state: { type: 'unknown' }, latencyMs: null },
       ],
       callsOpen: 76,
+      callsDetoured: 98,
       news: { in: { connections: 77, notices: 78, missed: 79 }, out: { connections: 80, notices: 81, missed: 82 } },
       passedOn: {
         tunnels: { opening: 83, carried: 84, outcomes: { failed: 85 } },

@@ -81,6 +81,8 @@ export interface AdminLinkReadings {
   readonly links: readonly PeerLink[];
   /** Calls to others that are not answered yet. */
   readonly callsOpen: number;
+  /** Calls whose answer came by way of the database, as the link was silent. */
+  readonly callsDetoured: number;
   /** `in`: what others tell; `out`: what they are told. */
   readonly news: Readonly<
     Record<'in' | 'out', { readonly connections: number; readonly notices: number; readonly missed: number }>
@@ -138,7 +140,14 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
       relays.sessions.close();
     },
     readings: () => ({
-      adminLinks: readingsOf({ peers, calls: link, news, relays, newsEntrance: entrances?.news ?? null }),
+      adminLinks: readingsOf({
+        peers,
+        calls: link,
+        eitherWay: calls,
+        news,
+        relays,
+        newsEntrance: entrances?.news ?? null,
+      }),
     }),
     close: () => {
       news.close();
@@ -151,17 +160,19 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
 interface Counting {
   readonly peers: Peers;
   readonly calls: Calls;
+  readonly eitherWay: Pick<EitherWayCalls, 'detoured'>;
   readonly news: NewsListener;
   readonly relays: { readonly tunnels: UpgradeRelay; readonly sessions: AdminSessionRelay };
   /** Null: nobody can come in yet. */
   readonly newsEntrance: Entrances['news'] | null;
 }
 
-function readingsOf({ peers, calls, news, relays, newsEntrance }: Counting): AdminLinkReadings {
+function readingsOf({ peers, calls, eitherWay, news, relays, newsEntrance }: Counting): AdminLinkReadings {
   const told = newsEntrance?.counters ?? { notices: 0, missed: 0 };
   return {
     links: peers.states(),
     callsOpen: calls.open(),
+    callsDetoured: eitherWay.detoured,
     news: {
       in: { connections: news.open(), ...news.counters },
       out: { connections: newsEntrance?.open() ?? 0, ...told },

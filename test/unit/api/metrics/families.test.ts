@@ -197,6 +197,7 @@ test('every reading is told under its own name', (t) => {
       'forwarded_calls_total direction=in outcome=answered': 55,
       'forwarded_calls_total direction=out outcome=lost': 56,
       peer_calls: 76,
+      detoured_calls_total: 98,
       'forward_duration_seconds operation=delete_node outcome=ok': 1.5,
       'peer_call_duration_seconds operation=delete_alias outcome=conflict': 7,
       'news_connections direction=in': 77,

@@ -93,6 +93,7 @@ test('a call that is too large for the database, and one too many, were surely n
   t.like(large, { type: 'lost', sure: true });
   t.like(more, { type: 'lost', sure: true });
   t.true((await Promise.all(open)).every(({ type }) => type === 'answered'));
+  t.is(a.links.readings().adminLinks.callsDetoured, DATABASE_CALLS_OPEN_MAX);
 });
 
 test('an answer that is too large for the database is not known, and its call is not done again', async (t) => {
