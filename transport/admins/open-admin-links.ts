@@ -140,14 +140,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
       relays.sessions.close();
     },
     readings: () => ({
-      adminLinks: readingsOf({
-        peers,
-        calls: link,
-        eitherWay: calls,
-        news,
-        relays,
-        newsEntrance: entrances?.news ?? null,
-      }),
+      adminLinks: readingsOf({ peers, link, calls, news, relays, newsEntrance: entrances?.news ?? null }),
     }),
     close: () => {
       news.close();
@@ -159,20 +152,20 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
 /** The parts that count. */
 interface Counting {
   readonly peers: Peers;
-  readonly calls: Calls;
-  readonly eitherWay: Pick<EitherWayCalls, 'detoured'>;
+  readonly link: Calls;
+  readonly calls: EitherWayCalls;
   readonly news: NewsListener;
   readonly relays: { readonly tunnels: UpgradeRelay; readonly sessions: AdminSessionRelay };
   /** Null: nobody can come in yet. */
   readonly newsEntrance: Entrances['news'] | null;
 }
 
-function readingsOf({ peers, calls, eitherWay, news, relays, newsEntrance }: Counting): AdminLinkReadings {
+function readingsOf({ peers, link, calls, news, relays, newsEntrance }: Counting): AdminLinkReadings {
   const told = newsEntrance?.counters ?? { notices: 0, missed: 0 };
   return {
     links: peers.states(),
-    callsOpen: calls.open(),
-    callsDetoured: eitherWay.detoured,
+    callsOpen: link.open(),
+    callsDetoured: calls.detoured,
     news: {
       in: { connections: news.open(), ...news.counters },
       out: { connections: newsEntrance?.open() ?? 0, ...told },
