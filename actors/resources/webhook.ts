@@ -1,6 +1,6 @@
 /** Webhooks and their deliveries as clients see them. Secrets and headers are never among their fields (E4). */
 import { z } from 'zod';
-import { EVENT_TYPES, EventResource } from '../events.ts';
+import { Envelope, EVENT_TYPES } from '../events.ts';
 import { resource, stored, type Given } from './resource.ts';
 
 /** A webhook. */
@@ -46,7 +46,7 @@ export const WebhookDeliveryResource = resource(
       .datetime()
       .nullable()
       .describe('When it is tried again at the earliest, while it waits for that.'),
-    event: EventResource.nullable()
+    event: Envelope.nullable()
       .optional()
       .describe('On single reads only: the body of each try. Null once the event is past its retention.'),
     attempts: z.array(WebhookAttempt).optional().describe('On single reads only, oldest first.'),
