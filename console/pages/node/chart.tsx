@@ -7,6 +7,9 @@ import type { Measure, Point } from './measured.ts';
 const HEIGHT_PX = 150;
 const AXIS_PX = 64;
 
+/** At least so much time is drawn, in s: the first point alone has none. */
+const SPAN_S_MIN = 60;
+
 /** The width of a line, and the strokes of the second one: colour alone tells nobody who does not see it. */
 const LINE_PX = 1.75;
 const DASHES = [5, 4];
@@ -80,7 +83,10 @@ function optionsOf(
     height: HEIGHT_PX,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
-    scales: { y: { range: (_chart, _min, max) => [0, highest ?? Math.max(max * 1.1, 1)] } },
+    scales: {
+      x: { range: spanOf },
+      y: { range: (_chart, _min, max) => [0, highest ?? Math.max(max * 1.1, 1)] },
+    },
     axes: [
       { ...axis, space: 80, values: (_chart, seconds) => seconds.map(clockOf) },
       { ...axis, size: AXIS_PX, space: 36, values: (_chart, values) => values.map(shown) },
@@ -96,6 +102,12 @@ function optionsOf(
     ],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
   };
+}
+
+/** From the first point to the last. uPlot would give a single one a whole day. */
+function spanOf({ data: [times] }: UPlot, min: number, max: number): [number, number] {
+  const [first, last] = [times[0], times.at(-1)];
+  return first === undefined || last === undefined ? [min, max] : [Math.min(first, last - SPAN_S_MIN), last];
 }
 
 function clockOf(seconds: number): string {

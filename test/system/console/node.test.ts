@@ -2,7 +2,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -48,6 +48,7 @@ const part = (page: Page, name: string) => page.getByRole('region', { name, exac
 test.serial('by keyboard: diagnosed, named and labelled, and its metrics are drawn from now on', async (t) => {
   const { page, problems, elsewhere } = await open(t);
   await part(page, 'Diagnosis').getByText('checks pass').waitFor();
+  await pictured(page, 'node');
 
   await part(page, 'Aliases').getByRole('textbox').focus();
   await page.keyboard.type('press-8');

@@ -3,7 +3,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -92,6 +92,7 @@ test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back
   await says(page, '3 chosen');
   const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);
   t.deepEqual(labelled.map(({ name }) => name).sort(), ['web-1', 'web-10', 'web-11']);
+  await pictured(page, 'nodes');
 
   await tabTo(page, 'Move');
   await keys(page, 'Enter');

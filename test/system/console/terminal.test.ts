@@ -5,7 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { WebSocket } from 'ws';
 import { startBrowser } from '../../support/browser.ts';
-import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -69,6 +69,7 @@ test.serial(
     await run(page, 'echo in a $((1 + 1))nd one', 'in a 2nd one');
     await run(page, 'printf "gr\\303\\274\\303\\237e \\342\\206\\222\\n"', 'grüße →');
     await run(page, 'stty size; echo "is $?"', 'is 0');
+    await pictured(page, 'terminal');
     const before = /(\d+) (\d+)/u.exec((await shown(page).textContent()) ?? '')?.[2];
     await page.setViewportSize({ width: 800, height: 700 });
     await page.waitForTimeout(500);
