@@ -3,6 +3,12 @@
  */
 import type { TRPCClientError } from '@trpc/client';
 
+/** The longest silence of a service that was asked, in ms. It answers within 30 s: one that takes twice as long stands still. */
+export const ANSWER_MS_MAX = 60_000;
+
+/** Code of the error after such a silence. */
+export const NO_ANSWER = 'ERR_NO_ANSWER';
+
 /** Exit statuses of `edge`. Those of a run are worse from 0 to 7. */
 export const EXIT = {
   ok: 0,
@@ -128,6 +134,10 @@ function unreachableProblem(error: TRPCClientError<never>, url: string): Problem
   // Its answer was no JSON, or JSON that is not tRPC's.
   if (/JSON|transform response/u.test(cause))
     return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
+  if (cause === NO_ANSWER)
+    return new Problem(
+      `${url} took the call and has not answered for ${ANSWER_MS_MAX / 1_000} s: it may stand still, and what was asked for may be done. Look before you ask again`,
+    );
   const [, remedy] = TLS_FAULTS.find(([codes]) => codes.test(cause)) ?? [];
   return new Problem(
     `cannot reach ${url} (${cause}): ${remedy ?? 'check that edge-admin runs there, or set EDGE_URL or --url'}`,

@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import type { StoredEvent } from '../../actors/events.ts';
 import type { NodeEventsQuery, Page } from '../../api/ports.ts';
-import { eventCursor, type EventRow } from './events.ts';
+import { storedEvent, type EventRow } from './events.ts';
 import { rowsOf, sql } from './sql.ts';
 import type { Semaphore } from '../semaphore.ts';
 
@@ -25,16 +25,7 @@ export async function nodeEvents(
     );
     return {
       // without a row on the page there is one that has the count alone
-      rows: rows
-        .filter(({ id }) => id !== null)
-        .map((row) => ({
-          cursor: eventCursor(row.txid, row.seq),
-          id: row.id,
-          type: row.type,
-          subject: row.subject,
-          time: row.time.toISOString(),
-          data: row.data,
-        })),
+      rows: rows.filter(({ id }) => id !== null).map(storedEvent),
       totalCount: rows[0]?.total ?? 0,
     };
   });

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { TRPCClientError } from '@trpc/client';
 import test, { type ExecutionContext } from 'ava';
 import { plainFetch } from '../../../cli/plain-fetch.ts';
+import { NO_ANSWER, problemOf } from '../../../cli/problem.ts';
 
 /** A server that answers what it was asked, and by its path what else there may come. */
 async function serve(t: ExecutionContext): Promise<string> {
@@ -56,6 +58,12 @@ test('what is no JSON, nobody who listens, and a call that is given up are failu
 
   await t.throwsAsync(async () => (await plainFetch(`${url}/page`)).json(), { message: /JSON/u });
   await t.throwsAsync(plainFetch('http://127.0.0.1:1/'), { code: 'ECONNREFUSED' });
+  const silence = await t.throwsAsync(plainFetch(`${url}/never`, {}, 50), { code: NO_ANSWER });
+  const { message } = problemOf(TRPCClientError.from(silence ?? new Error('none')), { url, key: null });
+  t.is(
+    message,
+    `${url} took the call and has not answered for 60 s: it may stand still, and what was asked for may be done. Look before you ask again`,
+  );
   await t.throwsAsync(plainFetch(`${url}/never`, { signal: AbortSignal.timeout(50) }), { name: 'AbortError' });
 });
 
