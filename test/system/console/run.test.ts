@@ -8,6 +8,7 @@ import { heading, looksWell, openPage, pictured, signIn } from '../../support/co
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -129,8 +130,9 @@ test.serial('what machines say is text, whatever it is, and a line of 1 MiB is s
 
   const more = page.getByRole('button', { name: /^Show more/u });
   // while it runs, the last that it said is shown; then all
-  await page.locator('pre.output', { hasText: hostile }).first().waitFor();
   await more.waitFor();
+  await page.locator('article.live').waitFor({ state: 'detached' });
+  await until('the whole output', async () => ((await output(page).textContent()) ?? '').startsWith(hostile));
   const text = (await output(page).textContent()) ?? '';
   const begins = `${hostile}\nred after end\n\ufffdturned\nxxx`;
   t.is(text.slice(0, begins.length), begins);
