@@ -72,7 +72,10 @@ export async function askWho(isUse = false): Promise<void> {
   if (principal !== null) {
     // the same one again is no news: what hangs on it would begin anew
     if (signedIn.value.kind !== 'in') signedIn.value = { kind: 'in', me: { principal, admin } };
-  } else signedIn.value = { kind: 'out', why: signedIn.value.kind === 'in' ? TEXTS.signIn.over : null };
+  } else if (signedIn.value.kind !== 'out') {
+    // asked twice at a time, the second answer knows no more of why
+    signedIn.value = { kind: 'out', why: signedIn.value.kind === 'in' ? TEXTS.signIn.over : null };
+  }
 }
 
 /** Exchanges a key for a session. Null: it worked; else why it did not. */

@@ -133,6 +133,11 @@ test.serial('a session that nobody used for half an hour shows the sign-in, with
   await signIn(page, FLEET_KEYS.MASTER_KEY);
   await heading(page, 'Overview');
 
+  // a slow answer: the page asks twice who is signed in
+  await page.route('**/console/session', async (route) => {
+    await page.waitForTimeout(600);
+    await route.continue();
+  });
   // what the page asked for as it opened may count as use for a moment
   await until('the sign-in', async () => {
     await fleet.sql(
@@ -142,6 +147,8 @@ test.serial('a session that nobody used for half an hour shows the sign-in, with
     return page.getByText('Your session is over').isVisible();
   });
   t.is(await page.getByRole('heading', { level: 1 }).textContent(), 'Sign in');
+  await page.waitForTimeout(1_500);
+  t.true(await page.getByText('Your session is over').isVisible());
 });
 
 test.serial('whichever admin dies, a page behind a balancer goes on at another one, without a reload', async (t) => {
