@@ -3,7 +3,7 @@
  * ends within 5 s (L3).
  */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
-import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { Client, Pool, type ClientBase, type PoolClient, type PoolConfig } from 'pg';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable, isUnanswered } from './availability.ts';
@@ -12,6 +12,7 @@ import { placeDatabase, type Connection } from './connection-options.ts';
 import { ENTITIES } from './entities/all.ts';
 import { Listener } from './listening.ts';
 import { bringUpToDate } from './schema-version.ts';
+import { ServerSettlement } from './server-settlement.ts';
 
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
 export const CONNECT_MS_MAX = 2_000;
@@ -91,9 +92,11 @@ export interface Database {
 export async function openDatabase({ connection, poolMax, log }: DatabaseOptions): Promise<Database> {
   const place = placeDatabase(connection, log);
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
+  const settlement = new ServerSettlement(untimed(place.options));
+  const admitted = { ...timed(place.options), onConnect: (client: ClientBase) => settlement.admit(client) };
   const opened = (max: number): Pool => {
     // what is asked without waiting for the answer before is sent at once: a batch is few round trips then
-    const pipelined = { ...timed(place.options), pipeline: true };
+    const pipelined = { ...admitted, pipeline: true };
     const made = new Pool({ ...pipelined, max, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
     made.on('error', lost);
     made.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
@@ -102,7 +105,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
   const isDivided = poolMax >= POOL_DIVIDED_MIN;
   const pool = opened(Math.max(1, poolMax - ORM_CONNECTIONS_MAX - (isDivided ? WRITE_CONNECTIONS : 0)));
   const writes = isDivided ? opened(WRITE_CONNECTIONS) : pool;
-  const orm = openOrm(timed(place.options), place.name, log);
+  const orm = openOrm(admitted, place.name, log);
 
   return {
     orm,
@@ -127,6 +130,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
     },
     listen: (clock) => new Listener({ ...untimed(place.options), connectionTimeoutMillis: CONNECT_MS_MAX }, clock, log),
     close: async () => {
+      settlement.close();
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },
   };

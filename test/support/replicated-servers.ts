@@ -22,6 +22,8 @@ export interface ReplicatedServer {
   readonly connection: TestConnection;
   /** SIGKILL to all of its processes. */
   kill(): Promise<void>;
+  /** Starts it again after a kill, where it was and with what it has on its disk. */
+  startAgain(): Promise<void>;
   /** All of its processes stand still, and go on. */
   pause(): Promise<void>;
   resume(): void;
@@ -126,13 +128,17 @@ async function startServer(
   const { postgres } = await findBinaries(place.account, place.sharedDir);
   const port = parameters['port'] === undefined ? await freePort() : Number(parameters['port']);
   const all = { ...parameters, port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-  const log = await open(place.logFile, 'a');
-  const child = spawn(
-    postgres,
-    ['-D', place.pgData, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    { ...runAs(place), stdio: ['ignore', log.fd, log.fd] },
-  );
-  await log.close();
+  const spawned = async (): Promise<ChildProcess> => {
+    const log = await open(place.logFile, 'a');
+    const words = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const started = spawn(postgres, ['-D', place.pgData, ...words], {
+      ...runAs(place),
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    await log.close();
+    return started;
+  };
+  let child = await spawned();
   const connection = { host: '127.0.0.1', port, user: USER, database: DATABASE };
   let paused: readonly number[] = [];
   const server: StartedServer = {
@@ -144,21 +150,37 @@ async function startServer(
     },
     resume: () => signal(paused, 'SIGCONT'),
     async kill() {
-      signal(await processes(child), 'SIGKILL');
+      const killed = await processes(child);
+      signal(killed, 'SIGKILL');
       await ended(child);
+      await until('the end of all of its processes', () => !killed.some(isThere)); // they hold its memory
+    },
+    async startAgain() {
+      child = await spawned();
+      await answers();
     },
     async stop() {
       child.kill('SIGINT');
       await ended(child);
     },
   };
+  const answers = () => until('a server that answers', () => server.sql('select 1'));
   scope.teardown(() => server.kill());
-  await until('a server that answers', () => server.sql('select 1'));
+  await answers();
   return server;
 }
 
 async function processes(child: ChildProcess): Promise<readonly number[]> {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null ? [] : processesOf(child.pid);
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function ended(child: ChildProcess): Promise<void> {

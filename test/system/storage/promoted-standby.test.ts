@@ -96,3 +96,69 @@ test('a commit that waits for a synchronous standby that is away is not acknowle
 
   t.is(outcome, 'DatabaseUnavailable');
 });
+
+/** A value is stored on the primary alone, which dies before anybody was told, and is started again without its standby. */
+async function startAgainAhead({ servers, store }: Awaited<ReturnType<typeof openWatched>>): Promise<void> {
+  await store(1);
+  await servers.standby.kill();
+  const told = store(2).then(
+    () => 'stored',
+    () => 'in doubt',
+  );
+  await until('a commit that waits for the standby', async () => {
+    const waiting = await servers.primary.sql("select 1 from pg_stat_activity where wait_event = 'SyncRep'");
+    return waiting.length > 0;
+  });
+  await servers.primary.kill();
+  await servers.primary.startAgain();
+  const [shown] = await servers.primary.sql<{ count: number }>('select count(*)::int as count from kept');
+  if (shown?.count !== 2 || (await told) !== 'in doubt') throw new Error('the primary is not ahead of its standby');
+}
+
+/** What a reader gets as soon as the server takes connections again: rows, or that its standby does not follow. */
+function firstRead(read: () => Promise<unknown>): Promise<unknown> {
+  return until('an answer, or the reason why there is none', async () => {
+    try {
+      return await read();
+    } catch (error) {
+      return wordsOf(error).includes('its standby does not follow yet') ? 'not yet' : null;
+    }
+  });
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? `${error.message} ${wordsOf(error.cause)}` : '';
+}
+
+test('what a primary that was started again has by itself is read once its standby has it', async (t) => {
+  const opened = await openWatched(t, true);
+  const { servers, database, back, values } = opened;
+  await startAgainAhead(opened);
+  const { writes, orm } = database;
+
+  const told = await Promise.all([
+    firstRead(values),
+    firstRead(() => writes.query('select value from kept')),
+    firstRead(() => orm.em.getConnection().execute('select value from kept')),
+  ]);
+  await servers.standby.startAgain();
+  await back();
+
+  t.deepEqual(told, ['not yet', 'not yet', 'not yet']);
+  t.deepEqual(await values(), [{ value: 1 }, { value: 2 }]);
+});
+
+test('what a primary had by itself is read by nobody when its standby takes its place', async (t) => {
+  const opened = await openWatched(t, true);
+  const { servers, watch, back, values } = opened;
+  await startAgainAhead(opened);
+
+  t.is(await firstRead(values), 'not yet');
+  await servers.primary.kill();
+  await servers.standby.startAgain();
+  await servers.promote();
+  await back();
+
+  t.deepEqual(await values(), [{ value: 1 }]);
+  t.true(await watch.compared());
+});
