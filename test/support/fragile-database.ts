@@ -3,10 +3,10 @@
  * so by its backend and ends, with whatever was under way on it.
  */
 import { connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
-import { listening } from './listening.ts';
+import { dirname, join } from 'node:path';
+import { listening, listeningAt } from './listening.ts';
 import type { Scope } from './scope.ts';
-import type { TestConnection } from './server.ts';
+import { urlOf, type TestConnection } from './server.ts';
 
 /** Whether the server never hears of the statement at which it is lost, or does it and cannot say so any more. */
 export type Losing = 'unheard' | 'unanswered';
@@ -32,10 +32,11 @@ const GONE = message(
     .join(''),
 );
 
-/** Opens one that ends with the scope. */
+/** Opens one that ends with the scope. `socket`: it is there, and not on a port. */
 export async function openFragileDatabase(
   scope: Scope,
   { host, port, user, database }: TestConnection,
+  socket?: string,
 ): Promise<FragileDatabase> {
   const pairs = new Set<readonly [near: Socket, far: Socket]>();
   let asked: string[] = [];
@@ -83,9 +84,13 @@ export async function openFragileDatabase(
       for (const piece of hear(bytes)) if (far.writable) far.write(piece);
     });
   });
-  const address = await listening(scope, server);
+  if (socket !== undefined) await listeningAt(scope, server, socket);
+  const place =
+    socket === undefined
+      ? { host: '127.0.0.1', port: await listening(scope, server) }
+      : { host: dirname(socket), port };
   return {
-    url: `postgresql://${user}@127.0.0.1:${address}/${database}`,
+    url: urlOf({ user, database, ...place }),
     get asked() {
       return asked;
     },
