@@ -171,7 +171,10 @@ function untimed(place: PoolConfig): PoolConfig {
 
 /** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */
 export function dedicatedClient(connection: Connection, log: Log): Client {
-  return new Client(untimed(placeDatabase(connection, log).options));
+  const client = new Client(untimed(placeDatabase(connection, log).options));
+  // Whatever is asked next says so; unheard, it would end the program with a stack trace.
+  client.on('error', (error) => log.debug({ error: error.message }, 'lost a connection to the database'));
+  return client;
 }
 
 /** Runs migrations up to `last`, and no later one. */
