@@ -3,7 +3,7 @@
  * when another one has its name.
  */
 import type { Log } from '../transport/net/log.ts';
-import { EXIT_START_FAILED, type Running } from './signals.ts';
+import { EXIT_START_FAILED, limitStop, type Running } from './signals.ts';
 
 /** What can be renewed. */
 export interface Renewable extends Running {
@@ -42,8 +42,10 @@ export async function startRenewed(
       {},
       'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows',
     );
+    const stopped = limitStop(log);
     running = one
       .stop()
+      .finally(stopped)
       .then(() => start(signal))
       .catch((error: unknown) => {
         if (signal.aborted) return null;

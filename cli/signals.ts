@@ -59,10 +59,7 @@ export async function runUntilSignalled(options: {
   }
 
   await signalled;
-  const timer = setTimeout(() => {
-    log.error({ stop_ms_max: stopMsMax }, 'The stop takes too long; the program ends now');
-    process.exit(EXIT_START_FAILED);
-  }, stopMsMax);
+  const stopped = limitStop(log, stopMsMax);
   try {
     const running = await starting.catch((error: unknown) => {
       if (error !== unwanted.signal.reason) throw error;
@@ -73,8 +70,20 @@ export async function runUntilSignalled(options: {
     log.error({ error }, 'The stop failed');
     return process.exit(EXIT_START_FAILED);
   }
-  clearTimeout(timer);
+  stopped();
   return process.exit(EXIT_STOPPED);
+}
+
+/**
+ * Ends the process when a stop takes longer than this; the returned function calls that off. Until then it keeps the
+ * process alive: timers of what stops do not, and one that waits for nothing else would end with status 13.
+ */
+export function limitStop(log: Log, stopMsMax = STOP_MS_MAX): () => void {
+  const timer = setTimeout(() => {
+    log.error({ stop_ms_max: stopMsMax }, 'The stop takes too long; the program ends now');
+    process.exit(EXIT_START_FAILED);
+  }, stopMsMax);
+  return () => clearTimeout(timer);
 }
 
 /** Resolves at the first signal, of which `told` hears at once; ends the process at the second. */

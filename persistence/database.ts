@@ -3,14 +3,15 @@
  * ends within 5 s (L3).
  */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
-import { Client, Pool, type ClientBase, type PoolClient, type PoolConfig } from 'pg';
+import { Client, Pool, type ClientBase, type PoolConfig } from 'pg';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import { asUnavailable, isUnanswered } from './availability.ts';
+import { asUnavailable } from './availability.ts';
 import { CommitWitnesses } from './commit-witnesses.ts';
 import { placeDatabase, type Connection } from './connection-options.ts';
 import { ENTITIES } from './entities/all.ts';
 import { Listener } from './listening.ts';
+import { ormConnections } from './orm-connections.ts';
 import { bringUpToDate } from './schema-version.ts';
 import { ServerSettlement } from './server-settlement.ts';
 
@@ -142,53 +143,13 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): MikroORM {
     defineConfig({
       dbName,
       entities: ENTITIES,
-      driverOptions: { ...options, onPoolCreated: (pool: Pool) => void pool.on('connect', readyForOrm) },
+      driverOptions: ormConnections(options),
       pool: { min: 0, max: ORM_CONNECTIONS_MAX, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX },
       logger: (message) => log.debug({}, message),
       colors: false,
       debug: false,
     }),
   );
-}
-
-/**
- * Closes a connection that does not answer in time: whatever asks on it next would wait behind that answer, and MikroORM
- * gives it back to its pool as if it were well. One that a firewall forgot, or whose server was lost without a word,
- * kept an admin from its leases until the system gave the connection up, after a quarter of an hour. A statement that is
- * slow is ended by the server before (STATEMENT_MS_MAX).
- */
-function endWhenSilent(client: PoolClient): void {
-  const ask = client.query.bind(client) as (...asked: unknown[]) => unknown;
-  const watched = (...asked: unknown[]): unknown => {
-    const answer = ask(...asked);
-    if (answer instanceof Promise)
-      answer.catch((error: unknown) => {
-        // It is given up: how its end goes says nothing to anybody.
-        if (isUnanswered(error)) void (client as PoolClient & Pick<Client, 'end'>).end().catch(() => {});
-      });
-    return answer;
-  };
-  client.query = watched as PoolClient['query'];
-}
-
-/**
- * A rollback on a connection that is lost is done: the server does it by itself. Where it is refused, Kysely never gives
- * the connection back to its pool, and an admin whose transactions the database ended while it was suspended could not
- * check in any more.
- */
-function readyForOrm(client: PoolClient): void {
-  endWhenSilent(client);
-  const ask = client.query.bind(client) as (...asked: unknown[]) => unknown;
-  const forgiving = (...asked: unknown[]): unknown => {
-    const answer = ask(...asked);
-    if (asked[0] !== 'rollback' || !(answer instanceof Promise)) return answer;
-    return answer.catch(async () => {
-      // Lost already: that it cannot be told goodbye changes nothing.
-      await (client as PoolClient & Pick<Client, 'end'>).end().catch(() => undefined);
-      return { command: 'ROLLBACK', rowCount: null, rows: [], fields: [], oid: 0 };
-    });
-  };
-  client.query = forgiving as PoolClient['query'];
 }
 
 /**
@@ -214,7 +175,10 @@ function untimed(place: PoolConfig): PoolConfig {
 
 /** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */
 export function dedicatedClient(connection: Connection, log: Log): Client {
-  return new Client(untimed(placeDatabase(connection, log).options));
+  const client = new Client(untimed(placeDatabase(connection, log).options));
+  // Whatever is asked next says so; unheard, it would end the program with a stack trace.
+  client.on('error', (error) => log.debug({ error: error.message }, 'lost a connection to the database'));
+  return client;
 }
 
 /** Runs migrations up to `last`, and no later one. */

@@ -5,6 +5,7 @@ import { Client, type PoolConfig } from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../transport/net/log.ts';
 import { SecretCheck } from './entities/secret-check.ts';
+import { ormConnections } from './orm-connections.ts';
 import { Migration20261121000000_foundation } from './migrations/Migration20261121000000_foundation.ts';
 import { Migration20261121120000_publishing } from './migrations/Migration20261121120000_publishing.ts';
 import { Migration20261121180000_ssh } from './migrations/Migration20261121180000_ssh.ts';
@@ -145,7 +146,7 @@ async function runMissing(connection: PoolConfig, dbName: string, log: Log, last
     defineConfig({
       dbName,
       entities: [SecretCheck], // MikroORM wants at least one; migrations use none
-      driverOptions: connection,
+      driverOptions: ormConnections(connection),
       pool: { min: 0, max: 1 },
       extensions: [Migrator],
       migrations: {

@@ -1,6 +1,7 @@
 /** The PostgreSQL that an admin brings along: started, adopted, supervised and stopped. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../transport/net/log.ts';
+import { isLost } from '../availability.ts';
 import { findBinaries, type Binaries } from './binaries.ts';
 import { EmbeddedPostgresError } from './failure.ts';
 import { DATABASE_USER, ensureInitialised } from './initialisation.ts';
@@ -58,7 +59,7 @@ export async function startEmbeddedPostgres(options: {
 
   const closing = new AbortController();
   let held = await firstHeld(place, binaries, closing.signal, log);
-  await ensureDatabase(held);
+  while (!(await ensureDatabase(held))) held = await firstHeld(place, binaries, closing.signal, log);
   log.info({ pid: await runningPid(place), data: made, pg_data: place.pgData }, 'PostgreSQL is ready');
 
   const supervision = supervise();
@@ -135,12 +136,20 @@ async function restarted(
   }
 }
 
-async function ensureDatabase(held: HeldConnection): Promise<void> {
-  const { rowCount } = await held.client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
-  if (rowCount === 1) return;
-  await held.client.query(`CREATE DATABASE ${DATABASE}`).catch((error: { code?: string }) => {
-    if (error.code !== '42P04' && error.code !== '23505') throw error; // else another admin was faster
-  });
+/** False: the server was lost before it had it. */
+async function ensureDatabase({ client }: HeldConnection): Promise<boolean> {
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount !== 1)
+      await client.query(`CREATE DATABASE ${DATABASE}`).catch((error: { code?: string }) => {
+        if (error.code !== '42P04' && error.code !== '23505') throw error; // else another admin was faster
+      });
+    return true;
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    await client.end();
+    return false;
+  }
 }
 
 /** Whether other launchers hold this server. One that is gone or silent counts as not shared. */

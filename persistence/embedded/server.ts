@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { ensureAccess } from './access.ts';
 import type { Binaries } from './binaries.ts';
+import { isLost } from '../availability.ts';
 import { EmbeddedPostgresError, failureOf } from './failure.ts';
 import { DATABASE_USER, runAs } from './initialisation.ts';
 import { openLog, SOCKET_PORT, type Place } from './place.ts';
@@ -184,13 +185,25 @@ async function connect(place: Place): Promise<HeldConnection | undefined> {
     await client.end().catch(() => undefined); // starting, stopping, full or absent: to be asked again
     return undefined;
   }
-  const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
-  if (rows[0]?.data_directory === place.pgData) return { client, ended };
+  const directory = await dataDirectory(client);
+  if (directory === place.pgData) return { client, ended };
   await client.end();
+  if (directory === undefined) return undefined;
   throw new EmbeddedPostgresError(
     'socket-taken',
-    `A PostgreSQL with the data of ${rows[0]?.data_directory} answers at ${place.socketDir}: end it, or set another DATA_DIR.`,
+    `A PostgreSQL with the data of ${directory} answers at ${place.socketDir}: end it, or set another DATA_DIR.`,
   );
+}
+
+/** Undefined: the server was lost before it said so. */
+async function dataDirectory(client: Client): Promise<string | undefined> {
+  try {
+    const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
+    return rows[0]?.data_directory;
+  } catch (error) {
+    if (isLost(error)) return undefined;
+    throw error;
+  }
 }
 
 /**

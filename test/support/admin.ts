@@ -1,6 +1,6 @@
 /** A whole admin in the test's own process, on a real database and a free port. */
 import { startAdmin, type RunningAdmin } from '../../main.ts';
-import { readAdminConfig } from '../../settings/admin.ts';
+import { readAdminConfig, type AdminConfig } from '../../settings/admin.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from './log.ts';
 import { urlOf, type TestConnection } from './server.ts';
@@ -32,6 +32,14 @@ export async function startTestAdmin(
   env: Readonly<Record<string, string>> = {},
 ): Promise<TestAdmin> {
   const database = await createDatabase(t);
+  const log = recordingLog();
+  const admin = await startAdmin(adminConfig(urlOf(database), env), log, new AbortController().signal);
+  t.teardown(() => admin.stop());
+  return { ...admin, log, database };
+}
+
+/** The settings of such an admin, on this database. */
+export function adminConfig(databaseUrl: string, env: Readonly<Record<string, string>> = {}): AdminConfig {
   const read = readAdminConfig({
     ...ADMIN_KEYS,
     ADMIN_API_HOST: '127.0.0.1',
@@ -42,13 +50,10 @@ export async function startTestAdmin(
     ADMIN_OBSERVER_PORT: '0',
     ADMIN_GATEWAY_ENABLED: 'false',
     ADMIN_NAME: 'test',
-    DATABASE_URL: urlOf(database),
+    DATABASE_URL: databaseUrl,
     ENCRYPTION_KEY,
     ...env,
   });
   if (!read.ok) throw new Error(read.problems.join('\n'));
-  const log = recordingLog();
-  const admin = await startAdmin(read.config, log, new AbortController().signal);
-  t.teardown(() => admin.stop());
-  return { ...admin, log, database };
+  return read.config;
 }

@@ -55,6 +55,15 @@ test('a stop that takes too long is cut off, with status 1', async (t) => {
   t.regex(resident.stderr, /takes too long/u);
 });
 
+test('an admin that starts anew takes the time that its stop needs, whatever that waits for', async (t) => {
+  const resident = run(t, 'is-renewed');
+
+  await resident.says('stdout', /renewed/u);
+  resident.process.kill('SIGTERM');
+
+  t.is((await resident.ended).status, 0);
+});
+
 test('a second signal ends the program at once', async (t) => {
   const resident = run(t, 'never-stops');
   await resident.says();

@@ -11,11 +11,15 @@ import { tablesOf } from '../../../persistence/backup/tables.ts';
 import { storeCheck } from '../../../persistence/secret-check.ts';
 import { column } from '../../support/columns.ts';
 import { createDatabase } from '../../support/database.ts';
+import { openFragileDatabase } from '../../support/fragile-database.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { urlOf, type TestConnection } from '../../support/server.ts';
 import { storeEvent } from './publishing/fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** What is said of a connection that is lost. */
+const LOST = /unexpected postmaster exit|Connection terminated unexpectedly/u;
 
 /** The key of `openedDatabase`. */
 const KEY = Buffer.alloc(32, 7);
@@ -219,4 +223,25 @@ test('a file that is cut, damaged or of a newer version restores nothing, and af
   await restore(storageOf(empty), file, silentLog);
 
   t.deepEqual(await rowsOf(t, empty), await rowsOf(t, connection));
+});
+
+test('a database that is lost fails a backup or a restore with its reason, and the next try succeeds', async (t) => {
+  const { connection } = await backedUp(t);
+  const directory = temporaryDirectory(t);
+  const file = (name: string): string => join(directory, name);
+  const used = await openFragileDatabase(t, connection);
+  const empty = await openFragileDatabase(t, await emptyDatabase(t));
+  const of = ({ url }: { readonly url: string }): Storage => ({ ...storageOf(connection), DATABASE_URL: url });
+
+  for (const moment of [2, 5, 20]) {
+    used.loseAt(moment, 'unheard');
+    await t.throwsAsync(backUp(of(used), file(`lost-${moment}`), '1', silentLog), { message: LOST });
+  }
+  await backUp(of(used), file('whole'), '1', silentLog);
+  for (const moment of [2, 14, 100]) {
+    empty.loseAt(moment, 'unheard');
+    await t.throwsAsync(restore(of(empty), file('whole'), silentLog), { message: LOST });
+  }
+
+  t.regex(await restore(of(empty), file('whole'), silentLog), /^Restored /u);
 });

@@ -5,6 +5,7 @@ import test from 'ava';
 import { openDatabase, ORM_CONNECTIONS_MAX, QUERY_MS_MAX } from '../../../persistence/database.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
+import { openFragileDatabase } from '../../support/fragile-database.ts';
 import { listening } from '../../support/listening.ts';
 import { silentLog } from '../../support/log.ts';
 
@@ -46,4 +47,21 @@ test('transactions whose connections the database ended give them back', async (
     );
 
   t.deepEqual(await ask(), [{ one: 1 }]);
+});
+
+test('transactions that the database was lost before they began give their connections back', async (t) => {
+  t.timeout(hangAfter(5_000));
+  const fragile = await openFragileDatabase(t, await createDatabase(t));
+  const opened = await openDatabase({ connection: { url: fragile.url }, poolMax: 4, log: silentLog });
+  const one = () => opened.orm.em.fork().transactional((em) => em.execute<{ one: number }[]>('select 1 as one'));
+
+  for (let count = 0; count < ORM_CONNECTIONS_MAX; count += 1) {
+    t.deepEqual(await one(), [{ one: 1 }]);
+    fragile.loseAt(1, 'unheard');
+    await t.throwsAsync(one(), { message: /unexpected postmaster exit/u });
+    t.deepEqual(fragile.asked, ['begin']);
+  }
+
+  t.deepEqual(await one(), [{ one: 1 }]);
+  await t.notThrowsAsync(opened.close());
 });

@@ -2,13 +2,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { startEmbeddedPostgres } from '../../../../persistence/embedded/launcher.ts';
+import { DIAL, openFragileDatabase } from '../../../support/fragile-database.ts';
 import { recordingLog, silentLog } from '../../../support/log.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
@@ -99,6 +100,26 @@ test.serial('a server whose process for one client is killed recovers by itself'
 
   t.is(await server.pid(), before);
   t.deepEqual(await query(server, 'SELECT 1 AS one'), [{ one: 1 }]);
+});
+
+test.serial('a server that is lost while an admin gets to it is got to again', async (t) => {
+  const server = await start(t, made);
+  const { host, port } = server.connection;
+  const socket = join(host, `.s.PGSQL.${port}`);
+  const aside = directory(t);
+  await rename(socket, join(aside, basename(socket)));
+  const direct = { connection: { ...server.connection, host: aside, database: 'postgres' } };
+  const fragile = await openFragileDatabase(t, direct.connection, socket);
+
+  for (const [index, statement] of [DIAL, 'SHOW', 'SELECT', 'CREATE'].entries()) {
+    await query(direct, 'DROP DATABASE edge WITH (FORCE)');
+    fragile.loseAt(index + 1, 'unheard');
+    const second = await startEmbeddedPostgres({ dataDir: made, log: silentLog });
+    await second.stop();
+
+    t.is(fragile.asked[index]?.split(' ')[0], statement);
+    t.deepEqual(await query(direct, "SELECT datname FROM pg_database WHERE datname = 'edge'"), [{ datname: 'edge' }]);
+  }
 });
 
 test.serial('an end that meets a server on its way back ends that server too', async (t) => {
