@@ -41,7 +41,7 @@ import { createSshLogins } from './ssh/login-check.ts';
 import { pruneAdminNames } from './sweeps/admin-names.ts';
 import { wokenRows } from './sweeps/forgotten.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
-import { SWEEPS_TASK, taskLease, TASK_LEASE_MS, VPN_LEASE_MS } from './task-leases.ts';
+import { SWEEPS_TASK, taskLease, TASK_LEASE_MS } from './task-leases.ts';
 import { readTotals } from './totals.ts';
 import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
 import { relayClustersLookUp, vpnMemberLookUp } from './vpn/key-look-ups.ts';
@@ -208,9 +208,9 @@ export class Storage {
     const { adminId, database, listener } = this.#opened;
     const { pool } = database;
     return {
-      hosts: new StoredVpnRows(pool, adminId),
+      hosts: new StoredVpnRows(pool, adminId, database.writes),
       embedded: new StoredNetworks(database),
-      leaseMs: VPN_LEASE_MS,
+      leaseMs: TASK_LEASE_MS,
       memberOf: vpnMemberLookUp(pool, monotonicMs),
       clustersOf: this.#relayClusters,
       relays: relayRows(pool, this.#opened.settings.ADMIN_NAME),

@@ -8,12 +8,6 @@ import { rowsOf, sql } from './reads/sql.ts';
  */
 export const TASK_LEASE_MS = 3_000;
 
-/**
- * How long the right to reconcile networks is held without renewal, in ms: it is renewed between two questions to the
- * manager only, and Netmaker takes its time.
- */
-export const VPN_LEASE_MS = 30_000;
-
 /** Sweeps of whole tables. */
 export const SWEEPS_TASK = 'sweeps';
 

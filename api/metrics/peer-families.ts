@@ -74,7 +74,7 @@ export const PEER_FAMILIES: readonly Family[] = [
   ),
   gauge(
     'task_holder',
-    'Which admin does what one does at a time (self-updates, sweeps, webhooks, broker), whichever is asked; 0 with no holder where nobody does.',
+    'Which admin does what one does at a time (reconciler of VPNs, self-updates, sweeps, webhooks, broker), whichever is asked; 0 with no holder where nobody does.',
     ['task', 'holder'],
     ({ totals }) =>
       (totals?.tasks ?? []).map(({ task, admin }) => ({

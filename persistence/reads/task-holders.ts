@@ -1,5 +1,5 @@
 /** Which admin does what only one does at a time, by the database's clock. */
-import { SELF_UPDATES_TASK, SWEEPS_TASK } from '../task-leases.ts';
+import { RECONCILER_TASK, SELF_UPDATES_TASK, SWEEPS_TASK } from '../task-leases.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../publishing/names.ts';
 import { sql, type Sql } from './sql.ts';
 
@@ -11,10 +11,12 @@ export interface TaskHolder {
 
 /** Selects a TaskHolder for each task that somebody should do now, in the order of their names. */
 export function taskHolders(hasBroker: boolean): Sql {
-  const tasks = [...(hasBroker ? [BROKER_CHANNEL] : []), SELF_UPDATES_TASK, SWEEPS_TASK, WEBHOOKS_CHANNEL];
+  const channels = [...(hasBroker ? [BROKER_CHANNEL] : []), WEBHOOKS_CHANNEL];
+  const leased = [RECONCILER_TASK, SELF_UPDATES_TASK, SWEEPS_TASK];
+  const tasks = [...channels, ...leased].toSorted();
   return sql`
     select t.task, a.name as admin from unnest(${tasks}::text[]) with ordinality as t(task, place)
-      left join (select name, admin_id, lease_until from event_channel union all select name, admin_id, lease_until from vpn_lease where name = any(${[SELF_UPDATES_TASK, SWEEPS_TASK]}::text[])) l
+      left join (select name, admin_id, lease_until from event_channel union all select name, admin_id, lease_until from vpn_lease where name = any(${leased}::text[])) l
         on l.name = t.task and l.lease_until > clock_timestamp()
       left join admin a on a.id = l.admin_id order by t.place`;
 }

@@ -8,7 +8,7 @@ import type { MoveStep, Uninvited, UnfinishedMove, VpnRows } from '../../actors/
 import { networkOf, type VpnHost, type VpnNetwork } from '../../actors/vpn/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { RECONCILER_TASK, taskLease, VPN_LEASE_MS, type StoredTaskLease } from '../task-leases.ts';
+import { RECONCILER_TASK, taskLease, TASK_LEASE_MS, type StoredTaskLease } from '../task-leases.ts';
 
 /**
  * Channel on which clusters, nodes and moves tell that networks should be compared. Aliases and members tell by
@@ -41,8 +41,9 @@ export class StoredVpnRows implements VpnRows {
   readonly #pool: Pool;
   readonly #adminId: string;
 
-  constructor(pool: Pool, adminId: string) {
-    this.lease = taskLease(pool, adminId, RECONCILER_TASK, VPN_LEASE_MS);
+  /** `writes`: for the lease, which waits behind no reader. */
+  constructor(pool: Pool, adminId: string, writes: Pool = pool) {
+    this.lease = taskLease(writes, adminId, RECONCILER_TASK, TASK_LEASE_MS);
     this.#pool = pool;
     this.#adminId = adminId;
   }

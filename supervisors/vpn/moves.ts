@@ -10,8 +10,8 @@ import type { VpnManager, VpnSurvey } from '../../actors/vpn/vpn.ts';
 export interface MovePorts {
   readonly manager: VpnManager;
   readonly rows: Pick<VpnRows, 'wantedOf' | 'advance' | 'finish'>;
-  /** Rejects when this admin may not go on. Asked before everything that changes something. */
-  readonly keep: () => Promise<void>;
+  /** Throws when this admin may not go on. Asked before everything that changes something. */
+  readonly keep: () => void;
 }
 
 /**
@@ -33,7 +33,7 @@ export async function finishMove(
     ]);
     for (const network of left) {
       if (network === at.to) continue;
-      await keep();
+      keep();
       await manager.leave(network, at.node);
     }
     at = await rows.advance(at, 'join');
@@ -41,7 +41,7 @@ export async function finishMove(
   if (at?.step === 'join') {
     const [network] = at.to === null ? [] : await rows.wantedOf([at.to]);
     if (network?.nodes.some(({ node }) => node === move.node) === true) {
-      await keep();
+      keep();
       await manager.ensureNetwork({ name: network.name, ipv4Range: network.ipv4Range, ipv6Range: network.ipv6Range });
       await manager.join(network.name, at.node);
     }
@@ -49,7 +49,7 @@ export async function finishMove(
   }
   if (at?.step === 'names') {
     for (const network of await rows.wantedOf([at.from, ...(at.to === null ? [] : [at.to])])) {
-      await keep();
+      keep();
       const members = new Set(await manager.members(network.name));
       await manager.setNames(network.name, namesFor(network.nodes.filter(({ node }) => members.has(node))));
     }

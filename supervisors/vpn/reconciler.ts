@@ -6,6 +6,7 @@ import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager } from '../../actors/vpn/vpn.ts';
+import { HeldTask } from '../tasks/held-task.ts';
 import { reconcile, type RoundOutcome } from './round.ts';
 
 /**
@@ -17,9 +18,6 @@ export const COMPARE_MS = { netmaker: 60_000, embedded: 600_000 } as const;
 /** How often moves are looked for without being told, in ms. */
 const LOOK_MS = 60_000;
 
-/** How often an admin that does not reconcile tries to, in ms. */
-export const CLAIM_MS = 10_000;
-
 /** Least pause between two rounds, in ms: changes meanwhile are found together. */
 const GATHER_MS = 100;
 
@@ -29,6 +27,9 @@ const REST_FACTOR = 4;
 /** Waits after failures, in ms: the first, and the longest. */
 export const BACK_OFF_MS = 1_000;
 export const BACK_OFF_MS_MAX = 60_000;
+
+/** What it is called where the lease is spoken of. */
+const NAME = 'reconciler';
 
 /** What a reconciler needs. `leaseMs` is what the rows grant. */
 export interface ReconcilerPorts {
@@ -59,9 +60,8 @@ interface Pause {
 /** A reconciler that goes by itself once it is started. */
 export class Reconciler {
   readonly #ports: ReconcilerPorts;
-  /** Of the lease; null: another admin has it. */
-  #epoch: number | null = null;
-  #heldUntilMs = 0;
+  /** The right to reconcile. It is renewed beside the rounds, as a question to Netmaker takes its time. */
+  readonly #held: HeldTask;
   #isStopped = false;
   #isWoken = true;
   #comparedAtMs = -Infinity;
@@ -73,6 +73,20 @@ export class Reconciler {
 
   constructor(ports: ReconcilerPorts) {
     this.#ports = ports;
+    const { rows, leaseMs, clock, leaseClockMs, log } = ports;
+    this.#held = new HeldTask({
+      name: NAME,
+      lease: rows.lease,
+      leaseMs,
+      clock,
+      leaseClockMs,
+      log,
+      gained: () => {
+        this.#comparedAtMs = -Infinity; // whoever had it before may have left anything half done
+        this.wake();
+      },
+      lost: () => {},
+    });
   }
 
   /** Something changed, or may have. */
@@ -82,7 +96,7 @@ export class Reconciler {
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#running = this.#held.start().then(() => this.#run());
   }
 
   /** Gives the right to reconcile back. Resolves when nothing is under way. */
@@ -90,17 +104,7 @@ export class Reconciler {
     this.#isStopped = true;
     this.#endSleep();
     await this.#running;
-    const held = this.#epoch;
-    this.#epoch = null;
-    if (held === null) return;
-    await this.#ports.rows.lease
-      .release(held)
-      .catch((error: unknown) =>
-        this.#ports.log.debug(
-          { error: (error as Error).message },
-          'the right to reconcile was not released: it runs out',
-        ),
-      );
+    await this.#held.release();
   }
 
   async #run(): Promise<void> {
@@ -116,11 +120,12 @@ export class Reconciler {
   async #turn(): Promise<Pause> {
     const { manager, rows, monotonicMs } = this.#ports;
     try {
-      if (!(await this.#isHeld())) return { restMs: CLAIM_MS, idleMs: 0 };
       this.#isWoken = false;
+      const epoch = this.#held.epoch();
+      if (epoch === null) return { restMs: 0, idleMs: LOOK_MS }; // woken when it is gained
       const beganMs = monotonicMs();
       const compares = beganMs - this.#comparedAtMs >= COMPARE_MS[manager.kind] || manager.kind === 'netmaker';
-      const outcome = await reconcile({ manager, rows, keep: () => this.#keep() }, compares);
+      const outcome = await reconcile({ manager, rows, keep: () => this.#keep(epoch) }, compares);
       if (compares) this.#comparedAtMs = beganMs;
       return this.#judged(outcome);
     } catch (error) {
@@ -171,26 +176,9 @@ export class Reconciler {
     return ms * (0.5 + this.#ports.random() / 2);
   }
 
-  async #isHeld(): Promise<boolean> {
-    const { rows, leaseMs, leaseClockMs } = this.#ports;
-    if (this.#epoch !== null && leaseClockMs() < this.#heldUntilMs) return true;
-    const claimedAtMs = leaseClockMs();
-    this.#epoch = await rows.lease.claim();
-    this.#heldUntilMs = claimedAtMs + leaseMs;
-    return this.#epoch !== null;
-  }
-
-  async #keep(): Promise<void> {
-    const { rows, leaseMs, leaseClockMs } = this.#ports;
-    const nowMs = leaseClockMs();
-    if (this.#isStopped || this.#epoch === null || nowMs >= this.#heldUntilMs)
-      throw new LeaseLost('the right to reconcile ran out');
-    if (this.#heldUntilMs - nowMs > (leaseMs * 2) / 3) return;
-    if (!(await rows.lease.renew(this.#epoch))) {
-      this.#epoch = null;
-      throw new LeaseLost('another admin reconciles');
-    }
-    this.#heldUntilMs = nowMs + leaseMs;
+  /** Throws unless the right is still the one that this round began under. */
+  #keep(epoch: number): void {
+    if (this.#isStopped || this.#held.epoch() !== epoch) throw new LeaseLost('another admin reconciles, or may');
   }
 
   /** Ends early when it is stopped, and when there is news, if `isWakeable`. */

@@ -17,8 +17,8 @@ export const REPAIRS_MAX = 200;
 export interface RoundPorts {
   readonly manager: VpnManager;
   readonly rows: VpnRows;
-  /** Rejects when this admin may not go on. Asked before everything that changes something. */
-  readonly keep: () => Promise<void>;
+  /** Throws when this admin may not go on. Asked before everything that changes something. */
+  readonly keep: () => void;
 }
 
 /** What a round came to. */
@@ -37,7 +37,7 @@ export interface RoundOutcome {
 /**
  * Runs a round. `compares`: everything is compared, else only moves are finished. One thing that is refused keeps
  * nothing else from being done.
- * Rejects when the manager or the database is away, or when `keep` does.
+ * Rejects when the manager or the database is away, or when `keep` throws.
  */
 export async function reconcile(ports: RoundPorts, compares: boolean): Promise<RoundOutcome> {
   const { manager, rows, keep } = ports;
@@ -72,7 +72,7 @@ export async function reconcile(ports: RoundPorts, compares: boolean): Promise<R
   const { repairs, misranged } = driftOf(await rows.wanted(), seen);
   const repaired: Partial<Record<Repair['type'], number>> = {};
   for (const repair of repairs.slice(0, REPAIRS_MAX)) {
-    await keep();
+    keep();
     if (await tried(() => repairOne(manager, repair))) repaired[repair.type] = (repaired[repair.type] ?? 0) + 1;
   }
   return {

@@ -60,6 +60,7 @@ test('an empty database has zeros, and no backlog of a broker that is not config
       overdueS: 0,
     },
     tasks: [
+      { task: 'reconciler', admin: null },
       { task: 'self-updates', admin: null },
       { task: 'sweeps', admin: null },
       { task: 'webhooks', admin: null },

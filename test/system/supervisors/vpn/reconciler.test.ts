@@ -2,8 +2,9 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
-import { VPN_LEASE_MS } from '../../../../persistence/task-leases.ts';
-import { CLAIM_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
+import { TASK_LEASE_MS } from '../../../../persistence/task-leases.ts';
+import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
+import { Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
@@ -20,7 +21,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
     new Reconciler({
       manager: fixture.manager,
       rows,
-      leaseMs: VPN_LEASE_MS,
+      leaseMs: TASK_LEASE_MS,
       clock,
       monotonicMs: () => clock.nowMs(),
       leaseClockMs: () => clock.nowMs(),
@@ -50,7 +51,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
   await first.stop();
   await fixture.move(node, other, one);
   await until('the other one to finish the second move', async () => {
-    clock.pass(CLAIM_MS);
+    clock.pass(RENEW_MS);
     return (await movesLeft()) === 0;
   });
   t.not((await holder())?.admin_id, held.admin_id);

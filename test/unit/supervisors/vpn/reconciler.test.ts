@@ -2,8 +2,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
-import { VPN_LEASE_MS } from '../../../../persistence/task-leases.ts';
-import { BACK_OFF_MS, CLAIM_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
+import { TASK_LEASE_MS } from '../../../../persistence/task-leases.ts';
+import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
+import { BACK_OFF_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
@@ -39,7 +40,7 @@ function reconcilerFixture(t: ExecutionContext, more: Partial<VpnManager> = {}, 
   const reconciler = new Reconciler({
     manager,
     rows: stored,
-    leaseMs: VPN_LEASE_MS,
+    leaseMs: TASK_LEASE_MS,
     clock,
     monotonicMs: () => clock.nowMs(),
     leaseClockMs: () => clock.nowMs(),
@@ -47,13 +48,15 @@ function reconcilerFixture(t: ExecutionContext, more: Partial<VpnManager> = {}, 
     log,
   });
   t.teardown(() => reconciler.stop());
-  /** Lets time pass whenever the reconciler waits for nothing else. */
+  /** Lets time pass whenever the reconciler waits for nothing else, and its lease be renewed. */
   const rest = async (ms: number): Promise<void> => {
-    await until('a wait', () => clock.waiting() > 0);
-    clock.pass(ms);
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    for (let leftMs = ms; leftMs > 0; leftMs -= RENEW_MS) {
+      await until('a wait', () => clock.waiting() > 0);
+      clock.pass(Math.min(leftMs, RENEW_MS));
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
   };
   return {
     clock,
@@ -132,7 +135,7 @@ test('whoever loses the right to reconcile changes nothing more', async (t) => {
     {},
     {
       wanted: async () => {
-        clock.pass(VPN_LEASE_MS / 2);
+        clock.pass(TASK_LEASE_MS); // this admin stood still for that long
         return { networks: [{ ...NETWORK, nodes: [] }], gone: [] };
       },
       lease: {
@@ -145,8 +148,26 @@ test('whoever loses the right to reconcile changes nothing more', async (t) => {
 
   reconciler.start();
   await until('the round', () => calls.includes('survey'));
-  await rest(CLAIM_MS);
-  await rest(CLAIM_MS);
+  await rest(RENEW_MS);
+  await rest(RENEW_MS);
 
   t.deepEqual(calls, ['survey']);
+});
+
+test('what was half done elsewhere is compared at once by whoever gains the right to reconcile', async (t) => {
+  let isTaken = true;
+  const { calls, reconciler, rest } = reconcilerFixture(
+    t,
+    {},
+    { lease: { claim: async () => (isTaken ? null : 2), renew: async () => true, release: async () => {} } },
+  );
+
+  reconciler.start();
+  await rest(RENEW_MS * 3);
+  t.deepEqual(calls, []);
+  isTaken = false;
+  await rest(RENEW_MS);
+
+  await until('the repair', () => calls.includes('made'));
+  t.deepEqual(calls.slice(0, 2), ['survey', 'made']);
 });
