@@ -44,6 +44,7 @@ import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
 import * as database from '../../persistence/database.ts';
 import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
 import * as channels from '../../persistence/publishing/channels.ts';
+import * as serverSettlement from '../../persistence/server-settlement.ts';
 import * as taskLeases from '../../persistence/task-leases.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
 import * as passwords from '../../persistence/ssh/passwords.ts';
@@ -138,6 +139,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['MAILBOX_MESSAGES_MAX', 'Messages that wait at one node, cluster or command. Beyond it callers get 503.'],
     ]),
     limits('persistence/database.ts', database, [['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.']]),
+    limits('persistence/server-settlement.ts', serverSettlement, [
+      [
+        'SETTLED_MS_MAX',
+        'Longest wait of a new connection until a server that was started again has a commit acknowledged; then a 503.',
+      ],
+    ]),
     limits('api/health/check-runner.ts', healthChecks, [
       ['CHECK_MS_MAX', 'A health check that takes longer counts as failed.'],
     ]),
