@@ -148,9 +148,11 @@ export const NODE = {
     none: 'It has none.',
     add: 'Add alias',
     placeholder: 'web-1',
+    making: (name: string) => `Make the alias ${name}`,
     made: (name: string) => `The alias ${name} is made.`,
     removeTitle: (name: string) => `Remove the alias ${name}?`,
     removeText: 'This name leads nowhere then:',
+    removing: (name: string) => `Remove the alias ${name}`,
     removed: (name: string) => `The alias ${name} is removed.`,
   },
   labels: {
@@ -158,7 +160,9 @@ export const NODE = {
     none: 'It has none.',
     add: 'Set label',
     placeholder: 'env=prod',
+    setting: (label: string) => `Set the label ${label}`,
     set: (key: string) => `The label ${key} is set.`,
+    removing: (key: string) => `Remove the label ${key}`,
     removed: (key: string) => `The label ${key} is removed.`,
   },
   access: {
