@@ -166,3 +166,66 @@ test.serial(
     t.deepEqual(problems, []);
   },
 );
+
+test.serial('actions that fall due at once are done one after the other', async (t) => {
+  const { page, problems } = await open(t);
+  const calls = labellingsOf(page);
+  await page.reload(); // over a connection that is heard from its beginning
+  await rows(page).first().waitFor();
+  await page.clock.install();
+  await page.getByRole('grid').focus();
+  await keys(page, 'Control+a');
+  await says(page, /^\d+ chosen/u);
+  for (const label of ['first=1', 'second=2', 'third=3']) {
+    await page.getByRole('button', { name: 'Label', exact: true }).click();
+    await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
+    await typed(page, label);
+    await page.getByRole('dialog').getByText(label).waitFor();
+    await keys(page, 'Enter');
+  }
+  await page.getByRole('button', { name: 'Undo' }).nth(2).waitFor();
+  t.deepEqual(calls, [], 'all three wait');
+
+  await page.clock.fastForward(10_000);
+  await page.getByRole('status', { name: 'Labelling third=3' }).getByText('Done: ').waitFor();
+
+  const asked = ['first', 'second', 'third'];
+  t.deepEqual(
+    calls,
+    asked.flatMap((label) => [
+      ...Array.from({ length: 3 }, () => `asked for ${label}`),
+      ...Array.from({ length: 3 }, () => `done with ${label}`),
+    ]),
+  );
+  const labelled = await fleet.rest.call('GET', '/nodes?labels=first,second,third&page_size=1');
+  t.is(labelled.total, (await fleet.rest.call('GET', '/nodes?page_size=1')).total);
+  t.deepEqual(problems, []);
+});
+
+/** When nodes are labelled with what, and when that is answered, as the page says and hears it. */
+function labellingsOf(page: Page): readonly string[] {
+  const calls: string[] = [];
+  const underWay = new Map<number, string>();
+  const framesOf = (payload: string | Buffer): readonly Frame[] =>
+    /^[[{]/u.test(payload.toString()) ? [JSON.parse(payload.toString()) as Frame | Frame[]].flat() : [];
+  page.on('websocket', (socket) => {
+    socket.on('framesent', ({ payload }) => {
+      for (const { id, params } of framesOf(payload)) {
+        if (params?.path !== 'label_nodes') continue;
+        const label = Object.keys(params.input.set).join();
+        underWay.set(id, label);
+        calls.push(`asked for ${label}`);
+      }
+    });
+    socket.on('framereceived', ({ payload }) => {
+      for (const { id } of framesOf(payload)) if (underWay.has(id)) calls.push(`done with ${underWay.get(id)}`);
+    });
+  });
+  return calls;
+}
+
+/** What of a message of tRPC is looked at. */
+interface Frame {
+  readonly id: number;
+  readonly params?: { readonly path: string; readonly input: { readonly set: Readonly<Record<string, string>> } };
+}
