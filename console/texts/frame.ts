@@ -21,6 +21,11 @@ export const FRAME = {
     clusters: 'Clusters',
     cluster: 'Cluster',
 
+    groups: 'Groups',
+    group: 'Group',
+
+    aliases: 'Aliases',
+
     events: 'Events',
 
     updates: 'Updates',

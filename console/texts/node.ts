@@ -145,6 +145,7 @@ export const NODE = {
   },
   aliases: {
     title: 'Aliases',
+    all: 'In the list',
     none: 'It has none.',
     add: 'Add alias',
     placeholder: 'web-1',
@@ -155,6 +156,7 @@ export const NODE = {
     removing: (name: string) => `Remove the alias ${name}`,
     removed: (name: string) => `The alias ${name} is removed.`,
   },
+  groups: { title: 'Groups', none: 'It is in no group.', all: 'All groups' },
   labels: {
     title: 'Labels',
     none: 'It has none.',

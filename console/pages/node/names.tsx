@@ -4,6 +4,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { soon } from '../../parts/notice.tsx';
+import { addressOf } from '../../routes.ts';
 import { NODE } from '../../texts/node.ts';
 import { doing } from './deed.ts';
 import { Section } from './section.tsx';
@@ -36,7 +37,11 @@ export function Aliases({ live, node }: Props) {
     soon(T.removing(alias.name), () => void doing(act, T.removed(alias.name)));
   };
   return (
-    <Section id="aliases" title={T.title}>
+    <Section
+      id="aliases"
+      title={T.title}
+      beside={<a href={addressOf('aliases', { search: `?node_id__in=${encodeURIComponent(node.id)}` })}>{T.all}</a>}
+    >
       {node.aliases.length === 0 && <p class="soft">{T.none}</p>}
       <ul class="tags">
         {node.aliases.map((alias) => (
@@ -104,11 +109,11 @@ export function Labels({ live, node }: Props) {
 function typedSoon(field: Signal<string>, title: string, act: () => Promise<boolean>): void {
   const typed = field.value;
   field.value = '';
-  soon(title, () => {
-    void act().then((isDone) => {
-      if (!isDone && field.value === '') field.value = typed;
-    });
-  });
+  soon(title, () => void putBackIfRefused(field, typed, act));
+}
+
+async function putBackIfRefused(field: Signal<string>, typed: string, act: () => Promise<boolean>): Promise<void> {
+  if (!(await act()) && field.value === '') field.value = typed;
 }
 
 interface AddLineProps {
