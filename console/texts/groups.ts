@@ -61,7 +61,7 @@ export const ALIASES = {
     cluster: 'Cluster',
     hostname: 'Host name',
     created: 'Created',
-    actions: '',
+    actions: 'Actions',
   },
   gone: 'gone',
   form: {
