@@ -7,7 +7,6 @@ import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -44,54 +43,6 @@ const open = (t: ExecutionContext, path?: string, options?: BrowserContextOption
   openPage(t, { browser, url: fleet.admin().url }, path, options);
 const tile = (page: Page, name: RegExp) => page.getByRole('link', { name }).locator('.count');
 const rows = (page: Page) => page.locator('.grid .body .row');
-
-/** Says to the page whether it is seen, as a browser does: one without a screen never says so itself. */
-async function seen(page: Page, isSeen: boolean): Promise<void> {
-  await page.evaluate(`
-    Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${!isSeen} });
-    document.dispatchEvent(new Event('visibilitychange'));
-  `);
-}
-
-/** Which feeds a page follows and leaves from now on, and which messages of them it gets. */
-function feedsOf(page: Page): { readonly sent: readonly string[]; readonly heard: readonly string[] } {
-  const [sent, heard]: [string[], string[]] = [[], []];
-  const framesOf = (payload: string | Buffer): readonly Frame[] => {
-    const text = payload.toString();
-    return text.startsWith('{') || text.startsWith('[') ? [JSON.parse(text) as Frame | Frame[]].flat() : [];
-  };
-  page.on('websocket', (socket) => {
-    socket.on('framesent', ({ payload }) => {
-      for (const { method, params } of framesOf(payload)) {
-        if (method === 'subscription.stop') sent.push('stop');
-        if (method === 'subscription')
-          sent.push(
-            `${params?.path}${(params?.lastEventId ?? params?.input?.lastEventId) ? ' from where it stood' : ''}`,
-          );
-      }
-    });
-    socket.on('framereceived', ({ payload }) => {
-      for (const { result } of framesOf(payload))
-        if (result?.type === 'data' && result.id !== undefined) heard.push(result.data.data.type);
-    });
-  });
-  return { sent, heard };
-}
-
-/** What of a message of tRPC these tests look at. */
-interface Frame {
-  readonly method?: string;
-  readonly params?: {
-    readonly path: string;
-    readonly lastEventId?: string;
-    readonly input?: { readonly lastEventId?: string };
-  };
-  readonly result?: {
-    readonly type: string;
-    readonly id?: string;
-    readonly data: { readonly data: { readonly type: string } };
-  };
-}
 
 test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a row, and back', async (t) => {
   const { page, problems, elsewhere } = await open(t);
@@ -244,43 +195,6 @@ test.serial('what changes is seen at once, and after the admin died without a re
   await fleet.rest.post(`/nodes/${id}/aliases`, { name: 'second-name' });
   await shows('second-name');
   t.true(await page.evaluate<boolean>('window.isThisVeryPage'));
-});
-
-test.serial('a page that nobody saw for a minute follows nothing until it is seen', async (t) => {
-  const { page, problems } = await open(t, '/console/nodes?q=web-7');
-  const feeds = feedsOf(page);
-  await signIn(page);
-  await rows(page).first().waitFor();
-  const named = async (hostname: string, name: string): Promise<void> => {
-    const [node] = await fleet.rest.get<readonly { readonly id: string }[]>(`/nodes?hostname=${hostname}`);
-    await fleet.rest.post(`/nodes/${node?.id}/aliases`, { name });
-  };
-  const shows = (on: Page, name: string) => on.locator('.grid .body .name').getByText(name, { exact: true }).waitFor();
-  await page.clock.install();
-
-  await seen(page, false);
-  await page.clock.fastForward(59_000);
-  await seen(page, true);
-  await page.clock.fastForward(59_000);
-  await named('web-70', 'web-70-seen');
-  await shows(page, 'web-70-seen');
-  t.deepEqual(feeds.sent, ['nodes.watch'], 'less than a minute is nothing');
-
-  await seen(page, false);
-  await page.clock.fastForward(60_000);
-  await until('the feed is stopped', () => feeds.sent.length === 2);
-  const { page: watching } = await open(t, '/console/nodes?q=web-7');
-  await signIn(watching);
-  const heardBefore = feeds.heard.length;
-  await named('web-71', 'web-71-unseen');
-  await shows(watching, 'web-71-unseen');
-  t.is(feeds.heard.length, heardBefore, 'nothing was sent to a page that nobody sees');
-
-  await seen(page, true);
-  await shows(page, 'web-71-unseen');
-  t.deepEqual(feeds.sent, ['nodes.watch', 'stop', 'nodes.watch from where it stood']);
-  t.deepEqual(feeds.heard.slice(heardBefore), ['changed'], 'no snapshot came again');
-  t.deepEqual(problems, []);
 });
 
 test.serial('a page of before an upgrade says so when its admin is back, and loads anew', async (t) => {

@@ -3,6 +3,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { hearFrames } from '../../support/console/frames.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -205,27 +206,18 @@ test.serial('actions that fall due at once are done one after the other', async 
 /** When nodes are labelled with what, and when that is answered, as the page says and hears it. */
 function labellingsOf(page: Page): readonly string[] {
   const calls: string[] = [];
-  const underWay = new Map<number, string>();
-  const framesOf = (payload: string | Buffer): readonly Frame[] =>
-    /^[[{]/u.test(payload.toString()) ? [JSON.parse(payload.toString()) as Frame | Frame[]].flat() : [];
-  page.on('websocket', (socket) => {
-    socket.on('framesent', ({ payload }) => {
-      for (const { id, params } of framesOf(payload)) {
-        if (params?.path !== 'label_nodes') continue;
-        const label = Object.keys(params.input.set).join();
-        underWay.set(id, label);
-        calls.push(`asked for ${label}`);
-      }
-    });
-    socket.on('framereceived', ({ payload }) => {
-      for (const { id } of framesOf(payload)) if (underWay.has(id)) calls.push(`done with ${underWay.get(id)}`);
-    });
+  const underWay = new Map<number | undefined, string>();
+  hearFrames(page, {
+    sent({ id, params }) {
+      if (params?.path !== 'label_nodes') return;
+      const label = Object.keys(params.input?.set ?? {}).join();
+      underWay.set(id, label);
+      calls.push(`asked for ${label}`);
+    },
+    received({ id }) {
+      const label = underWay.get(id);
+      if (label !== undefined) calls.push(`done with ${label}`);
+    },
   });
   return calls;
-}
-
-/** What of a message of tRPC is looked at. */
-interface Frame {
-  readonly id: number;
-  readonly params?: { readonly path: string; readonly input: { readonly set: Readonly<Record<string, string>> } };
 }
