@@ -48,6 +48,8 @@ export class FileMoves {
   /** Whether an answer to `list` is to come, and which folder was asked for meanwhile: one thing at a time. */
   #isListing = false;
   #next: string | null = null;
+  /** Who waits until the folder is listed. */
+  #waiting: (() => void)[] = [];
   /** Who waits for what became of one step: a failure in words, or null. */
   #answered: ((failure: string | null) => void) | null = null;
   #isCancelled = false;
@@ -96,7 +98,7 @@ export class FileMoves {
 
   /** Makes a folder, renames or deletes. `done`: what is said then. */
   async change(change: Change, done: string): Promise<void> {
-    if (this.isBusy) return;
+    if (!(await this.#mayBegin())) return;
     this.told.value = null;
     this.isChanging.value = true;
     const failure = await this.#ask(change);
@@ -107,7 +109,7 @@ export class FileMoves {
 
   /** The folders, then file after file. The first failure ends it: what was done stays, and is told. */
   async uploadFolder({ name, folders, files }: FolderPlan<File>, replaces: boolean): Promise<void> {
-    if (this.isBusy) return;
+    if (!(await this.#mayBegin())) return;
     this.told.value = null;
     this.#isCancelled = false;
     let [done, bytes] = [0, 0];
@@ -179,6 +181,7 @@ export class FileMoves {
     this.folder.value = null;
     this.#isListing = false;
     this.#next = null;
+    this.#wakeWaiting();
     if (this.#answered !== null) this.#answer(T.gone);
     else if (this.move.value !== null) this.#fail(T.lost(shownName(this.move.value.name)));
   }
@@ -211,7 +214,18 @@ export class FileMoves {
     this.#isListing = false;
     const next = this.#next;
     this.#next = null;
-    if (next !== null) this.list(next);
+    if (next === null) this.#wakeWaiting();
+    else this.list(next);
+  }
+
+  /** Whether there is nothing under way. A folder that is being listed is waited for: what somebody confirmed is done. */
+  async #mayBegin(): Promise<boolean> {
+    if (this.#isListing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return this.folder.value !== null && !this.isBusy;
+  }
+
+  #wakeWaiting(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   async #send(): Promise<void> {
