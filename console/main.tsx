@@ -5,10 +5,12 @@ import { startClock } from './clock.ts';
 import { startKeys } from './keys.ts';
 import { takeOverLinks } from './router.ts';
 import { askWho, tellOfUse } from './session.ts';
+import { startSeen } from './seen.ts';
 import { startTheme } from './theme.ts';
 
 startTheme();
 startClock();
+startSeen();
 startKeys();
 takeOverLinks();
 tellOfUse();

@@ -28,6 +28,11 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
   clusters: { load: async () => (await import('./pages/clusters.tsx')).ClustersPage },
   cluster: { load: async () => (await import('./pages/cluster.tsx')).ClusterPage },
 
+  groups: { load: async () => (await import('./pages/groups.tsx')).GroupsPage },
+  group: { load: async () => (await import('./pages/group.tsx')).GroupPage },
+
+  aliases: { load: async () => (await import('./pages/aliases.tsx')).AliasesPage },
+
   events: { load: async () => (await import('./pages/events.tsx')).EventsPage },
 
   updates: { load: async () => (await import('./pages/updates.tsx')).UpdatesPage },

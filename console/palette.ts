@@ -1,7 +1,7 @@
 /** What the palette finds among what it is given: by words, fuzzily, the best first. Pure. */
 
 /** Kinds of what may be found, in the order in which they stand. */
-export const KINDS = ['pages', 'actions', 'commands', 'clusters', 'nodes'] as const;
+export const KINDS = ['pages', 'actions', 'commands', 'clusters', 'groups', 'nodes'] as const;
 /** One of them. */
 export type Kind = (typeof KINDS)[number];
 

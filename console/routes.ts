@@ -37,6 +37,11 @@ export const ROUTES = {
   clusters: { path: 'clusters', group: 'fleet', jump: 'l' },
   cluster: { path: 'clusters/:id', group: null },
 
+  groups: { path: 'groups', group: 'fleet' },
+  group: { path: 'groups/:id', group: null },
+
+  aliases: { path: 'aliases', group: 'fleet' },
+
   events: { path: 'events', group: 'work', jump: 'e' },
 
   updates: { path: 'updates', group: 'work' },

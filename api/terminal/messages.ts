@@ -61,6 +61,9 @@ export const ClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('download'), path }),
   z.strictObject({ type: z.literal('upload'), path, replaces: z.boolean() }),
   z.strictObject({ type: z.literal('uploaded') }),
+  z.strictObject({ type: z.literal('make_folder'), path, may_exist: z.boolean() }),
+  z.strictObject({ type: z.literal('rename'), path, to: path }),
+  z.strictObject({ type: z.literal('delete'), path }),
   z.strictObject({ type: z.literal('cancel') }),
 ]);
 export type ClientMessage = z.output<typeof ClientMessage>;
@@ -111,5 +114,7 @@ export type ServiceMessage =
   | { readonly type: 'uploading'; readonly path: string }
   /** The file is whole. */
   | { readonly type: 'moved'; readonly path: string; readonly bytes: number }
+  /** A folder was made, or something was renamed or deleted. */
+  | { readonly type: 'changed'; readonly path: string }
   | { readonly type: 'file_failed'; readonly message: string }
   | { readonly type: 'over'; readonly reason: OverReason; readonly message: string };

@@ -67,6 +67,12 @@ export interface RemoteFiles {
   ): Promise<Result<{ readonly path: string; readonly entries: readonly FileEntry[]; readonly isCut: boolean }>>;
   read(path: string): Promise<Result<FileReader>>;
   write(path: string, replaces: boolean): Promise<Result<FileWriter>>;
+  /** With `mayExist` one that is there is as good. */
+  makeFolder(path: string, mayExist: boolean): Promise<Result<null>>;
+  /** Refuses where there is something of the new name. */
+  rename(path: string, to: string): Promise<Result<null>>;
+  /** A file, a link itself, or a folder that is empty. */
+  remove(path: string): Promise<Result<null>>;
 }
 
 /** A file that is read from its beginning. */

@@ -8,7 +8,9 @@ import { Window } from './window.ts';
 /** What a client may ask of files. */
 export type FileMessage = Extract<
   ClientMessage,
-  { readonly type: 'list' | 'download' | 'upload' | 'uploaded' | 'cancel' }
+  {
+    readonly type: 'list' | 'download' | 'upload' | 'uploaded' | 'make_folder' | 'rename' | 'delete' | 'cancel';
+  }
 >;
 
 /** Where answers and bytes go. */
@@ -89,15 +91,38 @@ export class Transfer {
   async #start(message: Extract<FileMessage, { readonly path: string }>): Promise<void> {
     const work: Work = { kind: 'starting' };
     this.#work = work;
-    if (message.type === 'list') {
-      const listed = await this.#kit.files.list(message.path, ENTRIES_MAX);
-      if (this.#work === work) this.#work = null;
-      if (!listed.ok) return this.#kit.say({ type: 'file_failed', message: listed.refusal.message });
-      const { path, entries, isCut } = listed.value;
-      return this.#kit.say({ type: 'listed', path, entries, is_cut: isCut });
+    const { files } = this.#kit;
+    switch (message.type) {
+      case 'list':
+        return this.#list(work, message.path);
+      case 'download':
+        return this.#download(work, await files.read(message.path));
+      case 'upload':
+        return this.#upload(work, await files.write(message.path, message.replaces));
+      case 'make_folder':
+        return this.#changed(work, message.path, await files.makeFolder(message.path, message.may_exist));
+      case 'rename':
+        return this.#changed(work, message.to, await files.rename(message.path, message.to));
+      case 'delete':
+        return this.#changed(work, message.path, await files.remove(message.path));
+      default:
+        return message satisfies never;
     }
-    if (message.type === 'download') return this.#download(work, await this.#kit.files.read(message.path));
-    return this.#upload(work, await this.#kit.files.write(message.path, message.replaces));
+  }
+
+  async #list(work: Work, asked: string): Promise<void> {
+    const listed = await this.#kit.files.list(asked, ENTRIES_MAX);
+    if (this.#work === work) this.#work = null;
+    if (!listed.ok) return this.#kit.say({ type: 'file_failed', message: listed.refusal.message });
+    const { path, entries, isCut } = listed.value;
+    return this.#kit.say({ type: 'listed', path, entries, is_cut: isCut });
+  }
+
+  /** What was cancelled meanwhile was answered then, though it may be done. */
+  #changed(work: Work, path: string, result: Result<null>): void {
+    if (this.#work !== work) return;
+    this.#work = null;
+    this.#kit.say(result.ok ? { type: 'changed', path } : { type: 'file_failed', message: result.refusal.message });
   }
 
   async #download(starting: Work, opened: Result<FileReader>): Promise<void> {

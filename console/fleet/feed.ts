@@ -1,9 +1,10 @@
 /** The nodes of the fleet as they change, for all pages together: one feed, drawn once a frame at most. */
 import { signal } from '@preact/signals';
-import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
+import { refusalOf, type Subscription } from '../../api/client/client.ts';
 import type { NodesMessage } from '../../api/feeds/nodes-messages.ts';
 import type { Live } from '../live.ts';
 import { Rate } from '../rate.ts';
+import { subscribeWhileSeen } from '../seen.ts';
 import { NodeRows } from './rows.ts';
 
 /** Why the feed stands still; null: it does not. `too-many`: it follows one cluster at a time here. */
@@ -47,7 +48,7 @@ export class Fleet {
     this.version.value += 1;
     this.problem.value = null;
     const filter = wanted === null ? {} : { cluster_name: wanted };
-    this.#subscription = subscribePatiently<NodesMessage>(
+    this.#subscription = subscribeWhileSeen<NodesMessage>(
       (handlers, lastEventId) => this.#api.nodes.watch.subscribe({ ...filter, lastEventId }, handlers),
       {
         data: (message) => {

@@ -1,9 +1,10 @@
 /** `events.watch` for one page: kept newest first, drawn once a frame, paused and resumed where it was. */
 import { signal } from '@preact/signals';
 import type { Envelope, EventType } from '../../actors/events.ts';
-import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
+import { refusalOf, type Subscription } from '../../api/client/client.ts';
 import type { EventsMessage } from '../../api/feeds/events.ts';
 import type { Live } from '../live.ts';
+import { subscribeWhileSeen } from '../seen.ts';
 import { keptWith } from './events.ts';
 
 /** How it is. `failed`: the service refused, for the reason that is said. */
@@ -33,7 +34,7 @@ export class EventFeed {
   start(): void {
     if (this.#subscription !== null) return;
     this.state.value = { kind: 'connecting' };
-    this.#subscription = subscribePatiently<EventsMessage>(
+    this.#subscription = subscribeWhileSeen<EventsMessage>(
       (handlers, lastEventId) =>
         this.#api.events.watch.subscribe(
           {

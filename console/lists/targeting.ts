@@ -1,28 +1,44 @@
 /** Targetings as somebody chooses them in a form, and in words. Pure. */
-import type { Targeting } from '../../actors/targeting.ts';
+import type { PlainTargeting, Targeting } from '../../actors/targeting.ts';
 
 /** What a form gives; what is empty narrows nothing. */
 export interface ChosenTargets {
   readonly type: string;
   readonly clusters: string;
+  /** Ids. */
+  readonly nodes?: readonly string[];
   readonly group: string;
   readonly labels: string;
   readonly version: string;
 }
 
 /** The targeting. Names are not looked at here: the service says what is wrong. */
-export function targetingOf({ type, clusters, group, labels, version }: ChosenTargets): Targeting {
-  const narrowed = {
-    ...(labels !== '' && { labels }),
-    ...(version !== '' && { node_filters: { version } }),
-  };
-  if (type === 'group') return { type, group, ...narrowed };
+export function targetingOf(chosen: ChosenTargets): Targeting {
+  if (chosen.type !== 'group') return plainTargetingOf(chosen);
+  return { type: 'group', group: chosen.group, ...narrowedBy(chosen) };
+}
+
+/** The same where no group can be chosen. */
+export function plainTargetingOf(chosen: Omit<ChosenTargets, 'group'>): PlainTargeting {
+  const { type, clusters, nodes = [] } = chosen;
+  const narrowed = narrowedBy(chosen);
+  if (type === 'nodes') return { type, node_ids: [...nodes], ...narrowed };
   if (type !== 'clusters') return { type: 'all', ...narrowed };
   const names = clusters
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
   return { type, cluster_names: names, ...narrowed };
+}
+
+function narrowedBy({
+  labels,
+  version,
+}: Pick<ChosenTargets, 'labels' | 'version'>): Pick<Targeting, 'labels' | 'node_filters'> {
+  return {
+    ...(labels !== '' && { labels }),
+    ...(version !== '' && { node_filters: { version } }),
+  };
 }
 
 /** In words, as far as a row has room. */

@@ -1,5 +1,6 @@
 /** One cluster: what it holds, how it is set, and how its members reach each other. */
 import { useSignal } from '@preact/signals';
+import { Fragment } from 'preact';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
 import { nodesAddress, STATUSES, WHOLE_FLEET } from '../fleet/query.ts';
 import type { Live } from '../live.ts';
@@ -147,10 +148,19 @@ function Facts({ known: { cluster, counts, groups, owner } }: { readonly known: 
           </a>
         </dd>
         <dt>{O.groups}</dt>
-        <dd>{groups.length === 0 ? O.noGroups : groups.join(', ')}</dd>
+        <dd>{groups.length === 0 ? O.noGroups : <GroupLinks names={groups} />}</dd>
       </dl>
     </>
   );
+}
+
+function GroupLinks({ names }: { readonly names: readonly string[] }) {
+  return names.map((name, index) => (
+    <Fragment key={name}>
+      {index > 0 && ', '}
+      <a href={addressOf('group', { id: name })}>{name}</a>
+    </Fragment>
+  ));
 }
 
 async function remove(live: Live, name: string, nodeCount: number): Promise<void> {

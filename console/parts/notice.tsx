@@ -40,6 +40,12 @@ export function notify(notice: Notice): void {
   if (standing.value.length > NOTICES_MAX && oldest !== undefined) settle(oldest.id);
 }
 
+/** Does it once its notice is gone: until then it can be taken back. `title`: what is done, in a few words. */
+export function soon(title: string, after: () => void): void {
+  const { soon: text, undo: label } = TEXTS.notice;
+  notify({ text: text(title), undo: { label, after } });
+}
+
 /** Does now whatever waits: whoever signs out could not do it later. */
 export function settleNotices(): void {
   for (const { id } of standing.value) settle(id);

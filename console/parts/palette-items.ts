@@ -1,7 +1,9 @@
 /** What the palette offers: pages and actions, and what the admin was asked for when it was opened. */
 import type { CommandResource } from '../../actors/resources/command.ts';
+import type { GroupResource } from '../../actors/resources/group.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
 import { isHelpOpen } from '../keys.ts';
+import { targetingText } from '../lists/targeting.ts';
 import type { Live } from '../live.ts';
 import type { Item } from '../palette.ts';
 import { addressIfThere, addressOf, OWN_PAGES, placeOf } from '../routes.ts';
@@ -12,8 +14,9 @@ import { choose, THEMES } from '../theme.ts';
 import { copied } from './elsewhere.tsx';
 import { leave } from './leaving.ts';
 
-/** Clusters and recent commands that are asked for: one page of a list each. */
+/** Clusters, groups and recent commands that are asked for: one page of a list each. */
 const CLUSTERS_MAX = 100;
+const GROUPS_MAX = 100;
 const COMMANDS_MAX = 20;
 
 /** First characters of a script that stand for it. */
@@ -34,10 +37,12 @@ function actions({ principal }: Me): readonly Item[] {
   const { actions: texts, theme } = PALETTE;
   const leading = (
     [
-      ['run', addressIfThere('run')],
-      ['createKey', addressIfThere('keys')],
+      ['run', addressOf('run')],
+      ['createKey', addressOf('enrollment-keys')],
+      ['createGroup', addressOf('groups')],
+      ['createAlias', addressOf('aliases')],
     ] as const
-  ).flatMap(([name, to]) => (to === null ? [] : [{ id: name, text: texts[name], leads: { to } }]));
+  ).map(([name, to]) => ({ id: name, text: texts[name], leads: { to } }));
   const doing = [
     ...THEMES.map((one) => ({ id: `theme-${one}`, text: theme(TEXTS.shell.themes[one]), does: () => choose(one) })),
     { id: 'copy', text: texts.copy, does: () => void copied(location.href) },
@@ -56,14 +61,16 @@ export function* nodeItems(nodes: Iterable<NodeResource>): Generator<Item> {
   }
 }
 
-/** Clusters and recent commands, as the admin has them now. What cannot be had is left out. */
+/** Clusters, groups and recent commands, as the admin has them now. What cannot be had is left out. */
 export async function askedItems(api: Live['api']): Promise<readonly Item[]> {
-  const [clusters, commands] = await Promise.allSettled([
+  const [clusters, groups, commands] = await Promise.allSettled([
     api.list_clusters.query({ page_size: CLUSTERS_MAX, sort: 'name' }),
+    api.list_groups.query({ page_size: GROUPS_MAX, sort: 'name' }),
     api.list_commands.query({ page_size: COMMANDS_MAX, sort: '-inserted_at' }),
   ]);
   return [
     ...(clusters.status === 'fulfilled' ? clusters.value.data.map(({ name }) => clusterItem(name)) : []),
+    ...(groups.status === 'fulfilled' ? groups.value.data.map(groupItem) : []),
     ...(commands.status === 'fulfilled' ? commands.value.data.flatMap(commandItem) : []),
   ];
 }
@@ -72,6 +79,11 @@ function clusterItem(name: string): Item {
   const to =
     addressIfThere('cluster', { id: name }) ?? addressOf('nodes', { search: `?cluster=${encodeURIComponent(name)}` });
   return { kind: 'clusters', id: `cluster-${name}`, text: name, leads: { to } };
+}
+
+function groupItem({ name, targeting }: GroupResource): Item {
+  const to = addressOf('group', { id: name });
+  return { kind: 'groups', id: `group-${name}`, text: name, more: targetingText(targeting), leads: { to } };
 }
 
 function commandItem({ id, command_text: script, summary }: CommandResource): readonly Item[] {

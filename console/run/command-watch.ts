@@ -1,8 +1,9 @@
 /** One command as it goes on: its executions, and their outputs in groups. Drawn a few times a second at most. */
 import { signal } from '@preact/signals';
-import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
+import { refusalOf, type Subscription } from '../../api/client/client.ts';
 import type { CommandMessage } from '../../api/feeds/commands.ts';
 import type { Api } from '../../api/client/api.ts';
+import { subscribeWhileSeen } from '../seen.ts';
 import { ExecutionRows } from './execution-rows.ts';
 import { OutputGroups } from './grouping.ts';
 import { knownOf, OutputQueue } from './output-queue.ts';
@@ -49,7 +50,7 @@ export class CommandWatch {
 
   start(): void {
     this.problem.value = null;
-    this.#subscription = subscribePatiently<CommandMessage>(
+    this.#subscription = subscribeWhileSeen<CommandMessage>(
       (handlers, lastEventId) => this.#api.commands.watch.subscribe({ id: this.#id, lastEventId }, handlers),
       {
         data: (message) => this.#heard(message),

@@ -1,8 +1,9 @@
 /** The output of one execution as it comes. What it keeps is bounded: its latest end. */
 import { signal } from '@preact/signals';
-import { subscribePatiently, type Subscription } from '../../api/client/client.ts';
+import type { Subscription } from '../../api/client/client.ts';
 import type { TailMessage } from '../../api/feeds/tail.ts';
 import type { Api } from '../../api/client/api.ts';
+import { subscribeWhileSeen } from '../seen.ts';
 import { withPiece, type LiveText } from './live-text.ts';
 
 /** Outputs that a page follows at a time. */
@@ -14,7 +15,7 @@ export class LiveOutput {
   readonly #subscription: Subscription;
 
   constructor(api: Api, execution: string) {
-    this.#subscription = subscribePatiently<TailMessage>(
+    this.#subscription = subscribeWhileSeen<TailMessage>(
       (handlers, lastEventId) => api.executions.tail.subscribe({ id: execution, lastEventId }, handlers),
       {
         data: (message) => {

@@ -1,9 +1,10 @@
-/** Files over the connection of a terminal, as the page sees them: a folder, and one file that moves. */
+/** Files over the connection of a terminal, as the page sees them: a folder, what is changed in it, and one file that moves. */
 import { signal } from '@preact/signals';
-import type { ServiceMessage } from '../../api/terminal/messages.ts';
+import type { ClientMessage, ServiceMessage } from '../../api/terminal/messages.ts';
 import { bytesOf } from '../quantities.ts';
 import { TERMINAL } from '../texts/terminal.ts';
 import type { Connection } from './connection.ts';
+import type { FolderPlan } from './folder-upload.ts';
 import { nameIn, shownName } from './paths.ts';
 
 /** Largest file that is downloaded, in bytes: a page holds it until it is whole. */
@@ -22,17 +23,22 @@ export interface Move {
   readonly total: number | null;
 }
 
+/** What is asked of one name. */
+export type Change = Extract<ClientMessage, { readonly type: 'make_folder' | 'rename' | 'delete' }>;
+
 type Say = Connection['say'];
 
 type Said = Extract<
   ServiceMessage,
-  { readonly type: 'listed' | 'downloading' | 'uploading' | 'moved' | 'file_failed' }
+  { readonly type: 'listed' | 'downloading' | 'uploading' | 'moved' | 'changed' | 'file_failed' }
 >;
 
 /** The files of one terminal. */
 export class FileMoves {
   readonly folder = signal<Folder | null>(null);
   readonly move = signal<Move | null>(null);
+  /** Whether a name is being changed. */
+  readonly isChanging = signal(false);
   /** What became of the last thing. */
   readonly told = signal<{ readonly text: string; readonly isFailed: boolean } | null>(null);
   readonly #say: Say;
@@ -42,6 +48,11 @@ export class FileMoves {
   /** Whether an answer to `list` is to come, and which folder was asked for meanwhile: one thing at a time. */
   #isListing = false;
   #next: string | null = null;
+  /** Who waits until the folder is listed. */
+  #waiting: (() => void)[] = [];
+  /** Who waits for what became of one step: a failure in words, or null. */
+  #answered: ((failure: string | null) => void) | null = null;
+  #isCancelled = false;
 
   constructor(say: Say) {
     this.#say = say;
@@ -51,8 +62,13 @@ export class FileMoves {
     this.#connection = connection;
   }
 
+  /** Whether something is under way, so that nothing else begins. */
+  get isBusy(): boolean {
+    return this.move.value !== null || this.#isListing || this.#answered !== null;
+  }
+
   list(path: string): void {
-    if (this.move.value !== null) return;
+    if (this.move.value !== null || this.#answered !== null) return;
     this.told.value = null;
     if (this.#isListing) {
       this.#next = path;
@@ -63,7 +79,7 @@ export class FileMoves {
   }
 
   download(path: string, bytes: number): void {
-    if (this.move.value !== null || this.#isListing) return;
+    if (this.isBusy) return;
     const name = nameIn(path);
     if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(T.tooLarge(shownName(name), bytesOf(DOWNLOAD_BYTES_MAX)));
     this.told.value = null;
@@ -73,15 +89,55 @@ export class FileMoves {
   }
 
   upload(path: string, file: File, replaces: boolean): void {
-    if (this.move.value !== null || this.#isListing) return;
+    if (this.isBusy) return;
     this.told.value = null;
     this.#file = file;
     this.move.value = { kind: 'upload', name: file.name, bytes: 0, total: file.size };
     this.#say({ type: 'upload', path, replaces });
   }
 
+  /** Makes a folder, renames or deletes. `done`: what is said then. */
+  async change(change: Change, done: string): Promise<void> {
+    if (!(await this.#mayBegin())) return;
+    this.told.value = null;
+    this.isChanging.value = true;
+    const failure = await this.#ask(change);
+    this.isChanging.value = false;
+    this.#relist();
+    this.told.value = { text: failure ?? done, isFailed: failure !== null };
+  }
+
+  /** The folders, then file after file. The first failure ends it: what was done stays, and is told. */
+  async uploadFolder({ name, folders, files }: FolderPlan<File>, replaces: boolean): Promise<void> {
+    if (!(await this.#mayBegin())) return;
+    this.told.value = null;
+    this.#isCancelled = false;
+    let [done, bytes] = [0, 0];
+    let failure: string | null = null;
+    const shown = (): string => T.folderOf(name, Math.min(done + 1, files.length), files.length);
+    this.move.value = { kind: 'upload', name: shown(), bytes: 0, total: null };
+    for (const path of folders) failure ??= await this.#step({ type: 'make_folder', path, may_exist: true });
+    for (const { path, file } of files) {
+      if (failure !== null) break;
+      this.#file = file;
+      this.move.value = { kind: 'upload', name: shown(), bytes: 0, total: file.size };
+      failure = await this.#step({ type: 'upload', path, replaces });
+      if (failure !== null) break;
+      done += 1;
+      bytes += file.size;
+    }
+    this.#clear();
+    this.#relist();
+    this.told.value =
+      failure === null
+        ? { text: T.folderDone(shownName(name), done, bytesOf(bytes)), isFailed: false }
+        : { text: T.folderFailed(shownName(name), done, files.length, failure), isFailed: true };
+  }
+
   cancel(): void {
-    if (this.move.value !== null) this.#say({ type: 'cancel' });
+    if (this.move.value === null) return;
+    this.#isCancelled = true;
+    this.#say({ type: 'cancel' });
   }
 
   said(message: Said): void {
@@ -96,8 +152,11 @@ export class FileMoves {
         void this.#send();
         return;
       case 'moved':
-        return this.#moved(message.bytes);
+        return this.#answered === null ? this.#moved(message.bytes) : this.#answer(null);
+      case 'changed':
+        return this.#answer(null);
       case 'file_failed':
+        if (this.#answered !== null) return this.#answer(message.message);
         this.#fail(message.message);
         return this.#listed();
       default:
@@ -119,17 +178,54 @@ export class FileMoves {
 
   /** The connection is gone, and what moved with it. */
   over(): void {
-    if (this.move.value !== null) this.#fail(T.lost(shownName(this.move.value.name)));
     this.folder.value = null;
     this.#isListing = false;
     this.#next = null;
+    this.#wakeWaiting();
+    if (this.#answered !== null) this.#answer(T.gone);
+    else if (this.move.value !== null) this.#fail(T.lost(shownName(this.move.value.name)));
+  }
+
+  /** Unless it was cancelled between two of them: then there was nothing to cancel. */
+  #step(message: Parameters<Say>[0]): Promise<string | null> {
+    return this.#isCancelled ? Promise.resolve(T.cancelled) : this.#ask(message);
+  }
+
+  #ask(message: Parameters<Say>[0]): Promise<string | null> {
+    return new Promise((resolve) => {
+      this.#answered = resolve;
+      this.#say(message);
+    });
+  }
+
+  #answer(failure: string | null): void {
+    const answered = this.#answered;
+    this.#answered = null;
+    this.#file = null;
+    answered?.(failure);
+  }
+
+  /** The folder as it is now; nothing where the connection is gone. */
+  #relist(): void {
+    if (this.folder.value !== null) this.list(this.folder.value.path);
   }
 
   #listed(): void {
     this.#isListing = false;
     const next = this.#next;
     this.#next = null;
-    if (next !== null) this.list(next);
+    if (next === null) this.#wakeWaiting();
+    else this.list(next);
+  }
+
+  /** Whether there is nothing under way. A folder that is being listed is waited for: what somebody confirmed is done. */
+  async #mayBegin(): Promise<boolean> {
+    if (this.#isListing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return this.folder.value !== null && !this.isBusy;
+  }
+
+  #wakeWaiting(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   async #send(): Promise<void> {
@@ -159,7 +255,7 @@ export class FileMoves {
     if (move === null) return;
     if (move.kind === 'download') save(move.name, new Blob(this.#pieces));
     this.#clear();
-    if (move.kind === 'upload' && this.folder.value !== null) this.list(this.folder.value.path);
+    if (move.kind === 'upload') this.#relist();
     this.told.value = { text: T.done(shownName(move.name), bytesOf(bytes)), isFailed: false };
   }
 

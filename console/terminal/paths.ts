@@ -26,6 +26,16 @@ export function shownName(name: string): string {
     .replaceAll(/^\s+|\s+$/gu, (blanks) => '␣'.repeat(blanks.length));
 }
 
+/** What somebody has to type before it is deleted: its name, or where no keyboard has that, a word. */
+export function typedNameOf(name: string, word: string): string {
+  return /^[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?$/u.test(name) ? name : word;
+}
+
+/** Whether a folder can have something of this name, here and not elsewhere. */
+export function isPlainName(name: string): boolean {
+  return name !== '' && name !== '.' && name !== '..' && !/[/\0]/u.test(name);
+}
+
 /** A mode as ls shows it, without its first letter. */
 export function modeText(mode: number): string {
   return Array.from('rwxrwxrwx', (letter, index) => ((mode >> (8 - index)) & 1 ? letter : '-')).join('');

@@ -21,6 +21,11 @@ export const FRAME = {
     clusters: 'Clusters',
     cluster: 'Cluster',
 
+    groups: 'Groups',
+    group: 'Group',
+
+    aliases: 'Aliases',
+
     events: 'Events',
 
     updates: 'Updates',
@@ -119,7 +124,7 @@ export const FRAME = {
     copied: 'Copied.',
     notCopied: 'This browser lets no page copy here: mark the text and copy it yourself.',
   },
-  notice: { away: 'Send away' },
+  notice: { away: 'Send away', soon: (what: string) => `${what}, in a moment.`, undo: 'Undo' },
   confirm: {
     type: 'To go on, type',
     cancel: 'Cancel',

@@ -44,8 +44,6 @@ export const NODE_ACTIONS = {
   removeText:
     'Open executions are dropped, the agent is cut off at once and its token is revoked. This cannot be taken back.',
   removing: 'Deleting',
-  soon: (what: string) => `${what}, in a moment.`,
-  undo: 'Undo',
   done: (done: number, total: number) => `${number(done)} of ${number(total)}`,
   over: (done: number, total: number, failed: number) =>
     failed === 0 && done === total

@@ -9,9 +9,10 @@ const REQUEST_BYTES = 32_768;
 
 /** Bits of a mode that say what it is. Source: inode(7). */
 const KIND = 0o170_000;
+const DIRECTORY = 0o40_000;
 const KINDS: Readonly<Record<number, FileEntry['kind']>> = {
   0o100_000: 'file',
-  0o40_000: 'directory',
+  [DIRECTORY]: 'directory',
   0o120_000: 'link',
 };
 
@@ -49,6 +50,18 @@ export function createFiles(client: Client): RemoteFiles {
     async write(path, replaces) {
       const files = await open();
       return files.ok ? files.value.write(path, replaces) : files;
+    },
+    async makeFolder(path, mayExist) {
+      const files = await open();
+      return files.ok ? files.value.makeFolder(path, mayExist) : files;
+    },
+    async rename(path, to) {
+      const files = await open();
+      return files.ok ? files.value.rename(path, to) : files;
+    },
+    async remove(path) {
+      const files = await open();
+      return files.ok ? files.value.remove(path) : files;
     },
   };
 }
@@ -170,6 +183,32 @@ class Files implements RemoteFiles {
         return renamed.ok ? ok(null) : renamed;
       },
     });
+  }
+
+  async makeFolder(path: string, mayExist: boolean): Promise<Result<null>> {
+    const made = await this.#ask((done) => this.#sftp.mkdir(path, done));
+    if (made.ok) return ok(null);
+    const there = await this.#ask<Stats>((done) => this.#sftp.stat(path, done));
+    if (!there.ok) return made;
+    return mayExist && (there.value.mode & KIND) === DIRECTORY ? ok(null) : refuse('conflict', WORDS[11] ?? '');
+  }
+
+  async rename(path: string, to: string): Promise<Result<null>> {
+    // some servers replace what they find there
+    const there = await this.#ask<Stats>((done) => this.#sftp.lstat(to, done));
+    if (there.ok) return refuse('conflict', WORDS[11] ?? '');
+    const renamed = await this.#ask((done) => this.#sftp.rename(path, to, done));
+    return renamed.ok ? ok(null) : renamed;
+  }
+
+  async remove(path: string): Promise<Result<null>> {
+    const found = await this.#ask<Stats>((done) => this.#sftp.lstat(path, done));
+    if (!found.ok) return found;
+    const isFolder = (found.value.mode & KIND) === DIRECTORY;
+    const removed = await this.#ask((done) =>
+      isFolder ? this.#sftp.rmdir(path, done) : this.#sftp.unlink(path, done),
+    );
+    return removed.ok ? ok(null) : removed;
   }
 
   #close(handle: Buffer): Promise<Result<unknown>> {

@@ -1,8 +1,10 @@
-/** What people call a node, and how they group it: aliases and labels, made and taken away. */
-import { useSignal } from '@preact/signals';
+/** What people call a node, and how they group it: aliases and labels, made and taken away, with a way back. */
+import { useSignal, type Signal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
+import { soon } from '../../parts/notice.tsx';
+import { addressOf } from '../../routes.ts';
 import { NODE } from '../../texts/node.ts';
 import { doing } from './deed.ts';
 import { Section } from './section.tsx';
@@ -12,15 +14,15 @@ interface Props {
   readonly node: NodeResource;
 }
 
-/** Aliases. What is made or taken away is seen when the feed tells it. */
+/** Aliases. What is made or taken away is seen when the feed tells it; until it is done, it can be taken back. */
 export function Aliases({ live, node }: Props) {
   const T = NODE.aliases;
   const name = useSignal('');
-  const make = async (): Promise<void> => {
+  const make = (): void => {
     const wanted = name.value.trim();
     if (wanted === '') return;
-    const isMade = await doing(() => live.api.create_alias.mutate({ node_id: node.id, name: wanted }), T.made(wanted));
-    if (isMade) name.value = '';
+    const act = (): Promise<unknown> => live.api.create_alias.mutate({ node_id: node.id, name: wanted });
+    typedSoon(name, T.making(wanted), () => doing(act, T.made(wanted)));
   };
   const remove = async (alias: NodeResource['aliases'][number]): Promise<void> => {
     const isWanted = await confirmed({
@@ -30,10 +32,16 @@ export function Aliases({ live, node }: Props) {
       action: NODE.remove,
       isDangerous: true,
     });
-    if (isWanted) await doing(() => live.api.delete_alias.mutate({ id: alias.id }), T.removed(alias.name));
+    if (!isWanted) return;
+    const act = (): Promise<unknown> => live.api.delete_alias.mutate({ id: alias.id });
+    soon(T.removing(alias.name), () => void doing(act, T.removed(alias.name)));
   };
   return (
-    <Section id="aliases" title={T.title}>
+    <Section
+      id="aliases"
+      title={T.title}
+      beside={<a href={addressOf('aliases', { search: `?node_id__in=${encodeURIComponent(node.id)}` })}>{T.all}</a>}
+    >
       {node.aliases.length === 0 && <p class="soft">{T.none}</p>}
       <ul class="tags">
         {node.aliases.map((alias) => (
@@ -60,17 +68,18 @@ export function Aliases({ live, node }: Props) {
 export function Labels({ live, node }: Props) {
   const T = NODE.labels;
   const text = useSignal('');
-  const set = async (): Promise<void> => {
-    const [key = '', ...rest] = text.value.trim().split('=');
+  const set = (): void => {
+    const wanted = text.value.trim();
+    const [key = '', ...rest] = wanted.split('=');
     if (key === '') return;
-    const isSet = await doing(
-      () => live.api.set_node_labels.mutate({ id: node.id, labels: { [key]: rest.join('=') } }),
-      T.set(key),
-    );
-    if (isSet) text.value = '';
+    const act = (): Promise<unknown> =>
+      live.api.set_node_labels.mutate({ id: node.id, labels: { [key]: rest.join('=') } });
+    typedSoon(text, T.setting(wanted), () => doing(act, T.set(key)));
   };
-  const remove = (key: string): Promise<boolean> =>
-    doing(() => live.api.remove_node_label.mutate({ id: node.id, key }), T.removed(key));
+  const remove = (key: string): void => {
+    const act = (): Promise<unknown> => live.api.remove_node_label.mutate({ id: node.id, key });
+    soon(T.removing(key), () => void doing(act, T.removed(key)));
+  };
   const entries = Object.entries(node.labels);
   return (
     <Section id="labels" title={T.title}>
@@ -79,7 +88,7 @@ export function Labels({ live, node }: Props) {
         {entries.map(([key, value]) => (
           <li key={key}>
             <bdi>{value === '' ? key : `${key}=${value}`}</bdi>
-            <button type="button" aria-label={NODE.removeOf(key)} onClick={() => void remove(key)}>
+            <button type="button" aria-label={NODE.removeOf(key)} onClick={() => remove(key)}>
               ×
             </button>
           </li>
@@ -96,12 +105,23 @@ export function Labels({ live, node }: Props) {
   );
 }
 
+/** Does soon what somebody typed, and empties the field. What the service refuses is back in it, to be mended. */
+function typedSoon(field: Signal<string>, title: string, act: () => Promise<boolean>): void {
+  const typed = field.value;
+  field.value = '';
+  soon(title, () => void putBackIfRefused(field, typed, act));
+}
+
+async function putBackIfRefused(field: Signal<string>, typed: string, act: () => Promise<boolean>): Promise<void> {
+  if (!(await act()) && field.value === '') field.value = typed;
+}
+
 interface AddLineProps {
   readonly label: string;
   readonly placeholder: string;
   readonly value: string;
   readonly onInput: (text: string) => void;
-  readonly onSubmit: () => Promise<void>;
+  readonly onSubmit: () => void;
 }
 
 /** One field and its button. */
@@ -111,7 +131,7 @@ function AddLine({ label, placeholder, value, onInput, onSubmit }: AddLineProps)
       class="add"
       onSubmit={(event) => {
         event.preventDefault();
-        void onSubmit();
+        onSubmit();
       }}
     >
       <input

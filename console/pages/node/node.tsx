@@ -17,6 +17,7 @@ import { Charts } from './charts.tsx';
 import { Diagnosis } from './diagnosis.tsx';
 import { Executions } from './executions.tsx';
 import { Identity, Machine, Ports, Reach } from './facts.tsx';
+import { Groups } from './groups.tsx';
 import { History } from './history.tsx';
 import { Aliases, Labels } from './names.tsx';
 import { Recordings } from './recordings.tsx';
@@ -92,6 +93,7 @@ function Shown({ live, node, deletedAt }: Shown) {
             <>
               <Aliases live={live} node={node} />
               <Labels live={live} node={node} />
+              <Groups live={live} node={node} />
               <Access live={live} node={node} onUsers={(names) => (users.value = names)} />
             </>
           )}

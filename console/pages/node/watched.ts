@@ -1,11 +1,12 @@
 /** One node as it changes: what `nodes.watch` tells of it. */
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { refusalOf, subscribePatiently } from '../../../api/client/client.ts';
+import { refusalOf } from '../../../api/client/client.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes-messages.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { NodeRows } from '../../fleet/rows.ts';
 import type { Live } from '../../live.ts';
+import { subscribeWhileSeen } from '../../seen.ts';
 import { afterNews, type Watched } from './known.ts';
 
 /** Follows it as long as its component is there. What the fleet knows of it is shown until the feed has told. */
@@ -14,7 +15,7 @@ export function useNode({ live, fleet }: { readonly live: Live; readonly fleet: 
   const watched = useSignal<Watched>(known === undefined ? { kind: 'loading' } : { kind: 'there', node: known });
   useEffect(() => {
     const rows = new NodeRows();
-    const subscription = subscribePatiently<NodesMessage>(
+    const subscription = subscribeWhileSeen<NodesMessage>(
       (handlers, lastEventId) => live.api.nodes.watch.subscribe({ node_id__in: [id], lastEventId }, handlers),
       {
         data: (message) => {

@@ -14,7 +14,7 @@ import {
 import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { Menu } from '../../parts/menu.tsx';
-import { notify } from '../../parts/notice.tsx';
+import { notify, soon } from '../../parts/notice.tsx';
 import { go } from '../../router.ts';
 import { EMPTY_FORM, runAddress, searchOfForm, type RunForm } from '../../run/form.ts';
 import { handOver } from '../../run/handed-form.ts';
@@ -181,11 +181,6 @@ function run(ids: readonly string[]): void {
   const form: RunForm = { ...EMPTY_FORM, place: 'nodes', nodes: ids.join(' ') };
   if (searchOfForm(form) === null) handOver(form);
   return go(runAddress(form));
-}
-
-/** Does it once its notice is gone: until then it can be taken back. */
-function soon(title: string, after: () => void): void {
-  notify({ text: T.soon(title), undo: { label: T.undo, after } });
 }
 
 async function move(chosen: Chosen, cluster: string): Promise<void> {

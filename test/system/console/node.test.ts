@@ -43,7 +43,15 @@ const open = async (t: ExecutionContext, key: string = FLEET_KEYS.MASTER_KEY, op
   await heading(opened.page, 'press-7');
   return opened;
 };
+/** The notice of what is done soon. */
+const waiting = (page: Page, title: string) => page.locator('.notice', { hasText: `${title}, in a moment.` });
 const part = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+
+/** Sends the notice away: what waits as long as it stands is done at once. */
+async function doNow(page: Page, title: string): Promise<void> {
+  await waiting(page, title).getByRole('button', { name: 'Send away' }).focus();
+  await page.keyboard.press('Enter');
+}
 
 test.serial('by keyboard: diagnosed, named and labelled, and its metrics are drawn from now on', async (t) => {
   const { page, problems, elsewhere } = await open(t);
@@ -53,18 +61,23 @@ test.serial('by keyboard: diagnosed, named and labelled, and its metrics are dra
   await part(page, 'Aliases').getByRole('textbox').focus();
   await page.keyboard.type('press-8');
   await page.keyboard.press('Enter');
+  await doNow(page, 'Make the alias press-8');
   await page.getByRole('button', { name: 'Remove press-8' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').getByText('Remove the alias press-8?').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await doNow(page, 'Remove the alias press-8');
   await page.getByRole('button', { name: 'Remove press-8' }).waitFor({ state: 'detached' });
   await part(page, 'Labels').getByRole('textbox').focus();
   await page.keyboard.type('env=prod');
   await page.keyboard.press('Enter');
+  await doNow(page, 'Set the label env=prod');
   await part(page, 'Labels').getByText('env=prod').waitFor();
   await part(page, 'Labels').getByRole('textbox').fill('-bad-=x');
   await page.keyboard.press('Enter');
+  await doNow(page, 'Set the label -bad-=x');
   await page.getByText('must be a label key').waitFor();
+  t.is(await part(page, 'Labels').getByRole('textbox').inputValue(), '-bad-=x', 'to be mended');
 
   await part(page, 'History').getByText('went from unreachable to healthy').waitFor();
   const busy = part(page, 'Measured').getByRole('row', { name: /^busy \d/u });
@@ -72,6 +85,48 @@ test.serial('by keyboard: diagnosed, named and labelled, and its metrics are dra
   t.is(await page.locator('.chart canvas').count(), 4);
   t.deepEqual((await fleet.node()).labels, { env: 'prod' });
   t.deepEqual([problems, elsewhere], [[], []]);
+});
+
+test.serial('labels and aliases of a node are taken back before they are done', async (t) => {
+  const { page, problems } = await open(t);
+  await fleet.rest.call('PATCH', `/nodes/${id}/labels`, { body: { labels: { kept: 'yes' } } });
+  await part(page, 'Labels').getByText('kept=yes').waitFor();
+
+  const undone = async (title: string): Promise<void> => {
+    await waiting(page, title).getByRole('button', { name: 'Undo' }).focus();
+    await page.keyboard.press('Enter');
+    await waiting(page, title).waitFor({ state: 'detached' });
+  };
+  await part(page, 'Labels').getByRole('textbox').focus();
+  await page.keyboard.type('taken=back');
+  await page.keyboard.press('Enter');
+  await undone('Set the label taken=back');
+  await page.getByRole('button', { name: 'Remove kept' }).focus();
+  await page.keyboard.press('Enter');
+  await undone('Remove the label kept');
+  await part(page, 'Aliases').getByRole('textbox').focus();
+  await page.keyboard.type('taken-back');
+  await page.keyboard.press('Enter');
+  await undone('Make the alias taken-back');
+  await page.getByRole('button', { name: 'Remove press-7' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await undone('Remove the alias press-7');
+
+  // done after all of them, and seen: what they would have done would be seen too
+  await part(page, 'Labels').getByRole('textbox').fill('last=one');
+  await page.keyboard.press('Enter');
+  await doNow(page, 'Set the label last=one');
+  await part(page, 'Labels').getByText('last=one').waitFor();
+  const node = await fleet.node();
+  t.like(node, { labels: { kept: 'yes', last: 'one' } });
+  t.false('taken' in node.labels);
+  t.deepEqual(
+    node.aliases.map(({ name }) => name),
+    ['press-7'],
+  );
+  for (const key of ['kept', 'last']) await fleet.rest.call('DELETE', `/nodes/${id}/labels/${key}`);
+  t.deepEqual(problems, []);
 });
 
 test.serial('a session of API_KEY is told that metrics have a key of their own', async (t) => {

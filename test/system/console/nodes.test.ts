@@ -3,6 +3,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { hearFrames } from '../../support/console/frames.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -166,3 +167,57 @@ test.serial(
     t.deepEqual(problems, []);
   },
 );
+
+test.serial('actions that fall due at once are done one after the other', async (t) => {
+  const { page, problems } = await open(t);
+  const calls = labellingsOf(page);
+  await page.reload(); // over a connection that is heard from its beginning
+  await rows(page).first().waitFor();
+  await page.clock.install();
+  await page.getByRole('grid').focus();
+  await keys(page, 'Control+a');
+  await says(page, /^\d+ chosen/u);
+  for (const label of ['first=1', 'second=2', 'third=3']) {
+    await page.getByRole('button', { name: 'Label', exact: true }).click();
+    await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
+    await typed(page, label);
+    await page.getByRole('dialog').getByText(label).waitFor();
+    await keys(page, 'Enter');
+  }
+  await page.getByRole('button', { name: 'Undo' }).nth(2).waitFor();
+  t.deepEqual(calls, [], 'all three wait');
+
+  await page.clock.fastForward(10_000);
+  await page.getByRole('status', { name: 'Labelling third=3' }).getByText('Done: ').waitFor();
+
+  const asked = ['first', 'second', 'third'];
+  t.deepEqual(
+    calls,
+    asked.flatMap((label) => [
+      ...Array.from({ length: 3 }, () => `asked for ${label}`),
+      ...Array.from({ length: 3 }, () => `done with ${label}`),
+    ]),
+  );
+  const labelled = await fleet.rest.call('GET', '/nodes?labels=first,second,third&page_size=1');
+  t.is(labelled.total, (await fleet.rest.call('GET', '/nodes?page_size=1')).total);
+  t.deepEqual(problems, []);
+});
+
+/** When nodes are labelled with what, and when that is answered, as the page says and hears it. */
+function labellingsOf(page: Page): readonly string[] {
+  const calls: string[] = [];
+  const underWay = new Map<number | undefined, string>();
+  hearFrames(page, {
+    sent({ id, params }) {
+      if (params?.path !== 'label_nodes') return;
+      const label = Object.keys(params.input?.set ?? {}).join();
+      underWay.set(id, label);
+      calls.push(`asked for ${label}`);
+    },
+    received({ id }) {
+      const label = underWay.get(id);
+      if (label !== undefined) calls.push(`done with ${label}`);
+    },
+  });
+  return calls;
+}

@@ -1,6 +1,4 @@
-/** The terminal, files and recordings of the console in a real browser, against the SSH server of a real agent. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** The terminal and recordings of the console in a real browser, against the SSH server of a real agent. */
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { WebSocket } from 'ws';
@@ -9,7 +7,6 @@ import { heading, looksWell, openPage, pictured, signIn } from '../../support/co
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
@@ -135,41 +132,6 @@ test.serial('more than one line is asked about before it is pasted', async (t) =
   await page.keyboard.press('Enter');
   await shown(page).getByText('one-2').first().waitFor();
   t.is(await dialog.count(), 0);
-});
-
-test.serial('files are listed, uploaded, replaced when that is confirmed, and downloaded as they were', async (t) => {
-  const { page, problems } = await terminal(t);
-  const directory = temporaryDirectory(t);
-  const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
-  mkdirSync(folder);
-  writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
-  const content = Buffer.alloc(3_000_000, 'edge');
-  writeFileSync(own, content);
-
-  await page.getByRole('button', { name: 'Files' }).click();
-  await page.getByRole('region', { name: 'Files' }).first().waitFor();
-  await page.getByLabel('Folder', { exact: true }).fill(folder);
-  await page.getByRole('button', { name: 'Show', exact: true }).click();
-  await page.getByText('<img src=x onerror').waitFor();
-  const input = page.locator('input[type=file]');
-  await input.setInputFiles(own);
-  await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
-  t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
-
-  writeFileSync(own, 'another one');
-  await input.setInputFiles(own);
-  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
-  await page.getByText('data.bin is whole: 11 B.').waitFor();
-  t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
-
-  writeFileSync(join(folder, 'data.bin'), content);
-  const downloading = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download data.bin' }).click();
-  const file = await (await downloading).path();
-  t.deepEqual(readFileSync(file), content);
-  t.deepEqual(readdirSync(folder).toSorted(), ['<img src=x onerror=document.title=1>', 'data.bin'], 'no part is left');
-  t.deepEqual(problems, []);
-  await looksWell(t, page, 'the terminal with files');
 });
 
 test.serial('a password signs in, a wrong one is told so', async (t) => {

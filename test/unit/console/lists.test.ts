@@ -8,7 +8,8 @@ import { installLine } from '../../../console/lists/install-line.ts';
 import { labelsIn, labelsText } from '../../../console/lists/labels.ts';
 import { matrixOf } from '../../../console/lists/paths.ts';
 import { publicKeysIn } from '../../../console/lists/public-keys.ts';
-import { targetingOf, targetingText } from '../../../console/lists/targeting.ts';
+import { reachOf } from '../../../console/lists/groups-of-node.ts';
+import { plainTargetingOf, targetingOf, targetingText } from '../../../console/lists/targeting.ts';
 import {
   anywhere,
   directionOf,
@@ -129,7 +130,31 @@ test('a targeting is what a form says, and reads so', (t) => {
     cluster_names: ['a', 'b'],
     node_filters: { version: '1.*' },
   });
+  t.deepEqual(plainTargetingOf({ ...none, type: 'nodes', nodes: ['a'], labels: 'gpu' }), {
+    type: 'nodes',
+    node_ids: ['a'],
+    labels: 'gpu',
+  });
   t.is(targetingText(targetingOf({ ...none, type: 'group', labels: 'env=prod' })), 'group y · env=prod');
+});
+
+test('a group holds a node by its id or cluster; labels and filters are the question that is left', (t) => {
+  const one = { id: 'a', cluster_name: 'prod' };
+
+  t.true(reachOf({ type: 'all' }, one));
+  t.true(reachOf({ type: 'nodes', node_ids: ['b', 'a'] }, one));
+  t.false(reachOf({ type: 'nodes', node_ids: ['b'], labels: 'env=prod' }, one));
+  t.true(reachOf({ type: 'clusters', cluster_names: ['prod'] }, one));
+  t.false(reachOf({ type: 'clusters', cluster_names: ['lab'] }, one));
+  t.deepEqual(
+    reachOf({ type: 'clusters', cluster_names: ['prod'], labels: 'env', node_filters: { version: '1' } }, one),
+    {
+      type: 'nodes',
+      node_ids: ['a'],
+      labels: 'env',
+      node_filters: { version: '1' },
+    },
+  );
 });
 
 test('a matrix has what each member says of its way to each other, and what is not known', (t) => {

@@ -4,7 +4,16 @@ import test from 'ava';
 import ssh2 from 'ssh2';
 import { base64, bytesOf, sshBlob } from '../../../console/terminal/browser-key.ts';
 import { pasteOf, shownLines } from '../../../console/terminal/paste.ts';
-import { folderAbove, modeText, nameIn, pathIn, shownName } from '../../../console/terminal/paths.ts';
+import { folderPlanOf } from '../../../console/terminal/folder-upload.ts';
+import {
+  folderAbove,
+  isPlainName,
+  modeText,
+  nameIn,
+  pathIn,
+  shownName,
+  typedNameOf,
+} from '../../../console/terminal/paths.ts';
 
 test('one line is pasted as it is; more, and what holds control characters, is asked about', (t) => {
   t.like(pasteOf('ls -l\tx'), { text: 'ls -l\tx', isAsked: false });
@@ -26,6 +35,31 @@ test('a name can be read whatever is in it', (t) => {
     ['plain name.txt', '\u202Egpj.exe', 'two\nlines', ' a ', ' ', 'soft\u00ADly', '👩\u200D🚀'].map(shownName),
     ['plain name.txt', '\\u{202e}gpj.exe', 'two\\u{a}lines', '␣a␣', '␣', 'soft\\u{ad}ly', '👩\u200D🚀'],
   );
+});
+
+test('a folder is uploaded from the outside in, whatever the order in which the browser found it', (t) => {
+  const found = ['site/a/b/deep', 'site/index', 'site/a/x'].map((path) => ({
+    name: nameIn(path),
+    webkitRelativePath: path,
+  }));
+
+  const plan = folderPlanOf('/srv', found);
+
+  t.deepEqual(plan?.folders, ['/srv/site', '/srv/site/a', '/srv/site/a/b']);
+  t.deepEqual(
+    plan?.files.map(({ path }) => path),
+    ['/srv/site/a/b/deep', '/srv/site/index', '/srv/site/a/x'],
+  );
+  t.is(plan?.name, 'site');
+  t.is(folderPlanOf('/srv', []), null);
+});
+
+test('what is deleted has its name typed, or a word where no keyboard has it; a new name leads nowhere else', (t) => {
+  t.deepEqual(
+    ['a.txt', '\u202Egpj.exe', ' ', 'x'.repeat(255)].map((name) => typedNameOf(name, 'delete')),
+    ['a.txt', 'delete', 'delete', 'delete'],
+  );
+  t.deepEqual(['a', '', '.', '..', 'a/b', '...'].map(isPlainName), [true, false, false, false, false, true]);
 });
 
 test('a public key is written as OpenSSH writes it', (t) => {

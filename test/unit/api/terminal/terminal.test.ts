@@ -46,6 +46,9 @@ function machine(refused: ReturnType<typeof refuse> | null = null) {
     list: async (path) => ok({ path, entries: [], isCut: false }),
     read: async () => refuse('not_found', 'There is no such file.'),
     write: async () => refuse('not_found', 'There is no such file.'),
+    makeFolder: async () => ok(null),
+    rename: async () => ok(null),
+    remove: async () => ok(null),
   };
   const terminals: Terminals = {
     async open(asked, heard) {

@@ -12,6 +12,9 @@ test('a file that is larger than it may be is given up, and the next one goes', 
   const files: RemoteFiles = {
     list: async () => refuse('not_found', 'There is nothing.'),
     read: async () => refuse('not_found', 'There is nothing.'),
+    makeFolder: async () => ok(null),
+    rename: async () => ok(null),
+    remove: async () => refuse('not_found', 'There is nothing.'),
     write: async (path) =>
       ok({
         path,
@@ -49,4 +52,38 @@ test('a file that is larger than it may be is given up, and the next one goes', 
     said.filter(({ type }) => type === 'file_failed'),
     [{ type: 'file_failed', message: 'A file that is uploaded may have 10 bytes. Nothing of it was kept.' }],
   );
+});
+
+test('names are changed one after the other, and what was cancelled is answered once', async (t) => {
+  const said: ServiceMessage[] = [];
+  const held = Promise.withResolvers<void>();
+  const files: RemoteFiles = {
+    list: async () => refuse('not_found', 'There is nothing.'),
+    read: async () => refuse('not_found', 'There is nothing.'),
+    write: async () => refuse('not_found', 'There is nothing.'),
+    makeFolder: async (path) => {
+      if (path === '/held') await held.promise;
+      return ok(null);
+    },
+    rename: async () => ok(null),
+    remove: async () => refuse('not_found', 'There is no such file.'),
+  };
+  const transfer = new Transfer({ files, say: (message) => said.push(message), sendBytes: () => {} });
+
+  await transfer.ask({ type: 'make_folder', path: '/new', may_exist: false });
+  await transfer.ask({ type: 'rename', path: '/new', to: '/other' });
+  await transfer.ask({ type: 'delete', path: '/new' });
+  const making = transfer.ask({ type: 'make_folder', path: '/held', may_exist: true });
+  await transfer.ask({ type: 'delete', path: '/new' });
+  await transfer.ask({ type: 'cancel' });
+  held.resolve();
+  await making;
+
+  t.deepEqual(said, [
+    { type: 'changed', path: '/new' },
+    { type: 'changed', path: '/other' },
+    { type: 'file_failed', message: 'There is no such file.' },
+    { type: 'file_failed', message: 'Another file is under way.' },
+    { type: 'file_failed', message: 'You cancelled it. Nothing of it stays.' },
+  ]);
 });

@@ -1,0 +1,180 @@
+/** Files of a node beside its terminal in the console, in a real browser: moved both ways, made, renamed, deleted. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser } from 'playwright-core';
+import { startBrowser } from '../../support/browser.ts';
+import { pressOpening } from '../../support/console/keyboard.ts';
+import { looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { until } from '../../support/until.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+let node: string;
+
+test.before(async () => {
+  fleet = await startFleet(scope, { agents: 1 });
+  node = (await fleet.node()).id;
+  await fleet.rest.post(`/nodes/${node}/ssh_usernames`, { username: 'ops' });
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+/** A terminal in which somebody is signed in by a key of the browser. */
+async function terminal(t: ExecutionContext) {
+  const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
+  const { page } = opened;
+  await signIn(page);
+  await page.getByRole('button', { name: 'Open the terminal' }).click();
+  await page.getByRole('status').getByText('Signed in as ops.').waitFor();
+  return opened;
+}
+
+test.serial('files are listed, uploaded, replaced when that is confirmed, and downloaded as they were', async (t) => {
+  const { page, problems } = await terminal(t);
+  const directory = temporaryDirectory(t);
+  const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
+  mkdirSync(folder);
+  writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
+  const content = Buffer.alloc(3_000_000, 'edge');
+  writeFileSync(own, content);
+
+  await page.getByRole('button', { name: 'Files' }).click();
+  await page.getByRole('region', { name: 'Files' }).first().waitFor();
+  await page.getByLabel('Folder', { exact: true }).fill(folder);
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByText('<img src=x onerror').waitFor();
+  const input = page.locator('input[type=file]:not([webkitdirectory])');
+  await input.setInputFiles(own);
+  await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
+  t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
+
+  writeFileSync(own, 'another one');
+  await input.setInputFiles(own);
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
+  await page.getByText('data.bin is whole: 11 B.').waitFor();
+  t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
+
+  writeFileSync(join(folder, 'data.bin'), content);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download data.bin' }).click();
+  const file = await (await downloading).path();
+  t.deepEqual(readFileSync(file), content);
+  t.deepEqual(readdirSync(folder).toSorted(), ['<img src=x onerror=document.title=1>', 'data.bin'], 'no part is left');
+  t.deepEqual(problems, []);
+  await looksWell(t, page, 'the terminal with files');
+});
+
+test.serial('by keyboard: a folder is made, things are renamed, and deleted by their names', async (t) => {
+  const { page, problems } = await terminal(t);
+  const title = await page.title();
+  const folder = temporaryDirectory(t);
+  const hostile = '<img src=x onerror=document.title=1>';
+  writeFileSync(join(folder, '\u202Egpj.exe'), 'turned round');
+  writeFileSync(join(folder, 'old.txt'), 'a file');
+  writeFileSync(join(folder, 'there.txt'), 'another file');
+  await page.keyboard.press('F6');
+  await page.keyboard.press('Enter'); // Files
+  const files = page.getByRole('region', { name: 'Files' }).first();
+  await files.getByLabel('Folder', { exact: true }).focus();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(folder);
+  await page.keyboard.press('Enter');
+  await files.getByText('old.txt').waitFor();
+
+  await pressOpening(page, 'New folder');
+  await page.keyboard.insertText('../up');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('A name has no slash').waitFor();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(hostile);
+  await page.keyboard.press('Enter');
+  await files.getByRole('button', { name: `Show ${hostile}` }).waitFor();
+  t.true(statSync(join(folder, hostile)).isDirectory());
+
+  await pressOpening(page, 'Rename old.txt');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText('there.txt');
+  await page.keyboard.press('Enter');
+  await files.getByRole('status').getByText('There is a file of this name already.').waitFor();
+  t.is(readFileSync(join(folder, 'there.txt'), 'utf8'), 'another file');
+  await pressOpening(page, 'Rename old.txt');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText('new.txt');
+  await page.keyboard.press('Enter');
+  await files.getByRole('status').getByText('It is called new.txt now.').waitFor();
+  t.is(readFileSync(join(folder, 'new.txt'), 'utf8'), 'a file');
+
+  writeFileSync(join(folder, hostile, 'within'), 'kept');
+  const removed = async (name: string, asked: string): Promise<void> => {
+    await pressOpening(page, `Delete ${name}`);
+    await page.keyboard.insertText(`${asked}-`);
+    await page.keyboard.press('Enter'); // it is not its name: nothing happens
+    await page.keyboard.press('Backspace');
+    await page.keyboard.press('Enter');
+  };
+  await removed(hostile, hostile);
+  await files.getByRole('status').locator('.ill').waitFor();
+  t.is(readFileSync(join(folder, hostile, 'within'), 'utf8'), 'kept', 'a folder with something in it stays');
+  rmSync(join(folder, hostile, 'within'));
+  await removed(hostile, hostile);
+  await files.getByRole('button', { name: `Show ${hostile}` }).waitFor({ state: 'detached' });
+  await removed('\\u{202e}gpj.exe', 'delete');
+  await files.getByText('gpj.exe is deleted.').waitFor();
+  await files.and(page.locator(':focus')).waitFor();
+  t.deepEqual(readdirSync(folder).toSorted(), ['new.txt', 'there.txt']);
+  t.is(await page.title(), title);
+  t.deepEqual(problems, []);
+});
+
+test.serial('a folder is uploaded with all that is in it, and once more over itself', async (t) => {
+  const { page, problems } = await terminal(t);
+  const directory = temporaryDirectory(t);
+  const [far, own] = [join(directory, 'far'), join(directory, 'site')];
+  mkdirSync(far);
+  mkdirSync(join(own, 'a/b'), { recursive: true });
+  const contents: Readonly<Record<string, string | Buffer>> = {
+    'index.html': '<script>document.title = 1</script>',
+    'a/large.bin': Buffer.alloc(1_000_000, 'edge'),
+    'a/b/grüße \u202E.txt': 'deep',
+    empty: '',
+  };
+  for (const [name, content] of Object.entries(contents)) writeFileSync(join(own, name), content);
+  await page.getByRole('button', { name: 'Files' }).click();
+  const files = page.getByRole('region', { name: 'Files' }).first();
+  await page.getByLabel('Folder', { exact: true }).fill(far);
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await files.getByText('This folder is empty.').waitFor();
+  const input = page.locator('input[webkitdirectory]');
+  await files.getByRole('button', { name: 'Upload a folder here' }).waitFor();
+
+  await input.setInputFiles(own);
+  await files.getByText('site is whole: 4 files, 977 KiB.').waitFor();
+  for (const [name, content] of Object.entries(contents))
+    t.deepEqual(readFileSync(join(far, 'site', name)), Buffer.from(content), name);
+
+  writeFileSync(join(own, 'index.html'), 'changed');
+  writeFileSync(join(far, 'site/other'), 'stays');
+  await input.setInputFiles(own);
+  await page.getByRole('dialog').getByText(join(far, 'site')).waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
+  await until('the page to be replaced', () => readFileSync(join(far, 'site/index.html'), 'utf8') === 'changed');
+  await files.getByText('site is whole').waitFor();
+  t.is(readFileSync(join(far, 'site/other'), 'utf8'), 'stays');
+
+  rmSync(join(far, 'site'), { recursive: true });
+  writeFileSync(join(far, 'site'), 'a file in its place');
+  await input.setInputFiles(own);
+  await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
+  await files.getByText('0 of 4 files of site are there. There is a file of this name already.').waitFor();
+  t.is(readFileSync(join(far, 'site'), 'utf8'), 'a file in its place');
+  t.deepEqual(problems, []);
+  await looksWell(t, page, 'the files after a folder failed');
+});
