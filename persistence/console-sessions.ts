@@ -41,6 +41,14 @@ export function consoleSessionRows(pool: Pool): SessionRows {
       );
       return rows.map(stored);
     },
+    async mark({ idleMsMax, ageMsMax }) {
+      const [row] = await rowsOf<{ mark: string }>(
+        pool,
+        'looking whether sessions changed',
+        sql`select count(*) || ' ' || coalesce(sum(uuid_hash_extended(id, 0)), 0) as mark from console_session where ${AGE} < ${ageMsMax}::float8 and ${IDLE} < ${idleMsMax}::float8`,
+      );
+      return row?.mark ?? '';
+    },
     async living(ids, { idleMsMax, ageMsMax }) {
       if (ids.length === 0) return [];
       const rows = await rowsOf<Pick<Row, 'id'>>(

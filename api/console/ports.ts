@@ -28,7 +28,12 @@ export interface SessionRows {
   create(session: NewSession, limits: SessionLimits): Promise<void>;
   /** Those of these tokens, over or not. */
   find(tokenHashes: readonly Uint8Array[]): Promise<readonly StoredSession[]>;
-  /** Which of these are there and not over: asked twice a second for all whose pages are open. */
+  /**
+   * Stands for all that are there and not over: another one whenever one more is, or one less. Asked twice a second while
+   * pages are open, so it costs next to nothing.
+   */
+  mark(limits: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): Promise<string>;
+  /** Which of these are there and not over. */
   living(ids: readonly string[], limits: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): Promise<readonly string[]>;
   /** It was used now. */
   touch(id: string): Promise<void>;

@@ -71,6 +71,11 @@ export class Sessions {
     return found.map((stored) => this.#living(stored)).find((session) => session !== null) ?? null;
   }
 
+  /** Another one whenever another set of sessions lives: while it stays, none has ended. */
+  mark(): Promise<string> {
+    return this.#kit.rows.mark(LIMITS);
+  }
+
   /** Which of these sessions still live. Each was proven when it was found, by keys that stay while this admin runs. */
   async living(sessions: readonly StoredSession[]): Promise<ReadonlySet<string>> {
     const ids = sessions.map(({ id }) => id);

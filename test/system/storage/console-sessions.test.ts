@@ -68,6 +68,31 @@ for (const [name, open] of Object.entries(KINDS)) {
     t.deepEqual(await rows.find([]), []);
   });
 
+  test(`${name}: another mark whenever one more lives, or one less, and none for being used`, async (t) => {
+    const { rows, pass } = await open(t);
+    const marks: string[] = [];
+    const mark = async (): Promise<void> => void marks.push(await rows.mark(LIMITS));
+    const create = (one: string) =>
+      rows.create({ id: idOf(one), tokenHash: hashOf(one), keyProof: hashOf('p'), address: '', userAgent: '' }, LIMITS);
+
+    await mark();
+    await create('a');
+    await mark();
+    await create('b');
+    await mark();
+    await pass(60_000);
+    await rows.touch(idOf('a'));
+    const isSame = (await rows.mark(LIMITS)) === marks.at(-1);
+    await pass(60_000); // b is over
+    await mark();
+    await rows.remove(idOf('a'));
+    await mark();
+
+    t.true(isSame);
+    const [none, one, both, again, over] = marks;
+    t.deepEqual([new Set([none, one, both]).size, again, over], [3, one, none]);
+  });
+
   test(`${name}: those that are over go, and beyond the limit those that were longest unused`, async (t) => {
     const { rows, pass } = await open(t);
     const listed = async () => (await rows.list()).map(({ id }) => id).toSorted();
