@@ -7,6 +7,7 @@ import type { Tracer } from '../actors/tracer.ts';
 import { adminLinkTo, type KnownLink } from './admin-links.ts';
 import { openConsole, type ConsoleSettings } from './console/open-console.ts';
 import type { SessionRows } from './console/ports.ts';
+import { consoleSessions } from './console/sessions.ts';
 import { createIds } from './creation-ids.ts';
 import { withDebugPage } from './debug/elsewhere.ts';
 import { openDebug } from './debug/open-debug.ts';
@@ -26,7 +27,7 @@ import { mountMcp } from './mcp/mount.ts';
 import { createAdminMetrics } from './metrics/admin-metrics.ts';
 import type { LiveReadings, TlsReadings, TotalReadings } from './metrics/sources.ts';
 import type { OperationPorts } from './ports.ts';
-import type { GateSettings } from './principals.ts';
+import { createProver, type GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
 import type { ServedCertificate } from './rest/app.ts';
 import { createApi, type Api } from './rest/server.ts';
@@ -204,6 +205,7 @@ function operationPorts(
   return {
     ...rows.operations,
     ask,
+    consoleSessions: consoleSessions(rows.consoleSessions, createProver(parts.gate)),
     nodeMetrics: agents.nodeMetrics,
     nodeDiagnoses: agents.nodeDiagnoses,
     releases: parts.releases,

@@ -1,4 +1,5 @@
 /** What the console needs of the rows: its sessions. Ages are by the database's clock (O2). */
+import type { ConsoleSessionResource } from '../../actors/resources/console-session.ts';
 
 /** A session as it is stored. Its token is nowhere, only the hash of it. */
 export interface StoredSession {
@@ -41,6 +42,14 @@ export interface SessionRows {
   list(): Promise<readonly StoredSession[]>;
   /** False: there is none. */
   remove(id: string): Promise<boolean>;
+}
+
+/** The sessions of all admins that share the database, without their secrets. */
+export interface ConsoleSessions {
+  /** Those that live and whose key is one here, the last one used first. */
+  list(): Promise<readonly ConsoleSessionResource[]>;
+  /** Ends it, at every admin. False: there is none. */
+  end(id: string): Promise<boolean>;
 }
 
 /** When a session is over, and how many there may be. */

@@ -9,9 +9,9 @@ import { sendData, sendRefusal } from '../rest/answers.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Principal } from '../surface.ts';
 import { noCookies, sessionCookie, tokensOf } from './cookie.ts';
-import { SESSION_AGE_MS_MAX, SIGN_IN_BODY_BYTES_MAX } from './limits.ts';
+import { SIGN_IN_BODY_BYTES_MAX } from './limits.ts';
 import { asksThisMachine, isSecure, otherPage } from './own-pages.ts';
-import type { LiveSession, Sessions } from './sessions.ts';
+import { sessionResource, type LiveSession, type Sessions } from './sessions.ts';
 
 /** Where somebody signs in and out. */
 export const SESSION_PATH = '/console/session';
@@ -136,18 +136,10 @@ function principalOf(who: Who): {
   return { principal: who.principal, session: view(who, who) };
 }
 
-/** A session as pages show it: nothing of its token, and nothing of its key but what that reaches. */
-function view({ stored, principal }: LiveSession, who: Who) {
-  return {
-    id: stored.id,
-    principal,
-    address: stored.address,
-    user_agent: stored.userAgent,
-    inserted_at: stored.insertedAt,
-    last_used_at: stored.lastUsedAt,
-    expires_at: new Date(Date.parse(stored.insertedAt) + SESSION_AGE_MS_MAX).toISOString(),
-    is_current: who !== null && who !== 'anonymous' && who.stored.id === stored.id,
-  };
+/** A session as pages show it. */
+function view(session: LiveSession, who: Who) {
+  const isCurrent = who !== null && who !== 'anonymous' && who.stored.id === session.stored.id;
+  return { ...sessionResource(session), is_current: isCurrent };
 }
 
 function invalid(issues: Parameters<typeof detailsOf>[0]): Refusal {

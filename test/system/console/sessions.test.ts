@@ -3,8 +3,12 @@ import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import { CONSOLE_TERMINAL_PATH, LIVE_PATH, SESSION_OVER_CLOSE } from '../../../api/console/connections.ts';
+import { SESSION_AGE_MS_MAX } from '../../../api/console/limits.ts';
+import type { ConsoleSessionResource } from '../../../actors/resources/console-session.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { patient } from '../../support/busy.ts';
+import { leaksIn } from '../../support/canary.ts';
+import { restClient } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/server.ts';
 
 /** Source: E5. */
@@ -17,11 +21,11 @@ async function startAdmins(t: ExecutionContext): Promise<readonly [TestAdmin, Te
 }
 
 /** Signs in: the cookie as browsers send it back. */
-async function signIn({ url }: TestAdmin): Promise<string> {
+async function signIn({ url }: TestAdmin, key: string = ADMIN_KEYS.API_KEY): Promise<string> {
   const answer = await fetch(`${url}/console/session`, {
     method: 'POST',
     headers: { origin: url, 'content-type': 'application/json' },
-    body: JSON.stringify({ key: ADMIN_KEYS.API_KEY }),
+    body: JSON.stringify({ key }),
   });
   return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
 }
@@ -61,4 +65,33 @@ test('a session that is ended at one admin is cut at both within a second, and n
     stays.map(() => WebSocket.OPEN),
   );
   for (const { socket } of stays) socket.close();
+});
+
+test('sessions are listed and ended by the API at any admin, and no secret of theirs is shown', async (t) => {
+  const [first, second] = await startAdmins(t);
+  const cookies = [await signIn(first), await signIn(second, ADMIN_KEYS.MASTER_KEY)];
+  const rest = restClient(() => second.url, ADMIN_KEYS.API_KEY);
+  const page = await openPage(first, LIVE_PATH, cookies[0] ?? '');
+  const list = (query = '') => rest.get<readonly ConsoleSessionResource[]>(`/console_sessions${query}`);
+
+  const newestFirst = await list();
+  const [newest, oldest] = newestFirst;
+  const byUse = await list('?sort=last_used_at&page_size=1');
+  const later = await list(`?inserted_at__gte=${newest?.inserted_at ?? ''}`);
+  await rest.call('DELETE', `/console_sessions/${oldest?.id ?? ''}`);
+  const again = await rest.call('DELETE', `/console_sessions/${oldest?.id ?? ''}`);
+
+  t.deepEqual(
+    newestFirst.map(({ principal, address, user_agent: browser }) => [principal, address, browser]),
+    ['master', 'api'].map((principal) => [principal, '127.0.0.1', 'node']),
+  );
+  t.is(Date.parse(newest?.expires_at ?? '') - Date.parse(newest?.inserted_at ?? ''), SESSION_AGE_MS_MAX);
+  t.deepEqual(byUse, [oldest]);
+  t.deepEqual(later, [newest]);
+  t.is((await page.closed).code, SESSION_OVER_CLOSE);
+  t.is(again.status, 404);
+  t.deepEqual(await list(), [newest]);
+  const secrets = [...cookies.map((cookie) => cookie.split('=')[1] ?? ''), ...Object.values(ADMIN_KEYS)];
+  const named = secrets.map((value, index) => ({ name: String(index), value }));
+  t.deepEqual(leaksIn('', JSON.stringify([newestFirst, again]), named), []);
 });
