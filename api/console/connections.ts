@@ -8,6 +8,7 @@ import type { Principal } from '../surface.ts';
 import { addressOf } from '../rest/requests.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
 import { tokensOf } from './cookie.ts';
+import type { ConsoleCounters } from './counters.ts';
 import { SESSION_LOOK_MS } from './limits.ts';
 import { asksThisMachine, otherPage } from './own-pages.ts';
 import type { StoredSession } from './ports.ts';
@@ -34,6 +35,7 @@ export interface ConnectionsKit {
   readonly gate: Pick<Gate, 'identify'>;
   readonly isPlainAllowed: boolean;
   readonly clock: Pick<Clock, 'after'>;
+  readonly counters: Pick<ConsoleCounters, 'connection'>;
   readonly log: Log;
 }
 
@@ -64,6 +66,7 @@ export function createConnections(kit: ConnectionsKit): Connections {
     const isOpen = session === null && gate.identify(unknownCaller(request)) === 'anonymous';
     if (session === null && !isOpen) return refuseUpgrade(socket, '401 Unauthorized', NOT_SIGNED_IN);
     sockets.takeSignedIn([request, socket, head], session?.principal ?? null, (client) => {
+      kit.counters.connection(client);
       if (session !== null) watch.add(session.stored, client);
     });
   }

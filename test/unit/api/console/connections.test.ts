@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 import test from 'ava';
 import { createConnections, LIVE_PATH } from '../../../../api/console/connections.ts';
+import { ConsoleCounters } from '../../../../api/console/counters.ts';
 import { SESSION_IDLE_MS_MAX, SESSION_LOOK_MS } from '../../../../api/console/limits.ts';
 import type { SessionRows } from '../../../../api/console/ports.ts';
 import { Sessions } from '../../../../api/console/sessions.ts';
@@ -33,7 +34,14 @@ function openConnections() {
   let made = 0;
   const newId = (): string => SOME_ID.replace(/.{3}$/u, String((made += 1)).padStart(3, '0'));
   const sessions = new Sessions({ rows, gate, newId });
-  const connections = createConnections({ sessions, gate, isPlainAllowed: true, clock, log: silentLog });
+  const connections = createConnections({
+    sessions,
+    gate,
+    isPlainAllowed: true,
+    clock,
+    counters: new ConsoleCounters(),
+    log: silentLog,
+  });
   const connected = new EventEmitter();
   const upgrade = connections.upgradesTo({
     takeSignedIn(_upgrade, _signedIn, taken) {
