@@ -40,12 +40,7 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
   const shares = createShares(TERMINALS);
   const sessions = new Map<WebSocket, TerminalSession>();
   const placeOf = nodePlaces();
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: BYTES_MAX,
-    perMessageDeflate: false,
-    handleProtocols: (offered) => (offered.has(TERMINAL_PROTOCOL) ? TERMINAL_PROTOCOL : false),
-  });
+  const server = webSocketServer();
   let mounted: MountKit | null = null;
 
   function connect(upgrade: Parameters<UpgradeHandler>, caller: Caller, taken?: (client: WebSocket) => void): void {
@@ -95,6 +90,15 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
     },
     readings: () => counters.readings(sessions.size),
   };
+}
+
+function webSocketServer(): WebSocketServer {
+  return new WebSocketServer({
+    noServer: true,
+    maxPayload: BYTES_MAX,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(TERMINAL_PROTOCOL) ? TERMINAL_PROTOCOL : false),
+  });
 }
 
 /** Places among the terminals of each node. */
