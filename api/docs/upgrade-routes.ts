@@ -24,7 +24,7 @@ export const UPGRADE_ROUTES: readonly UpgradeRoute[] = [
     tag: 'terminal',
     summary: 'Connect a shell on a node, and files beside it, by WebSocket.',
     description:
-      'Takes an upgrade to a WebSocket. Its messages stand in docs/terminals.md: text is one JSON object each, the first one `open`; bytes are of the shell (first byte 0) or of a file (1). Who asks without an upgrade gets 400.',
+      'Takes an upgrade to a WebSocket. Its messages stand in docs/terminals.md: text is one JSON object each, the first one `open`; bytes are of the shell (first byte 0) or of a file (1). With a key and without an upgrade the answer is 400.',
     protocol: TERMINAL_PROTOCOL,
   },
 ];

@@ -69,7 +69,10 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
     mount(kit) {
       mounted = kit;
       kit.onUpgrade(TERMINAL_PATH, (...upgrade) => connect(upgrade, callerOf(upgrade[0])));
-      kit.app.get(TERMINAL_PATH, (_request, reply) => sendRefusal(reply, NO_UPGRADE));
+      kit.app.get(TERMINAL_PATH, (request, reply) => {
+        const admitted = kit.gate.admit('api', callerOf(request.raw));
+        return sendRefusal(reply, admitted.ok ? NO_UPGRADE : admitted.refusal);
+      });
       const stopPinging = pingAll(sessions, parts.clock);
       kit.app.addHook('preClose', (done) => {
         stopPinging();

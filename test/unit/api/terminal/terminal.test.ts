@@ -135,7 +135,8 @@ test('who is refused is told as by the rest of the API, also without an upgrade'
   };
 
   t.deepEqual(await ask('GET', upgrade), [401, 'Bearer']);
-  t.deepEqual(await ask('GET', {}), [400, null]);
+  t.deepEqual(await ask('GET', {}), [401, 'Bearer']);
+  t.deepEqual(await ask('GET', { authorization: `Bearer ${KEYS.api}` }), [400, null]);
   t.deepEqual(await ask('POST', {}), [405, 'GET, HEAD, OPTIONS']);
 });
 
