@@ -1,6 +1,7 @@
 /** The admin, put together. The only file that sees every folder; it reads as the boot order. */
 import { createBus } from './actors/bus.ts';
 import type { Log } from './transport/net/log.ts';
+import { SESSION_AGES } from './api/console/limits.ts';
 import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { openAdminMessages } from './persistence/open-admin-messages.ts';
@@ -143,7 +144,7 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   base.ends.add('publishing', () => publishing.stop());
   await publishing.start();
   const elsewhere = { ...storage.forElsewhere(), watched: () => feeds.open(), source: parts.links.news };
-  const sweeps = storage.forSweeps({ ownership, heard: () => agents.sessions.heard() });
+  const sweeps = storage.forSweeps({ ownership, heard: () => agents.sessions.heard(), consoleSessions: SESSION_AGES });
   await startTasks({ ...base, directory }, { elsewhere, sweeps, selfUpdates: storage.forSelfUpdates() });
   base.ends.add('clusters', () => ownership.handOverAll());
 }

@@ -24,6 +24,7 @@ import {
   get_command_execution,
   list_command_executions,
 } from './operations/command-executions.ts';
+import { delete_console_session, list_console_sessions } from './operations/console-sessions.ts';
 import { cancel_command, create_command, delete_command, get_command, list_commands } from './operations/commands.ts';
 import { get_node_diagnostics } from './operations/diagnostics.ts';
 import { list_node_events } from './operations/node-events.ts';
@@ -152,6 +153,8 @@ export const catalogue = {
   list_ssh_recordings,
   get_ssh_recording,
   delete_ssh_recording,
+  list_console_sessions,
+  delete_console_session,
   create_self_update_request,
   list_self_update_requests,
   get_self_update_request,

@@ -5,8 +5,10 @@ import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { adminLinkTo, type KnownLink } from './admin-links.ts';
+import { ConsoleCounters } from './console/counters.ts';
 import { openConsole, type ConsoleSettings } from './console/open-console.ts';
 import type { SessionRows } from './console/ports.ts';
+import { consoleSessions } from './console/sessions.ts';
 import { createIds } from './creation-ids.ts';
 import { withDebugPage } from './debug/elsewhere.ts';
 import { openDebug } from './debug/open-debug.ts';
@@ -16,7 +18,6 @@ import { openFeeds, type FeedRows, type FeedSources } from './feeds/open-feeds.t
 import type { Tails, TailsElsewhere } from './feeds/ports.ts';
 import { tailsEverywhere } from './feeds/tails-everywhere.ts';
 import type { PeerCallHandler } from './forwarding-ports.ts';
-import type { ForwardingReadings } from './forwarding-counters.ts';
 import { openForwarding, type ForwardingParts } from './open-forwarding.ts';
 import { adminCluster } from './health/admin-cluster.ts';
 import { sharedChecks } from './health/check-runner.ts';
@@ -26,12 +27,12 @@ import { mountMcp } from './mcp/mount.ts';
 import { createAdminMetrics } from './metrics/admin-metrics.ts';
 import type { LiveReadings, TlsReadings, TotalReadings } from './metrics/sources.ts';
 import type { OperationPorts } from './ports.ts';
-import type { GateSettings } from './principals.ts';
+import { createProver, type GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
 import type { ServedCertificate } from './rest/app.ts';
 import { createApi, type Api } from './rest/server.ts';
 import type { Terminals } from './terminal/ports.ts';
-import { createTerminals, type TerminalSockets } from './terminal/sockets.ts';
+import { createTerminals } from './terminal/sockets.ts';
 import { mountTrpc } from './trpc/mount.ts';
 import type { OwnNames } from './origins.ts';
 
@@ -162,11 +163,17 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
   const debug = openDebug(settings, parts);
   const isRecorded = (): boolean => settings.SSH_RECORDING !== 'off';
   const terminals = createTerminals({ terminals: parts.agents.terminals, clock, isRecorded });
+  const counters = new ConsoleCounters();
+  const pages = openConsole(settings, { ...parts, rows: rows.consoleSessions, terminals, counters });
   const api = createApi({
     log,
     tracer,
     forwarding,
-    ports: operationPorts(settings, parts, { forwarding: forwarding.counters, terminals }),
+    ports: operationPorts(settings, parts, () => ({
+      forwarding: forwarding.counters,
+      terminals: terminals.readings(),
+      console: counters.readings(),
+    })),
     settings: {
       bodyBytesMax: settings.MAX_BODY_BYTES,
       recordings: { bytesMax: settings.SSH_RECORDING_MAX_BYTES },
@@ -181,7 +188,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     },
     mounts: [
       terminals.mount,
-      mountTrpc(feeds, clock, openConsole(settings, { ...parts, rows: rows.consoleSessions, terminals })),
+      mountTrpc(feeds, clock, pages),
       mountRelays({ map: () => parts.vpn.relay.derpMap(), clustersOf: rows.relayClusters, clock }),
       mountMcp({
         offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
@@ -193,24 +200,24 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
   return { api, feeds, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
 }
 
-function operationPorts(
-  settings: SurfaceSettings,
-  parts: SurfaceParts,
-  own: { readonly forwarding: ForwardingReadings; readonly terminals: Pick<TerminalSockets, 'readings'> },
-): OperationPorts {
+/** What surfaces count themselves. */
+type OwnReadings = Pick<LiveReadings, 'forwarding' | 'terminals' | 'console'>;
+
+function operationPorts(settings: SurfaceSettings, parts: SurfaceParts, own: () => OwnReadings): OperationPorts {
   const { rows, actors, agents, webhooks, publishing, clock, version } = parts;
   const { ask, ownership } = actors.tree;
   const health = healthPorts(parts);
   return {
     ...rows.operations,
     ask,
+    consoleSessions: consoleSessions(rows.consoleSessions, createProver(parts.gate)),
     nodeMetrics: agents.nodeMetrics,
     nodeDiagnoses: agents.nodeDiagnoses,
     releases: parts.releases,
     adminMetrics: createAdminMetrics({
       version,
       name: settings.ADMIN_NAME,
-      live: () => ({ ...liveReadings(parts), forwarding: own.forwarding, terminals: own.terminals.readings() }),
+      live: () => ({ ...liveReadings(parts), ...own() }),
       totals: () => rows.totals(publishing.broker !== null),
     }),
     proxyPorts: () => parts.proxies.ports(),
@@ -237,7 +244,7 @@ function operationPorts(
 }
 
 /** What all parts count. */
-function liveReadings(parts: SurfaceParts): Omit<LiveReadings, 'forwarding' | 'terminals'> {
+function liveReadings(parts: SurfaceParts): Omit<LiveReadings, keyof OwnReadings> {
   return {
     ...parts.storage.readings(),
     ...parts.actors.readings(),

@@ -26,6 +26,7 @@ import type { DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../transport/protocol/recording.ts';
 import type { AdminDirectory, AdminLink, AdminTopology, PeerAdmins } from './admin-ports.ts';
+import type { ConsoleSessions } from './console/ports.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
 import type { Releases } from './release-ports.ts';
 import type { SubsystemCheck } from './views/health.ts';
@@ -46,6 +47,7 @@ export interface OperationPorts {
   readonly nodeMetrics: NodeMetrics;
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;
+  readonly consoleSessions: ConsoleSessions;
   readonly adminMetrics: AdminMetrics;
   readonly releases: Releases;
   /** Where the proxies of this admin listen; null: nowhere. */

@@ -26,6 +26,9 @@ export interface Caller {
   readonly record?: RequestRecord;
 }
 
+/** Whose keys reach the API. */
+export type ApiPrincipal = Extract<Principal, 'master' | 'api'>;
+
 /** Whose keys there are. */
 type KeyPrincipal = Exclude<Principal, 'anonymous'>;
 
@@ -61,7 +64,7 @@ export interface Gate {
   /** Shows later that this key was known here, over something that is bound to it. It tells nothing of the key. */
   prove(credential: string, bound: Uint8Array): Uint8Array;
   /** Whose key that was which reaches the API, the farthest first; none: it is no key here, or no more. */
-  proven(proof: Uint8Array, bound: Uint8Array): readonly Principal[];
+  proven(proof: Uint8Array, bound: Uint8Array): readonly ApiPrincipal[];
 }
 
 /** Addresses whose failures are remembered at once; the oldest is forgotten first (L2). */
@@ -71,15 +74,7 @@ const MINUTE_MS = 60_000;
 
 /** A gate with these keys. Keys are compared in constant time, as hashes (E3). */
 export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: Pick<WebPages, 'isOwnHost'>): Gate {
-  const { masterKey, apiKey, metricsKey, mcpKey, proxyKey } = settings;
-  const keys = [
-    { principal: 'master' as const, key: masterKey },
-    { principal: 'api' as const, key: apiKey },
-    { principal: 'metrics' as const, key: metricsKey },
-    { principal: 'mcp' as const, key: mcpKey },
-    { principal: 'proxy' as const, key: proxyKey },
-    ...(settings.formerKeys ?? []),
-  ].map(({ principal, key }) => ({ principal, hash: digest(key) }));
+  const keys = keysOf(settings);
   const failures = createAddressLimiter(
     { perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     clock,
@@ -114,12 +109,38 @@ export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: 
       return first ?? (isEnforced(settings, 'api', caller.surface) || !isOwnHost(caller.host) ? null : 'anonymous');
     },
     prove: (credential, bound) => proofOf(digest(credential), bound),
-    proven: (proof, bound) =>
-      keys
-        .filter(({ hash }) => isSame(proofOf(hash, bound), proof))
-        .map(({ principal }) => principal)
-        .filter((principal) => reaches(principal, 'api', 'rest')),
+    proven: proverOf(keys),
   };
+}
+
+/** `Gate.proven` of these keys alone, for who lets nobody in. */
+export function createProver(settings: GateSettings): Gate['proven'] {
+  return proverOf(keysOf(settings));
+}
+
+/** A key that is known here, by its hash. */
+interface KnownKey {
+  readonly principal: KeyPrincipal;
+  readonly hash: Buffer;
+}
+
+function keysOf({ masterKey, apiKey, metricsKey, mcpKey, proxyKey, formerKeys = [] }: GateSettings): KnownKey[] {
+  return [
+    { principal: 'master' as const, key: masterKey },
+    { principal: 'api' as const, key: apiKey },
+    { principal: 'metrics' as const, key: metricsKey },
+    { principal: 'mcp' as const, key: mcpKey },
+    { principal: 'proxy' as const, key: proxyKey },
+    ...formerKeys,
+  ].map(({ principal, key }) => ({ principal, hash: digest(key) }));
+}
+
+function proverOf(keys: readonly KnownKey[]): Gate['proven'] {
+  return (proof, bound) =>
+    keys
+      .filter(({ hash }) => isSame(proofOf(hash, bound), proof))
+      .map(({ principal }) => principal)
+      .filter((principal) => principal === 'master' || principal === 'api');
 }
 
 /** Keyed by the hash of the key, so that keys need not be kept as they are. */

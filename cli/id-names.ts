@@ -38,6 +38,11 @@ const KINDS = {
     shows: 'edge recording ls',
     list: (api, query) => api.list_ssh_recordings.query(query),
   },
+  console: {
+    noun: 'session of the console',
+    shows: 'edge console-session ls',
+    list: (api, query) => api.list_console_sessions.query(query),
+  },
   webhook: { noun: 'webhook', shows: 'edge webhook ls', list: (api, query) => api.list_webhooks.query(query) },
   update: {
     noun: 'self-update request',

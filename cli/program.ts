@@ -35,6 +35,7 @@ const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promis
   [['sshuser'], async () => (await import('./commands/ssh-username.ts')).addSshUsernameCommands],
   [['sshkey'], async () => (await import('./commands/ssh-key.ts')).addSshKeyCommands],
   [['recording'], async () => (await import('./commands/recording.ts')).addRecordingCommands],
+  [['console-session'], async () => (await import('./commands/console-session.ts')).addConsoleSessionCommands],
   [['events'], async () => (await import('./commands/events.ts')).addEventsCommands],
   [['webhook'], async () => (await import('./commands/webhook.ts')).addWebhookCommands],
   [['release'], async () => (await import('./commands/release.ts')).addReleaseCommands],

@@ -6,14 +6,30 @@ import { PromptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { lookAtBuild } from './build.ts';
 import { askWho } from './session.ts';
+import { askForSignsOfLife } from './sign-of-life.ts';
 
 /** Wait before a lost connection is opened again, in ms: doubled each time, up to the second. */
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 5_000;
 
-/** The admin is asked for a sign of life after this silence, and taken for gone without one, in ms. */
-const PING_MS = 5_000;
+/**
+ * The admin is asked for a sign of life after this silence, and taken for gone without one, in ms. It asks a silent page
+ * itself every 20 s (api/trpc/sockets.ts), and need not where it was asked before: an open page costs it hardly more than
+ * any other subscriber then.
+ */
+const PING_MS = 15_000;
 const PONG_MS_MAX = 3_000;
+
+/** While somebody does something at the page, it is asked after this silence, in ms. */
+const PING_OF_SOMEBODY_MS = 5_000;
+
+/** Asks as soon as somebody comes back to the page. */
+class LiveSocket extends PromptWebSocket {
+  constructor(...words: ConstructorParameters<typeof WebSocket>) {
+    super(...words);
+    askForSignsOfLife(this, window, { silenceMs: PING_OF_SOMEBODY_MS, answerMs: PONG_MS_MAX });
+  }
+}
 
 /** How the connection is. */
 export interface Link {
@@ -46,7 +62,7 @@ export function connect(): Live {
   const socket = createWSClient({
     url: `${location.origin.replace(/^http/u, 'ws')}/console/live`,
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
-    WebSocket: PromptWebSocket,
+    WebSocket: LiveSocket,
     keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
     onOpen() {
       if (link.value.state === 'lost') void lookAtBuild(); // it may be another admin, or the same after an upgrade

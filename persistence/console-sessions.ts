@@ -1,6 +1,6 @@
 /** Sessions of the console as rows. Their ages are by the database's clock (O2). */
 import type { Pool } from 'pg';
-import type { SessionRows, StoredSession } from '../api/console/ports.ts';
+import type { NewSession, SessionLimits, SessionRows, StoredSession } from '../api/console/ports.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 interface Row {
@@ -18,20 +18,7 @@ interface Row {
 /** All admins that share the database have the same ones. */
 export function consoleSessionRows(pool: Pool): SessionRows {
   return {
-    async create({ id, tokenHash, keyProof, address, userAgent }, { idleMsMax, ageMsMax, sessionsMax }) {
-      await rowsOf(
-        pool,
-        'storing a session',
-        sql`
-        with old as (
-          delete from console_session where id in (
-            select id from console_session order by (${AGE} >= ${ageMsMax}::float8 or ${IDLE} >= ${idleMsMax}::float8), last_used_at desc
-              offset least(${sessionsMax}::int - 1, (select count(*) from console_session where ${AGE} < ${ageMsMax}::float8 and ${IDLE} < ${idleMsMax}::float8))
-              for update skip locked))
-        insert into console_session (id, token_hash, key_proof, address, user_agent, inserted_at, last_used_at)
-          values (${id}::uuid, ${tokenHash}::bytea, ${keyProof}::bytea, ${address}, ${userAgent}, now(), now())`,
-      );
-    },
+    create: (session, limits) => store(pool, session, limits),
     async find(tokenHashes) {
       if (tokenHashes.length === 0) return [];
       const rows = await rowsOf<Row>(
@@ -40,6 +27,14 @@ export function consoleSessionRows(pool: Pool): SessionRows {
         sql`select ${COLUMNS} from console_session where token_hash = any(${tokenHashes}::bytea[])`,
       );
       return rows.map(stored);
+    },
+    async mark({ idleMsMax, ageMsMax }) {
+      const [row] = await rowsOf<{ mark: string }>(
+        pool,
+        'looking whether sessions changed',
+        sql`select count(*) || ' ' || coalesce(sum(uuid_hash_extended(id, 0)), 0) as mark from console_session where ${AGE} < ${ageMsMax}::float8 and ${IDLE} < ${idleMsMax}::float8`,
+      );
+      return row?.mark ?? '';
     },
     async living(ids, { idleMsMax, ageMsMax }) {
       if (ids.length === 0) return [];
@@ -74,6 +69,24 @@ export function consoleSessionRows(pool: Pool): SessionRows {
       return rows.length === 1;
     },
   };
+}
+
+/** With it, those that are over go, and beyond the limit those that were longest unused. */
+async function store(pool: Pool, session: NewSession, limits: SessionLimits): Promise<void> {
+  const { id, tokenHash, keyProof, address, userAgent } = session;
+  const { idleMsMax, ageMsMax, sessionsMax } = limits;
+  await rowsOf(
+    pool,
+    'storing a session',
+    sql`
+    with old as (
+      delete from console_session where id in (
+        select id from console_session order by (${AGE} >= ${ageMsMax}::float8 or ${IDLE} >= ${idleMsMax}::float8), last_used_at desc
+          offset least(${sessionsMax}::int - 1, (select count(*) from console_session where ${AGE} < ${ageMsMax}::float8 and ${IDLE} < ${idleMsMax}::float8))
+          for update skip locked))
+    insert into console_session (id, token_hash, key_proof, address, user_agent, inserted_at, last_used_at)
+      values (${id}::uuid, ${tokenHash}::bytea, ${keyProof}::bytea, ${address}, ${userAgent}, now(), now())`,
+  );
 }
 
 /** Both in ms. */

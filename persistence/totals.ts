@@ -39,6 +39,8 @@ export interface Totals {
   readonly brokerBacklog: number | null;
   /** Deliveries to webhooks that are not finished, up to COUNTED_MAX. */
   readonly deliveriesPending: number | null;
+  /** Sessions of the console; those that are over are swept within a minute. */
+  readonly consoleSessions: number | null;
   /** Until when what is published of releases holds (Unix ms, null: nothing is), and what all files of them take. */
   readonly releases: { readonly expiresAtMs: number | null; readonly storedBytes: number } | null;
   readonly selfUpdates: SelfUpdateTotals | null;
@@ -70,17 +72,17 @@ export async function readTotals(pool: Pool, hasBroker: boolean, adminId: string
     [];
   // Without a webhook nothing is routed, and nothing waits: the first one starts the channel at itself.
   const [waiting] =
-    (await count<Pick<Totals, 'webhooksBacklog' | 'brokerBacklog' | 'deliveriesPending'>>(sql`
+    (await count<Pick<Totals, 'webhooksBacklog' | 'brokerBacklog' | 'deliveriesPending' | 'consoleSessions'>>(sql`
     select (select count(*) from (${eventsBehind(WEBHOOKS_CHANNEL)} and exists (select from webhook) limit ${COUNTED_MAX}::int) events)::int as "webhooksBacklog",
       case when ${hasBroker}::boolean then (select count(*) from (${eventsBehind(BROKER_CHANNEL)} limit ${COUNTED_MAX}::int) events)::int end as "brokerBacklog",
-      (select count(*) from (select from webhook_delivery where status = 'pending' limit ${COUNTED_MAX}::int) deliveries)::int as "deliveriesPending"`)) ??
-    [];
+      (select count(*) from (select from webhook_delivery where status = 'pending' limit ${COUNTED_MAX}::int) deliveries)::int as "deliveriesPending",
+      (select count(*) from console_session)::int as "consoleSessions"`)) ?? [];
   const [updates] = (await count<SelfUpdateTotalsRow>(SELF_UPDATE_TOTALS)) ?? [];
   return {
     nodes: nodes === null ? null : { ...NO_NODES, ...Object.fromEntries(nodes.map((row) => [row.status, row.count])) },
     executions: executions ?? null,
     tasks: await count<TaskHolder>(taskHolders(hasBroker)),
-    ...(waiting ?? { webhooksBacklog: null, brokerBacklog: null, deliveriesPending: null }),
+    ...(waiting ?? { webhooksBacklog: null, brokerBacklog: null, deliveriesPending: null, consoleSessions: null }),
     releases: (await count<NonNullable<Totals['releases']>>(RELEASES))?.[0] ?? null,
     selfUpdates: updates === undefined ? null : selfUpdateTotals(updates),
     admins: await read((client) => heartbeats(client)),

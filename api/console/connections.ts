@@ -8,6 +8,7 @@ import type { Principal } from '../surface.ts';
 import { addressOf } from '../rest/requests.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
 import { tokensOf } from './cookie.ts';
+import type { ConsoleCounters } from './counters.ts';
 import { SESSION_LOOK_MS } from './limits.ts';
 import { asksThisMachine, otherPage } from './own-pages.ts';
 import type { StoredSession } from './ports.ts';
@@ -30,10 +31,11 @@ interface Connection {
 
 /** What connections are let in by. */
 export interface ConnectionsKit {
-  readonly sessions: Pick<Sessions, 'find' | 'living'>;
+  readonly sessions: Pick<Sessions, 'find' | 'mark' | 'living'>;
   readonly gate: Pick<Gate, 'identify'>;
   readonly isPlainAllowed: boolean;
   readonly clock: Pick<Clock, 'after'>;
+  readonly counters: Pick<ConsoleCounters, 'connection'>;
   readonly log: Log;
 }
 
@@ -64,6 +66,7 @@ export function createConnections(kit: ConnectionsKit): Connections {
     const isOpen = session === null && gate.identify(unknownCaller(request)) === 'anonymous';
     if (session === null && !isOpen) return refuseUpgrade(socket, '401 Unauthorized', NOT_SIGNED_IN);
     sockets.takeSignedIn([request, socket, head], session?.principal ?? null, (client) => {
+      kit.counters.connection(client);
       if (session !== null) watch.add(session.stored, client);
     });
   }
@@ -93,9 +96,16 @@ function unknownCaller(request: IncomingMessage): Parameters<Gate['identify']>[0
   };
 }
 
-/** Looks at the sessions of those who are connected, all together, and cuts those whose is over. */
+/**
+ * Looks at the sessions of those who are connected, all together, and cuts those whose is over. What a look costs with
+ * 1,000 of them is their ids, there and back, so it asks first whether any session began or ended since the last one.
+ */
 class SessionWatch {
   readonly #kit: ConnectionsKit;
+  /** Connected since the last look: one may have begun and ended since then. */
+  readonly #unseen = new Set<string>();
+  /** Of the last look. */
+  #mark: string | null = null;
   readonly #connections = new Map<string, { readonly stored: StoredSession; readonly open: Set<Connection> }>();
   #cancel: (() => void) | null = null;
 
@@ -107,9 +117,12 @@ class SessionWatch {
     const one = this.#connections.get(stored.id) ?? { stored, open: new Set<Connection>() };
     this.#connections.set(stored.id, one);
     one.open.add(connection);
+    this.#unseen.add(stored.id);
     connection.once('close', () => {
       one.open.delete(connection);
-      if (one.open.size === 0) this.#connections.delete(stored.id);
+      if (one.open.size > 0) return;
+      this.#connections.delete(stored.id);
+      this.#unseen.delete(stored.id);
     });
     this.#later();
   }
@@ -117,6 +130,7 @@ class SessionWatch {
   stop(): void {
     this.#cancel?.();
     this.#connections.clear();
+    this.#unseen.clear();
   }
 
   #later(): void {
@@ -125,12 +139,12 @@ class SessionWatch {
 
   /** While the database is away nobody can be asked: then feeds stand still too. */
   async #look(): Promise<void> {
-    const looked = [...this.#connections.values()];
     try {
-      const living = await this.#kit.sessions.living(looked.map(({ stored }) => stored));
-      for (const { stored, open } of looked)
-        if (!living.has(stored.id))
-          for (const connection of open) connection.close(SESSION_OVER_CLOSE, 'this session is over: sign in again');
+      // asked first: whatever ends after it makes the next one another
+      const mark = await this.#kit.sessions.mark();
+      const ids = mark === this.#mark ? [...this.#unseen] : [...this.#connections.keys()];
+      await this.#cutThoseOver(ids);
+      this.#mark = mark;
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable))
         this.#kit.log.error({ error }, 'sessions of the console could not be looked at');
@@ -138,6 +152,17 @@ class SessionWatch {
     this.#cancel = null;
     if (this.#connections.size > 0) this.#later();
   }
+
+  async #cutThoseOver(ids: readonly string[]): Promise<void> {
+    const looked = ids.map((id) => this.#connections.get(id)).filter((one) => one !== undefined);
+    const living = looked.length === 0 ? NONE : await this.#kit.sessions.living(looked.map(({ stored }) => stored));
+    for (const id of ids) this.#unseen.delete(id);
+    for (const { stored, open } of looked)
+      if (!living.has(stored.id))
+        for (const connection of open) connection.close(SESSION_OVER_CLOSE, 'this session is over: sign in again');
+  }
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 const NOT_SIGNED_IN: Refusal = refuse('unauthorized', 'Sign in to the console first.').refusal;

@@ -6,6 +6,9 @@ export const SESSION_IDLE_MS_MAX = 1_800_000;
 /** A session is over after this, however much it is used, in ms. */
 export const SESSION_AGE_MS_MAX = 43_200_000;
 
+/** When a session is over, for whoever deletes what is. */
+export const SESSION_AGES = { idleMsMax: SESSION_IDLE_MS_MAX, ageMsMax: SESSION_AGE_MS_MAX };
+
 /** Sessions that are stored; at one more, that which was longest unused is over. */
 export const SESSIONS_MAX = 1_000;
 

@@ -5,6 +5,7 @@ import type { BesideTrpc } from '../trpc/mount.ts';
 import { createIds } from '../creation-ids.ts';
 import { builtAssets, registerAssets, type Assets } from './assets.ts';
 import { CONSOLE_TERMINAL_PATH, createConnections, LIVE_PATH, type Sockets } from './connections.ts';
+import type { ConsoleCounters } from './counters.ts';
 import type { SessionRows } from './ports.ts';
 import { registerSessions } from './routes.ts';
 import { Sessions } from './sessions.ts';
@@ -25,6 +26,7 @@ export interface ConsoleKit {
   readonly isPlainAllowed: boolean;
   readonly admin: { readonly name: string; readonly version: string };
   readonly terminals: Sockets;
+  readonly counters: ConsoleCounters;
   /** Its files; null: it was not built here. */
   readonly assets: () => Promise<Assets | null>;
 }
@@ -32,7 +34,13 @@ export interface ConsoleKit {
 /** The console of an admin; undefined: it is switched off. */
 export function openConsole(
   settings: ConsoleSettings,
-  { rows, clock, terminals, version }: Pick<ConsoleKit, 'rows' | 'clock' | 'terminals'> & { readonly version: string },
+  {
+    rows,
+    clock,
+    terminals,
+    counters,
+    version,
+  }: Pick<ConsoleKit, 'rows' | 'clock' | 'terminals' | 'counters'> & { readonly version: string },
 ): BesideTrpc | undefined {
   if (!settings.CONSOLE_ENABLED) return undefined;
   return consoleBeside({
@@ -40,6 +48,7 @@ export function openConsole(
     newId: createIds(() => clock.nowMs()),
     clock,
     terminals,
+    counters,
     isPlainAllowed: settings.CONSOLE_INSECURE_HTTP,
     admin: { name: settings.ADMIN_NAME, version },
     assets: builtAssets(),
@@ -52,14 +61,15 @@ export function consoleBeside({
   newId,
   clock,
   terminals,
+  counters,
   isPlainAllowed,
   admin,
   assets,
 }: ConsoleKit): BesideTrpc {
   return ({ app, gate, log, onUpgrade }: MountKit, sockets) => {
     const sessions = new Sessions({ rows, gate, newId });
-    const connections = createConnections({ sessions, gate, isPlainAllowed, clock, log });
-    registerSessions(app, { sessions, gate, isPlainAllowed, admin, log });
+    const connections = createConnections({ sessions, gate, isPlainAllowed, clock, counters, log });
+    registerSessions(app, { sessions, gate, isPlainAllowed, admin, counters, log });
     registerAssets(app, assets);
     onUpgrade(LIVE_PATH, connections.upgradesTo(sockets));
     onUpgrade(CONSOLE_TERMINAL_PATH, connections.upgradesTo(terminals));

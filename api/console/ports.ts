@@ -1,4 +1,5 @@
 /** What the console needs of the rows: its sessions. Ages are by the database's clock (O2). */
+import type { ConsoleSessionResource } from '../../actors/resources/console-session.ts';
 
 /** A session as it is stored. Its token is nowhere, only the hash of it. */
 export interface StoredSession {
@@ -28,7 +29,12 @@ export interface SessionRows {
   create(session: NewSession, limits: SessionLimits): Promise<void>;
   /** Those of these tokens, over or not. */
   find(tokenHashes: readonly Uint8Array[]): Promise<readonly StoredSession[]>;
-  /** Which of these are there and not over: asked twice a second for all whose pages are open. */
+  /**
+   * Stands for all that are there and not over: another one whenever one more is, or one less. Asked twice a second while
+   * pages are open, so it costs next to nothing.
+   */
+  mark(limits: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): Promise<string>;
+  /** Which of these are there and not over. */
   living(ids: readonly string[], limits: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): Promise<readonly string[]>;
   /** It was used now. */
   touch(id: string): Promise<void>;
@@ -36,6 +42,14 @@ export interface SessionRows {
   list(): Promise<readonly StoredSession[]>;
   /** False: there is none. */
   remove(id: string): Promise<boolean>;
+}
+
+/** The sessions of all admins that share the database, without their secrets. */
+export interface ConsoleSessions {
+  /** Those that live and whose key is one here, the last one used first. */
+  list(): Promise<readonly ConsoleSessionResource[]>;
+  /** Ends it, at every admin. False: there is none. */
+  end(id: string): Promise<boolean>;
 }
 
 /** When a session is over, and how many there may be. */

@@ -1,7 +1,7 @@
 /** The console's own routes: signing in and out, and the sessions that there are. All else comes by its connection. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { refuse, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
@@ -9,9 +9,10 @@ import { sendData, sendRefusal } from '../rest/answers.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Principal } from '../surface.ts';
 import { noCookies, sessionCookie, tokensOf } from './cookie.ts';
-import { SESSION_AGE_MS_MAX, SIGN_IN_BODY_BYTES_MAX } from './limits.ts';
+import type { ConsoleCounters, SignInResult } from './counters.ts';
+import { SIGN_IN_BODY_BYTES_MAX } from './limits.ts';
 import { asksThisMachine, isSecure, otherPage } from './own-pages.ts';
-import type { LiveSession, Sessions } from './sessions.ts';
+import { sessionResource, type LiveSession, type Sessions } from './sessions.ts';
 
 /** Where somebody signs in and out. */
 export const SESSION_PATH = '/console/session';
@@ -26,6 +27,7 @@ export interface SessionRoutes {
   /** Whether keys and cookies may go over plain HTTP between two machines. */
   readonly isPlainAllowed: boolean;
   readonly admin: { readonly name: string; readonly version: string };
+  readonly counters: Pick<ConsoleCounters, 'signIn'>;
   readonly log: Log;
 }
 
@@ -111,21 +113,46 @@ function createDoor({ sessions, gate, isPlainAllowed }: SessionRoutes) {
 }
 
 /** Exchanges a key for a session, where nobody between can read either. */
-function signInBy({ sessions, isPlainAllowed, log }: SessionRoutes): Handle {
+function signInBy({ sessions, isPlainAllowed, counters, log }: SessionRoutes): Handle {
+  async function signIn(request: FastifyRequest, key: string): ReturnType<Sessions['signIn']> {
+    const caller = { ...callerOf(request, 'rest'), credential: key };
+    try {
+      return await sessions.signIn({ caller, userAgent: request.headers['user-agent'] });
+    } catch (error) {
+      counters.signIn('unavailable');
+      throw error;
+    }
+  }
+
   return async (request, reply) => {
     const { headers } = request;
-    if (!isSecure(headers) && !asksThisMachine(headers) && !isPlainAllowed) return sendRefusal(reply, PLAIN);
+    if (!isSecure(headers) && !asksThisMachine(headers) && !isPlainAllowed) {
+      counters.signIn('insecure');
+      return sendRefusal(reply, PLAIN);
+    }
     const body = SignInBody.safeParse(request.body);
-    if (!body.success) return sendRefusal(reply, invalid(body.error.issues));
-    const caller = { ...callerOf(request, 'rest'), credential: body.data.key };
-    const made = await sessions.signIn({ caller, userAgent: headers['user-agent'] });
+    if (!body.success) {
+      counters.signIn('invalid');
+      return sendRefusal(reply, invalid(body.error.issues));
+    }
+    const made = await signIn(request, body.data.key);
+    counters.signIn(made.ok ? 'signed_in' : (REFUSED[made.refusal.code] ?? 'unavailable'));
     if (!made.ok) return sendRefusal(reply, made.refusal);
     const { token, id } = made.value;
-    log.info({ session: id, address: caller.address, request_id: request.id }, 'somebody signed in to the console');
+    const { address } = callerOf(request, 'rest');
+    log.info({ session: id, address, request_id: request.id }, 'somebody signed in to the console');
     reply.header('set-cookie', sessionCookie(token, { isSecure: isSecure(headers) }));
     return sendData(reply, 201, { id });
   };
 }
+
+/** What a refusal to sign in is counted as. */
+const REFUSED: Partial<Record<RefusalCode, SignInResult>> = {
+  unauthorized: 'wrong_key',
+  rate_limited: 'throttled',
+  forbidden: 'forbidden',
+  conflict: 'unneeded',
+};
 
 /** Who is signed in, as pages are told. */
 function principalOf(who: Who): {
@@ -136,18 +163,10 @@ function principalOf(who: Who): {
   return { principal: who.principal, session: view(who, who) };
 }
 
-/** A session as pages show it: nothing of its token, and nothing of its key but what that reaches. */
-function view({ stored, principal }: LiveSession, who: Who) {
-  return {
-    id: stored.id,
-    principal,
-    address: stored.address,
-    user_agent: stored.userAgent,
-    inserted_at: stored.insertedAt,
-    last_used_at: stored.lastUsedAt,
-    expires_at: new Date(Date.parse(stored.insertedAt) + SESSION_AGE_MS_MAX).toISOString(),
-    is_current: who !== null && who !== 'anonymous' && who.stored.id === stored.id,
-  };
+/** A session as pages show it. */
+function view(session: LiveSession, who: Who) {
+  const isCurrent = who !== null && who !== 'anonymous' && who.stored.id === session.stored.id;
+  return { ...sessionResource(session), is_current: isCurrent };
 }
 
 function invalid(issues: Parameters<typeof detailsOf>[0]): Refusal {

@@ -1,24 +1,25 @@
 /** Sessions of the console: a key is shown once, and stands in the session from then on. */
 import { createHash, randomBytes } from 'node:crypto';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { Caller, Gate } from '../principals.ts';
-import type { Principal } from '../surface.ts';
+import type { ConsoleSessionResource } from '../../actors/resources/console-session.ts';
+import type { ApiPrincipal, Caller, Gate } from '../principals.ts';
 import {
   SESSION_AGE_MS_MAX,
+  SESSION_AGES,
   SESSION_IDLE_MS_MAX,
   SESSION_TOKEN_BYTES,
   SESSIONS_MAX,
   USER_AGENT_CHARACTERS_MAX,
 } from './limits.ts';
-import type { SessionRows, StoredSession } from './ports.ts';
+import type { ConsoleSessions, SessionRows, StoredSession } from './ports.ts';
 
 /** When sessions are over. */
-const LIMITS = { idleMsMax: SESSION_IDLE_MS_MAX, ageMsMax: SESSION_AGE_MS_MAX, sessionsMax: SESSIONS_MAX };
+const LIMITS = { ...SESSION_AGES, sessionsMax: SESSIONS_MAX };
 
 /** A session that lives, and what its key reaches now. */
 export interface LiveSession {
   readonly stored: StoredSession;
-  readonly principal: Principal;
+  readonly principal: ApiPrincipal;
 }
 
 /** Where somebody signs in. */
@@ -68,7 +69,12 @@ export class Sessions {
   async find(tokens: readonly string[]): Promise<LiveSession | null> {
     if (tokens.length === 0) return null;
     const found = await this.#kit.rows.find(tokens.map(hashOf));
-    return found.map((stored) => this.#living(stored)).find((session) => session !== null) ?? null;
+    return found.map((stored) => living(stored, this.#kit.gate.proven)).find((session) => session !== null) ?? null;
+  }
+
+  /** Another one whenever another set of sessions lives: while it stays, none has ended. */
+  mark(): Promise<string> {
+    return this.#kit.rows.mark(LIMITS);
   }
 
   /** Which of these sessions still live. Each was proven when it was found, by keys that stay while this admin runs. */
@@ -78,9 +84,8 @@ export class Sessions {
   }
 
   /** Those that live, the last one used first. */
-  async list(): Promise<readonly LiveSession[]> {
-    const all = await this.#kit.rows.list();
-    return all.map((stored) => this.#living(stored)).filter((session) => session !== null);
+  list(): Promise<readonly LiveSession[]> {
+    return liveOnes(this.#kit.rows, this.#kit.gate.proven);
   }
 
   /** Somebody used it just now. */
@@ -92,13 +97,39 @@ export class Sessions {
   end(id: string): Promise<boolean> {
     return this.#kit.rows.remove(id);
   }
+}
 
-  /** It reaches what its key does: a row that somebody changed, or whose key is no key any more, is nothing. */
-  #living(stored: StoredSession): LiveSession | null {
-    if (isOver(stored)) return null;
-    const [principal] = this.#kit.gate.proven(stored.keyProof, stored.tokenHash);
-    return principal === undefined ? null : { stored, principal };
-  }
+/** What operations are told of sessions. `proven`: as of the gate. */
+export function consoleSessions(rows: SessionRows, proven: Gate['proven']): ConsoleSessions {
+  return {
+    list: async () => (await liveOnes(rows, proven)).map(sessionResource),
+    end: (id) => rows.remove(id),
+  };
+}
+
+/** A session as everybody may see it. */
+export function sessionResource({ stored, principal }: LiveSession): ConsoleSessionResource {
+  return {
+    id: stored.id,
+    principal,
+    address: stored.address,
+    user_agent: stored.userAgent,
+    inserted_at: stored.insertedAt,
+    last_used_at: stored.lastUsedAt,
+    expires_at: new Date(Date.parse(stored.insertedAt) + SESSION_AGE_MS_MAX).toISOString(),
+  };
+}
+
+async function liveOnes(rows: SessionRows, proven: Gate['proven']): Promise<readonly LiveSession[]> {
+  const all = await rows.list();
+  return all.map((stored) => living(stored, proven)).filter((session) => session !== null);
+}
+
+/** It reaches what its key does: a row that somebody changed, or whose key is no key any more, is nothing. */
+function living(stored: StoredSession, proven: Gate['proven']): LiveSession | null {
+  if (isOver(stored)) return null;
+  const [principal] = proven(stored.keyProof, stored.tokenHash);
+  return principal === undefined ? null : { stored, principal };
 }
 
 /** Whether a session has been unused, or there, for too long. */

@@ -5,6 +5,7 @@ import { API_PREFIX } from '../rest/routes.ts';
 import { refusedComponents, refusedResponses, refusedStatuses, scrapeRefusedStatuses } from './refusals.ts';
 import { inputSchema, outputSchema, schemaName, type JsonSchema } from '../schemas.ts';
 import { SCRAPE_ROUTES, type ScrapeRoute } from './scrape-routes.ts';
+import { UPGRADE_ROUTES, type UpgradeRoute } from './upgrade-routes.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -23,6 +24,7 @@ export function openApi(operations: readonly AnyOperation[], version: string): J
   }
   const refused = refusedComponents(REQUEST_ID);
   for (const route of SCRAPE_ROUTES) (paths[route.path] ??= {})['get'] = scraped(route);
+  for (const route of UPGRADE_ROUTES) (paths[route.path] ??= {})['get'] = upgraded(route);
   return {
     openapi: '3.1.0',
     info: {
@@ -33,9 +35,12 @@ export function openApi(operations: readonly AnyOperation[], version: string): J
     },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Set([...offered.map(({ rest }) => tagOf(rest)), ...SCRAPE_ROUTES.map(({ tag }) => tag)])].map(
-      (name) => ({ name }),
-    ),
+    tags: [
+      ...new Set([
+        ...offered.map(({ rest }) => tagOf(rest)),
+        ...[...SCRAPE_ROUTES, ...UPGRADE_ROUTES].map(({ tag }) => tag),
+      ]),
+    ].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
@@ -138,6 +143,25 @@ function scraped({ operationId, summary, tag, pathFields, queryFields, type, sch
     responses: {
       200: { description: 'Done.', headers: REQUEST_ID, content: { [type]: { schema } } },
       ...refusedResponses(scrapeRefusedStatuses(Object.keys(pathFields).length > 0)),
+    },
+  };
+}
+
+/** A route that becomes a WebSocket. A client adds what every upgrade has. */
+function upgraded({ operationId, summary, description, tag, protocol }: UpgradeRoute): Json {
+  const subprotocol = { type: 'string', enum: [protocol] };
+  return {
+    operationId,
+    summary,
+    description,
+    tags: [tag],
+    parameters: [{ name: 'Sec-WebSocket-Protocol', in: 'header', required: true, schema: subprotocol }],
+    responses: {
+      101: {
+        description: 'A WebSocket from now on.',
+        headers: { 'Sec-WebSocket-Protocol': { required: true, schema: subprotocol } },
+      },
+      ...refusedResponses(scrapeRefusedStatuses(false)),
     },
   };
 }

@@ -116,6 +116,8 @@ function isTold(schema: JsonSchema): boolean {
 function isTelling(keyword: string, value: unknown): boolean {
   if (LEFT_OUT.has(keyword)) return false;
   switch (keyword) {
+    case 'additionalProperties':
+      return value !== false; // no operation takes a field that it does not have, and each says so in words
     case 'pattern':
       return String(value).length <= PATTERN_CHARS_MAX;
     case 'minLength':

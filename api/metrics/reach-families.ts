@@ -48,6 +48,21 @@ export const REACH_FAMILIES: readonly Family[] = [
             ...by('outcome', proxies.reach.chain, { mode: 'chain' }),
           ],
   ),
+  gauge('console_sessions', 'Sessions of the console that there are, at all admins.', [], ({ totals }) =>
+    one(totals?.consoleSessions),
+  ),
+  gauge(
+    'console_connections',
+    'Open connections of pages of the console, terminals with them.',
+    [],
+    ({ live: { console: pages } }) => one(pages.connections),
+  ),
+  counter(
+    'console_sign_ins_total',
+    'Attempts to sign in to the console, by result.',
+    ['result'],
+    ({ live: { console: pages } }) => by('result', pages.signIns),
+  ),
   gauge('terminals', 'Open connections of terminals by WebSocket.', [], ({ live: { terminals } }) =>
     one(terminals.open),
   ),

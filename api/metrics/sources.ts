@@ -78,6 +78,8 @@ export interface LiveReadings {
   /** Downloads of releases. */
   readonly releases: DownloadCounters;
   readonly terminals: TerminalReadings;
+  /** Of pages; sign-ins by result. */
+  readonly console: { readonly connections: number; readonly signIns: Counts };
   readonly forwarding: ForwardingReadings;
   readonly ownership: {
     readonly clusters: number;
@@ -202,6 +204,7 @@ export interface TotalReadings {
   readonly webhooksBacklog: number | null;
   readonly brokerBacklog: number | null;
   readonly deliveriesPending: number | null;
+  readonly consoleSessions: number | null;
   /** Of what is published: null for the instant where nothing is. */
   readonly releases: { readonly expiresAtMs: number | null; readonly storedBytes: number } | null;
   readonly selfUpdates: SelfUpdateTotals | null;

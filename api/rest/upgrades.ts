@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { refuse, retryAfterSecondsOf, type Refusal } from '../../actors/refusal.ts';
 import type { WebPages } from '../origins.ts';
 import { errorBody } from './answers.ts';
 
@@ -76,8 +76,13 @@ export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrig
 export function refuseUpgrade(socket: Duplex, status: string, refusal: Refusal): void {
   const requestId = randomUUID();
   const body = JSON.stringify(errorBody(refusal, requestId));
+  const retryAfterSeconds = retryAfterSecondsOf(refusal);
+  const more = [
+    ...(refusal.code === 'unauthorized' ? ['www-authenticate: Bearer\r\n'] : []),
+    ...(retryAfterSeconds === undefined ? [] : [`retry-after: ${retryAfterSeconds}\r\n`]),
+  ].join('');
   socket.once('finish', () => socket.destroy());
   socket.end(
-    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\n${more}connection: close\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

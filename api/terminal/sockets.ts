@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
-import { HTTP_STATUS } from '../rest/answers.ts';
+import { HTTP_STATUS, sendRefusal } from '../rest/answers.ts';
 import { addressOf, bearerOf } from '../rest/requests.ts';
 import type { Mount, MountKit } from '../rest/server.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
@@ -13,10 +13,8 @@ import type { Principal } from '../surface.ts';
 import { TerminalCounters, type TerminalReadings } from './counters.ts';
 import { BYTES_MAX, PING_MS, TERMINALS, TERMINALS_PER_NODE_MAX } from './limits.ts';
 import { TERMINAL_PROTOCOL } from './messages.ts';
+import { TERMINAL_PATH } from './path.ts';
 import { TerminalSession, type TerminalKit } from './session.ts';
-
-/** Where programs come in. */
-export const TERMINAL_PATH = '/api/v1/terminal';
 
 /** What terminals are made with; the rest comes with the server. */
 export type TerminalParts = Pick<TerminalKit, 'terminals' | 'clock' | 'isRecorded'>;
@@ -42,12 +40,7 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
   const shares = createShares(TERMINALS);
   const sessions = new Map<WebSocket, TerminalSession>();
   const placeOf = nodePlaces();
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: BYTES_MAX,
-    perMessageDeflate: false,
-    handleProtocols: (offered) => (offered.has(TERMINAL_PROTOCOL) ? TERMINAL_PROTOCOL : false),
-  });
+  const server = webSocketServer();
   let mounted: MountKit | null = null;
 
   function connect(upgrade: Parameters<UpgradeHandler>, caller: Caller, taken?: (client: WebSocket) => void): void {
@@ -76,6 +69,10 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
     mount(kit) {
       mounted = kit;
       kit.onUpgrade(TERMINAL_PATH, (...upgrade) => connect(upgrade, callerOf(upgrade[0])));
+      kit.app.get(TERMINAL_PATH, (request, reply) => {
+        const admitted = kit.gate.admit('api', callerOf(request.raw));
+        return sendRefusal(reply, admitted.ok ? NO_UPGRADE : admitted.refusal);
+      });
       const stopPinging = pingAll(sessions, parts.clock);
       kit.app.addHook('preClose', (done) => {
         stopPinging();
@@ -96,6 +93,15 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
     },
     readings: () => counters.readings(sessions.size),
   };
+}
+
+function webSocketServer(): WebSocketServer {
+  return new WebSocketServer({
+    noServer: true,
+    maxPayload: BYTES_MAX,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(TERMINAL_PROTOCOL) ? TERMINAL_PROTOCOL : false),
+  });
 }
 
 /** Places among the terminals of each node. */
@@ -149,6 +155,10 @@ function statusOf({ code }: Refusal): string {
   return `${HTTP_STATUS[code]} ${code}`;
 }
 
+const NO_UPGRADE = refuse(
+  'bad_request',
+  `This is a WebSocket: connect with an upgrade and the subprotocol ${TERMINAL_PROTOCOL}.`,
+).refusal;
 const NO_PROTOCOL = refuse('bad_request', `Name the subprotocol ${TERMINAL_PROTOCOL}.`).refusal;
 const NO_PLACE: Refusal = {
   ...refuse('service_unavailable', 'There are too many terminals with this key, or from this address. Close some.')

@@ -1,7 +1,7 @@
 /**
  * `console server`: what 1,000 open consoles cost the admin, beside as many subscribers of `nodes.watch` with a key. A
  * console here is what a page has of the service while it only shows nodes: a session of its own, its connection, the
- * feed, and a sign of life every 5 s.
+ * feed, and a sign of life every 15 s.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CaseOptions } from '../cases/options.ts';

@@ -9,8 +9,8 @@ import { serveQuestions } from '../method/worker.ts';
 /** Subscriptions that are opened at once. */
 const OPENS_AT_ONCE = 32;
 
-/** How often a page of the console gives a sign of life, in ms. Source: console/live.ts. */
-const PING_MS = 5_000;
+/** How often a page of the console at which nobody does anything asks for a sign of life, in ms. Source: console/live.ts. */
+const PING_MS = 15_000;
 
 interface Watcher {
   ready: boolean;

@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
+import type { SessionAges } from './console-sessions.ts';
 import { FORGOTTEN_AFTER_MS, findForgotten } from './forgotten.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
@@ -30,6 +31,8 @@ export interface SweepInputs {
   };
   /** Nodes heard since the last call, each with the time. */
   readonly heard: () => readonly { readonly node: NodeId; readonly atMs: number }[];
+  /** When a session of the console is over. */
+  readonly consoleSessions: SessionAges;
 }
 
 /** What else is swept. */
@@ -45,7 +48,7 @@ export function createSweepRows(
   pool: Pool,
   { adminId, hasPeers }: WakeUpOptions,
   settings: SweepSettings,
-  { ownership, heard, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
+  { ownership, heard, consoleSessions, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
 ) {
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
   const sweeps = createSweeps(pool, {
@@ -55,6 +58,7 @@ export function createSweepRows(
     eventDays: settings.EVENT_RETENTION_DAYS,
     deliveryDays: settings.WEBHOOK_DELIVERY_RETENTION_DAYS,
     recordingDays: settings.SSH_RECORDING_RETENTION_DAYS,
+    consoleSessions,
   });
   return {
     ...sweeps,

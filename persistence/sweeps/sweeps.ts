@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
+import { pruneConsoleSessions, type SessionAges } from './console-sessions.ts';
 import { prunePublicEnrollmentKeys } from './public-enrollment-keys.ts';
 import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
 import {
@@ -25,7 +26,7 @@ export const SWEEP_ROWS_MAX = 1_000;
 
 const DAY_MS = 86_400_000;
 
-/** How long what is over is kept, in days. */
+/** How long what is over is kept, in days; and when a session of the console is over, which is not kept. */
 export interface Retention {
   /** EXECUTION_RETENTION_DAYS */
   readonly executionDays: number;
@@ -35,6 +36,7 @@ export interface Retention {
   readonly deliveryDays: number;
   /** SSH_RECORDING_RETENTION_DAYS */
   readonly recordingDays: number;
+  readonly consoleSessions: SessionAges;
 }
 
 /** What one batch deleted. */
@@ -51,6 +53,7 @@ export interface Pruned {
   /** Nodes of self-update requests. */
   readonly selfUpdateNodes: number;
   readonly releaseFiles: number;
+  readonly consoleSessions: number;
 }
 
 /** Who sweeps, and what is kept. */
@@ -73,7 +76,7 @@ export interface Sweeps {
  */
 export function createSweeps(
   pool: Pool,
-  { adminId, hasPeers, executionDays, eventDays, deliveryDays, recordingDays }: SweepOptions,
+  { adminId, hasPeers, executionDays, eventDays, deliveryDays, recordingDays, consoleSessions }: SweepOptions,
   now = DATABASE_NOW,
 ): Sweeps {
   return {
@@ -92,6 +95,7 @@ export function createSweeps(
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
         releaseFiles: await pruneReleaseFiles(pool),
         publicKeys: await prunePublicEnrollmentKeys(pool, limit),
+        consoleSessions: await pruneConsoleSessions(pool, now, consoleSessions, limit),
         selfUpdateNodes: await pruneSelfUpdates(pool, keptFrom, limit),
         recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),
       };

@@ -1,4 +1,5 @@
 /** Sources of metrics that a test sets as it likes. */
+import { ConsoleCounters } from '../../api/console/counters.ts';
 import { createHistogram } from '../../transport/net/histogram.ts';
 import { createAdminMetrics, type AdminMetrics } from '../../api/metrics/admin-metrics.ts';
 import type { LiveReadings, MetricSources, TotalReadings } from '../../api/metrics/sources.ts';
@@ -25,6 +26,7 @@ export function restingReadings(): LiveReadings {
     updateTriggers: createHistogram([1]),
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
+    console: new ConsoleCounters().readings(),
     terminals: { open: 0, opened: 0, ended: { ...NOT_ENDED }, bytes: { up: 0, down: 0 } },
     tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
     gateway: { joined: 0, leftOut: 0, peers: { direct: 0 } },
@@ -74,6 +76,7 @@ export const NO_ROWS: TotalReadings = {
   webhooksBacklog: 0,
   brokerBacklog: 0,
   deliveriesPending: 0,
+  consoleSessions: 0,
   releases: { expiresAtMs: 0, storedBytes: 0 },
   selfUpdates: {
     requests: { pending: 0, processing: 0, completed: 0 },
@@ -112,6 +115,7 @@ export function distinctReadings(): LiveReadings {
       webhook: { count: 15, messages: 16, messagesMax: 17 },
       'self-update': { count: 90, messages: 91, messagesMax: 92 },
     },
+    console: { connections: 301, signIns: { wrong_key: 302 } },
     terminals: { open: 93, opened: 94, ended: { ...NOT_ENDED, exited: 95 }, bytes: { up: 96, down: 97 } },
     deadLetters: 18,
     crashes: 19,

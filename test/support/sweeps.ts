@@ -16,6 +16,7 @@ export function sweepsOf(
     eventDays: 7,
     deliveryDays: 7,
     recordingDays: 30,
+    consoleSessions: { idleMsMax: 1_800_000, ageMsMax: 43_200_000 },
   };
   return nowMs === undefined
     ? createSweeps(pool, retention)

@@ -7,13 +7,13 @@ import type { ReplyTo } from '../../../actors/reply-to.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import { WHOLE } from '../../../actors/standing.ts';
-import type { CommandResource } from '../../../actors/resources/command.ts';
 import { createIds } from '../../../api/creation-ids.ts';
 import type { Forwarding } from '../../../api/forwarding.ts';
 import type { OperationPorts } from '../../../api/ports.ts';
 import { createApi, type Api, type ApiSettings } from '../../../api/rest/server.ts';
 import { fakeAdminMetrics } from '../metric-sources.ts';
 import { recordingLog } from '../log.ts';
+import { commandOf } from './command.ts';
 
 /** One key a scope, all different. */
 export const KEYS = {
@@ -216,6 +216,7 @@ export function fakePorts(
       agent: async () => refuse('service_unavailable', 'There is no node here.'),
     },
     discovery: { async *pieces() {} },
+    consoleSessions: { list: async () => [], end: async () => false },
     adminMetrics: fakeAdminMetrics(),
     proxyPorts: () => ({ http: 43_128, socks5: 41_080 }),
     admin: {
@@ -272,29 +273,5 @@ export function fakePorts(
       ...operations,
     },
     ...ports,
-  };
-}
-
-/** A command with no executions. */
-export function commandOf(id: string): CommandResource {
-  return {
-    id,
-    command_text: 'true',
-    targeting: { type: 'all' },
-    timeout: null,
-    expired_at: null,
-    summary: {
-      total: 0,
-      pending: 0,
-      sent: 0,
-      completed: 0,
-      succeeded: 0,
-      failed: 0,
-      cancelled: 0,
-      expired: 0,
-      dropped: 0,
-    },
-    inserted_at: '2026-01-15T10:00:00.000Z',
-    updated_at: '2026-01-15T10:00:00.000Z',
   };
 }

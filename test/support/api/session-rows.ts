@@ -1,5 +1,5 @@
 /** Sessions of the console in memory, by a clock that a test sets. */
-import type { NewSession, SessionRows, StoredSession } from '../../../api/console/ports.ts';
+import type { NewSession, SessionLimits, SessionRows, StoredSession } from '../../../api/console/ports.ts';
 
 interface Kept extends NewSession {
   readonly insertedAtMs: number;
@@ -19,19 +19,29 @@ export function memorySessionRows(clock: { readonly nowMs: () => number }): Sess
         ageMs: clock.nowMs() - insertedAtMs,
         idleMs: clock.nowMs() - lastUsedAtMs,
       }));
+  const living = ({ idleMsMax, ageMsMax }: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): StoredSession[] =>
+    all().filter(({ ageMs, idleMs }) => ageMs < ageMsMax && idleMs < idleMsMax);
   return {
-    async create(session, { idleMsMax, ageMsMax, sessionsMax }) {
-      const living = all().filter(({ ageMs, idleMs }) => ageMs < ageMsMax && idleMs < idleMsMax);
-      const staying = new Set(living.slice(0, sessionsMax - 1).map(({ id }) => id));
+    async create(session, limits) {
+      const staying = new Set(
+        living(limits)
+          .slice(0, limits.sessionsMax - 1)
+          .map(({ id }) => id),
+      );
       for (const id of kept.keys()) if (!staying.has(id)) kept.delete(id);
       kept.set(session.id, { ...session, insertedAtMs: clock.nowMs(), lastUsedAtMs: clock.nowMs() });
     },
     find: async (hashes) =>
       all().filter(({ tokenHash }) => hashes.some((hash) => Buffer.compare(hash, tokenHash) === 0)),
-    living: async (ids, { idleMsMax, ageMsMax }) =>
-      all()
-        .filter(({ id, ageMs, idleMs }) => ids.includes(id) && ageMs < ageMsMax && idleMs < idleMsMax)
-        .map(({ id }) => id),
+    mark: async (limits) =>
+      living(limits)
+        .map(({ id }) => id)
+        .toSorted()
+        .join(' '),
+    living: async (ids, limits) =>
+      living(limits)
+        .map(({ id }) => id)
+        .filter((id) => ids.includes(id)),
     async touch(id) {
       const one = kept.get(id);
       if (one !== undefined) kept.set(id, { ...one, lastUsedAtMs: clock.nowMs() });

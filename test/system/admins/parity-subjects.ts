@@ -7,7 +7,7 @@ import { pathParameters, type AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
 import type { Input } from '../../support/api/surface-calls.ts';
 import { upload } from '../../support/casts.ts';
-import { CLUSTER } from '../../support/fleet.ts';
+import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { Rest } from '../../support/fleet/rest.ts';
@@ -109,6 +109,14 @@ const MAKERS: Readonly<Record<string, (subjects: Subjects) => Promise<Thing>>> =
       public_key: PUBLIC_KEY,
     }),
   ssh_recordings: async (subjects) => upload(subjects.ports.ownerUrl, (await enrolled(subjects)).api_token),
+  console_sessions: async ({ ports: { ownerUrl } }) => {
+    const answer = await fetch(`${ownerUrl}/console/session`, {
+      method: 'POST',
+      headers: { origin: ownerUrl, 'content-type': 'application/json' },
+      body: JSON.stringify({ key: FLEET_KEYS.API_KEY }),
+    });
+    return ((await answer.json()) as { readonly data: Thing }).data;
+  },
   admins: ({ ports }) => Promise.resolve({ id: ports.idleAdmin, name: ports.idleAdmin }),
   webhooks: ({ ports }) => subscribed(ports, QUIET_EVENT),
   webhook_deliveries: async ({ ports }) => {

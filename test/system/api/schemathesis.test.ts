@@ -38,6 +38,7 @@ const BEYOND_SCHEMA = [
   'POST /api/v1/nodes/{id}/change_cluster',
   'POST /api/v1/nodes/{node_id}/ssh_usernames',
   'POST /api/v1/ssh_usernames/{id}/ssh_public_keys',
+  'GET /api/v1/terminal', // it wants an upgrade
 ];
 
 /** 503 is an answer like others here: the nodes of this admin have no agents. 500 never is. */

@@ -1,10 +1,12 @@
 /** Sessions of the console as rows: in PostgreSQL, and in the memory of unit tests, which promise the same. */
 import test from 'ava';
+import { SESSION_AGE_MS_MAX, SESSION_IDLE_MS_MAX } from '../../../api/console/limits.ts';
 import type { SessionRows } from '../../../api/console/ports.ts';
 import { consoleSessionRows } from '../../../persistence/console-sessions.ts';
 import { memorySessionRows } from '../../support/api/session-rows.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 
 interface Kind {
   readonly rows: SessionRows;
@@ -68,6 +70,31 @@ for (const [name, open] of Object.entries(KINDS)) {
     t.deepEqual(await rows.find([]), []);
   });
 
+  test(`${name}: another mark whenever one more lives, or one less, and none for being used`, async (t) => {
+    const { rows, pass } = await open(t);
+    const marks: string[] = [];
+    const mark = async (): Promise<void> => void marks.push(await rows.mark(LIMITS));
+    const create = (one: string) =>
+      rows.create({ id: idOf(one), tokenHash: hashOf(one), keyProof: hashOf('p'), address: '', userAgent: '' }, LIMITS);
+
+    await mark();
+    await create('a');
+    await mark();
+    await create('b');
+    await mark();
+    await pass(60_000);
+    await rows.touch(idOf('a'));
+    const isSame = (await rows.mark(LIMITS)) === marks.at(-1);
+    await pass(60_000); // b is over
+    await mark();
+    await rows.remove(idOf('a'));
+    await mark();
+
+    t.true(isSame);
+    const [none, one, both, again, over] = marks;
+    t.deepEqual([new Set([none, one, both]).size, again, over], [3, one, none]);
+  });
+
   test(`${name}: those that are over go, and beyond the limit those that were longest unused`, async (t) => {
     const { rows, pass } = await open(t);
     const listed = async () => (await rows.list()).map(({ id }) => id).toSorted();
@@ -88,3 +115,30 @@ for (const [name, open] of Object.entries(KINDS)) {
     t.deepEqual(await listed(), ['d', 'e'].map(idOf));
   });
 }
+
+test('those that are over are swept by the clock of the database, and no other one', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const rows = consoleSessionRows(pool);
+  const limits = { idleMsMax: SESSION_IDLE_MS_MAX, ageMsMax: SESSION_AGE_MS_MAX, sessionsMax: 10 };
+  const age = (one: string, ageMs: number, idleMs: number) =>
+    pool.query(
+      `update console_session set inserted_at = now() - $2 * interval '1 ms', last_used_at = now() - $3 * interval '1 ms' where id = $1`,
+      [idOf(one), ageMs, idleMs],
+    );
+  for (const one of ['a', 'b', 'c'])
+    await rows.create(
+      { id: idOf(one), tokenHash: hashOf(one), keyProof: hashOf('p'), address: '', userAgent: '' },
+      limits,
+    );
+  await age('a', SESSION_AGE_MS_MAX - 60_000, SESSION_IDLE_MS_MAX - 60_000);
+  await age('b', SESSION_IDLE_MS_MAX, SESSION_IDLE_MS_MAX);
+  await age('c', SESSION_AGE_MS_MAX, 0);
+
+  const swept = await sweepsOf(pool).prune();
+
+  t.is(swept.consoleSessions, 2);
+  t.deepEqual(
+    (await rows.list()).map(({ id }) => id),
+    [idOf('a')],
+  );
+});

@@ -53,6 +53,7 @@ test('an empty database has zeros, and no backlog of a broker that is not config
     webhooksBacklog: 0,
     brokerBacklog: null,
     deliveriesPending: 0,
+    consoleSessions: 0,
     releases: { expiresAtMs: null, storedBytes: 0 },
     selfUpdates: {
       requests: { pending: 0, processing: 0, completed: 0 },

@@ -45,6 +45,7 @@ const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', read
     'delete_command',
     'delete_command_execution',
     'delete_ssh_recording',
+    'delete_console_session',
     'create_self_update_request',
     'delete_self_update_request',
     'create_webhook',

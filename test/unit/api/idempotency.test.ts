@@ -1,7 +1,8 @@
 /** Retried creates (C1). */
 import test from 'ava';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
-import { commandOf, KEYS, serveApi, SOME_ID, type FakeOptions, type ServedApi } from '../../support/api/fakes.ts';
+import { commandOf } from '../../support/api/command.ts';
+import { KEYS, serveApi, SOME_ID, type FakeOptions, type ServedApi } from '../../support/api/fakes.ts';
 
 const body = { command_text: 'true', targeting: { type: 'all' } };
 

@@ -9,7 +9,7 @@ import { netmakerFixture, type VpnFixture } from '../../../support/vpn/database-
 
 /** One round of these rows, by their manager or by another one. */
 export function roundOf(fixture: VpnFixture, manager: VpnManager = fixture.manager): Promise<RoundOutcome> {
-  return reconcile({ manager, rows: fixture.rows, keep: () => Promise.resolve() }, true);
+  return reconcile({ manager, rows: fixture.rows, keep: () => {} }, true);
 }
 
 /** Rounds until nothing differs. `before` happens before each. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { consoleBeside, type ConsoleKit } from '../../../../api/console/open-console.ts';
+import { ConsoleCounters } from '../../../../api/console/counters.ts';
 import type { SessionRows } from '../../../../api/console/ports.ts';
 import type { GateSettings } from '../../../../api/principals.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
@@ -27,6 +28,7 @@ export interface Answer {
 export interface ServedConsole extends Served {
   readonly clock: FakeClock;
   readonly rows: SessionRows;
+  readonly counters: ConsoleCounters;
   /** As the console's own page asks, unless `headers` say otherwise. */
   readonly ask: (
     method: string,
@@ -49,12 +51,14 @@ export async function serveConsole(
 ): Promise<ServedConsole> {
   const clock = createFakeClock(Date.UTC(2026, 0, 15, 10));
   const rows = options.rows ?? memorySessionRows(clock);
+  const counters = options.counters ?? new ConsoleCounters();
   let made = 0;
   const beside = consoleBeside({
     rows,
     clock,
     newId: () => SOME_ID.replace(/.{3}$/u, String((made += 1)).padStart(3, '0')),
     terminals: options.terminals ?? { takeSignedIn: ([, socket]) => socket.destroy() },
+    counters,
     isPlainAllowed: options.isPlainAllowed ?? false,
     admin: { name: 'one', version: '0.0.0-test' },
     assets: options.assets ?? (async () => null),
@@ -65,6 +69,7 @@ export async function serveConsole(
   return Object.assign(served, {
     clock,
     rows,
+    counters,
     ask,
     async signIn(key: string = KEYS.api) {
       const { headers } = await ask('POST', '/console/session', { body: { key } });

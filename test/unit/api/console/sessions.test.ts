@@ -9,9 +9,12 @@ import {
   SESSION_LOOK_MS,
   USER_AGENT_CHARACTERS_MAX,
 } from '../../../../api/console/limits.ts';
+import type { SessionRows } from '../../../../api/console/ports.ts';
+import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { memorySessionRows } from '../../../support/api/session-rows.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
+import { until } from '../../../support/until.ts';
 import { ownPage, serveConsole } from './fixture.ts';
 
 const MINUTE_MS = 60_000;
@@ -174,4 +177,47 @@ test('signing out and revoking end a session, whose page is cut within a second'
     ['__Host-edge-console', 'edge-console'],
   );
   t.is((await ask('GET', '/console/session/all', { headers: own })).status, 401);
+});
+
+test('sign-ins are counted by what came of them, and connections while they are open', async (t) => {
+  const { ask, signIn, counters, url } = await serveConsole(t, { gate: { failuresPerMinuteMax: 1 } });
+  const cookie = await signIn();
+  for (const key of ['wrong', 'wrong', KEYS.metrics, '']) await ask('POST', '/console/session', { body: { key } });
+  const far = { ...ownPage(url), host: 'admin.example', origin: 'http://admin.example' };
+  await ask('POST', '/console/session', { body: { key: KEYS.api }, headers: far });
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/console/live`, { headers: { origin: url, cookie } });
+  await once(socket, 'open');
+
+  t.deepEqual(counters.readings(), {
+    connections: 1,
+    signIns: {
+      signed_in: 1,
+      wrong_key: 1,
+      throttled: 1,
+      forbidden: 1,
+      insecure: 1,
+      unneeded: 0,
+      invalid: 1,
+      unavailable: 0,
+    },
+  });
+  socket.close();
+  await until('the end of the connection', () => counters.readings().connections === 0);
+});
+
+test('a sign-in without a database, and one where no key is asked for, are counted as such', async (t) => {
+  const rows: SessionRows = {
+    ...memorySessionRows(createFakeClock()),
+    create: () => Promise.reject(new DatabaseUnavailable('The database is not available.')),
+  };
+  const away = await serveConsole(t, { rows });
+  const open = await serveConsole(t, { gate: { apiAuthEnabled: false } });
+
+  const statuses = [];
+  for (const { ask } of [away, open])
+    statuses.push((await ask('POST', '/console/session', { body: { key: KEYS.api } })).status);
+
+  t.deepEqual(statuses, [503, 409]);
+  t.is(away.counters.readings().signIns.unavailable, 1);
+  t.is(open.counters.readings().signIns.unneeded, 1);
 });

@@ -8,6 +8,7 @@ import { catalogue } from '../../../../api/catalogue.ts';
 import { eventPage } from '../../../../api/docs/event-page.ts';
 import { openApi } from '../../../../api/docs/openapi.ts';
 import { SCRAPE_ROUTES } from '../../../../api/docs/scrape-routes.ts';
+import { UPGRADE_ROUTES } from '../../../../api/docs/upgrade-routes.ts';
 import type { AnyOperation } from '../../../../api/operation.ts';
 import { HTTP_STATUS } from '../../../../api/rest/answers.ts';
 import { serveApi } from '../../../support/api/fakes.ts';
@@ -49,7 +50,10 @@ test('the served document has every operation of the catalogue that has a route,
   t.is(status, 200);
   t.deepEqual(
     described.map(({ operationId }) => operationId).toSorted(),
-    [...offered.map(({ name }) => name), ...SCRAPE_ROUTES.map(({ operationId }) => operationId)].toSorted(),
+    [
+      ...offered.map(({ name }) => name),
+      ...[...SCRAPE_ROUTES, ...UPGRADE_ROUTES].map(({ operationId }) => operationId),
+    ].toSorted(),
   );
   t.deepEqual(
     described.filter(({ security }) => security !== undefined).map(({ operationId }) => operationId),
@@ -85,6 +89,7 @@ test('every operation declares every status that it can answer, each with the co
     [201, 400, 403, 404, 409, 413, 415, 422, 429, 500, 503],
   );
   t.deepEqual(statusesOf('get', '/nodes/{node_id}/metrics/host/raw'), [200, 400, 401, 403, 404, 429, 500, 503]);
+  t.deepEqual(statusesOf('get', '/terminal'), [101, 400, 401, 403, 429, 500, 503]);
   for (const { operationId, responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     for (const [status, { $ref }] of Object.entries(responses)) {
       if (Number(status) < 300) continue;

@@ -36,6 +36,7 @@ test('a database that is away, or does not answer, takes away what only it knows
         'edge_admin_nodes',
         'edge_admin_events_backlog',
         'edge_admin_executions',
+        'edge_admin_console_sessions',
         'edge_admin_self_update_requests',
         'edge_admin_self_update_nodes',
         'edge_admin_self_update_overdue_seconds',

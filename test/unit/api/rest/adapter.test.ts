@@ -1,7 +1,8 @@
 /** What every REST answer looks like. */
 import test from 'ava';
 import { ok } from '../../../../actors/refusal.ts';
-import { commandOf, KEYS, NOW_MS, serveApi, SOME_ID } from '../../../support/api/fakes.ts';
+import { commandOf } from '../../../support/api/command.ts';
+import { KEYS, NOW_MS, serveApi, SOME_ID } from '../../../support/api/fakes.ts';
 
 test('a single answer is {data, meta}, with the request id of its header', async (t) => {
   const { request } = await serveApi(t, { reads: { get: async () => commandOf(SOME_ID) as never } });

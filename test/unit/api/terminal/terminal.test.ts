@@ -1,5 +1,6 @@
 /** Terminals by WebSocket: who gets in, what goes through, and every bound of them. The way to the node is played. */
 import { EventEmitter, once } from 'node:events';
+import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
@@ -17,7 +18,8 @@ import {
 import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
 import type { RemoteTerminal, TerminalAsked, TerminalHeard, Terminals } from '../../../../api/terminal/ports.ts';
 import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
-import { createTerminals, nodePlaces, TERMINAL_PATH } from '../../../../api/terminal/sockets.ts';
+import { TERMINAL_PATH } from '../../../../api/terminal/path.ts';
+import { createTerminals, nodePlaces } from '../../../../api/terminal/sockets.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 import { nodeOf } from '../../../support/api/rows.ts';
 import { serve } from '../../../support/api/served.ts';
@@ -123,6 +125,22 @@ test('a key that reaches the API lets in, over the protocol that is named', asyn
   t.is((await client(t, url, { authorization: `Bearer ${KEYS.metrics}` })).status, 403);
   t.is((await client(t, url, { authorization: `Bearer ${KEYS.api}` }, ['edge.session.v1'])).status, 400);
   t.is((await client(t, url)).status, 101);
+});
+
+test('who is refused is told as by the rest of the API, also without an upgrade', async (t) => {
+  const { url } = await served(t);
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket' };
+  const ask = async (method: string, headers: OutgoingHttpHeaders) => {
+    const asked = request(url + TERMINAL_PATH, { method, headers }).end();
+    const [{ statusCode, headers: answered }] = (await once(asked, 'response')) as [IncomingMessage];
+    asked.destroy();
+    return [statusCode, answered['www-authenticate'] ?? answered.allow ?? answered['retry-after'] ?? null];
+  };
+
+  t.deepEqual(await ask('GET', upgrade), [401, 'Bearer']);
+  t.deepEqual(await ask('GET', {}), [401, 'Bearer']);
+  t.deepEqual(await ask('GET', { authorization: `Bearer ${KEYS.api}` }), [400, null]);
+  t.deepEqual(await ask('POST', {}), [405, 'GET, HEAD, OPTIONS']);
 });
 
 test('a terminal is opened as asked; what is typed arrives, and what is shown comes', async (t) => {
