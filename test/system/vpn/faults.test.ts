@@ -18,7 +18,7 @@ import {
   type SeenPeer,
   type Fixture,
 } from '../../support/vpn/fixture.ts';
-import { hangAfter } from '../../support/busy.ts';
+import { hangAfter, patient } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
 
@@ -169,11 +169,15 @@ test.serial(
   },
 );
 
+/** A transfer that outlasts a change of the key, with a client that waits twice as long for each lost packet, in ms. */
+const TRANSFER_MS = 8_000;
+
 test.serial('a key is changed under a transfer, which goes on', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const victim = member('easy');
   const before = await fixture.keyOf(victim);
-  const transfer = sendByIperf(member('far').machine, own('easy'), ['--time', '8', '--bitrate', '20M']);
+  const seconds = Math.ceil(patient(TRANSFER_MS) / 1_000);
+  const transfer = sendByIperf(member('far').machine, own('easy'), ['--time', `${seconds}`, '--bitrate', '20M']);
   t.regex(await victim.command('rotate-key'), /was changed, and the other machines know the new one/u);
 
   const { end, intervals } = await transfer;
