@@ -1,9 +1,6 @@
 /** What an agent may say on its tunnel besides bytes of streams (L1): HTTP/2 bounds some floods and not others. */
-import { fullBucket, spend, type BucketLimits } from '../net/token-bucket.ts';
-import { FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
-
-/** A token is a frame. */
-const LIMITS: BucketLimits = { tokensMax: FRAMES_BURST_MAX, tokensPerSecond: FRAMES_PER_SECOND_MAX };
+import { FrameWindow } from '../net/frame-window.ts';
+import { FRAMES_PER_SECOND_MAX } from './limits.ts';
 
 /** Before the payload of a frame. Source: RFC 9113, 4.1. */
 const FRAME_HEADER_BYTES = 9;
@@ -25,7 +22,7 @@ export function createFrameQuota(): FrameQuota {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   let headerBytes = 0;
   let payloadBytes = 0;
-  let bucket = fullBucket(LIMITS);
+  const share = new FrameWindow(FRAMES_PER_SECOND_MAX);
 
   return (chunk, nowMs) => {
     let frames = chunk.length < FRAME_HEADER_BYTES ? 1 : 0; // less than any frame: it is the messages that flood
@@ -45,7 +42,6 @@ export function createFrameQuota(): FrameQuota {
       payloadBytes = header.readUIntBE(0, 3);
       if (header[3] !== DATA || payloadBytes === 0) frames += 1 + payloadBytes / BYTES_A_FRAME;
     }
-    bucket = spend(bucket, LIMITS, frames, nowMs);
-    return bucket.tokens >= 0;
+    return frames === 0 || share.take(frames, nowMs);
   };
 }
