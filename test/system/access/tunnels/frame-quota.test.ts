@@ -14,7 +14,7 @@ const PING = frame(TYPE.ping, 0, 0, Buffer.alloc(8));
 /** How many times the quota takes these bytes at once, in pieces of at most `pieceBytes`. */
 function taken(bytes: Buffer, pieceBytes = Infinity): number {
   const mayGoOn = createFrameQuota();
-  for (let count = 0; count < 3 * AT_ONCE; count += 1) {
+  for (let count = 0; count < 6 * AT_ONCE; count += 1) {
     for (let at = 0; at < bytes.length;) {
       const end = Math.min(bytes.length, at + (pieceBytes === Infinity ? Infinity : randomInt(9, pieceBytes)));
       if (!mayGoOn(bytes.subarray(at, end), 0)) return count;
@@ -42,6 +42,14 @@ test('other frames are counted, one by one and by their size, and so are those t
     Math.round(AT_ONCE / taken(Buffer.concat([PING, frame(TYPE.data, 0, 1, Buffer.alloc(30_000)), PING]), 4_000)),
     2,
   );
+});
+
+test('frames with few bytes of a stream are counted too: to hand one on costs the same however short it is (L1)', (t) => {
+  const data = (bytes: number) => taken(frame(TYPE.data, 0, 1, Buffer.alloc(bytes)));
+
+  t.is(data(1), 2 * AT_ONCE);
+  t.is(data(1_024), 2 * AT_ONCE);
+  t.is(data(2_048), 4 * AT_ONCE);
 });
 
 test('what was used comes back with time', (t) => {
