@@ -13,11 +13,11 @@ import { REGISTRATION } from './simulated-agent.ts';
 const AGAIN_MS = 20;
 
 /**
- * Frames that go at once, and the pause between two such moments, in ms: three times the share of a node, or just
- * within it.
+ * Frames that go at once, and the pause between two such moments, in ms: two and a half times the share of a node, or
+ * just within it.
  */
 const FRAMES_AT_ONCE = 8;
-const FRAMES_EVERY_MS = { flood: 5, within: 18 };
+const FRAMES_EVERY_MS = { flood: 3, within: 9 };
 
 /** A lie that nobody cuts is followed by the next after this, in ms: a node may begin a session each 2 s. */
 const NEXT_LIE_MS = 3_000;

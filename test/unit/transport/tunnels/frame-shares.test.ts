@@ -1,12 +1,14 @@
 /** What a node may say over all of its tunnels (L1). */
 import test from 'ava';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import type { FrameQuota } from '../../../../transport/tunnels/frame-quota.ts';
 import { FrameShares } from '../../../../transport/tunnels/frame-shares.ts';
 import { CUT_TUNNEL_AGAIN_MS, FRAMES_PER_SECOND_MAX } from '../../../../transport/tunnels/limits.ts';
 import { WINDOW_SECONDS } from '../../../../transport/net/frame-window.ts';
-import { NODE, OTHER_NODE } from '../../../support/actors.ts';
+import { id, NODE } from '../../../support/actors.ts';
 import { frame, TYPE } from '../../../support/hostile-tunnel.ts';
 
+const OTHER_NODE = id<NodeId>('b', 2);
 const SETTINGS = frame(TYPE.settings, 0, 0);
 const AT_ONCE = FRAMES_PER_SECOND_MAX * WINDOW_SECONDS;
 
