@@ -28,6 +28,7 @@ const CUT_MS_MAX = 2_000;
 interface Cut {
   readonly lie: string;
   readonly code: number;
+  readonly reason: string;
   readonly ms: number;
   readonly frames: number;
 }
@@ -124,7 +125,7 @@ async function beside(
     inspector?.close();
     const { dials, cuts } = await liar.ask<{ dials: number; cuts: readonly Cut[] }>('told');
     for (const [lie, of] of Map.groupBy(cuts, (cut) => cut.lie)) {
-      const codes = Object.entries(Object.groupBy(of, ({ code }) => code))
+      const codes = Object.entries(Object.groupBy(of, ({ code, reason }) => `${code} ${reason}`.trim()))
         .map(([code, all]) => `${code}: ${all?.length}`)
         .join(', ');
       const longest = of.reduce((one, other) => (other.ms > one.ms ? other : one));
