@@ -21,8 +21,13 @@ export interface Asked {
   readonly nodes: readonly { readonly node: string; readonly host: string }[];
 }
 
-/** How often each answer came, of those who ask now; whoever asks for another round's is done. */
-let asking: Map<string, number> | null = null;
+/** Those who ask now, and how often each answer came. */
+interface Round {
+  isOn: boolean;
+  readonly answers: Map<string, number>;
+}
+
+let asking: Round = { isOn: false, answers: new Map() };
 
 /** The first line of what a proxy said, or that it said nothing. */
 function throughProxy(port: number, key: string, authority: string): Promise<string> {
@@ -43,11 +48,12 @@ function throughProxy(port: number, key: string, authority: string): Promise<str
 
 serveQuestions({
   ask: ({ port, proxyPort, key, nodes }: Asked) => {
-    const mine = (asking = new Map<string, number>());
+    const mine: Round = { isOn: true, answers: new Map() };
+    asking = mine;
     const over = async (what: string, ask: () => Promise<string | number>): Promise<void> => {
-      for (; asking === mine; await delay(PAUSE_MS)) {
+      for (; mine.isOn; await delay(PAUSE_MS)) {
         const answered = `${what}: ${await ask()}`;
-        mine.set(answered, (mine.get(answered) ?? 0) + 1);
+        mine.answers.set(answered, (mine.answers.get(answered) ?? 0) + 1);
       }
     };
     for (const { node, host } of nodes) {
@@ -62,8 +68,7 @@ serveQuestions({
   },
   /** Stops asking; answers how often each answer came. */
   told: () => {
-    const told = Object.fromEntries(asking ?? []);
-    asking = null;
-    return told;
+    asking.isOn = false;
+    return Object.fromEntries(asking.answers);
   },
 });
