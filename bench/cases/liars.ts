@@ -1,5 +1,6 @@
 /**
- * `liars`: commands on honest machines, alone and beside three agents that lie on every channel of their sessions (L1).
+ * `liars`: commands on honest machines, alone and beside three agents that lie on every channel of their sessions; and
+ * with scrapes of honest machines, beside three that lie through their tunnels (L1).
  */
 import { join } from 'node:path';
 import { startBenchServer } from '../fleet/database.ts';
@@ -9,13 +10,12 @@ import { treeCpuMs } from '../method/usage.ts';
 import type { SustainedResult } from '../method/sustained.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
 import { startProduct, type Product } from '../product/contestant.ts';
-import { REGISTRATION } from '../product/simulated-agent.ts';
 import { verdict } from './findings.ts';
+import { enrolLiars, lyingTunnels } from './lying-tunnels.ts';
 import type { CaseOptions } from './options.ts';
 
 const NODES = 50;
 const SECONDS = 30;
-const LIARS = 3;
 
 /** Operations under way: few, so that what is seen is latency and not throughput. */
 const IN_FLIGHT = 4;
@@ -28,6 +28,7 @@ const CUT_MS_MAX = 2_000;
 interface Cut {
   readonly lie: string;
   readonly code: number;
+  readonly reason: string;
   readonly ms: number;
   readonly frames: number;
 }
@@ -38,11 +39,18 @@ interface Figures extends SustainedResult {
   readonly cores: { readonly admin: number; readonly database: number; readonly liars: number };
 }
 
+/** Both parts, or the one that is named behind the case: `sessions` or `tunnels`. */
+export async function liars(options: CaseOptions): Promise<void> {
+  const isWanted = (part: string): boolean => options.names.length === 0 || options.names.includes(part);
+  if (isWanted('sessions')) await lyingSessions(options);
+  if (isWanted('tunnels')) await lyingTunnels(options);
+}
+
 /**
  * The honest ones alone, beside liars who flood, are cut and come again all the time, beside liars who stay just within
  * their share, and alone again.
  */
-export async function liars(options: CaseOptions): Promise<void> {
+async function lyingSessions(options: CaseOptions): Promise<void> {
   const [nodes, seconds] = [options.nodes[0] ?? NODES, options.seconds ?? SECONDS];
   const postgres = await startBenchServer();
   let product: Product | undefined;
@@ -108,7 +116,7 @@ async function beside(
 ) {
   const liar = await startWorker(new URL('../product/liars.ts', import.meta.url));
   try {
-    await liar.ask('lie', { port: product.admin.port, liars: await enrol(product), pace });
+    await liar.ask('lie', { port: product.admin.port, liars: await enrolLiars(product), pace });
     const inspector = options.profileDir === undefined ? null : await product.admin.inspect();
     const result =
       inspector === null
@@ -117,7 +125,7 @@ async function beside(
     inspector?.close();
     const { dials, cuts } = await liar.ask<{ dials: number; cuts: readonly Cut[] }>('told');
     for (const [lie, of] of Map.groupBy(cuts, (cut) => cut.lie)) {
-      const codes = Object.entries(Object.groupBy(of, ({ code }) => code))
+      const codes = Object.entries(Object.groupBy(of, ({ code, reason }) => `${code} ${reason}`.trim()))
         .map(([code, all]) => `${code}: ${all?.length}`)
         .join(', ');
       const longest = of.reduce((one, other) => (other.ms > one.ms ? other : one));
@@ -147,18 +155,4 @@ function rowOf(side: string, nodes: number, result: Figures, idle: number) {
     cores_database: cores.database,
     cores_liars: cores.liars,
   };
-}
-
-async function enrol({ admin }: Product): Promise<readonly { readonly node: string; readonly token: string }[]> {
-  const found: { node: string; token: string }[] = [];
-  for (let index = 0; index < LIARS; index += 1) {
-    const { key } = await admin.http.call<{ key: string }>('POST', '/clusters/bench-0/enrollment_keys', {});
-    const { node_id: node, api_token: token } = await admin.http.call<{ node_id: string; api_token: string }>(
-      'POST',
-      '/agents/enroll',
-      { enrollment_key: key, node_id: crypto.randomUUID(), ...REGISTRATION },
-    );
-    found.push({ node, token });
-  }
-  return found;
 }

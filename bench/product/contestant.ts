@@ -42,6 +42,8 @@ export interface ProductOptions {
   readonly name?: string;
   /** Real ones have a journal on disk and run scripts. */
   readonly agents?: 'simulated' | 'real';
+  /** Nodes after those, which have no agent yet. */
+  readonly more?: number;
   /** Further settings of the admin. */
   readonly env?: Readonly<Record<string, string>>;
   /** Called when the admin is ready. */
@@ -52,10 +54,10 @@ export interface ProductOptions {
 export async function startProduct(
   postgres: BenchServer,
   nodes: number,
-  { name = 'product', agents: kind = 'simulated', env, beforeAgents }: ProductOptions = {},
+  { name = 'product', agents: kind = 'simulated', more = 0, env, beforeAgents }: ProductOptions = {},
 ): Promise<Product> {
   const database = await postgres.create(name);
-  await withClient(database, (client) => insertNodes(client, nodes));
+  await withClient(database, (client) => insertNodes(client, nodes + more));
   const place = await newAdminPlace(database, env);
   const admin = await startAdmin(place);
   let worker: Worker | undefined;

@@ -13,11 +13,11 @@ import { REGISTRATION } from './simulated-agent.ts';
 const AGAIN_MS = 20;
 
 /**
- * Frames that go at once, and the pause between two such moments, in ms: three times the share of a node, or just
- * within it.
+ * Frames that go at once, and the pause between two such moments, in ms: two and a half times the share of a node, or
+ * just within it.
  */
 const FRAMES_AT_ONCE = 8;
-const FRAMES_EVERY_MS = { flood: 5, within: 18 };
+const FRAMES_EVERY_MS = { flood: 3, within: 10 };
 
 /** A lie that nobody cuts is followed by the next after this, in ms: a node may begin a session each 2 s. */
 const NEXT_LIE_MS = 3_000;
@@ -30,7 +30,13 @@ interface Liar {
   readonly token: string;
 }
 
-const cuts: { readonly lie: string; readonly code: number; readonly ms: number; readonly frames: number }[] = [];
+const cuts: {
+  readonly lie: string;
+  readonly code: number;
+  readonly reason: string;
+  readonly ms: number;
+  readonly frames: number;
+}[] = [];
 let dials = 0;
 let stopped = false;
 
@@ -140,10 +146,10 @@ function lie(port: number, { node, token }: Liar, everyMs: number): void {
       else timer ??= setInterval(some, everyMs);
     });
     socket.on('error', () => {}); // `close` follows
-    socket.on('close', (code) => {
+    socket.on('close', (code, reason) => {
       clearInterval(timer);
       clearTimeout(enough);
-      cuts.push({ lie: name, code, ms: performance.now() - beganMs, frames: seq });
+      cuts.push({ lie: name, code, reason: reason.toString(), ms: performance.now() - beganMs, frames: seq });
       setTimeout(dial, AGAIN_MS);
     });
   };

@@ -7,7 +7,10 @@ import { createHostMetrics } from '../../agent/observability/metrics/host.ts';
 import type { Egress } from '../../agent/access/egress/egress.ts';
 import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import { EXPOSITION_TYPE, Exposition } from '../../transport/net/exposition/exposition.ts';
+import { nodeId } from '../fleet/nodes.ts';
+import { sustain, type SustainedLoad } from '../method/sustained.ts';
 import { serveQuestions } from '../method/worker.ts';
+import { createHttpClient } from './http-client.ts';
 import { simulatedAgent } from './simulated-agent.ts';
 
 /** Size of an exposition, in bytes: that of node_exporter on a machine with a few disks and interfaces. */
@@ -77,13 +80,13 @@ function connect(port: number, index: number): Promise<void> {
 }
 
 serveQuestions({
-  /** Connects nodes 0 … nodes - 1. */
-  connect: async ({ port, nodes }: { port: number; nodes: number }) => {
+  /** Connects nodes from … nodes - 1. */
+  connect: async ({ port, from = 0, nodes }: { port: number; from?: number; nodes: number }) => {
     const text = await exposition();
     answer = Buffer.from(
       `HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
     );
-    let next = 0;
+    let next = from;
     await Promise.all(
       Array.from({ length: DIALS_AT_ONCE }, async () => {
         for (let index = next; index < nodes; index = next) {
@@ -95,6 +98,20 @@ serveQuestions({
     return Buffer.byteLength(text);
   },
   answered: () => answered,
+  /** Scrapes of nodes from … from + nodes - 1, in this process, so that their end is seen where nobody lies. */
+  scrape: async ({ port, key, from, ...load }: SustainedLoad & { port: number; key: string; from: number }) => {
+    const client = createHttpClient(port, key);
+    let failed = 0;
+    try {
+      const scraped = await sustain(load, async (node) => {
+        const { status } = await client.request('GET', `/api/v1/nodes/${nodeId(from + node)}/metrics/host/raw`);
+        if (status !== 200) failed += 1;
+      });
+      return { ...scraped, refused: failed };
+    } finally {
+      client.close();
+    }
+  },
   stop: () => {
     for (const stop of stops) stop();
   },

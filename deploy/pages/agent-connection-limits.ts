@@ -17,7 +17,10 @@ export const AGENT_CONNECTION_LIMITS: readonly (readonly Limit[])[] = [
     ['RECONNECT_MS_MAX', 'Longest wait of an agent before it tries to connect again.'],
   ]),
   limits('transport/sessions/limits.ts', sessions, [
-    ['FRAMES_PER_SECOND_MAX', 'Messages of one agent in a second, in the long run. A flood is cut (4008).'],
+    [
+      'FRAMES_PER_SECOND_MAX',
+      'Messages of one agent in a second; 1.75 s of them may come in one go. Whoever keeps above it is cut within 2 s (4008).',
+    ],
     ['BYTES_PER_SECOND_MAX', 'Bytes of one agent in a second, in the long run. Beyond it, it is read no faster.'],
     ['SESSIONS_BURST_MAX', 'Sessions that one agent may begin in a row; then one in 2 s, others are cut (4008).'],
     ['UNSTORED_BYTES_MAX', 'Output that was read and is not stored yet, of all agents. Above it they wait.'],

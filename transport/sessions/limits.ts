@@ -1,13 +1,12 @@
 /** What sessions may cost, with units. Source: docs/promises.md, L1 and L2. */
 
 /**
- * Frames a second that a node may send for long, and in one go. An agent batches. Twice the share for long is a flood:
- * it is cut after
- * FRAMES_BURST_MAX / FRAMES_PER_SECOND_MAX = 2 s, and what is more earlier; what is less costs no more than that until
- * it is cut. Counted before a frame is parsed. Source: docs/promises.md, L1.
+ * Frames a second that a node may send for long; 1.75 s' worth may come in one go. Whoever keeps above it is cut within
+ * 2 s (transport/net/frame-window.ts). An agent batches: 32 live tails and a long output at once send half of it, and
+ * what they wrote while an admin stood still for 3 s fits in one go. Counted before a frame is parsed. Source:
+ * docs/promises.md, L1.
  */
-export const FRAMES_PER_SECOND_MAX = 500;
-export const FRAMES_BURST_MAX = 1_000;
+export const FRAMES_PER_SECOND_MAX = 1_000;
 
 /**
  * Bytes a second that a node may send for long, and in one go. Above it its socket is read no faster: a long output is

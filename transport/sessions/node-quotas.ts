@@ -2,12 +2,12 @@
  * What a node may cost over all of its sessions: one that is cut, or hangs up, and comes again does not begin anew
  * (L1).
  */
+import { FrameWindow } from '../net/frame-window.ts';
 import { debtMs, fullBucket, spend, take, type BucketLimits } from '../net/token-bucket.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import {
   BYTES_BURST_MAX,
   BYTES_PER_SECOND_MAX,
-  FRAMES_BURST_MAX,
   FRAMES_PER_SECOND_MAX,
   QUOTA_KEPT_MS,
   SESSIONS_BURST_MAX,
@@ -17,8 +17,7 @@ import {
 /** What is said of a node that spends more sessions than it has. */
 export const TOO_MANY = 'it begins sessions faster than any agent';
 
-/** A token is a frame, a byte, a session. */
-const FRAMES: BucketLimits = { tokensMax: FRAMES_BURST_MAX, tokensPerSecond: FRAMES_PER_SECOND_MAX };
+/** A token is a byte, a session. */
 const BYTES: BucketLimits = { tokensMax: BYTES_BURST_MAX, tokensPerSecond: BYTES_PER_SECOND_MAX };
 const SESSIONS: BucketLimits = { tokensMax: SESSIONS_BURST_MAX, tokensPerSecond: SESSIONS_PER_SECOND_MAX };
 
@@ -26,7 +25,7 @@ const SESSIONS: BucketLimits = { tokensMax: SESSIONS_BURST_MAX, tokensPerSecond:
 export class NodeQuota {
   usedMs: number;
   #toldMs = -Infinity;
-  #frames = fullBucket(FRAMES);
+  readonly #frames = new FrameWindow(FRAMES_PER_SECOND_MAX);
   #bytes = fullBucket(BYTES);
   #sessions = fullBucket(SESSIONS);
 
@@ -37,9 +36,7 @@ export class NodeQuota {
   /** One more frame. False: there were too many. */
   takeFrame(nowMs: number): boolean {
     this.usedMs = nowMs;
-    const { isTaken, bucket } = take(this.#frames, FRAMES, 1, nowMs);
-    this.#frames = bucket;
-    return isTaken;
+    return this.#frames.take(1, nowMs);
   }
 
   /** Takes bytes. Answers how long the share is used up for, in ms. */

@@ -13,11 +13,14 @@ export const TUNNEL_SWEEP_MS = 1_000;
 export const STREAM_OPEN_MS_MAX = 20_000;
 
 /**
- * Frames without bytes of a stream that an agent may send on a tunnel in a second, and at once. Several times what
- * 2,000 new connections a second and 1 GB/s need.
+ * Frames that an agent may send on its tunnels in a second, of which those with bytes of a stream count half at most
+ * (frame-quota.ts); 1.75 s' worth may come in one go, and a tunnel that keeps above it is cut within 2 s
+ * (transport/net/frame-window.ts). Several times what 2,000 new connections a second and 1 GB/s need.
  */
 export const FRAMES_PER_SECOND_MAX = 20_000;
-export const FRAMES_BURST_MAX = 40_000;
+
+/** A node whose tunnel was cut for a flood is not asked for another within this, in ms. */
+export const CUT_TUNNEL_AGAIN_MS = 2_000;
 
 /** Agents that are asked over HTTP at once, by scrapes and diagnoses together. */
 export const AGENT_REQUESTS_MAX = 256;

@@ -20,7 +20,7 @@ import {
 import type { TunnelServer, TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
-import { createFrameQuota } from './frame-quota.ts';
+import type { FrameQuota } from './frame-quota.ts';
 import { STREAM_OPEN_MS_MAX } from './limits.ts';
 
 /** Where a stream goes once it is at the machine. `host` of a `self` stream is only for its logs. */
@@ -32,7 +32,16 @@ export interface TunnelTarget {
   readonly server?: TunnelServer;
 }
 
-/** An open tunnel over these bytes. `closed` is called once, when it is over. */
+/** What one tunnel needs besides its bytes. */
+export interface TunnelOwner {
+  readonly monotonicMs: () => number;
+  /** Is shown all bytes that come. False: the tunnel is cut. */
+  readonly mayGoOn: FrameQuota;
+  /** Called once, when it is over. */
+  readonly closed: () => void;
+}
+
+/** An open tunnel over these bytes. */
 export class Tunnel {
   readonly #session: ClientHttp2Session;
   readonly #nowMs: () => number;
@@ -41,12 +50,11 @@ export class Tunnel {
   #heardMs: number;
   #beatMs: number;
 
-  constructor(bytes: Duplex, nowMs: () => number, closed: () => void) {
+  constructor(bytes: Duplex, { monotonicMs: nowMs, mayGoOn, closed }: TunnelOwner) {
     this.#nowMs = nowMs;
     this.#idleSinceMs = nowMs();
     this.#heardMs = nowMs();
     this.#beatMs = nowMs();
-    const mayGoOn = createFrameQuota();
     bytes.on('data', (chunk: Buffer) => {
       if (!mayGoOn(chunk, nowMs())) this.destroy();
     });

@@ -10,6 +10,7 @@ import type { Dialled } from '../net/streams/dialled.ts';
 import type { Duplex } from 'node:stream';
 import { VPN_AGAIN_MS, TUNNEL_SWEEP_MS } from './limits.ts';
 import { AskedTunnels } from './asked-tunnels.ts';
+import { FrameShares } from './frame-shares.ts';
 import type { TunnelAsking } from './asked-tunnels.ts';
 import { Tunnel } from './tunnel.ts';
 import type { TunnelTarget } from './tunnel.ts';
@@ -43,6 +44,7 @@ export class Tunnels {
   /** All that are open; the last of a node takes new streams. */
   readonly #open = new Map<NodeId, Set<OpenTunnel>>();
   readonly #asked: AskedTunnels;
+  readonly #shares = new FrameShares();
   /** From when on a tunnel through the VPN is asked for again. */
   readonly #vpnAtMs = new Map<NodeId, number>();
   #isClosing = false;
@@ -68,6 +70,8 @@ export class Tunnels {
       if (present.way === 'url') this.#askForVpn(node);
       return present.tunnel.open(target, signal);
     }
+    if (this.#shares.wasCut(node, this.#ports.monotonicMs()))
+      return notDialled('offline', 'The tunnel of this machine was cut, as it flooded: try again shortly.');
     const tunnel = await this.#asked.wait(node, signal);
     return 'ok' in tunnel ? tunnel : tunnel.open(target, signal);
   }
@@ -89,14 +93,19 @@ export class Tunnels {
   accept(node: NodeId, bytes: Duplex, way: TunnelWay): void {
     this.#opened[way] += 1;
     const ofNode = this.#open.get(node) ?? new Set();
-    const tunnel = new Tunnel(bytes, this.#ports.monotonicMs, () => {
+    const { monotonicMs, log } = this.#ports;
+    const mayGoOn = this.#shares.quotaOf(node, monotonicMs(), () =>
+      log.warn({ node }, 'a tunnel was cut: its agent sent more frames than its share'),
+    );
+    const closed = (): void => {
       ofNode.delete(one);
       if (ofNode.size === 0 && this.#open.get(node) === ofNode) this.#open.delete(node);
-    });
+    };
+    const tunnel = new Tunnel(bytes, { monotonicMs, mayGoOn, closed });
     const one: OpenTunnel = { tunnel, way };
     ofNode.add(one);
     this.#open.set(node, ofNode);
-    this.#ports.log.debug({ node, way }, 'a tunnel was opened');
+    log.debug({ node, way }, 'a tunnel was opened');
     this.#asked.settle(node, tunnel);
     if (this.#isClosing) tunnel.close();
   }
@@ -149,6 +158,7 @@ export class Tunnels {
   #sweep(): void {
     const nowMs = this.#ports.monotonicMs();
     for (const [node, atMs] of this.#vpnAtMs) if (atMs <= nowMs) this.#vpnAtMs.delete(node);
+    this.#shares.sweep(nowMs, (node) => this.#open.has(node));
     for (const tunnel of this.#all()) {
       if (tunnel.idleMs(nowMs) >= TUNNEL_IDLE_MS) tunnel.close();
       else tunnel.beat(nowMs);

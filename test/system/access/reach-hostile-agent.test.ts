@@ -74,6 +74,7 @@ const FLOODS: readonly (readonly [string, (tunnel: HostileTunnel) => unknown])[]
     flood(nothing, (stream) => frame(TYPE.headers, FLAG.endHeaders, stream, Buffer.from([0x08, 3, 0x31, 0x30, 0x33]))),
   ],
   ['empty DATA without end', flood(accepted, (stream) => frame(TYPE.data, FLAG.none, stream))],
+  ['DATA of one byte without end', flood(accepted, (stream) => frame(TYPE.data, FLAG.none, stream, Buffer.alloc(1)))],
   [
     'DATA beyond the window of its stream',
     flood(accepted, (stream) => frame(TYPE.data, FLAG.none, stream, Buffer.alloc(16_384))),

@@ -2,13 +2,13 @@
 import test from 'ava';
 import { WebSocket } from 'ws';
 import {
-  FRAMES_BURST_MAX,
   FRAMES_PER_SECOND_MAX,
   QUOTA_KEPT_MS,
   SESSIONS_BURST_MAX,
   SESSIONS_PER_SECOND_MAX,
 } from '../../../../transport/sessions/limits.ts';
 import { createNodeQuotas } from '../../../../transport/sessions/node-quotas.ts';
+import { OVER_WITHIN_MS, WINDOW_SECONDS } from '../../../../transport/net/frame-window.ts';
 import { NODE } from '../../../support/actors.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
@@ -18,7 +18,7 @@ test.serial('a node that was cut for a flood does not begin anew with its next s
   const clock = createFakeClock();
   const fixture = await openGate(t, { clock });
   const flooder = await fixture.live();
-  for (let index = 0; index < FRAMES_BURST_MAX; index += 1) flooder.send({ type: 'ping' });
+  for (let index = 0; index < FRAMES_PER_SECOND_MAX * WINDOW_SECONDS; index += 1) flooder.send({ type: 'ping' });
   t.like(await flooder.closed(), { code: 4008 });
 
   const again = fixture.dial();
@@ -26,10 +26,21 @@ test.serial('a node that was cut for a flood does not begin anew with its next s
   again.hello();
   t.deepEqual(await again.closed(), { code: 4008, reason: `more than ${FRAMES_PER_SECOND_MAX} frames a second` });
 
-  clock.pass(1_000);
+  clock.pass(1_000 * WINDOW_SECONDS);
   const later = await fixture.live();
   later.send({ type: 'ping' });
   await until('it is served when its share is there again', () => later.frames.length === 1);
+});
+
+test('whoever keeps above the share of a node is over it within 2 s, however little above (L1)', (t) => {
+  for (const share of [1.01, 1.1, 1.5, 2, 10]) {
+    const quota = createNodeQuotas().of(NODE, 0);
+    const gapMs = 1_000 / (FRAMES_PER_SECOND_MAX * share);
+    let sent = 0;
+    while (sent * gapMs < 60_000 && quota.takeFrame(sent * gapMs)) sent += 1;
+
+    t.true(sent * gapMs <= OVER_WITHIN_MS, `${share} of its share: over it after ${sent * gapMs} ms`);
+  }
 });
 
 test.serial(
