@@ -80,15 +80,27 @@ export function createFixture(): Fixture {
     if (fixture.failing) throw new DatabaseUnavailable('the database is away');
   };
   const reads: FeedReads = {
-    list: (async (name: string, { filters, pageSize }: ListQuery): Promise<Page<unknown>> => {
+    list: (async (name: string, { filters, sort, pageSize }: ListQuery): Promise<Page<unknown>> => {
       await Promise.resolve();
       fail();
       if (name !== 'nodes') throw new Error(`unexpected list of ${name}`);
       fixture.readCalls.list += 1;
       const rows = [...fixture.nodes.values()].filter((node) => matchesNode(node, filters));
+      if (sort[0]?.field === 'node_id') rows.sort(byId);
       await fixture.listed;
       return { rows: rows.slice(0, pageSize), totalCount: rows.length };
     }) as FeedReads['list'],
+    async nodesAfter(filters, after, limit) {
+      await Promise.resolve();
+      fail();
+      fixture.readCalls.list += 1;
+      const rows = [...fixture.nodes.values()]
+        .filter((node) => (after === null || node.id > after) && matchesNode(node, filters))
+        .sort(byId)
+        .slice(0, limit);
+      await fixture.listed;
+      return { rows, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+    },
     get: (async (name: string, key: string): Promise<unknown> => {
       await Promise.resolve();
       fail();
@@ -244,6 +256,10 @@ export function executionOf(n: number, command: number, changes: Partial<Executi
     updated_at: AT,
     ...changes,
   };
+}
+
+function byId(one: NodeResource, other: NodeResource): number {
+  return one.id < other.id ? -1 : 1;
 }
 
 function briefOf({ id, node_id, cluster_name, status, exit_code }: ExecutionResource): ExecutionBrief {

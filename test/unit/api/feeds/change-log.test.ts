@@ -16,13 +16,13 @@ class Reader {
 
   constructor(log: ChangeLog<Thing>) {
     this.position = log.head;
-    this.state = new Map(log.values().map((thing) => [thing.id, thing]));
+    this.state = new Map([...log.values()].map((thing) => [thing.id, thing]));
   }
 
   catchUp(log: ChangeLog<Thing>): void {
     const changes = log.after(this.position);
     if (changes === null) {
-      this.state = new Map(log.values().map((thing) => [thing.id, thing]));
+      this.state = new Map([...log.values()].map((thing) => [thing.id, thing]));
       this.snapshots += 1;
     } else {
       for (const patch of changes.patches) this.state.set(patch.id, { ...this.state.get(patch.id), ...patch } as Thing);
@@ -56,7 +56,7 @@ test('whenever readers catch up they have exactly what is there, however little 
       fc.integer({ min: 2, max: 20 }),
       (operations, rememberedMax) => {
         const log = createChangeLog<Thing>([{ id: '0', size: 0, colour: 'red' }], rememberedMax);
-        const model = new Map<string, Thing>(log.values().map((thing) => [thing.id, thing]));
+        const model = new Map<string, Thing>([...log.values()].map((thing) => [thing.id, thing]));
         const readers = [new Reader(log), new Reader(log), new Reader(log)];
         const isRight = (reader: Reader | undefined): boolean => {
           reader?.catchUp(log);
