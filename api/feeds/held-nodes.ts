@@ -45,6 +45,11 @@ export class HeldNodes {
     this.#changed.add(id);
   }
 
+  /** News was left out: what is being read of changed nodes may be from before that, so they are read once more. */
+  readAgain(): void {
+    for (const id of this.#flushing) this.#unsettle(id);
+  }
+
   /** None is watched any more. */
   clear(): void {
     this.#changed.clear();

@@ -177,6 +177,7 @@ class NodeChannels implements NodesFeed {
         one.expected = totalCount;
         // they may have been counted before they were read
         const isAll = totalCount <= rows.length && rows.length < READ_PAGE_ROWS;
+        for (const id of told) this.#held.changed(id); // there was no log yet that took them
         this.#take(channel, rows, told);
         return ok({ channel, next: isAll ? null : (rows.at(-1)?.id ?? null) });
       },
@@ -256,6 +257,7 @@ class NodeChannels implements NodesFeed {
   /** Reads all that is watched as at its start: news was left out. */
   async #resync(): Promise<void> {
     const all = [...this.#watched.values()];
+    this.#held.readAgain();
     const loaded = all.filter(({ isLoading }) => !isLoading);
     for (const one of all) one.isStale ||= one.isLoading; // it is read anew when it is loaded
     for (const one of loaded) await this.#renew(one);

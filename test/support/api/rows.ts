@@ -66,8 +66,8 @@ export interface Fixture {
   }[];
   online: boolean;
   failing: boolean;
-  /** A list of nodes that was read is answered once this resolves. At first at once. */
-  listed: Promise<void>;
+  /** Nodes that were read are answered once this resolves. At first at once. */
+  listed: () => Promise<void>;
   /** At first not. */
   areAllEventsTold: boolean;
 }
@@ -87,7 +87,7 @@ export function createFixture(): Fixture {
       fixture.readCalls.list += 1;
       const rows = [...fixture.nodes.values()].filter((node) => matchesNode(node, filters));
       if (sort[0]?.field === 'node_id') rows.sort(byId);
-      await fixture.listed;
+      await fixture.listed();
       return { rows: rows.slice(0, pageSize), totalCount: rows.length };
     }) as FeedReads['list'],
     async nodesAfter(filters, after, limit) {
@@ -98,7 +98,7 @@ export function createFixture(): Fixture {
         .filter((node) => (after === null || node.id > after) && matchesNode(node, filters))
         .sort(byId)
         .slice(0, limit);
-      await fixture.listed;
+      await fixture.listed();
       return { rows, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
     },
     get: (async (name: string, key: string): Promise<unknown> => {
@@ -154,7 +154,7 @@ export function createFixture(): Fixture {
     streams: [],
     online: true,
     failing: false,
-    listed: Promise.resolve(),
+    listed: () => Promise.resolve(),
     areAllEventsTold: false,
     feeds: createFeeds({
       news: bus,
