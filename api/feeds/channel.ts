@@ -63,15 +63,17 @@ class LogChannel<V extends { readonly id: string }, M extends object> implements
   #readers = 0;
   #last: M | null = null;
   #failure: { readonly error: unknown } | null = null;
-  /** The last one that somebody read. */
-  #snapshot: Snapshot<V, M> | null;
+  /** The one that is loaded; null: all is there. */
+  #loading: Snapshot<V, M> | null;
+  /** The last one that somebody read: as long as somebody reads it. */
+  #snapshot: WeakRef<Snapshot<V, M>> | null = null;
   #messages: { readonly head: number; readonly from: Map<string, Told<M>> } = { head: -1, from: new Map() };
 
   constructor(log: ChangeLog<V>, wording: Wording<V, M>, left: () => void, expected: number | null) {
     this.log = log;
     this.#wording = wording;
     this.#left = left;
-    this.#snapshot = expected === null ? null : new Snapshot(log, expected);
+    this.#loading = expected === null ? null : new Snapshot(log, expected);
   }
 
   get readers(): number {
@@ -79,12 +81,13 @@ class LogChannel<V extends { readonly id: string }, M extends object> implements
   }
 
   load(values: readonly V[]): void {
-    for (const value of values) this.#snapshot?.load(value);
+    for (const value of values) this.#loading?.load(value);
     this.#waiters.wake();
   }
 
   loaded(): void {
-    this.#snapshot?.end();
+    this.#loading?.end();
+    this.#loading = null;
     this.#waiters.wake();
   }
 
@@ -146,8 +149,12 @@ class LogChannel<V extends { readonly id: string }, M extends object> implements
   }
 
   #present(): Snapshot<V, M> {
-    if (this.#snapshot?.isPresent() !== true) this.#snapshot = new Snapshot(this.log, null);
-    return this.#snapshot;
+    if (this.#loading !== null) return this.#loading;
+    const known = this.#snapshot?.deref();
+    if (known?.position === this.log.head) return known;
+    const snapshot = new Snapshot<V, M>(this.log, null);
+    this.#snapshot = new WeakRef(snapshot);
+    return snapshot;
   }
 
   #messageAfter(position: number, base: number): Told<M> | null {

@@ -20,7 +20,7 @@ export function createCompactor(): (node: NodeResource) => NodeResource {
     const time = <T extends string | null>(value: T): T => (value === since ? (since as T) : value);
     return {
       id: node.id,
-      name: node.name,
+      name: nameOf(node),
       cluster_name: text(node.cluster_name),
       status: text(node.status),
       status_since: since,
@@ -45,6 +45,12 @@ export function createCompactor(): (node: NodeResource) => NodeResource {
       updated_at: time(node.updated_at),
     };
   };
+}
+
+/** It is one of these, mostly. */
+function nameOf({ name, aliases: [alias], facts }: NodeResource): string {
+  if (alias?.name === name) return alias.name;
+  return facts?.hostname === name ? facts.hostname : name;
 }
 
 type Shorten = <T extends string | null>(value: T) => T;

@@ -48,11 +48,6 @@ export class Snapshot<V extends { readonly id: string }, M extends object> {
     this.#isWhole = true;
   }
 
-  /** Whether one who comes now may read it too. */
-  isPresent(): boolean {
-    return !this.#isWhole || this.position === this.#log.head;
-  }
-
   /** Whether all of this page is loaded. */
   has(page: number): boolean {
     return this.#isWhole || (page < this.pages && this.#ids.length >= page * SNAPSHOT_PAGE_ROWS);

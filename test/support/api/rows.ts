@@ -72,8 +72,8 @@ export interface Fixture {
   areAllEventsTold: boolean;
 }
 
-/** A fixture without nodes, commands, executions and events. */
-export function createFixture(): Fixture {
+/** A fixture without nodes, commands, executions and events. `instead`: reads that its own ones give way to. */
+export function createFixture(instead: Partial<FeedReads> = {}): Fixture {
   const clock = createFakeClock();
   const bus = createBus(silentLog);
   const fail = (): void => {
@@ -160,7 +160,7 @@ export function createFixture(): Fixture {
       news: bus,
       wantedChanged: () => undefined,
       areAllEventsTold: () => fixture.areAllEventsTold,
-      reads,
+      reads: { ...reads, ...instead },
       tails,
       clock,
       log: silentLog,
