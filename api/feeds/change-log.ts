@@ -176,7 +176,7 @@ class FieldSets<V> {
   union(one: readonly (keyof V)[], other: readonly (keyof V)[]): readonly (keyof V)[] {
     const more = other.filter((field) => !one.includes(field));
     if (more.length === 0) return one;
-    const all = [...one, ...more].sort((left, right) => (left < right ? -1 : 1));
+    const all = [...one, ...more].sort((left, right) => (String(left) < String(right) ? -1 : 1));
     const key = all.join();
     const known = this.#known.get(key);
     if (known !== undefined) return known;

@@ -9,6 +9,7 @@ import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import { WHOLE } from '../../../actors/standing.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { createIds } from '../../../api/creation-ids.ts';
+import { summaryOf } from '../../../api/feeds/commands.ts';
 import type { Forwarding } from '../../../api/forwarding.ts';
 import type { OperationPorts } from '../../../api/ports.ts';
 import { createApi, type Api, type ApiSettings } from '../../../api/rest/server.ts';
@@ -284,17 +285,7 @@ export function commandOf(id: string): CommandResource {
     targeting: { type: 'all' },
     timeout: null,
     expired_at: null,
-    summary: {
-      total: 0,
-      pending: 0,
-      sent: 0,
-      completed: 0,
-      succeeded: 0,
-      failed: 0,
-      cancelled: 0,
-      expired: 0,
-      dropped: 0,
-    },
+    summary: summaryOf([]),
     inserted_at: '2026-01-15T10:00:00.000Z',
     updated_at: '2026-01-15T10:00:00.000Z',
   };

@@ -1,6 +1,6 @@
 /** Feeds over a bus of their own, rows in memory and a clock that the test moves. */
 import { createBus, type Bus } from '../../../actors/bus.ts';
-import { DatabaseUnavailable, type Clock } from '../../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ListQuery } from '../../../actors/filters.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
@@ -9,47 +9,15 @@ import { createFeeds, type Feeds } from '../../../api/feeds/feeds.ts';
 import { matchesNode } from '../../../api/feeds/node-filter.ts';
 import type { ExecutionBrief, FeedReads, Tails } from '../../../api/feeds/ports.ts';
 import { CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { createFeedClock, type FeedClock } from './feed-clock.ts';
 import { silentLog } from '../log.ts';
 import type { Page } from '../../../api/ports.ts';
 import { PORTS } from '../actors.ts';
 
-/** A clock that stands still until it is moved. */
-export interface FakeClock extends Clock {
-  advance(ms: number): void;
-  /** What it says goes back; what waits does so no longer than before. */
-  setBack(ms: number): void;
-}
-
-/** It begins at an arbitrary time. */
-export function createFakeClock(): FakeClock {
-  let nowMs = 1_000_000;
-  let timers: { readonly atMs: number; readonly run: () => void }[] = [];
-  return {
-    nowMs: () => nowMs,
-    after(ms, run) {
-      const timer = { atMs: nowMs + ms, run };
-      timers.push(timer);
-      return () => {
-        timers = timers.filter((one) => one !== timer);
-      };
-    },
-    setBack(ms) {
-      nowMs -= ms;
-      timers = timers.map((timer) => ({ ...timer, atMs: timer.atMs - ms }));
-    },
-    advance(ms) {
-      nowMs += ms;
-      const due = timers.filter(({ atMs }) => atMs <= nowMs);
-      timers = timers.filter(({ atMs }) => atMs > nowMs);
-      for (const { run } of due) run();
-    },
-  };
-}
-
 /** Everything that feeds see, for the test to change. */
 export interface Fixture {
   readonly bus: Bus;
-  readonly clock: FakeClock;
+  readonly clock: FeedClock;
   readonly feeds: Feeds;
   readonly nodes: Map<string, NodeResource>;
   readonly commands: Map<string, CommandResource>;
@@ -74,7 +42,7 @@ export interface Fixture {
 
 /** A fixture without nodes, commands, executions and events. `instead`: reads that its own ones give way to. */
 export function createFixture(instead: Partial<FeedReads> = {}): Fixture {
-  const clock = createFakeClock();
+  const clock = createFeedClock();
   const bus = createBus(silentLog);
   const fail = (): void => {
     if (fixture.failing) throw new DatabaseUnavailable('the database is away');
