@@ -88,6 +88,12 @@ export interface Page<T> {
   readonly totalCount: number;
 }
 
+/** One page of rows by their ids. `next`: behind which id the next page begins; null when this is the last. */
+export interface KeyedPage<T> {
+  readonly rows: readonly T[];
+  readonly next: string | null;
+}
+
 /** Which events of a node: `types` null, all of them; the newest first unless said otherwise. */
 export interface NodeEventsQuery {
   readonly node: NodeId;
@@ -163,6 +169,8 @@ export interface Reads {
     scope: string,
     key: string,
   ): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
+  /** The nodes that match, by their ids: at most `limit` behind `after`, or from the first one on. */
+  nodesAfter(filters: readonly Filter[], after: string | null, limit: number): Promise<KeyedPage<NodeResource>>;
   /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
   eventsAfter(
     cursor: string | null,

@@ -13,12 +13,10 @@ import {
   FEED_RETRY_MS,
   REMEMBERED_CHANGES_MAX,
   RESYNC_EVERY_MS,
-  SNAPSHOT_PAGE_ROWS,
   WATCHED_EXECUTIONS_MAX,
   WATCHED_EXECUTIONS_TOTAL_MAX,
 } from './limits.ts';
 import { createPacer, type Pacer } from './pace.ts';
-import { paged } from './paged.ts';
 import type { ExecutionBrief, FeedPorts, OpenExecutionShown } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
 
@@ -225,16 +223,20 @@ function wordingOf(
   command: CommandResource,
   changes: ChangeLog<ExecutionBrief>,
 ): Wording<ExecutionBrief, CommandMessage> {
+  let counted: { readonly head: number; readonly summary: CommandSummary } | null = null;
+  const summary = (): CommandSummary => {
+    if (counted?.head !== changes.head) counted = { head: changes.head, summary: summaryOf(changes.values()) };
+    return counted.summary;
+  };
   return {
-    snapshot: (rows) =>
-      paged(rows, SNAPSHOT_PAGE_ROWS).map((page, index, all) => ({
-        type: 'snapshot',
-        page: index + 1,
-        pages: all.length,
-        command: { ...command, summary: summaryOf(rows) },
-        executions: page,
-      })),
-    changed: ({ patches }) => ({ type: 'changed', summary: summaryOf(changes.values()), executions: patches }),
+    page: (executions, { page, pages }) => ({
+      type: 'snapshot',
+      page,
+      pages,
+      command: { ...command, summary: summary() },
+      executions,
+    }),
+    changed: ({ patches }) => ({ type: 'changed', summary: summary(), executions: patches }),
   };
 }
 
@@ -268,9 +270,9 @@ function put(log: ChangeLog<ExecutionBrief>, news: ExecutionChanged): void {
 }
 
 /** How many executions are in each state. */
-export function summaryOf(executions: readonly Pick<ExecutionBrief, 'status' | 'exit_code'>[]): CommandSummary {
+export function summaryOf(executions: Iterable<Pick<ExecutionBrief, 'status' | 'exit_code'>>): CommandSummary {
   const summary = {
-    total: executions.length,
+    total: 0,
     pending: 0,
     sent: 0,
     completed: 0,
@@ -281,6 +283,7 @@ export function summaryOf(executions: readonly Pick<ExecutionBrief, 'status' | '
     dropped: 0,
   };
   for (const { status, exit_code: exitCode } of executions) {
+    summary.total += 1;
     summary[status] += 1;
     if (status === 'completed') summary[exitCode === 0 ? 'succeeded' : 'failed'] += 1;
   }

@@ -15,17 +15,27 @@ export const CHANGES_PER_MESSAGE_MAX = 5_000;
 /** Resources in one page of a snapshot: about 450 KiB of nodes. */
 export const SNAPSHOT_PAGE_ROWS = 500;
 
-/** Changes that a feed remembers for those who were away. Older positions get a fresh snapshot. */
-export const REMEMBERED_CHANGES_MAX = 20_000;
+/**
+ * Changes that a feed remembers for those who were away, about 130 bytes each. Older positions get a fresh snapshot. It
+ * is twice what one feed may follow: all of them change at once, and whoever is slow still gets changes, an eighth of
+ * a snapshot.
+ */
+export const REMEMBERED_CHANGES_MAX = 200_000;
+
+/** Nodes that one `nodes.watch` may match when it begins; above it the watcher is asked for a narrower filter. */
+export const WATCHED_NODES_MAX = 100_000;
 
 /**
- * Nodes that one `nodes.watch` may match; above it the watcher is asked for a narrower filter. Equals the default of
- * ADMIN_MAX_WIREGUARD_PEERS.
+ * Nodes of all live filters together. A node takes at most 1.2 KiB once, and about 40 bytes for each further filter
+ * that has it. Source: test/unit/api/feeds/held-nodes.test.ts, measured.
  */
-export const WATCHED_NODES_MAX = 20_000;
+export const WATCHED_NODES_TOTAL_MAX = 400_000;
 
-/** Nodes held for all live filters together, about 1.5 KiB each. */
-export const WATCHED_NODES_TOTAL_MAX = 100_000;
+/**
+ * Nodes that a feed reads with one statement, which takes some 20 ms: what is watched is read page by page, so that
+ * nothing else waits for it.
+ */
+export const READ_PAGE_ROWS = 1_000;
 
 /** Different filters and commands watched at a time. */
 export const CHANNELS_MAX = 512;

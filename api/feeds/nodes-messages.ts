@@ -1,13 +1,13 @@
 /** What `nodes.watch` says. */
 import type { NodeResource } from '../../actors/resources/node.ts';
-import type { Patch } from './change-log.ts';
-import { SNAPSHOT_PAGE_ROWS } from './limits.ts';
-import { paged } from './paged.ts';
+import type { Changes, Patch } from './change-log.ts';
+import type { SnapshotPlace } from './snapshot.ts';
 
 /**
- * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known, and the feed is consistent with the last
- * page.
- * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new.
+ * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known, and the feed is consistent once what
+ * follows the last page is known too.
+ * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new. `total` is how
+ * many there were when the snapshot began: of those that went meanwhile its pages have nothing.
  */
 export type NodesMessage =
   | {
@@ -21,19 +21,10 @@ export type NodesMessage =
 
 /** How a feed of nodes says what it has and what changed. */
 export const NODES_WORDING = {
-  snapshot: (nodes: readonly NodeResource[]): readonly NodesMessage[] =>
-    paged(nodes, SNAPSHOT_PAGE_ROWS).map((page, index, all) => ({
-      type: 'snapshot',
-      page: index + 1,
-      pages: all.length,
-      total: nodes.length,
-      nodes: page,
-    })),
-  changed: ({
-    patches,
+  page: (nodes: readonly NodeResource[], place: SnapshotPlace): NodesMessage => ({ type: 'snapshot', ...place, nodes }),
+  changed: ({ patches, removed }: Changes<NodeResource>): NodesMessage => ({
+    type: 'changed',
+    nodes: patches,
     removed,
-  }: {
-    readonly patches: readonly Patch<NodeResource>[];
-    readonly removed: readonly string[];
-  }): NodesMessage => ({ type: 'changed', nodes: patches, removed }),
+  }),
 };

@@ -2,20 +2,21 @@
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
-import { changedFields, createChangeLog } from './change-log.ts';
+import { createChangeLog } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
 import {
-  CHANGES_PER_MESSAGE_MAX,
   CHANNELS_MAX,
   CHANNEL_LINGER_MS,
   FEED_INTERVAL_MS,
   FEED_RETRY_MS,
+  READ_PAGE_ROWS,
   REMEMBERED_CHANGES_MAX,
   RESYNC_EVERY_MS,
   WATCHED_NODES_MAX,
   WATCHED_NODES_TOTAL_MAX,
 } from './limits.ts';
-import { filtersKey, matchesNode } from './node-filter.ts';
+import { HeldNodes, type NodeLog } from './held-nodes.ts';
+import { filtersKey } from './node-filter.ts';
 import { NODES_WORDING, type NodesMessage } from './nodes-messages.ts';
 import { createPacer, type Pacer } from './pace.ts';
 import type { FeedPorts } from './ports.ts';
@@ -25,7 +26,8 @@ import type { Subscriber, Tracked } from './subscription.ts';
 export interface NodesFeed {
   /**
    * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes
-   * nothing, and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches.
+   * nothing, and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches. What was read is told
+   * while the rest is.
    */
   watch(
     filters: readonly Filter[],
@@ -36,14 +38,21 @@ export interface NodesFeed {
   close(): void;
 }
 
+type NodeChannel = Channel<NodeResource, NodesMessage>;
+/** The channel of one filter, or why there is none. */
+type Begun = Result<NodeChannel>;
+
 interface Watched {
+  readonly key: string;
   readonly filters: readonly Filter[];
-  /** Null while it loads. Rejects, and is forgotten, when the database fails. */
-  loaded: Channel<NodeResource, NodesMessage> | null;
-  readonly loading: Promise<Result<Channel<NodeResource, NodesMessage>>>;
-  /** Changes told while it loads: the page may have been read before them. */
-  readonly missed: Set<string>;
-  /** News was left out while it loads: the page may have been read before that. */
+  /** Rejects, and is forgotten, when the database fails. */
+  readonly beginning: Promise<Begun>;
+  /** Null until its first page was read. */
+  channel: NodeChannel | null;
+  /** How many there will be when all are loaded. */
+  expected: number;
+  isLoading: boolean;
+  /** News was left out while it loads: what was read may be from before that. */
   isStale: boolean;
 }
 
@@ -55,15 +64,15 @@ export function createNodesFeed(ports: FeedPorts): NodesFeed {
 class NodeChannels implements NodesFeed {
   readonly #ports: FeedPorts;
   readonly #watched = new Map<string, Watched>();
-  readonly #changed = new Set<string>();
+  readonly #held: HeldNodes;
   readonly #pacer: Pacer;
   /** Lets all be read anew, now and then at most. */
   readonly #resyncs: Pacer;
-  #isStale = false;
   #unsubscribe: (() => void) | null = null;
 
   constructor(ports: FeedPorts) {
     this.#ports = ports;
+    this.#held = new HeldNodes(ports.reads, () => this.#logs());
     this.#pacer = createPacer(
       ports.clock,
       FEED_INTERVAL_MS,
@@ -74,11 +83,8 @@ class NodeChannels implements NodesFeed {
     this.#resyncs = createPacer(
       ports.clock,
       RESYNC_EVERY_MS,
-      () => {
-        this.#isStale = true;
-        this.#pacer.wake();
-      },
-      (error) => ports.log.error({ error }, 'nodes cannot be read anew'),
+      () => this.#resync(),
+      (error) => ports.log.warn({ error }, 'nodes could not be read anew; trying again'),
       FEED_RETRY_MS,
     );
   }
@@ -90,8 +96,8 @@ class NodeChannels implements NodesFeed {
     const key = filtersKey(filters);
     if (!this.#watched.has(key) && this.#watched.size >= CHANNELS_MAX)
       return refuse('service_unavailable', 'Too many different filters are watched already. Try again later.');
-    const loaded = await (this.#watched.get(key) ?? this.#start(key, filters)).loading;
-    return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
+    const begun = await (this.#watched.get(key) ?? this.#start(key, filters)).beginning;
+    return begun.ok ? ok(begun.value.read(subscriber)) : begun;
   }
 
   isWatched(): boolean {
@@ -107,163 +113,166 @@ class NodeChannels implements NodesFeed {
 
   #start(key: string, filters: readonly Filter[]): Watched {
     this.#listen();
+    const beginning = Promise.withResolvers<Begun>();
     const one: Watched = {
+      key,
       filters,
-      loaded: null,
-      missed: new Set(),
+      beginning: beginning.promise,
+      channel: null,
+      expected: 0,
+      isLoading: true,
       isStale: false,
-      loading: this.#load(key, filters).then(
-        (result) => {
-          if (result.ok) {
-            one.loaded = result.value;
-            for (const id of one.missed) this.#changed.add(id);
-            if (one.isStale) this.#isStale = true;
-            if (this.#changed.size > 0 || this.#isStale) this.#pacer.wake();
-            this.#forgetLater(key);
-          } else this.#forget(key);
-          return result;
-        },
-        (error: unknown) => {
-          this.#forget(key);
-          throw error;
-        },
-      ),
     };
     this.#watched.set(key, one);
     if (this.#watched.size === 1) this.#ports.wantedChanged();
+    void this.#load(one, beginning);
     return one;
   }
 
   #listen(): void {
     this.#unsubscribe ??= this.#ports.news.subscribe((notices) => {
-      const before = this.#changed.size;
+      const before = this.#held.waiting;
       for (const notice of notices) {
         if (notice.type === 'missed' && notice.what === 'nodes') this.#resyncs.wake();
-        if (notice.type === 'node-changed' || notice.type === 'node-removed') this.#changed.add(notice.node);
+        if (notice.type === 'node-changed' || notice.type === 'node-removed') this.#held.changed(notice.node);
       }
-      if (this.#changed.size > before) this.#pacer.wake();
+      if (this.#held.waiting > before) this.#pacer.wake();
     });
   }
 
-  async #load(key: string, filters: readonly Filter[]): Promise<Result<Channel<NodeResource, NodesMessage>>> {
-    const { rows, totalCount } = await this.#ports.reads.list('nodes', {
-      filters,
-      sort: [],
-      page: 1,
-      pageSize: WATCHED_NODES_MAX,
-    });
-    if (totalCount > WATCHED_NODES_MAX)
+  /** Never rejects: who waits for the first page, or reads those that are there, is told what went wrong. */
+  async #load(one: Watched, { resolve, reject }: PromiseWithResolvers<Begun>): Promise<void> {
+    try {
+      const begun = await this.#firstPage(one);
+      resolve(begun.ok ? ok(begun.value.channel) : begun);
+      if (!begun.ok) {
+        this.#forget(one);
+        return;
+      }
+      this.#forgetLater(one);
+      await this.#furtherPages(one, begun.value);
+    } catch (error) {
+      this.#forget(one);
+      reject(error);
+      one.channel?.fail(error);
+    }
+  }
+
+  /** With it comes how many there are. `next`: behind which id the others are; null: there are none. */
+  #firstPage(one: Watched): Promise<Result<{ readonly channel: NodeChannel; readonly next: string | null }>> {
+    return this.#held.reading(
+      () =>
+        this.#ports.reads.list('nodes', {
+          filters: one.filters,
+          sort: [{ field: 'node_id', descending: false }],
+          page: 1,
+          pageSize: READ_PAGE_ROWS,
+        }),
+      ({ rows, totalCount }, told) => {
+        const tooMany = this.#tooMany(totalCount);
+        if (tooMany !== null) return tooMany;
+        const log = createChangeLog<NodeResource>([], REMEMBERED_CHANGES_MAX);
+        const channel = createChannel(log, NODES_WORDING, () => this.#forgetLater(one), totalCount);
+        one.channel = channel;
+        one.expected = totalCount;
+        // they may have been counted before they were read
+        const isAll = totalCount <= rows.length && rows.length < READ_PAGE_ROWS;
+        for (const id of told) this.#held.changed(id); // there was no log yet that took them
+        this.#take(channel, rows, told);
+        return ok({ channel, next: isAll ? null : (rows.at(-1)?.id ?? null) });
+      },
+    );
+  }
+
+  async #furtherPages(
+    one: Watched,
+    { channel, next }: { readonly channel: NodeChannel; readonly next: string | null },
+  ): Promise<void> {
+    for (let after = next; after !== null;) {
+      const from: string = after;
+      after = await this.#held.reading(
+        () => this.#ports.reads.nodesAfter(one.filters, from, READ_PAGE_ROWS),
+        (page, told) => {
+          this.#take(channel, page.rows, told);
+          return page.next;
+        },
+      );
+      if (!this.#isWanted(one)) return;
+    }
+    channel.loaded();
+    while (one.isStale && this.#isWanted(one)) {
+      one.isStale = false;
+      await this.#renew(one).catch(() => this.#resyncs.wake()); // which says it if that goes wrong too
+    }
+    one.isLoading = false;
+  }
+
+  #take(channel: NodeChannel, rows: readonly NodeResource[], told: ReadonlySet<string>): void {
+    channel.load(this.#held.taken(channel.log, rows, told));
+    if (this.#held.waiting > 0) this.#pacer.wake();
+  }
+
+  #tooMany(count: number): ReturnType<typeof refuse> | null {
+    if (count > WATCHED_NODES_MAX)
       return refuse(
         'bad_request',
-        `${totalCount} nodes match, and at most ${WATCHED_NODES_MAX} can be watched. Narrow the filters, for example by cluster_name.`,
+        `${count} nodes match, and at most ${WATCHED_NODES_MAX} can be watched. Narrow the filters, for example by cluster_name.`,
       );
-    if (this.#heldNodes() + rows.length > WATCHED_NODES_TOTAL_MAX)
-      return refuse(
-        'service_unavailable',
-        'Too many nodes are watched already. Narrow the filters or try again later.',
-      );
-    const channel = createChannel<NodeResource, NodesMessage>(
-      createChangeLog(rows, REMEMBERED_CHANGES_MAX),
-      NODES_WORDING,
-      () => this.#forgetLater(key),
-    );
-    return ok(channel);
+    const held = [...this.#watched.values()].reduce((sum, one) => sum + sizeOf(one), 0);
+    return held + count > WATCHED_NODES_TOTAL_MAX
+      ? refuse('service_unavailable', 'Too many nodes are watched already. Narrow the filters or try again later.')
+      : null;
   }
 
-  #heldNodes(): number {
-    return [...this.#watched.values()].reduce((sum, one) => sum + (one.loaded?.log.size ?? 0), 0);
+  *#logs(): Iterable<NodeLog> {
+    for (const { filters, channel } of this.#watched.values())
+      if (channel !== null) yield { filters, log: channel.log, publish: () => channel.publish() };
   }
 
-  #forgetLater(key: string): void {
+  #isWanted(one: Watched): boolean {
+    return this.#watched.get(one.key) === one;
+  }
+
+  #forgetLater(one: Watched): void {
     this.#ports.clock.after(CHANNEL_LINGER_MS, () => {
-      if (this.#watched.get(key)?.loaded?.readers === 0) this.#forget(key);
+      if (one.channel?.readers === 0) this.#forget(one);
     });
   }
 
-  #forget(key: string): void {
-    this.#watched.delete(key);
+  #forget(one: Watched): void {
+    if (!this.#isWanted(one)) return;
+    this.#watched.delete(one.key);
     if (this.#watched.size > 0) return;
     this.#unsubscribe?.();
     this.#unsubscribe = null;
-    this.#changed.clear();
-    this.#isStale = false;
+    this.#held.clear();
     this.#ports.wantedChanged();
   }
 
   async #flush(): Promise<void> {
-    if (this.#isStale) await this.#resync();
-    const ids = [...this.#changed].slice(0, CHANGES_PER_MESSAGE_MAX);
-    for (const id of ids) this.#changed.delete(id);
-    const nodes = await this.#readNodes(ids).catch((error: unknown) => {
-      for (const id of ids) this.#changed.add(id);
-      throw error;
-    });
-    for (const one of this.#watched.values()) apply(one, ids, nodes);
-    if (this.#changed.size > 0) this.#pacer.wake();
+    await this.#held.flush();
+    if (this.#held.waiting > 0) this.#pacer.wake();
   }
 
-  /**
-   * Reads all that is watched as at its start: news was left out. Never beside a reading of changed nodes, so that
-   * what was read later is told later.
-   */
+  /** Reads all that is watched as at its start: news was left out. */
   async #resync(): Promise<void> {
-    this.#isStale = false;
-    try {
-      for (const one of this.#watched.values())
-        if (one.loaded === null) one.isStale = true;
-        else await this.#renew(one, one.loaded);
-    } catch (error) {
-      this.#isStale = true;
-      throw error;
-    }
+    const all = [...this.#watched.values()];
+    this.#held.readAgain();
+    const loaded = all.filter(({ isLoading }) => !isLoading);
+    for (const one of all) one.isStale ||= one.isLoading; // it is read anew when it is loaded
+    for (const one of loaded) await this.#renew(one);
   }
 
-  async #renew({ filters }: Watched, channel: Channel<NodeResource, NodesMessage>): Promise<void> {
-    const { rows, totalCount } = await this.#ports.reads.list('nodes', {
-      filters,
-      sort: [],
-      page: 1,
-      pageSize: WATCHED_NODES_TOTAL_MAX,
-    });
-    const { log } = channel;
-    const before = log.head;
-    const there = new Set(rows.map(({ id }) => id));
-    if (totalCount <= rows.length) for (const { id } of log.values()) if (!there.has(id)) log.remove(id);
-    for (const node of rows) if (!isKnown(node, log.get(node.id))) log.put(node);
-    if (log.head !== before) channel.publish();
-  }
-
-  async #readNodes(ids: readonly string[]): Promise<ReadonlyMap<string, NodeResource>> {
-    if (ids.length === 0) return new Map();
-    const { rows } = await this.#ports.reads.list('nodes', {
-      filters: [{ field: 'node_id', op: 'in', value: ids }],
-      sort: [],
-      page: 1,
-      pageSize: ids.length,
-    });
-    return new Map(rows.map((node) => [node.id, node]));
+  async #renew(one: Watched): Promise<void> {
+    const { channel, filters } = one;
+    if (channel === null) return;
+    const log = { filters, log: channel.log, publish: () => channel.publish() };
+    await this.#held.renew(log, () => this.#isWanted(one));
+    if (this.#held.waiting > 0) this.#pacer.wake();
   }
 }
 
-function apply(
-  { loaded, filters, missed }: Watched,
-  ids: readonly string[],
-  nodes: ReadonlyMap<string, NodeResource>,
-): void {
-  if (loaded === null) {
-    for (const id of ids) missed.add(id);
-    return;
-  }
-  const before = loaded.log.head;
-  for (const id of ids) {
-    const node = nodes.get(id);
-    if (node !== undefined && matchesNode(node, filters)) loaded.log.put(node);
-    else loaded.log.remove(id);
-  }
-  if (loaded.log.head !== before) loaded.publish();
-}
-
-/** That it was seen again is no change. */
-function isKnown(node: NodeResource, known: NodeResource | undefined): boolean {
-  return known !== undefined && changedFields(known, node).every((field) => field === 'last_seen_at');
+function sizeOf({ channel, expected, isLoading }: Watched): number {
+  const size = channel?.log.size ?? 0;
+  return isLoading ? Math.max(size, expected) : size;
 }

@@ -12,6 +12,7 @@ import { run } from '../console/run.ts';
 import { scroll } from '../console/scroll.ts';
 import { startBenchServer, withClient, type BenchServer } from '../fleet/database.ts';
 import { insertNodes } from '../fleet/nodes.ts';
+import { WATCHED_NODES_MAX } from '../../api/feeds/limits.ts';
 import { newAdminPlace, startAdmin } from '../product/admin.ts';
 import { startProduct } from '../product/contestant.ts';
 import type { ConsolePlace } from '../console/browser.ts';
@@ -19,10 +20,9 @@ import type { CaseOptions } from './options.ts';
 
 const NODES = 10_000;
 
-/** Rows of the list that is scrolled: as many as a page follows, how often the page alone is given each, and too many. */
-const ROWS = 20_000;
-const TIMES = 5;
-const TOO_MANY = 100_000;
+/** Rows of the list that is scrolled: as many as a page follows, and too many. */
+const ROWS = WATCHED_NODES_MAX;
+const TOO_MANY = WATCHED_NODES_MAX + 1;
 
 /** All parts; each can be named. */
 const PARTS = ['paint', 'frames', 'storm', 'run', 'server', 'scroll', 'too-many'] as const;
@@ -56,13 +56,9 @@ export async function consolePages(options: CaseOptions): Promise<void> {
       }
     }
     if (parts.includes('scroll'))
-      await stored(postgres, 'scroll', rows, async (place) => {
-        for (const times of [1, TIMES]) await scroll(options, browser, place, { nodes: rows, times });
-      });
+      await stored(postgres, 'scroll', rows, (place) => scroll(options, browser, place, rows));
     if (parts.includes('too-many'))
-      await stored(postgres, 'toomany', TOO_MANY, (place) =>
-        scroll(options, browser, place, { nodes: TOO_MANY, times: 1 }),
-      );
+      await stored(postgres, 'toomany', TOO_MANY, (place) => scroll(options, browser, place, TOO_MANY));
   } finally {
     await scope.end();
   }

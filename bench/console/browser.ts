@@ -1,5 +1,5 @@
 /** Pages of the console in Debian's Chromium: signed in by cookie, in a browser of their own each, so with a cold cache. */
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 import type { Scope } from '../../test/support/scope.ts';
 import { startBrowser } from '../../test/support/browser.ts';
 import { missingPeers } from '../../test/support/peers.ts';
@@ -30,8 +30,6 @@ export interface OpenPage {
 export interface OpenOptions {
   /** What runs before any of the page's own scripts. */
   readonly before?: string;
-  /** Told of the browser before anything is asked. */
-  readonly prepare?: (context: BrowserContext) => Promise<void>;
 }
 
 /** Starts the browser; says what is missing where there is none. */
@@ -64,7 +62,7 @@ export async function openPage(
   browser: Browser,
   address: string,
   cookie: string | null,
-  { before, prepare }: OpenOptions = {},
+  { before }: OpenOptions = {},
 ): Promise<OpenPage> {
   const context = await browser.newContext({ viewport: VIEWPORT });
   try {
@@ -73,7 +71,6 @@ export async function openPage(
       await context.addCookies([{ name, value, url: new URL(address).origin, httpOnly: true, sameSite: 'Strict' }]);
     }
     if (before !== undefined) await context.addInitScript(before);
-    await prepare?.(context);
     const page = await context.newPage();
     page.setDefaultTimeout(SHOWN_MS_MAX);
     const cdp = await context.newCDPSession(page);

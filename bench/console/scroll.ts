@@ -2,7 +2,7 @@
  * `console scroll`: the list of nodes from end to end, a window a frame, and by a wheel that is turned fast. A frame is
  * blank where a part of the window had no row once it was drawn.
  */
-import type { Browser, BrowserContext } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { WATCHED_NODES_MAX } from '../../api/feeds/limits.ts';
 import type { CaseOptions } from '../cases/options.ts';
 import { verdict } from '../cases/findings.ts';
@@ -54,25 +54,19 @@ interface Looked {
   readonly apart: readonly number[];
 }
 
-/**
- * The fleet of the service; above what one feed may hold, what the page says of it. With `times` the page is given each
- * node so many times, which no service does: so the page alone is measured.
- */
+/** The fleet of the service; above what one feed may hold, what the page says of it. */
 export async function scroll(
   options: CaseOptions,
   browser: Browser,
   place: ConsolePlace,
-  { nodes, times }: { readonly nodes: number; readonly times: number },
+  nodes: number,
 ): Promise<void> {
   const { report } = options;
   const cookie = await signIn(place);
   const calm = await awaitCalm();
-  const rows = nodes * times;
   const began = performance.now();
-  const open = await openPage(browser, `${originOf(place)}/console/nodes`, cookie, {
-    ...(times > 1 && { prepare: (context: BrowserContext) => multiplied(context, times) }),
-  });
-  const common = { side: times > 1 ? 'page alone' : 'product', rows, ratio: null, idle_before: calm.idlePercent };
+  const open = await openPage(browser, `${originOf(place)}/console/nodes`, cookie);
+  const common = { side: 'product', rows: nodes, ratio: null, idle_before: calm.idlePercent };
   try {
     if (nodes > WATCHED_NODES_MAX) {
       await open.page.getByText('There are more nodes than a page can follow at once.').waitFor();
@@ -91,7 +85,7 @@ export async function scroll(
     await open.page.locator('.list .grid .body .row').first().waitFor();
     const readySeconds = (performance.now() - began) / 1_000;
     await looked(open, 'console scroll', () => toTheEnd(open));
-    await looked(open, 'console wheel', () => wheeled(open, rows));
+    await looked(open, 'console wheel', () => wheeled(open, nodes));
 
     async function looked(at: OpenPage, name: string, work: () => Promise<void>): Promise<void> {
       const from = performance.now();
@@ -136,53 +130,5 @@ async function wheeled(open: OpenPage, rows: number): Promise<void> {
     speed: WHEEL_PX_PER_SECOND,
     preventFling: true,
     gestureSourceType: 'mouse',
-  });
-}
-
-interface Message {
-  readonly result?: {
-    readonly data?: {
-      readonly data?: {
-        readonly type: string;
-        readonly page: number;
-        readonly pages: number;
-        readonly total: number;
-        readonly nodes: readonly { readonly id: string; readonly name: string }[];
-      };
-    };
-  };
-}
-
-/** All is as the service says it, but each node of a snapshot is there several times. */
-async function multiplied(context: BrowserContext, times: number): Promise<void> {
-  await context.routeWebSocket(/\/console\/live/u, (socket) => {
-    const service = socket.connectToServer();
-    service.onMessage((text) => {
-      const message =
-        typeof text === 'string' && text.includes('"type":"snapshot"') ? (JSON.parse(text) as Message) : {};
-      const snapshot = message.result?.data?.data;
-      if (snapshot === undefined) return socket.send(text);
-      for (let time = 0; time < times; time += 1)
-        socket.send(
-          JSON.stringify({
-            ...message,
-            result: {
-              ...message.result,
-              data: {
-                ...message.result?.data,
-                data: {
-                  ...snapshot,
-                  page: (snapshot.page - 1) * times + time + 1,
-                  pages: snapshot.pages * times,
-                  total: snapshot.total * times,
-                  nodes: snapshot.nodes.map((node) =>
-                    time === 0 ? node : { ...node, id: `${node.id}-${time}`, name: `${node.name}-${time}` },
-                  ),
-                },
-              },
-            },
-          }),
-        );
-    });
   });
 }

@@ -3,11 +3,11 @@
  * nodes, and from then on of what changed: a pass over 100,000 rows takes longer than a frame.
  */
 import { askedOf, byKey, keyOfPair, pairsOf, valueOf } from './facets.ts';
-import { SINGLE_FACETS, STATUSES, type Facet, type NodesQuery, type SingleFacet } from './query.ts';
+import { SINGLE_FACETS, type Facet, type NodesQuery, type SingleFacet } from './query.ts';
 import { hasWords, wordsOf } from './matching.ts';
 import { ordered, orderOf, reordered, type Order } from './rows-order.ts';
 import type { RowChange } from './rows.ts';
-import type { NodeResource, NodeStatus } from '../../actors/resources/node.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 
 /** What is to be seen of the nodes. */
 export interface NodesView {
@@ -140,31 +140,11 @@ function add(counts: Map<string, number>, value: string, by: 1 | -1): void {
   else counts.set(value, count);
 }
 
-/** How many there are of each status, and how many came to it within this time, in ms. */
-export function statusCounts(
-  nodes: Iterable<NodeResource>,
-  nowMs: number,
-  lastMs: number,
-): Readonly<Record<NodeStatus, { readonly count: number; readonly recent: number }>> {
-  const counts = Object.fromEntries(STATUSES.map((status) => [status, { count: 0, recent: 0 }])) as Record<
-    NodeStatus,
-    { count: number; recent: number }
-  >;
-  // times of the service are UTC in one form, which is read as text: parsing 100,000 takes longer than a frame
-  const from = new Date(nowMs - lastMs).toISOString();
-  for (const { status, status_since: since } of nodes) {
-    const one = counts[status];
-    one.count += 1;
-    if (since > from) one.recent += 1;
-  }
-  return counts;
-}
-
 /** The nodes that came to their status last, the latest first: a few of many, so that none are sorted that nobody sees. */
 export function latestOf(nodes: Iterable<NodeResource>, max: number): readonly NodeResource[] {
   const latest: NodeResource[] = [];
   for (const node of nodes) {
-    // read as text, as above
+    // read as text: parsing 100,000 times takes longer than a frame
     const at = latest.findIndex(({ status_since: since }) => since < node.status_since);
     if (at >= 0) latest.splice(at, 0, node);
     else if (latest.length < max) latest.push(node);

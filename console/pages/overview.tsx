@@ -1,8 +1,9 @@
 /** How the fleet is, at a glance. Each number leads to the list behind it. */
+import { useMemo } from 'preact/hooks';
 import { nowMs } from '../clock.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import { nodesAddress, STATUSES, WHOLE_FLEET } from '../fleet/query.ts';
-import { statusCounts } from '../fleet/view.ts';
+import { FleetTotals } from '../fleet/totals.ts';
 import type { Live } from '../live.ts';
 import { Heading } from '../parts/heading.tsx';
 import type { PageProps } from '../page-props.ts';
@@ -33,13 +34,13 @@ export function OverviewPage({ live, fleet }: PageProps) {
 
 function Nodes({ live, fleet }: { readonly live: Live; readonly fleet: Fleet }) {
   void fleet.version.value; // drawn anew as rows change
+  const kept = useMemo(() => new FleetTotals(fleet.rows, RECENT_MS), [fleet]);
   return (
     <section aria-labelledby="nodes">
       <h2 id="nodes">{T.nodes}</h2>
       <FleetState fleet={fleet} cluster={null}>
         {() => {
-          const counts = statusCounts(fleet.rows.values(), nowMs.value, RECENT_MS);
-          const ill = [...fleet.rows.values()].filter(({ status }) => status !== 'healthy');
+          const { totals: counts, ill } = kept.at(nowMs.value);
           return (
             <>
               <ul class="tiles">
@@ -56,7 +57,7 @@ function Nodes({ live, fleet }: { readonly live: Live; readonly fleet: Fleet }) 
                 ))}
               </ul>
               <h3>{T.ill}</h3>
-              {ill.length === 0 ? <p class="well">{T.well}</p> : <IllNodes nodes={ill} live={live} />}
+              {ill.size === 0 ? <p class="well">{T.well}</p> : <IllNodes nodes={ill} live={live} />}
             </>
           );
         }}

@@ -165,6 +165,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
   'Live feeds': [
     limits('api/feeds/limits.ts', feeds, [
       ['WATCHED_NODES_MAX', 'Nodes that one feed may follow; a filter that matches more is a 400.'],
+      ['WATCHED_NODES_TOTAL_MAX', 'Nodes of all feeds at one admin, counted once for each filter; more is a 503.'],
       ['WATCHED_EXECUTIONS_MAX', 'Executions of one command that can be followed; more is a 400.'],
       [
         'WATCHED_EXECUTIONS_TOTAL_MAX',

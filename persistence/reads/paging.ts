@@ -1,7 +1,7 @@
 /** Pages of any list: first the ids, off an index alone where there is one, then the rows of the page. */
 import type { Pool, PoolClient } from 'pg';
-import type { ListQuery } from '../../actors/filters.ts';
-import type { Page } from '../../api/ports.ts';
+import type { Filter, ListQuery } from '../../actors/filters.ts';
+import type { KeyedPage, Page } from '../../api/ports.ts';
 import { all, anyOf, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
@@ -30,6 +30,35 @@ export async function page<T>(
   return inTurn(() =>
     query.page === 1 ? firstPage(source, reading, query, inTurn) : furtherPage(source, reading, query),
   );
+}
+
+/**
+ * The rows that match, by their ids: at most `limit` behind `after`. However long the list is, it costs what its rows
+ * do: nothing is counted, and nothing is passed over but what does not match.
+ */
+export async function keyedPage<T>(
+  source: Source<T>,
+  reading: Reading,
+  {
+    filters,
+    after,
+    limit,
+  }: { readonly filters: readonly Filter[]; readonly after: string | null; readonly limit: number },
+  inTurn: Semaphore,
+): Promise<KeyedPage<T>> {
+  return inTurn(async () => {
+    const query = { filters, sort: [], page: 1, pageSize: limit };
+    const joined = isFilteredByJoin(source, query) ? source.joinCluster : sql``;
+    const behind = after === null ? sql`true` : sql`${source.id} > ${after}::uuid`;
+    const ids = await idsOf(
+      reading.pool,
+      sql`
+      select ${source.id} as id from ${source.table} ${joined} where ${conditionOf(source, query)} and ${behind}
+      order by ${source.id} limit ${limit}::bigint`,
+    );
+    const rows = await source.resources(reading, ids, false);
+    return { rows, next: ids.length < limit ? null : (ids.at(-1) ?? null) };
+  });
 }
 
 async function furtherPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {

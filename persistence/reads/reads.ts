@@ -21,7 +21,7 @@ import { GROUPS, groupNamed } from './groups.ts';
 import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { nodeEvents } from './node-events.ts';
-import { page } from './paging.ts';
+import { keyedPage, page } from './paging.ts';
 import { SELF_UPDATE_REQUESTS, SELF_UPDATE_RESULTS_SOURCE } from './self-updates.ts';
 import { isUuid, type Source } from './source.ts';
 import { SSH_RECORDINGS } from './ssh-recordings.ts';
@@ -112,6 +112,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     groupTargeting: async (name) => (await groupNamed(pool, name))?.targeting ?? null,
     delivery: (id) => deliveryOf(pool, id),
     deliveredEvent: (id) => deliveredEvent(pool, id),
+    nodesAfter: (filters, after, limit) => keyedPage(NODES, reading, { filters, after, limit }, inTurn),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
     nodeEvents: (query) => nodeEvents(pool, query, inTurn),
   };

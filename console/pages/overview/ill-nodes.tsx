@@ -17,8 +17,8 @@ const ILL_MAX = 8;
 const T = TEXTS.overview;
 
 /** The latest first: what has just broken is what one wants to know. */
-export function IllNodes({ nodes, live }: { readonly nodes: readonly NodeResource[]; readonly live: Live }) {
-  const latest = latestOf(nodes, ILL_MAX);
+export function IllNodes({ nodes, live }: { readonly nodes: ReadonlyMap<string, NodeResource>; readonly live: Live }) {
+  const latest = latestOf(nodes.values(), ILL_MAX);
   const all = nodesAddress({
     ...WHOLE_FLEET,
     statuses: ['unreachable', 'unhealthy'],
@@ -64,7 +64,7 @@ export function IllNodes({ nodes, live }: { readonly nodes: readonly NodeResourc
           </tbody>
         </table>
       </div>
-      {nodes.length > ILL_MAX && <a href={all}>{T.illAll(nodes.length)}</a>}
+      {nodes.size > ILL_MAX && <a href={all}>{T.illAll(nodes.size)}</a>}
     </>
   );
 }

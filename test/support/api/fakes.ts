@@ -170,6 +170,7 @@ export function fakePorts(
       delivery: async () => null,
       deliveredEvent: async () => null,
       idempotencyRecord: async () => null,
+      nodesAfter: async () => ({ rows: [], next: null }),
       eventsAfter: async () => ({ events: [], cursor: '0' }),
       nodeEvents: async () => ({ rows: [], totalCount: 0 }),
       ping: async () => {},

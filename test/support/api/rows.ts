@@ -1,6 +1,6 @@
 /** Feeds over a bus of their own, rows in memory and a clock that the test moves. */
 import { createBus, type Bus } from '../../../actors/bus.ts';
-import { DatabaseUnavailable, type Clock } from '../../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ListQuery } from '../../../actors/filters.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
@@ -9,47 +9,15 @@ import { createFeeds, type Feeds } from '../../../api/feeds/feeds.ts';
 import { matchesNode } from '../../../api/feeds/node-filter.ts';
 import type { ExecutionBrief, FeedReads, Tails } from '../../../api/feeds/ports.ts';
 import { CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { createFeedClock, type FeedClock } from './feed-clock.ts';
 import { silentLog } from '../log.ts';
 import type { Page } from '../../../api/ports.ts';
 import { PORTS } from '../actors.ts';
 
-/** A clock that stands still until it is moved. */
-export interface FakeClock extends Clock {
-  advance(ms: number): void;
-  /** What it says goes back; what waits does so no longer than before. */
-  setBack(ms: number): void;
-}
-
-/** It begins at an arbitrary time. */
-export function createFakeClock(): FakeClock {
-  let nowMs = 1_000_000;
-  let timers: { readonly atMs: number; readonly run: () => void }[] = [];
-  return {
-    nowMs: () => nowMs,
-    after(ms, run) {
-      const timer = { atMs: nowMs + ms, run };
-      timers.push(timer);
-      return () => {
-        timers = timers.filter((one) => one !== timer);
-      };
-    },
-    setBack(ms) {
-      nowMs -= ms;
-      timers = timers.map((timer) => ({ ...timer, atMs: timer.atMs - ms }));
-    },
-    advance(ms) {
-      nowMs += ms;
-      const due = timers.filter(({ atMs }) => atMs <= nowMs);
-      timers = timers.filter(({ atMs }) => atMs > nowMs);
-      for (const { run } of due) run();
-    },
-  };
-}
-
 /** Everything that feeds see, for the test to change. */
 export interface Fixture {
   readonly bus: Bus;
-  readonly clock: FakeClock;
+  readonly clock: FeedClock;
   readonly feeds: Feeds;
   readonly nodes: Map<string, NodeResource>;
   readonly commands: Map<string, CommandResource>;
@@ -66,29 +34,41 @@ export interface Fixture {
   }[];
   online: boolean;
   failing: boolean;
-  /** A list of nodes that was read is answered once this resolves. At first at once. */
-  listed: Promise<void>;
+  /** Nodes that were read are answered once this resolves. At first at once. */
+  listed: () => Promise<void>;
   /** At first not. */
   areAllEventsTold: boolean;
 }
 
-/** A fixture without nodes, commands, executions and events. */
-export function createFixture(): Fixture {
-  const clock = createFakeClock();
+/** A fixture without nodes, commands, executions and events. `instead`: reads that its own ones give way to. */
+export function createFixture(instead: Partial<FeedReads> = {}): Fixture {
+  const clock = createFeedClock();
   const bus = createBus(silentLog);
   const fail = (): void => {
     if (fixture.failing) throw new DatabaseUnavailable('the database is away');
   };
   const reads: FeedReads = {
-    list: (async (name: string, { filters, pageSize }: ListQuery): Promise<Page<unknown>> => {
+    list: (async (name: string, { filters, sort, pageSize }: ListQuery): Promise<Page<unknown>> => {
       await Promise.resolve();
       fail();
       if (name !== 'nodes') throw new Error(`unexpected list of ${name}`);
       fixture.readCalls.list += 1;
       const rows = [...fixture.nodes.values()].filter((node) => matchesNode(node, filters));
-      await fixture.listed;
+      if (sort[0]?.field === 'node_id') rows.sort(byId);
+      await fixture.listed();
       return { rows: rows.slice(0, pageSize), totalCount: rows.length };
     }) as FeedReads['list'],
+    async nodesAfter(filters, after, limit) {
+      await Promise.resolve();
+      fail();
+      fixture.readCalls.list += 1;
+      const rows = [...fixture.nodes.values()]
+        .filter((node) => (after === null || node.id > after) && matchesNode(node, filters))
+        .sort(byId)
+        .slice(0, limit);
+      await fixture.listed();
+      return { rows, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+    },
     get: (async (name: string, key: string): Promise<unknown> => {
       await Promise.resolve();
       fail();
@@ -142,13 +122,13 @@ export function createFixture(): Fixture {
     streams: [],
     online: true,
     failing: false,
-    listed: Promise.resolve(),
+    listed: () => Promise.resolve(),
     areAllEventsTold: false,
     feeds: createFeeds({
       news: bus,
       wantedChanged: () => undefined,
       areAllEventsTold: () => fixture.areAllEventsTold,
-      reads,
+      reads: { ...reads, ...instead },
       tails,
       clock,
       log: silentLog,
@@ -244,6 +224,10 @@ export function executionOf(n: number, command: number, changes: Partial<Executi
     updated_at: AT,
     ...changes,
   };
+}
+
+function byId(one: NodeResource, other: NodeResource): number {
+  return one.id < other.id ? -1 : 1;
 }
 
 function briefOf({ id, node_id, cluster_name, status, exit_code }: ExecutionResource): ExecutionBrief {

@@ -1,6 +1,7 @@
 /** What nodes are filtered by in two places: by the database for lists, and in memory for live feeds. */
 import test from 'ava';
 import * as fc from 'fast-check';
+import type { NodeResource } from '../../../actors/resources/node.ts';
 import { versionOrder } from '../../../actors/version-order.ts';
 import { matchesNode } from '../../../api/feeds/node-filter.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -24,6 +25,35 @@ test('a live feed takes the same nodes for its filters as the list does', async 
       );
     }),
     { numRuns: 500 },
+  );
+});
+
+test('nodes come by their ids, page by page, whatever they are filtered by', async (t) => {
+  const opened = await openedDatabase(t);
+  const fixture = await openStorageFixture(opened);
+
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(filterOf(fixture, 'nodes'), { maxLength: 3 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (filters, limit) => {
+        const { rows } = await opened.reads.list('nodes', { filters, sort: [], page: 1, pageSize: 100 });
+        const walked: NodeResource[] = [];
+        let after: string | null = null;
+        do {
+          const page = await opened.reads.nodesAfter(filters, after, limit);
+          t.true(page.rows.length <= limit);
+          walked.push(...page.rows);
+          after = page.next;
+        } while (after !== null);
+
+        t.deepEqual(
+          walked,
+          rows.toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+        );
+      },
+    ),
+    { numRuns: 100 },
   );
 });
 

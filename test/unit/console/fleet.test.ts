@@ -16,7 +16,8 @@ import {
 } from '../../../console/fleet/query.ts';
 import { NodeRows } from '../../../console/fleet/rows.ts';
 import { matchedBy } from '../../../console/fleet/matching.ts';
-import { latestOf, NodesIndex, statusCounts } from '../../../console/fleet/view.ts';
+import { FleetTotals } from '../../../console/fleet/totals.ts';
+import { latestOf, NodesIndex } from '../../../console/fleet/view.ts';
 import type { NodesQuery } from '../../../console/fleet/query.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
 import { agoOf } from '../../../console/relative-time.ts';
@@ -91,11 +92,45 @@ test('a tile counts who is so, and who came to it within the last hour', (t) => 
   const since = (ms: number) => ({ status_since: new Date(NOW_MS - ms).toISOString() });
   const fleet = [node('a'), node('b', since(3_599_999)), node('c', { status: 'unreachable', ...since(3_600_000) })];
 
-  t.deepEqual(statusCounts(fleet, NOW_MS, 3_600_000), {
+  const rows = new NodeRows();
+  rows.apply(snapshot(1, 1, ...fleet));
+
+  const { totals, ill } = new FleetTotals(rows, 3_600_000).at(NOW_MS);
+
+  t.deepEqual(totals, {
     healthy: { count: 2, recent: 1 },
     unhealthy: { count: 0, recent: 0 },
     unreachable: { count: 1, recent: 0 },
   });
+  t.deepEqual(namesOf(ill.values()), ['c']);
+});
+
+test('tiles follow what changed and the time as if all nodes had been counted again', (t) => {
+  const change = fc.record({
+    name: fc.constantFrom('a', 'b', 'c', 'd'),
+    status: fc.constantFrom(...STATUSES),
+    agoMs: fc.nat(2_000),
+    isGone: fc.boolean(),
+    passedMs: fc.nat(600),
+  });
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
+      const rows = new NodeRows();
+      rows.apply(snapshot(1, 1, node('a'), node('b', { status: 'unhealthy' })));
+      const kept = new FleetTotals(rows, 1_000);
+      let nowMs = NOW_MS;
+      let latestMs = NOW_MS - 2_000; // a status never begins before those that were told of
+      for (const { name, status, agoMs, isGone, passedMs } of changes) {
+        latestMs = Math.max(latestMs, nowMs - agoMs);
+        const after = node(name, { status, status_since: new Date(latestMs).toISOString() });
+        rows.apply({ type: 'changed', nodes: isGone ? [] : [after], removed: isGone ? [after.id] : [] });
+        const [ours, anew] = [kept.at(nowMs), new FleetTotals(rows, 1_000).at(nowMs)];
+        t.deepEqual(ours.totals, anew.totals);
+        t.deepEqual(namesOf(ours.ill.values()).toSorted(), namesOf(anew.ill.values()).toSorted());
+        nowMs += passedMs;
+      }
+    }),
+  );
 });
 
 test('the latest of many are found in one pass; of those of one time the first that came stays first', (t) => {

@@ -61,6 +61,32 @@ test('what changed takes its place as if all had been looked at again, whatever 
   );
 });
 
+test('a change among 100,000 rows costs 60 comparisons at most, however many rows there are', (t) => {
+  let reads = 0;
+  const at = (place: number, ms: number): NodeResource => ({
+    ...node(`web-${place}`),
+    get status_since() {
+      reads += 1; // two are compared
+      return new Date(ms).toISOString();
+    },
+  });
+  const all = Array.from({ length: 100_000 }, (_none, place) => at(place, ((place * 7_919) % 100_003) * 1_000));
+  const index = new NodesIndex({ ...WHOLE_FLEET, sort: 'since' }, all);
+  const moved = (count: number) =>
+    Array.from({ length: count }, (_none, place) => ({
+      before: all[place * 97]!,
+      after: at(place * 97, ((place * 104_729) % 100_003) * 1_000 + 500),
+    }));
+
+  for (const changes of [moved(10), moved(1_000).slice(10)]) {
+    reads = 0;
+    t.true(index.change(changes));
+    t.true(reads / 2 <= 60 * changes.length, `${reads / 2} comparisons for ${changes.length} changes`);
+  }
+  t.is(index.rows.length, 100_000);
+  t.is(index.counts.status.get('healthy'), 100_000);
+});
+
 test('after a snapshot, and where too much changed, all rows are looked at again', (t) => {
   const rows = new NodeRows();
   rows.apply({ type: 'snapshot', page: 1, pages: 1, total: 1, nodes: [node('a')] });

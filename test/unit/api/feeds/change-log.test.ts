@@ -11,24 +11,32 @@ interface Thing {
 /** A reader as clients are: patches are merged by id, removed ones are dropped. */
 class Reader {
   position: number;
+  /** Where it last had everything. */
+  base: number;
   state: Map<string, Thing>;
   snapshots = 1;
 
   constructor(log: ChangeLog<Thing>) {
-    this.position = log.head;
-    this.state = new Map(log.values().map((thing) => [thing.id, thing]));
+    this.base = this.position = log.head;
+    this.state = new Map([...log.values()].map((thing) => [thing.id, thing]));
   }
 
   catchUp(log: ChangeLog<Thing>): void {
-    const changes = log.after(this.position);
+    do this.readSome(log, 2);
+    while (this.position < log.head);
+  }
+
+  readSome(log: ChangeLog<Thing>, max: number): void {
+    const changes = log.after(this.position, max, this.base);
     if (changes === null) {
-      this.state = new Map(log.values().map((thing) => [thing.id, thing]));
+      this.state = new Map([...log.values()].map((thing) => [thing.id, thing]));
       this.snapshots += 1;
     } else {
       for (const patch of changes.patches) this.state.set(patch.id, { ...this.state.get(patch.id), ...patch } as Thing);
       for (const id of changes.removed) this.state.delete(id);
     }
-    this.position = log.head;
+    this.position = changes?.upTo ?? log.head;
+    if (this.position === log.head) this.base = log.head;
   }
 }
 
@@ -46,6 +54,10 @@ const operation = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ type: fc.constant('remove' as const), id: fc.integer({ min: 0, max: 7 }).map(String) }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({ type: fc.constant('read some' as const), reader: fc.integer({ min: 0, max: 2 }) }),
+  },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('read' as const), reader: fc.integer({ min: 0, max: 2 }) }) },
 );
 
@@ -56,7 +68,7 @@ test('whenever readers catch up they have exactly what is there, however little 
       fc.integer({ min: 2, max: 20 }),
       (operations, rememberedMax) => {
         const log = createChangeLog<Thing>([{ id: '0', size: 0, colour: 'red' }], rememberedMax);
-        const model = new Map<string, Thing>(log.values().map((thing) => [thing.id, thing]));
+        const model = new Map<string, Thing>([...log.values()].map((thing) => [thing.id, thing]));
         const readers = [new Reader(log), new Reader(log), new Reader(log)];
         const isRight = (reader: Reader | undefined): boolean => {
           reader?.catchUp(log);
@@ -74,7 +86,8 @@ test('whenever readers catch up they have exactly what is there, however little 
           } else if (one.type === 'remove') {
             model.delete(one.id);
             log.remove(one.id);
-          } else if (!isRight(readers[one.reader])) return false;
+          } else if (one.type === 'read some') readers[one.reader]?.readSome(log, 1);
+          else if (!isRight(readers[one.reader])) return false;
         }
         return readers.every(isRight) && log.size === model.size;
       },
@@ -98,8 +111,9 @@ test('a patch holds only what changed, and all of a thing that is new to the rea
       { id: 'b', size: 1, colour: 'red' },
     ],
     removed: [],
+    upTo: 3,
   });
-  t.deepEqual(log.after(since), { patches: [{ id: 'b', colour: 'red' }], removed: [] });
+  t.deepEqual(log.after(since), { patches: [{ id: 'b', colour: 'red' }], removed: [], upTo: 3 });
 });
 
 test('what is put again unchanged is no change', (t) => {
@@ -116,7 +130,7 @@ test('a position older than what is remembered, or of another log, is not answer
   t.is(log.after(0), null);
   t.is(log.after(log.head + 1), null);
   t.is(log.after(Number.NaN), null);
-  t.deepEqual(log.after(log.head), { patches: [], removed: [] });
+  t.deepEqual(log.after(log.head), { patches: [], removed: [], upTo: 20 });
 });
 
 test('one thing that changes for ever does not grow what is remembered', (t) => {
@@ -132,7 +146,11 @@ test('one thing that changes for ever does not grow what is remembered', (t) => 
 
   for (let n = 1; n <= 10_000; n += 1) log.put({ id: 'a', size: n, colour: 'red' });
 
-  t.deepEqual(log.after(position), { patches: [{ id: 'a', size: 10_000 }], removed: [] });
+  t.deepEqual(log.after(position), {
+    patches: [{ id: 'a', size: 10_000 }],
+    removed: [],
+    upTo: 10_001,
+  });
 });
 
 function byId(left: Thing, right: Thing): number {

@@ -7,6 +7,8 @@ import {
   TAILS_MAX,
   WATCHED_EXECUTIONS_MAX,
   WATCHED_EXECUTIONS_TOTAL_MAX,
+  WATCHED_NODES_MAX,
+  WATCHED_NODES_TOTAL_MAX,
 } from '../../../../api/feeds/limits.ts';
 import {
   AT,
@@ -18,6 +20,7 @@ import {
   gather,
   granted,
   idOf,
+  nodeOf,
   settle,
 } from '../../../support/api/rows.ts';
 
@@ -42,6 +45,28 @@ test(`at most ${CHANNELS_MAX} different filters and as many commands are watched
 
   fixture.clock.advance(CHANNEL_LINGER_MS);
   t.like(await fixture.feeds.nodes.watch(one, here), { ok: true });
+});
+
+test(`at most ${WATCHED_NODES_TOTAL_MAX} nodes are held for all filters, those that are still read among them; when one is forgotten there is room again`, async (t) => {
+  const page = { rows: [nodeOf(0)], totalCount: WATCHED_NODES_MAX };
+  const fixture = createFixture({
+    list: (() => Promise.resolve(page)) as never,
+    nodesAfter: () => new Promise(() => undefined),
+  });
+  const watch = (n: number) => fixture.feeds.nodes.watch([{ field: 'version', op: 'eq', value: String(n) }], here);
+  const full = WATCHED_NODES_TOTAL_MAX / WATCHED_NODES_MAX;
+
+  const watched = await Promise.all(Array.from({ length: full + 1 }, (_none, n) => watch(n)));
+
+  t.deepEqual(
+    watched.map((one) => one.ok),
+    [...Array.from({ length: full }, () => true), false],
+  );
+  t.like(await watch(full), { ok: false, refusal: { code: 'service_unavailable' } });
+  t.like(await watch(0), { ok: true });
+
+  fixture.clock.advance(CHANNEL_LINGER_MS);
+  t.like(await watch(full), { ok: true });
 });
 
 test(`a command with more than ${WATCHED_EXECUTIONS_MAX} executions is not watched`, async (t) => {

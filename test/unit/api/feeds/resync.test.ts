@@ -33,7 +33,7 @@ test('nodes that changed, came and went without a word are told as changes', asy
 test('what was left out while a feed reads its nodes is told after them', async (t) => {
   const fixture = fleetOf(2);
   const read = Promise.withResolvers<void>();
-  fixture.listed = read.promise;
+  fixture.listed = () => read.promise;
   const watching = watch(fixture);
   await settle();
 
