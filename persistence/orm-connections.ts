@@ -12,7 +12,30 @@ const BEGIN = /^(?:begin|start transaction)\b/u;
 
 /** `driverOptions` of a MikroORM that is connected so. Every MikroORM is to have them. */
 export function ormConnections(options: PoolConfig): object {
-  return { ...options, onPoolCreated: (pool: Pool) => void pool.on('connect', readyForOrm) };
+  return {
+    ...options,
+    onPoolCreated: (pool: Pool) => {
+      pool.on('connect', readyForOrm);
+      giveBackUnused(pool);
+    },
+  };
+}
+
+/**
+ * A connection that was dialled while the pool was closed is given back at once: Kysely has forgotten its pool by then,
+ * fails over that, and keeps the connection, for which whoever closes the pool waits. An admin that was told to stop
+ * right after its start took 25 s and ended with status 1.
+ */
+function giveBackUnused(pool: Pool): void {
+  const connect = pool.connect.bind(pool) as (told?: (...answer: unknown[]) => void) => Promise<PoolClient>;
+  const connectUnlessEnding = async (): Promise<PoolClient> => {
+    const client = await connect();
+    if (!pool.ending) return client;
+    client.release(true);
+    throw new Error('Cannot use a pool after calling end on the pool'); // as pg-pool says it
+  };
+  pool.connect = ((told?: (...answer: unknown[]) => void) =>
+    told === undefined ? connectUnlessEnding() : connect(told)) as Pool['connect'];
 }
 
 function readyForOrm(client: PoolClient): void {

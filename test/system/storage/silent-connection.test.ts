@@ -1,6 +1,7 @@
 /** Connections to the database that fall silent without an end: they are not used again (L3). */
 import { createServer, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import { openDatabase, ORM_CONNECTIONS_MAX, QUERY_MS_MAX } from '../../../persistence/database.ts';
 import { hangAfter } from '../../support/busy.ts';
@@ -8,6 +9,9 @@ import { createDatabase } from '../../support/database.ts';
 import { openFragileDatabase } from '../../support/fragile-database.ts';
 import { listening } from '../../support/listening.ts';
 import { silentLog } from '../../support/log.ts';
+
+/** Turns of the event loop within which a connection is dialled: it is closed after each of them once. */
+const DIAL_TURNS = 30;
 
 test('a connection of MikroORM that does not answer is closed: what asks next has another one', async (t) => {
   t.timeout(hangAfter(QUERY_MS_MAX * 4));
@@ -64,4 +68,23 @@ test('transactions that the database was lost before they began give their conne
 
   t.deepEqual(await one(), [{ one: 1 }]);
   await t.notThrowsAsync(opened.close());
+});
+
+test('a database that is closed while MikroORM dials is closed, and who waited is told', async (t) => {
+  t.timeout(hangAfter(10_000));
+  const connection = await createDatabase(t);
+
+  for (let turns = 0; turns < DIAL_TURNS; turns += 1) {
+    const opened = await openDatabase({ connection, poolMax: 4, log: silentLog });
+    const asked = opened.orm.em
+      .fork()
+      .execute('select 1 as one')
+      .then(
+        () => 'answered',
+        () => 'told',
+      );
+    for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+    await opened.close();
+    t.true(['answered', 'told'].includes(await asked), `${turns} turns`);
+  }
 });
