@@ -11,7 +11,7 @@ import { NothingWritten } from '../actors/ports.ts';
  * How long a connection waits for that commit before its caller is told that the database is away, in ms: the commit of
  * a server whose standby follows takes a few.
  */
-export const SETTLED_MS_MAX = 1_000;
+export const SETTLED_MS_MAX = 2_000;
 
 /** Changes with each start of the server. */
 const STARTED_AT = 'select pg_postmaster_start_time()::text as at';

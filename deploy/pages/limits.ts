@@ -1,6 +1,7 @@
 /** Limits that a user can meet. Those that are settings stand among the settings. */
 import { ADMIN_LIMITS } from './admin-limits.ts';
 import { AGENT_CONNECTION_LIMITS } from './agent-connection-limits.ts';
+import { DATABASE_LIMITS } from './database-limits.ts';
 import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
 import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
@@ -41,10 +42,8 @@ import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
 import * as sshRows from '../../persistence/committer/ssh-rows.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
-import * as database from '../../persistence/database.ts';
 import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
 import * as channels from '../../persistence/publishing/channels.ts';
-import * as serverSettlement from '../../persistence/server-settlement.ts';
 import * as taskLeases from '../../persistence/task-leases.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
 import * as passwords from '../../persistence/ssh/passwords.ts';
@@ -138,13 +137,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['ASK_MS_MAX', 'An answer comes within this, if only a 503.'],
       ['MAILBOX_MESSAGES_MAX', 'Messages that wait at one node, cluster or command. Beyond it callers get 503.'],
     ]),
-    limits('persistence/database.ts', database, [['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.']]),
-    limits('persistence/server-settlement.ts', serverSettlement, [
-      [
-        'SETTLED_MS_MAX',
-        'Longest wait of a new connection until a server that was started again has a commit acknowledged; then a 503.',
-      ],
-    ]),
+    ...DATABASE_LIMITS,
     limits('api/health/check-runner.ts', healthChecks, [
       ['CHECK_MS_MAX', 'A health check that takes longer counts as failed.'],
     ]),

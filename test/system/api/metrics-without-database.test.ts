@@ -53,6 +53,7 @@ test('with the database frozen a scrape is a 200 within 2 s, without what only t
         'edge_admin_nodes',
         'edge_admin_events_backlog',
         'edge_admin_executions',
+        'edge_admin_console_sessions',
         'edge_admin_self_update_requests',
         'edge_admin_self_update_nodes',
         'edge_admin_self_update_overdue_seconds',
