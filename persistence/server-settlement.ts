@@ -78,7 +78,7 @@ export class ServerSettlement {
       await client.query(BARRIER);
       this.#settled = startedAt;
     } finally {
-      void client.end().catch(() => {});
+      void client.end().catch(() => {}); // lost already: what was asked has told of it
     }
   }
 }
