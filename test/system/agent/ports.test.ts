@@ -12,6 +12,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { programFile } from '../../support/programs.ts';
 import { runClient } from '../../support/openssh.ts';
 import { allow, wordsTo } from '../../support/reach-fixture.ts';
+import { until } from '../../support/until.ts';
 
 const withSsh = await peerTest('ssh', 'ssh-keygen', 'ncat');
 
@@ -32,8 +33,9 @@ test.serial(
   async (t) => {
     for (const port of USUAL) {
       const server = createTcpServer();
-      await listenAt(server, { host: '127.0.0.1', port }); // or another test has it: as good
       t.teardown(() => server.close());
+      // an agent of another test may have it for a while
+      await until(`port ${port}`, async () => (await listenAt(server, { host: '127.0.0.1', port })).ok);
     }
     const fleet = await startFleet(t);
     const agent = await fleet.addAgent(UNSET);

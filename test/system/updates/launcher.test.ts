@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { linkedName } from '../../../agent/updater/durable.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { peerTest } from '../../support/peer-test.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { Supervisor } from '../../support/updater/supervisor.ts';
 import { until } from '../../support/until.ts';
@@ -15,16 +16,18 @@ const LAUNCHER = join(ROOT, 'deploy/launcher.sh');
 
 /** Shells of machines, by the words that run a script. */
 const SHELLS: readonly (readonly string[])[] = [['dash'], ['busybox', 'sh'], ['bash', '--posix']];
+const withShells = await peerTest('busybox');
 
 function launch(
   machine: UpdaterFixture,
   words: readonly string[],
   [shell = 'sh', ...more]: readonly string[] = ['sh'],
 ) {
-  const { stdout, stderr, status } = spawnSync(shell, [...more, LAUNCHER, ...words], {
+  const { error, stdout, stderr, status } = spawnSync(shell, [...more, LAUNCHER, ...words], {
     env: { PATH: process.env['PATH'], UPDATER_DIR: machine.layout.directory, AGENT_DATA_DIR: machine.dataDirectory },
     encoding: 'utf8',
   });
+  if (error !== undefined) throw error;
   return { said: stdout.trim(), told: stderr.trim(), status };
 }
 
@@ -43,7 +46,7 @@ async function installed(t: ExecutionContext, updater: Serving = 'ends'): Promis
 const pathOf = ({ layout }: UpdaterFixture, file: string) => join(layout.current, file);
 
 for (const shell of SHELLS)
-  test(`${shell.join(' ')} starts the current version, or the one before where that is damaged`, async (t) => {
+  withShells(`${shell.join(' ')} starts the current version, or the one before where that is damaged`, async (t) => {
     const machine = await installed(t);
     const before = linkedName(machine.layout.previous) ?? '';
     const { verified } = machine.layout;

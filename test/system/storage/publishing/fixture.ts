@@ -18,11 +18,14 @@ export interface Held extends Opened {
   readonly epoch: number;
 }
 
-/** A database of the test's own, whose channel the first admin holds. */
+/** A database of the test's own, whose channel the first admin holds for an hour, as nobody renews it. */
 export async function heldChannel(t: Parameters<typeof openedDatabase>[0], channel: string): Promise<Held> {
   const opened = await openedDatabase(t);
   const epoch = await channelLeases(opened.pool, ADMIN).claim(channel);
   if (epoch === null) throw new Error('the channel is held by another');
+  await opened.pool.query(`update event_channel set lease_until = lease_until + interval '1 hour' where name = $1`, [
+    channel,
+  ]);
   return { ...opened, epoch };
 }
 

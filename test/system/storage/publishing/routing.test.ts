@@ -20,7 +20,11 @@ const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_C
 const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
 
 async function routeAll(fixture: Held): Promise<number> {
-  for (let rounds = 1; ; rounds += 1) if ((await route(fixture))?.more !== true) return rounds;
+  for (let rounds = 1; ; rounds += 1) {
+    const routed = await route(fixture);
+    if (routed === null) throw new Error('the channel is held no more');
+    if (!routed.more) return rounds;
+  }
 }
 
 test('each event makes one delivery for each webhook that subscribed to its type before it, in order', async (t) => {
