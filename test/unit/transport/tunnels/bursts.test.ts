@@ -72,12 +72,14 @@ test('a flood is counted as it comes and cut before it is handled', async (t) =>
   t.true(seen.bytes <= 4 * IN_A_TURN, `${seen.bytes} frames were handled`);
 });
 
-test('what an agent sent before it closed its tunnel comes through, and then its end', async (t) => {
+test('what an agent sent before it closed its tunnel comes through, and then its end, although nobody takes an answer to it', async (t) => {
   const { tunnel, id, stream, seen } = await openStream(t);
   const ended = once(stream, 'end');
   const count = 10_000;
+  const half = times(byteOf(id), count / 2);
+  const ping = frame(TYPE.ping, FLAG.none, 0, Buffer.alloc(8));
 
-  tunnel.socket.send(Buffer.concat([times(byteOf(id), count - 1), byteOf(id, FLAG.endStream)]));
+  tunnel.socket.send(Buffer.concat([half, ping, half.subarray(10), byteOf(id, FLAG.endStream)]));
   tunnel.socket.close();
   await ended;
 
