@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { linkedName } from '../../../agent/updater/durable.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patient } from '../../support/busy.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest, type PeerTest } from '../../support/peer-test.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { Supervisor } from '../../support/updater/supervisor.ts';
 import { until } from '../../support/until.ts';
@@ -16,11 +16,11 @@ import { updaterFixture, type UpdaterFixture } from '../../support/updater/fixtu
 const LAUNCHER = join(ROOT, 'deploy/launcher.sh');
 
 /** Shells of machines, by the words that run a script. */
-const SHELLS = [
+const SHELLS: readonly { readonly shell: readonly string[]; readonly tested: PeerTest }[] = [
   { shell: ['dash'], tested: test },
   { shell: ['busybox', 'sh'], tested: await peerTest('busybox') },
   { shell: ['bash', '--posix'], tested: test },
-] as const;
+];
 
 /** An updater that says nothing for so long hangs: by then its process has started on a busy machine too. In s. */
 const SILENT_S = Math.ceil(patient(2_000) / 1_000);
