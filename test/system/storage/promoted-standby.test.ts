@@ -10,6 +10,7 @@ import { watchIncarnation } from '../../../persistence/incarnation.ts';
 import { inTransaction } from '../../../persistence/transaction.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { silentLog } from '../../support/log.ts';
+import { patientLimits } from '../../support/opened.ts';
 import { startReplicatedServers } from '../../support/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
@@ -18,7 +19,9 @@ const NAME = 'admin-1';
 async function openWatched(t: ExecutionContext, synchronous: boolean) {
   t.timeout(hangAfter(30_000));
   const servers = await startReplicatedServers(t, { synchronous });
-  const database = await openDatabase({ connection: { url: servers.url }, poolMax: 10, log: silentLog });
+  const { connectMs } = patientLimits();
+  const limits = { connectMs };
+  const database = await openDatabase({ connection: { url: servers.url }, poolMax: 10, log: silentLog, limits });
   t.teardown(() => database.close());
   await database.migrate();
   const watch = await watchIncarnation(database, NAME, silentLog);

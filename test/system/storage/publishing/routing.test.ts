@@ -1,10 +1,9 @@
 /** Events become deliveries: each once, in order, none forgotten and none for what came before (V1, V2). */
 import test from 'ava';
-import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from '../../../../persistence/publishing/routing.ts';
 import {
-  ADMIN,
+  claimChannel,
   deleteWebhook,
   deliveriesOf,
   heldChannel,
@@ -132,11 +131,11 @@ test('whoever lost the channel routes nothing: under an old epoch, and after its
   await fixture.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
 
   t.is(await route(fixture), null);
-  const epoch = await channelLeases(fixture.pool, OTHER_ADMIN).claim(WEBHOOKS_CHANNEL);
+  const epoch = await claimChannel(fixture.pool, WEBHOOKS_CHANNEL, OTHER_ADMIN);
   t.is(await route(fixture), null);
   t.deepEqual(await deliveriesOf(fixture, webhook), []);
 
-  t.like(await route({ ...fixture, epoch: epoch ?? 0 }), { webhooks: [webhook] });
+  t.like(await route({ ...fixture, epoch }), { webhooks: [webhook] });
   t.deepEqual(await deliveriesOf(fixture, webhook), [event]);
 });
 
@@ -145,8 +144,8 @@ test('a takeover waits for the round that is under way, and goes on behind it', 
   const webhook = await storeWebhook(fixture);
   const cursors = [await storeEvent(fixture.pool), await storeEvent(fixture.pool)];
 
-  const [, epoch] = await Promise.all([route(fixture), channelLeases(fixture.pool, ADMIN).claim(WEBHOOKS_CHANNEL)]);
-  await routeAll({ ...fixture, epoch: epoch ?? 0 });
+  const [, epoch] = await Promise.all([route(fixture), claimChannel(fixture.pool, WEBHOOKS_CHANNEL)]);
+  await routeAll({ ...fixture, epoch });
 
   t.deepEqual(await deliveriesOf(fixture, webhook), cursors);
 });
