@@ -111,8 +111,8 @@ test.serial('edge admin: a table, one admin, a drain that waits, and names that 
     ls.stdout.split('\n').every((line) => line.length <= 80),
     ls.stdout,
   );
-  t.regex(ls.stdout, new RegExp(`\n?${owner.name} +live +\\d+s +\\S+ +1 +0 +\\d+ +\\d+s +reached\n`, 'u'));
-  t.regex(ls.stdout, new RegExp(`\n?${other().name} +live +\\d+s +\\S+ +0 +0 +\\d+ +\\d+s +this one\n`, 'u'));
+  t.regex(ls.stdout, new RegExp(`\n?${owner.name} +live +\\d+[sm] +\\S+ +1 +0 +\\d+ +\\d+s +reached\n`, 'u'));
+  t.regex(ls.stdout, new RegExp(`\n?${other().name} +live +\\d+[sm] +\\S+ +0 +0 +\\d+ +\\d+s +this one\n`, 'u'));
   t.is(ids.stdout, fleet.admins.map(({ name }) => `${name}\n`).join(''));
   t.true(wide.stdout.includes(owner.url) && wide.stdout.includes('LATENCY'));
   t.is((JSON.parse(json.stdout) as unknown[]).length, 3);
