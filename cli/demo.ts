@@ -8,7 +8,7 @@ import { DEMO_CLUSTER, ensureCluster, startAdmin, startAgents } from './demo/fle
 import { openHome, type DemoHome } from './demo/home.ts';
 import { allowLogin } from './demo/login.ts';
 import { nextSteps } from './demo/next-steps.ts';
-import { firstFree, portsFor, sayPort } from './demo/ports.ts';
+import { firstFree, sayPort, startedOnPorts } from './demo/ports.ts';
 import { Running } from './demo/running.ts';
 import { EXIT, Problem, problemOf } from './problem.ts';
 import { showRun } from './demo/shown-run.ts';
@@ -69,11 +69,16 @@ async function demonstrated(home: DemoHome, options: Options, running: Running, 
 }
 
 async function demonstrate(home: DemoHome, options: Options, running: Running, stop: AbortSignal): Promise<number> {
-  const ports = await portsFor(options.port, home.ports);
-  if (options.port === null) sayPort(ports.api, home.ports.api, say);
-
-  say('Starting an admin on a PostgreSQL of its own ...');
-  const connection = await startAdmin(home, ports, running.addAdmin);
+  const { ports, started: connection } = await startedOnPorts(
+    options.port,
+    home.ports,
+    async (tried) => {
+      if (options.port === null) sayPort(tried.api, home.ports.api, say);
+      say('Starting an admin on a PostgreSQL of its own ...');
+      return startAdmin(home, tried, running.addAdmin);
+    },
+    running.dropAdmins,
+  );
   home.rememberPorts(ports);
   say(`Starting ${AGENTS} agents, each a process of its own ...`);
   const agents = Array.from({ length: AGENTS }, (_none, place) => ({

@@ -5,7 +5,7 @@ import { createClient, createLiveClient, type Api } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import { Problem } from '../problem.ts';
 import type { DemoHome } from './home.ts';
-import { freePorts, type DemoPorts } from './ports.ts';
+import type { DemoPorts } from './ports.ts';
 import { startProgram, type RunningProgram } from './processes.ts';
 
 /** The cluster of the demo. */
@@ -116,11 +116,9 @@ export async function startAgents(
         expired_at: new Date(Date.now() + READY_MS_MAX).toISOString(),
       }),
     );
-  const ports = await freePorts(agents.length * PORT_SETTINGS.length);
 
-  const programs = agents.map(({ name, cluster, adminUrls }, index) => {
+  const programs = agents.map(({ name, cluster, adminUrls }) => {
     mkdirSync(home.path(name), { recursive: true, mode: 0o700 });
-    const own = ports.slice(index * PORT_SETTINGS.length);
     const agent = startProgram(
       `agent ${name}`,
       'edge-agent.ts',
@@ -132,7 +130,7 @@ export async function startAgents(
         AGENT_ALIASES: name,
         VPN_ENABLED: 'false', // nobody expects a demo to make network interfaces
         AGENT_SSH_UNKNOWN_USERS: 'agent', // whoever starts the demo as root has the users of the guide nowhere
-        ...Object.fromEntries(PORT_SETTINGS.map((setting, at) => [setting, String(own[at])])),
+        ...Object.fromEntries(PORT_SETTINGS.map((setting) => [setting, '0'])), // whichever are free then
       },
       home.path(`${name}.log`),
     );

@@ -1,6 +1,7 @@
 /** Ports of this machine: those that the demo listens on, and free ones. */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { EXIT, Problem } from '../problem.ts';
 
 /** Ports of the demo's admin, by what listens there. */
@@ -13,12 +14,45 @@ export interface DemoPorts {
 /** Where an admin usually listens. Source: docs/settings.md. */
 export const USUAL_PORTS: DemoPorts = { api: 44_000, http: 43_128, socks5: 41_080 };
 
+/**
+ * Where free ports are looked for, each end included: below those that Linux, Windows and macOS give to connections
+ * (32768, 49152), so that none has taken one before a program listens there.
+ */
+const FREE_PORTS = { least: 10_000, most: 19_999 } as const;
+
+/** Starts of an admin on ports that were free a moment before, of which another program was faster. */
+const STARTS_MAX = 3;
+
 /** Some free ports, all different. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(0)));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map(close));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(FREE_PORTS.least, FREE_PORTS.most + 1);
+    if ((await problemAt(port)) === null) ports.add(port);
+  }
+  return [...ports];
+}
+
+/**
+ * Starts something at such ports, as `portsFor` has them; where another program took one of them before it listened, at
+ * others. `ended`: what was started is over.
+ */
+export async function startedOnPorts<T>(
+  wanted: number | null,
+  before: Partial<DemoPorts>,
+  start: (ports: DemoPorts) => Promise<T>,
+  ended: () => void,
+): Promise<{ readonly ports: DemoPorts; readonly started: T }> {
+  for (let starts = 1; ; starts += 1) {
+    const ports = await portsFor(wanted, before);
+    try {
+      return { ports, started: await start(ports) };
+    } catch (error) {
+      const problems = await Promise.all(Object.values(ports).map(problemAt));
+      if (starts >= STARTS_MAX || problems.every((problem) => problem === null)) throw error;
+      ended();
+    }
+  }
 }
 
 /**

@@ -20,6 +20,11 @@ export class Running {
   /** A function, too. */
   readonly addAgent = (program: RunningProgram): void => this.#add(this.agents, program);
 
+  /** The admins that were started have ended, and others are started in their place. */
+  readonly dropAdmins = (): void => {
+    this.admins.length = 0;
+  };
+
   /** What is to be ended after all programs, the latest first. */
   addEnd(end: () => Promise<void>): void {
     if (this.#isEnding) void end();

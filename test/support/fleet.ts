@@ -134,6 +134,7 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
       await admin.start();
       return admin;
     },
+    masterKey: env.MASTER_KEY,
     agentEnv: { ADMIN_URLS: admins.map(({ dialledUrl }) => dialledUrl).join(','), ...options.agentEnv },
   });
   await fleet.rest.post<ClusterResource>('/clusters', { name: CLUSTER });
@@ -151,10 +152,11 @@ interface Parts {
   readonly scope: Scope;
   readonly addAdmin: Fleet['addAdmin'];
   readonly agentEnv: Readonly<Record<string, string>>;
+  readonly masterKey: string;
 }
 
-function createFleet({ admins, agents, directory, pool, scope, addAdmin, agentEnv }: Parts): Fleet {
-  const rest = restClient(() => admins[0]?.url ?? '', FLEET_KEYS.MASTER_KEY);
+function createFleet({ admins, agents, directory, pool, scope, addAdmin, agentEnv, masterKey }: Parts): Fleet {
+  const rest = restClient(() => admins[0]?.url ?? '', masterKey);
   const key = (body: object = {}) => rest.post<EnrollmentKeyResource>(`/clusters/${CLUSTER}/enrollment_keys`, body);
   const executionsOf = (command: CommandResource) =>
     rest.get<readonly ExecutionResource[]>(

@@ -117,9 +117,9 @@ export class AgentFixture {
     return execution;
   }
 
-  /** Resolves when so many deliveries were acknowledged in this session. */
+  /** Resolves when so many deliveries, or more, were acknowledged in this session. */
   async acknowledged(session: DoubleSession, count: number): Promise<void> {
-    await this.admin.until(`${count} acknowledgements`, () => session.of('acknowledge').length === count);
+    await this.admin.until(`${count} acknowledgements`, () => session.of('acknowledge').length >= count);
   }
 
   /** A file to which scripts write lines. */
@@ -132,9 +132,9 @@ export class AgentFixture {
     return existsSync(this.ledger) ? readFileSync(this.ledger, 'utf8').split('\n').filter(Boolean) : [];
   }
 
-  /** Resolves when there are so many. */
+  /** Resolves when there are so many, or more. */
   async wrote(count: number): Promise<void> {
-    await until(`${count} lines`, () => this.lines().length === count);
+    await until(`${count} lines`, () => this.lines().length >= count);
   }
 
   /** What a script does until `letGo`: this once more and once more. */

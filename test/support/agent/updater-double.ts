@@ -41,7 +41,7 @@ export class UpdaterDouble {
     replies: UpdaterReplies = { '/v1/update': () => ({ status: 202, body: {} }) },
     port = 0,
   ): Promise<UpdaterDouble> {
-    const server = createServer();
+    const server = createServer({ keepAliveTimeout: 0 }); // an agent of a busy machine may be about to use it
     const double = new UpdaterDouble(await listening(scope, server, '127.0.0.1', port), replies);
     server.on('request', (request, response) => double.#answer(request, response));
     return double;

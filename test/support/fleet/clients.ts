@@ -1,10 +1,14 @@
 /** Clients that go on calling several admins while these are restarted, as people's programs do: one retry elsewhere. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isCrowded } from '../busy.ts';
 import type { Answer, Rest } from './rest.ts';
 
 /** Between two calls of a client, in ms. */
 const PAUSE_MS = 20;
+
+/** Tries of a call: two, and more where a takeover may last longer than an admin lets its callers wait. */
+const tries = (): number => (isCrowded() ? 5 : 2);
 
 /** What clients saw so far. */
 export interface ClientCounts {
@@ -31,7 +35,8 @@ export interface ClientCall {
 
 /**
  * A client for each admin, which calls that one first and, where it does not answer as wanted, another one once more
- * after `waitMs` (at once where the connection was refused), under the same idempotency key. `next` makes the next call.
+ * after `waitMs` (at once where the connection was refused), under the same idempotency key; on a crowded machine a few
+ * times. `next` makes the next call.
  */
 export function callingClients(
   admins: readonly Rest[],
@@ -52,17 +57,32 @@ export function callingClients(
       return String((error as Error).cause ?? error);
     }
   };
-  const clients = admins.map(async (rest, place) => {
+  /** Null: it was answered in the end. */
+  const problemsOf = async (
+    place: number,
+    call: ClientCall,
+    key: string,
+    triesMax: number,
+  ): Promise<readonly string[] | null> => {
+    const problems: string[] = [];
+    while (problems.length < triesMax) {
+      const last = problems.at(-1);
+      if (last !== undefined && !last.includes('ECONNREFUSED')) await delay(waitMs); // nobody is there: elsewhere at once, as programs do
+      const problem = await once(admins[(place + problems.length) % admins.length], call, key);
+      if (problem === null) {
+        if (problems.length > 0) counts.retried += 1;
+        return null;
+      }
+      problems.push(problem);
+    }
+    return problems;
+  };
+  const clients = admins.map(async (_rest, place) => {
     while (!over.signal.aborted) {
       counts.calls += 1;
       const [call, key] = [next(counts.calls), randomUUID()];
-      const first = await once(rest, call, key);
-      if (first !== null) {
-        if (!first.includes('ECONNREFUSED')) await delay(waitMs); // nobody is there: elsewhere at once, as programs do
-        const second = await once(admins[(place + 1) % admins.length], call, key);
-        if (second === null) counts.retried += 1;
-        else counts.failed.push(`${call.method} ${call.path}: ${first}; ${second}`);
-      }
+      const problems = await problemsOf(place, call, key, tries());
+      if (problems !== null) counts.failed.push(`${call.method} ${call.path}: ${problems.join('; ')}`);
       await delay(PAUSE_MS);
     }
   });

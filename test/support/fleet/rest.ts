@@ -56,7 +56,7 @@ export function restClient(url: () => string, key: string | null): Rest {
   }
 
   const call = <T>(method: string, path: string, sent: Sent = {}): Promise<Answer<T>> =>
-    asked(method, path, sent, ANSWER_MS_MAX);
+    asked(method, path, sent, patient(ANSWER_MS_MAX));
 
   async function insisted<T>(method: 'GET' | 'POST', path: string, sent: Sent): Promise<T> {
     const began = performance.now();
@@ -80,6 +80,20 @@ export function restClient(url: () => string, key: string | null): Rest {
         ...(body !== undefined && { body }),
       }),
   };
+}
+
+/**
+ * The answer to a call, whatever it is; where the service cannot do it right now the call is made again, as `get` does.
+ * It must be one that may be made twice.
+ */
+export async function settledAnswer<T>(call: () => Promise<Answer<T>>): Promise<Answer<T>> {
+  const began = performance.now();
+  for (;;) {
+    const answer = await call();
+    if (answer.error?.code !== 'service_unavailable' || performance.now() - began > patient(PATIENCE_MS_MAX))
+      return answer;
+    await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
+  }
 }
 
 function envelope<T>(text: string): Pick<Answer<T>, 'data' | 'error' | 'total'> {

@@ -3,6 +3,7 @@ import { execFile, execFileSync, spawn, type ChildProcessByStdio } from 'node:ch
 import { readlinkSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
+import { patient } from '../busy.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 
@@ -16,7 +17,7 @@ export function inOwnNetwork(
 ): Promise<{ readonly stdout: string }> {
   const flags = `-${process.getuid?.() === 0 ? '' : 'r'}n${mounts ? 'm' : ''}`;
   return promisify(execFile)('unshare', [flags, 'sh', '-c', `ip link set lo up && ${command}`], {
-    timeout: msMax,
+    timeout: patient(msMax),
     maxBuffer: 67_108_864,
   });
 }

@@ -1,7 +1,7 @@
 /** Who gets where: keys of the proxies, users of one machine at another, and machines that move. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
@@ -9,6 +9,7 @@ import { PROTOCOL_VERSION, TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../tran
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
@@ -17,13 +18,14 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { echo, target } from '../../support/listening.ts';
 import { publicKey, runClient } from '../../support/openssh.ts';
 
-const fleet = sharedFleet(test, {
+const test = await peerTest('curl', 'ssh', 'ssh-keygen', 'ncat');
+const fleet = sharedFleet(ava, {
   agents: 2,
   agentEnv: { AGENT_PROXY_HOST: '127.0.0.1' },
   env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' },
 });
 const scope = createScope();
-test.after.always('the files go', () => scope.end());
+ava.after.always('the files go', () => scope.end());
 
 /** What is deleted or moved is out of reach within this, in ms. Source: docs/promises.md, E5. */
 const REVOKED_MS_MAX = 1_000 + BUSY_MS;

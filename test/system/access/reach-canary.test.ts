@@ -10,7 +10,6 @@ import ava from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { leaksIn, type Secret } from '../../support/canary.ts';
-import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
@@ -25,10 +24,13 @@ import { askpass, BY_PASSWORD, runClient, startClient } from '../../support/open
 const test = await peerTest('ssh', 'ssh-keygen');
 const RECOVERY = 'recovery-key-in-the-environment';
 /** Of this fleet alone: others' tests show theirs to programs that have it in their words. */
-const PROXY_KEY = `proxy-key-${randomBytes(12).toString('hex')}`;
+const [PROXY_KEY, MASTER_KEY] = ['proxy', 'master'].map((use) => `${use}-key-${randomBytes(12).toString('hex')}`) as [
+  string,
+  string,
+];
 const fleet = sharedFleet(ava, {
   agents: 1,
-  env: { PROXY_KEY, LOG_LEVEL: 'debug', SSH_RECORDING: 'all', AUTH_FAILURES_PER_MINUTE_MAX: '100000' },
+  env: { PROXY_KEY, MASTER_KEY, LOG_LEVEL: 'debug', SSH_RECORDING: 'all', AUTH_FAILURES_PER_MINUTE_MAX: '100000' },
   agentEnv: { LOG_LEVEL: 'debug' },
 });
 
@@ -47,7 +49,7 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   const hostKey = readFileSync(join(agent.dataDirectory, 'ssh-host-key'), 'latin1');
   const secrets: Secret[] = [
     { name: 'PROXY_KEY', value: PROXY_KEY },
-    { name: 'MASTER_KEY', value: FLEET_KEYS.MASTER_KEY },
+    { name: 'MASTER_KEY', value: MASTER_KEY },
     { name: 'SSH password', value: password },
     { name: 'wrong SSH password', value: wrong },
     { name: 'private key of a user', value: middleOf(readFileSync(login.path, 'latin1')) },

@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../../transport/protocol/tunnel.ts';
 import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
+import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { allow, closedAfterMs, connectThrough, endOf, streamThrough, wordsTo } from '../../support/reach-fixture.ts';
@@ -12,6 +13,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { target } from '../../support/listening.ts';
 import { startClient } from '../../support/openssh.ts';
 
+const withSsh = await peerTest('ssh', 'ssh-keygen', 'ncat');
 const fleet = sharedFleet(test, { agents: 3 });
 
 /** Both ends are closed within this after the death of an agent, in ms. Source: docs/limits.md. */
@@ -101,23 +103,26 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
   t.true(performance.now() - wokeMs < patient(CUT_MS_MAX));
 });
 
-test('the deletion of a node ends what runs there over SSH, through the admin and past it, with its forwards', async (t) => {
-  const directory = temporaryDirectory(t);
-  const agent = fleet().agent(2);
-  const node = await fleet().node(agent);
-  const login = await allow(fleet(), node.id, 'deploy', directory);
-  const { near } = await stream(t, 2);
-  const clients = [fleet().admin(), null].map((admin) =>
-    startClient(t, 'ssh', [...wordsTo(node, login, admin), 'echo begun; exec sleep 1007']),
-  );
-  await Promise.all(clients.map((client) => once(client.stdout, 'data')));
+withSsh(
+  'the deletion of a node ends what runs there over SSH, through the admin and past it, with its forwards',
+  async (t) => {
+    const directory = temporaryDirectory(t);
+    const agent = fleet().agent(2);
+    const node = await fleet().node(agent);
+    const login = await allow(fleet(), node.id, 'deploy', directory);
+    const { near } = await stream(t, 2);
+    const clients = [fleet().admin(), null].map((admin) =>
+      startClient(t, 'ssh', [...wordsTo(node, login, admin), 'echo begun; exec sleep 1007']),
+    );
+    await Promise.all(clients.map((client) => once(client.stdout, 'data')));
 
-  const deletion = fleet().rest.call('DELETE', `/nodes/${node.id}`);
-  const ends = Promise.all([near, ...clients].map((one) => closedAfterMs(one)));
-  await deletion;
-  const deletedMs = performance.now();
-  await ends;
-  const tookMs = performance.now() - deletedMs;
+    const deletion = fleet().rest.call('DELETE', `/nodes/${node.id}`);
+    const ends = Promise.all([near, ...clients].map((one) => closedAfterMs(one)));
+    await deletion;
+    const deletedMs = performance.now();
+    await ends;
+    const tookMs = performance.now() - deletedMs;
 
-  t.true(tookMs < patient(REVOKED_MS_MAX), `${tookMs} ms`);
-});
+    t.true(tookMs < patient(REVOKED_MS_MAX), `${tookMs} ms`);
+  },
+);

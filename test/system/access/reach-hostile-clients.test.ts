@@ -109,7 +109,10 @@ test.serial(
       `commands: ${Math.round(median(usual))} ms before, ${Math.round(median(under))} ms meanwhile${isTried ? '' : ' (some after they were cut)'}; ${Math.round(heldMb)} MB for ${IDLE_COUNT} connections; cut after ${Math.round(tookMs)} ms`,
     );
     t.true(tookMs < patient(HANDSHAKE_MS_MAX + SLACK_MS), `${tookMs} ms`);
-    t.true(median(under) < 2 * Math.max(median(usual), NOISE_MS), `${median(usual)} ms, then ${median(under)} ms`);
+    t.true(
+      median(under) < patient(2 * Math.max(median(usual), NOISE_MS)),
+      `${median(usual)} ms, then ${median(under)} ms`,
+    );
     t.true(heldMb < 128, `${heldMb} MB`);
   },
 );

@@ -8,17 +8,19 @@ import { BUSY_MS, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { echo, listening } from '../../support/listening.ts';
+import { peerTest } from '../../support/peer-test.ts';
 import { FORWARD, streamThrough, closedAfterMs } from '../../support/reach-fixture.ts';
 import { until } from '../../support/until.ts';
 
 const run = promisify(execFile);
+const withCurl = await peerTest('curl');
 
 async function curl(...words: readonly string[]): Promise<string> {
   const { stdout } = await run('curl', ['-sS', '--max-time', '20', ...words]);
   return stdout;
 }
 
-test('a service on the loopback of a machine is reached by its name, through either proxy', async (t) => {
+withCurl('a service on the loopback of a machine is reached by its name, through either proxy', async (t) => {
   const fleet = await startFleet(t, { agents: 1, agentEnv: { AGENT_ALIASES: 'web-1' } });
   const admin = fleet.admin();
   const port = await listening(

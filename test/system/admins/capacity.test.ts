@@ -3,7 +3,7 @@ import test from 'ava';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { enrollment, enrollRaw } from '../../support/fleet/raw-agent.ts';
-import { restClient } from '../../support/fleet/rest.ts';
+import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { until } from '../../support/until.ts';
 
 /** Starts the admins again with less room than they have nodes. */
@@ -25,24 +25,29 @@ test('in degraded mode nodes are moved out and deleted, and that ends it; then a
     (await rest.get<{ degraded: boolean }>('/admins/my_admin_cluster')).degraded;
   await until('degraded mode', isDegraded);
 
-  const refused = await rest.call('POST', '/clusters', { body: { name: 'one-more' } });
-  const moved = await rest.call('POST', `/nodes/${nodes[0]}/change_cluster`, { body: { cluster_name: 'elsewhere' } });
-  const deleted = await rest.call('DELETE', `/nodes/${nodes[1]}`);
+  const asked = (method: string, path: string, body?: object) =>
+    settledAnswer(() => rest.call(method, path, body === undefined ? {} : { body }));
+  const refused = await asked('POST', '/clusters', { name: 'one-more' });
+  const moved = await asked('POST', `/nodes/${nodes[0]}/change_cluster`, { cluster_name: 'elsewhere' });
+  const deleted = await asked('DELETE', `/nodes/${nodes[1]}`);
 
   t.deepEqual(
     [refused.status, refused.headers.get('retry-after') !== null, moved.status, deleted.status],
     [503, true, 200, 204],
   );
   await until('room again', async () => !(await isDegraded()));
-  t.is((await rest.call('POST', '/clusters', { body: { name: 'one-more' } })).status, 201);
+  t.is((await asked('POST', '/clusters', { name: 'one-more' })).status, 201);
 
   const enrol = () => rest.call('POST', '/agents/enroll', { body: enrollment(key) });
   const full = await until('the owner to refuse', async () => {
     const answer = await enrol();
     return answer.text.includes('degraded_mode') && answer; // or nobody owns the cluster yet
   });
-  await rest.call('DELETE', `/nodes/${nodes[0]}`);
-  t.deepEqual([full.status, full.headers.get('retry-after') !== null, (await enrol()).status], [503, true, 201]);
+  t.is((await asked('DELETE', `/nodes/${nodes[0]}`)).status, 204);
+  t.deepEqual(
+    [full.status, full.headers.get('retry-after') !== null, (await settledAnswer(enrol)).status],
+    [503, true, 201],
+  );
 });
 
 test('a cluster that no admin has room for after a restart is listed as an orphan, and health, metrics and the log say so', async (t) => {

@@ -138,7 +138,11 @@ test.serial('after the owner was killed the feeds show what the rows say', async
   });
   const messages = watchCommand(command);
   const { node } = fleet.agent();
-  await owner.call('PATCH', `/nodes/${node}/labels`, { body: { labels: { last: 'word' } } });
+  await until(
+    'the label to be set',
+    async () =>
+      (await owner.call('PATCH', `/nodes/${node}/labels`, { body: { labels: { last: 'word' } } })).status === 200,
+  );
   await killed.kill();
 
   await until('the end of the command', () => last(messages)?.summary.completed === 1, 60_000);

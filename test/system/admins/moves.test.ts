@@ -36,6 +36,9 @@ interface Moment {
   readonly isStored: boolean | null;
 }
 
+/** Others of this server have tables with the same numbers. */
+const IN_THIS_DATABASE = 'database = (select oid from pg_database where datname = current_database())';
+
 /** Holds what wants a lock of the database. */
 function heldByDatabase(name: string, isStored: boolean | null, take: string, give: string, waiting: string): Moment {
   return {
@@ -47,7 +50,9 @@ function heldByDatabase(name: string, isStored: boolean | null, take: string, gi
         caught: () =>
           until(
             name,
-            async () => (await fleet.sql(`select from pg_locks where not granted and ${waiting}`)).length > 0,
+            async () =>
+              (await fleet.sql(`select from pg_locks where not granted and ${IN_THIS_DATABASE} and ${waiting}`))
+                .length > 0,
             DEADLINE_MS,
           ),
         release: () => database.query(give),

@@ -30,7 +30,9 @@ test('one admin sweeps whole tables; when it is killed, executions expire by the
     /task_holder\{task="sweeps",holder="([^"]*)"\} 1/u.exec(
       (await at(admin, 'METRICS_KEY').call('GET', '/admins/me/metrics/raw')).text,
     )?.[1];
-  t.deepEqual([await saysWhoSweeps(holder), await saysWhoSweeps(other)], [holder.name, holder.name]);
+  const isSaid = (by: AdminProgram, who: AdminProgram) =>
+    until(`${by.name} to say that ${who.name} sweeps`, async () => (await saysWhoSweeps(by)) === who.name);
+  for (const admin of fleet.admins) await isSaid(admin, holder);
   const expired = async (id: string): Promise<boolean> =>
     (await fleet.sql(`select from command_execution where command_id = $1 and status = 'expired'`, [id])).length === 1;
   await fleet.agent().kill(); // nobody runs it
@@ -46,5 +48,5 @@ test('one admin sweeps whole tables; when it is killed, executions expire by the
   t.log(`expired ${Math.round(performance.now() - createdMs)} ms after the kill`);
 
   t.is(await sweeper(fleet), other);
-  t.is(await saysWhoSweeps(other), other.name);
+  await t.notThrowsAsync(isSaid(other, other));
 });

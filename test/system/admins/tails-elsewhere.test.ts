@@ -1,4 +1,6 @@
 /** The live output of executions on nodes of another admin: it comes while they run, whoever owns them meanwhile. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import type { TailMessage } from '../../../api/feeds/tail.ts';
@@ -48,11 +50,13 @@ class Reader {
 test.serial('it comes while the command runs, at each admin, and ends with it', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const { rest, others } = await admins();
-  const execution = await running(rest, 'for n in $(seq 1 100); do echo "line $n"; sleep 0.05; done');
+  const gate = gateOf('ends');
+  const execution = await running(rest, `${counting(50)}; ${gate.script}; ${counting(100, 51)}`);
   const readers = fleet.admins.map((admin) => tailed(admin, execution));
 
   await until('some of it at each admin', () => readers.every(({ text }) => text.includes('line 5\n')));
   const before = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
+  gate.open();
   await until('its end', () => readers.every(({ end }) => end !== null));
 
   t.is(others.length, ADMINS - 1);
@@ -68,7 +72,7 @@ test.serial('a reader that stops reading in a flood gets all that is kept, and h
   const { rest, others } = await admins();
   const [edge = fleet.admin()] = others;
   const flood = await running(rest, 'sleep 1; seq 1 600000; sleep 3');
-  const quiet = await running(rest, 'for n in $(seq 1 60); do echo "line $n"; sleep 0.05; done', 1);
+  const quiet = await running(rest, counting(60), 1);
   const slow = await rawTail(edge, flood);
   slow.socket.pause();
   const beside = tailed(edge, quiet);
@@ -90,7 +94,8 @@ test.serial('a reader that stops reading in a flood gets all that is kept, and h
 test.serial('it goes on without a gap and without a repeat after its owner was killed', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const { rest, owner, others } = await admins();
-  const execution = await running(rest, 'for n in $(seq 1 300); do echo "line $n"; sleep 0.05; done');
+  const gate = gateOf('goes-on');
+  const execution = await running(rest, `${counting(280)}; ${gate.script}; ${counting(300, 281)}`);
   const readers = others.map((admin) => tailed(admin, execution));
   await until('some of it at both', () => readers.every(({ text }) => text.includes('line 5\n')));
 
@@ -98,6 +103,7 @@ test.serial('it goes on without a gap and without a repeat after its owner was k
   const had = readers.map(({ text }) => text.length);
   await until('more of it at both', () => readers.every(({ text }, place) => text.length > (had[place] ?? 0) + 100));
   const live = readers.map(({ end }) => end);
+  gate.open();
   await until('its end', () => readers.every(({ end }) => end !== null), patient(60_000));
 
   t.deepEqual(live, [null, null], 'under the new owner too it came before the end');
@@ -106,6 +112,17 @@ test.serial('it goes on without a gap and without a repeat after its owner was k
     readers.map(() => ({ text: lines(300), faults: [], beganAnew: 0, end: 'completed' })),
   );
 });
+
+/** A script that prints these lines, one after the other. */
+function counting(last: number, first = 1): string {
+  return `for n in $(seq ${first} ${last}); do echo "line $n"; sleep 0.05; done`;
+}
+
+/** What a script waits at until it is opened. */
+function gateOf(name: string): { readonly script: string; readonly open: () => void } {
+  const path = join(fleet.directory, name);
+  return { script: `while [ ! -e ${path} ]; do sleep 0.02; done`, open: () => writeFileSync(path, '') };
+}
 
 function lines(count: number): string {
   return Array.from({ length: count }, (_none, place) => `line ${place + 1}\n`).join('');

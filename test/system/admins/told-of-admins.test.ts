@@ -36,7 +36,10 @@ test('what is told of an owner that was killed: it is silent, its clusters are e
     const [seen, atTwo] = [await metrics(one), await metrics(two)];
     const isLinked = (told: typeof seen, admins: readonly AdminProgram[]) =>
       admins.every(({ name }) => told[`link_up{admin="${name}"}`] === 1);
-    return others.length === 2 && isLinked(seen, [owner, two]) && isLinked(atTwo, [owner, one]) ? seen : null;
+    const isAllLive = seen['admins{status="live"}'] === 3;
+    return others.length === 2 && isAllLive && isLinked(seen, [owner, two]) && isLinked(atTwo, [owner, one])
+      ? seen
+      : null;
   });
   await at(one).post(`/clusters/${CLUSTER}/enrollment_keys`, {});
   await at(one).post(`/admins/${two.name}/drain`);
@@ -63,7 +66,10 @@ test('what is told of an owner that was killed: it is silent, its clusters are e
     return seen['admins']?.startsWith('red: ') === true ? seen : null;
   });
   await aged('6 minutes');
-  const gone = [await checks(one, '/health/cluster'), await metrics(one)] as const;
+  const gone = await until('it to count as gone', async () => {
+    const seen = [await checks(one, '/health/cluster'), await metrics(one)] as const;
+    return seen[1]['admins{status="gone"}'] === 1 ? seen : null;
+  });
   await aged('2 hours');
   const forgotten = await until('it to be forgotten', async () => {
     const seen = await metrics(one);

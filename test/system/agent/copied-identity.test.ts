@@ -4,6 +4,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { hangAfter } from '../../support/busy.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { programFile } from '../../support/programs.ts';
@@ -13,7 +14,7 @@ import { until } from '../../support/until.ts';
 const TURNS_MS_MAX = 120_000;
 
 test('the node and the doctors of both machines say that two share its identity; once one is stopped it is well again', async (t) => {
-  t.timeout(300_000);
+  t.timeout(hangAfter(300_000));
   const fleet = await startFleet(t, { agents: 1 });
   const [original] = fleet.agents;
   if (original === undefined) throw new Error('there is no agent');

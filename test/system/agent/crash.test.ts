@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { patient } from '../../support/busy.ts';
 import type { DoubleSession } from '../../support/agent/admin-double.ts';
 import { AgentFixture, stateOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
@@ -108,21 +109,22 @@ test.serial('a delivery that is repeated is acknowledged again and run once', as
 
 test.serial('a timeout that passes while no agent is there is kept by the next one', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t);
-  const execution = admin.deliver(session, `echo ran >>${fixture.ledger}; sleep 100`, { timeout_ms: 1_000 });
+  const timeoutMs = patient(1_000); // the script has begun by then
+  const execution = admin.deliver(session, `echo ran >>${fixture.ledger}; sleep 100`, { timeout_ms: timeoutMs });
   await fixture.wrote(1);
 
   await fixture.kill();
-  await sleep(1_000);
+  await sleep(timeoutMs);
   fixture.start();
 
   t.like(await admin.result(execution), { outcome: 'completed', exit_code: 124 });
 });
 
 for (const [why, delivered, end, wanted] of [
-  ['a timeout', { timeout_ms: 300 }, () => {}, { outcome: 'completed', exit_code: 124 }],
+  ['a timeout', () => ({ timeout_ms: patient(1_000) }), () => {}, { outcome: 'completed', exit_code: 124 }],
   [
     'a cancel',
-    {},
+    () => ({}),
     (session: DoubleSession, execution: ExecutionId) => session.send({ type: 'cancel', executions: [execution] }),
     { outcome: 'cancelled', exit_code: 143 },
   ],
@@ -134,7 +136,7 @@ for (const [why, delivered, end, wanted] of [
       const execution = admin.deliver(
         session,
         `trap 'echo term >>${fixture.ledger}; exit 143' TERM; (trap '' TERM; exec sleep 1000) & echo $! >>${fixture.ledger}; echo ran >>${fixture.ledger}; wait`,
-        delivered,
+        delivered(),
       );
       await fixture.wrote(2);
       end(session, execution);

@@ -1,6 +1,7 @@
 /** How a script runs, ends and is ended (C9). */
 import test from 'ava';
 import { listProcesses } from '../../../agent/execution/processes.ts';
+import { patient } from '../../support/busy.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { until } from '../../support/until.ts';
 import { column } from '../../support/columns.ts';
@@ -99,7 +100,7 @@ test.serial('a script sees a clean environment, no stdin, its home, and nothing 
 test.serial('a timeout ends the group, and the output up to then is kept', async (t) => {
   const fixture = new Fixture(t);
 
-  const result = await fixture.run('echo begun; sleep 100 & sleep 100', { timeout_ms: 300 });
+  const result = await fixture.run('echo begun; sleep 100 & sleep 100', { timeout_ms: patient(1_000) });
 
   t.like(result, { outcome: 'completed', exitCode: 124, output: 'begun\n' });
 });
@@ -139,7 +140,7 @@ depth=\${1:-0}
 keep() { while [ $(date +%s) -lt ${endsAt} ]; do setsid sh "$0" $((depth + 1)) ${mark}; done; }
 keep & keep & wait`;
 
-  const result = await fixture.run(bomb, { timeout_ms: 1_000 });
+  const result = await fixture.run(bomb, { timeout_ms: patient(1_000) });
 
   t.is(result.exitCode, 124);
   t.true(result.output.split('a leaf').length > 16, result.output);
@@ -150,7 +151,7 @@ keep & keep & wait`;
 test.serial('a daemon left behind does not hold up the result, lives on, and may go on writing', async (t) => {
   const fixture = new Fixture(t);
 
-  const result = await fixture.run('(sleep 4; echo late; echo alive) & echo "$!"');
+  const result = await fixture.run('(sleep 60; echo late; echo alive) & echo "$!"');
 
   t.like(result, { outcome: 'completed', exitCode: 0, outputTruncated: false });
   const daemon = Number(result.output);

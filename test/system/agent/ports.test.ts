@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { promisify } from 'node:util';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { listenAt } from '../../../transport/net/streams/listen.ts';
 import { startFleet } from '../../support/fleet.ts';
@@ -12,7 +12,6 @@ import { peerTest } from '../../support/peer-test.ts';
 import { programFile } from '../../support/programs.ts';
 import { runClient } from '../../support/openssh.ts';
 import { allow, wordsTo } from '../../support/reach-fixture.ts';
-import { until } from '../../support/until.ts';
 
 const withSsh = await peerTest('ssh', 'ssh-keygen', 'ncat');
 
@@ -26,17 +25,33 @@ const UNSET = {
   AGENT_SOCKS5_PROXY_PORT: '',
 };
 
+/** Between two tries to take a port, in ms. */
+const HOLD_AGAIN_MS = 5;
+
 const USUAL = [44_000, 40_022, 49_100, 49_586, 43_128, 41_080];
+
+/**
+ * Has a port until the end of the test. Where another test has it that is as good, for as long as it does: it is taken
+ * the moment that it is free.
+ */
+async function hold(t: ExecutionContext, port: number): Promise<void> {
+  const server = createTcpServer();
+  let isOver = false;
+  t.teardown(() => {
+    isOver = true;
+    server.close();
+  });
+  const take = async (): Promise<void> => {
+    const { ok } = await listenAt(server, { host: '127.0.0.1', port });
+    if (!ok && !isOver) setTimeout(() => void take(), HOLD_AGAIN_MS);
+  };
+  await take();
+}
 
 test.serial(
   'an agent beside programs that have its usual ports is well, on free ones, and says so in one line',
   async (t) => {
-    for (const port of USUAL) {
-      const server = createTcpServer();
-      t.teardown(() => server.close());
-      // an agent of another test may have it for a while
-      await until(`port ${port}`, async () => (await listenAt(server, { host: '127.0.0.1', port })).ok);
-    }
+    for (const port of USUAL) await hold(t, port);
     const fleet = await startFleet(t);
     const agent = await fleet.addAgent(UNSET);
     await agent.live();

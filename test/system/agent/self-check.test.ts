@@ -9,6 +9,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { selfCheck } from '../../../agent/self-check.ts';
 import { JOURNAL_GROWTH, JOURNAL_VERSION } from '../../../agent/execution/journal/journal-schema.ts';
 import { encodeHeader, LEDGER_VERSION } from '../../../agent/execution/ledger/ledger-record.ts';
+import { patient } from '../../support/busy.ts';
 import { AgentFixture } from '../../support/agent/agent-fixture.ts';
 import { programFile } from '../../support/programs.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -38,7 +39,10 @@ async function check(env: Readonly<Record<string, string>>) {
 function shapeOf(directory: string): readonly string[] {
   return readdirSync(directory)
     .filter((name) => !['health.json', 'health.json.new', 'keepers'].includes(name))
-    .map((name) => `${name} ${statSync(join(directory, name)).size} ${statSync(join(directory, name)).mtimeMs}`)
+    .map((name) => {
+      const stats = statSync(join(directory, name), { throwIfNoEntry: false }); // it may be replaced just now
+      return `${name} ${stats?.size} ${stats?.mtimeMs}`;
+    })
     .toSorted();
 }
 
@@ -46,7 +50,7 @@ test('beside a running agent it says that it can, leaves everything as it is, an
   const { fixture, admin, session } = await AgentFixture.open(t);
   t.like(await admin.result(await fixture.taken(session, 'echo before')), { output: 'before\n' });
   // what was told may still be on its way to the disk
-  const before = await untilStill('what is on the disk', () => shapeOf(fixture.dataDirectory).join('\n'));
+  const before = await untilStill('what is on the disk', () => shapeOf(fixture.dataDirectory).join('\n'), patient(500));
 
   const checked = await check({ AGENT_DATA_DIR: fixture.dataDirectory });
 

@@ -21,6 +21,11 @@ async function open(t: ExecutionContext) {
   return opened;
 }
 
+/** The last question about this one. */
+function questionAbout(session: DoubleSession, execution: ExecutionId) {
+  return session.of('ask-open').findLast((frame) => frame.executions.includes(execution));
+}
+
 /** The admin answers a question: this one is open still. */
 function stillOpen(session: DoubleSession, ask: number, execution: ExecutionId, expiresInMs: number | null = null) {
   session.send({ type: 'still-open', ask, executions: [{ execution, expires_in_ms: expiresInMs }] });
@@ -48,9 +53,10 @@ test.serial(
       ),
     );
     const [expired = '' as never, cancelled = '' as never, remaining = '' as never] = sent;
-    const ask = await admin.until('a question about all three', () =>
-      session.of('ask-open').find((frame) => frame.executions.length === 3),
+    await admin.until('questions about all three', () =>
+      sent.every((one) => questionAbout(session, one) !== undefined),
     );
+    const ask = await admin.until('a question about the last', () => questionAbout(session, remaining));
 
     session.send({ type: 'settle', executions: [expired] });
     session.send({ type: 'cancel', executions: [cancelled] });

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { patient } from '../../support/busy.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';
@@ -26,10 +27,11 @@ test.serial('a waiting execution that expires is never started', async (t) => {
 test.serial('executions start in the order of delivery, so many at a time', async (t) => {
   const fixture = new Fixture(t, { concurrency: 2 });
   const ledger = join(fixture.directory, 'ledger');
+  const seconds = patient(200) / 1_000; // longer than one that started before may take to write so
 
   await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
-      fixture.run(`echo start ${index} >>${ledger}; sleep 0.1; echo end ${index} >>${ledger}`),
+      fixture.run(`echo start ${index} >>${ledger}; sleep ${seconds}; echo end ${index} >>${ledger}`),
     ),
   );
 

@@ -4,7 +4,7 @@ import test from 'ava';
 import { hangAfter } from '../../support/busy.ts';
 import { leaksIn, type Leak, type Secret } from '../../support/canary.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { UpdaterDouble } from '../../support/agent/updater-double.ts';
 import { until } from '../../support/until.ts';
 import { startOtlpCollector } from '../../support/otlp-collector.ts';
@@ -16,7 +16,7 @@ test('no secret is in any answer, log, event, row, process list or environment o
   const databasePassword = `database-password-${randomBytes(12).toString('hex')}`;
   const encryptionKey = randomBytes(32);
   // Its own: clients of other tests show that of all fleets on their command lines.
-  const keys = { ...FLEET_KEYS, PROXY_KEY: `proxy-key-${randomBytes(12).toString('hex')}` };
+  const keys = ownKeys();
   const collector = await startOtlpCollector(t);
   const collectorKey = `collector-key-${randomBytes(12).toString('hex')}`;
   // An updater that tells what it was shown.
@@ -29,7 +29,7 @@ test('no secret is in any answer, log, event, row, process list or environment o
     env: {
       ...exportingTo(collector.url),
       OTEL_EXPORTER_OTLP_HEADERS: `authorization=${collectorKey}`,
-      PROXY_KEY: keys.PROXY_KEY,
+      ...keys,
       ENCRYPTION_KEY: encryptionKey.toString('base64'),
       LOG_LEVEL: 'debug',
       PUBLIC_ENROLLMENT_KEY_ENABLED: 'true',
@@ -50,12 +50,12 @@ test('no secret is in any answer, log, event, row, process list or environment o
     ...fleet.agents.flatMap((agent) => identitySecrets(agent.dataDirectory)),
   ];
   const emitted: Emission[] = [];
-  const rest = recorded(fleet, emitted);
+  const rest = recorded(fleet, keys.MASTER_KEY, emitted);
 
   await rest.post('/self_update_requests', { targeting: { type: 'all' } });
   await until('an update that fails', () => updater.of('/v1/update').length > 0);
   t.is(updater.asks[0]?.authorization, `Bearer ${updaterToken}`);
-  await liveWithSecrets(t, fleet, rest, secrets, emitted);
+  await liveWithSecrets(t, { fleet, rest, keys }, secrets, emitted);
   for (const { program } of fleet.agents) program.terminate();
   await Promise.all(fleet.agents.map(({ program }) => program.ended()));
   fleet.admins[0]?.program.terminate();
@@ -77,9 +77,18 @@ test('no secret is in any answer, log, event, row, process list or environment o
   t.true(secrets.length > 15, `${secrets.length} secrets were looked for`);
 });
 
+/** A value of its own for each key of the fleet. */
+function ownKeys(): Record<keyof typeof FLEET_KEYS, string> {
+  const made = Object.keys(FLEET_KEYS).map((name) => [
+    name,
+    `${name.toLowerCase()}-${randomBytes(12).toString('hex')}`,
+  ]);
+  return Object.fromEntries(made) as Record<keyof typeof FLEET_KEYS, string>;
+}
+
 /** The fleet's API with every answer kept. */
-function recorded(fleet: Fleet, emitted: Emission[]): Rest {
-  const bare = restClient(() => fleet.admins[0]?.url ?? '', FLEET_KEYS.MASTER_KEY);
+function recorded(fleet: Fleet, masterKey: string, emitted: Emission[]): Rest {
+  const bare = restClient(() => fleet.admins[0]?.url ?? '', masterKey);
   const call: Rest['call'] = async (method, path, sent) => {
     const answer = await bare.call(method, path, sent);
     emitted.push({
@@ -91,8 +100,9 @@ function recorded(fleet: Fleet, emitted: Emission[]): Rest {
   };
   return {
     call,
-    get: async (path) => (await call('GET', path)).data as never,
-    post: async (path, body) => (await call('POST', path, { ...(body !== undefined && { body }) })).data as never,
+    get: async (path) => (await settledAnswer(() => call('GET', path))).data as never,
+    post: async (path, body) =>
+      (await settledAnswer(() => call('POST', path, { ...(body !== undefined && { body }) }))).data as never,
   };
 }
 

@@ -79,8 +79,16 @@ export async function startFleet(
   const enroll: Fleet['enroll'] = (key, node) =>
     request('POST', ENROLL_PATH, { ...enrollment(key), ...node }, { authorization: '' });
 
+  /** Creates; where the admin cannot do it right now it is asked again, as users do. */
+  const made = (path: string, body: object): Promise<Reply> => {
+    const headers = { 'idempotency-key': crypto.randomUUID() };
+    return until(`POST ${path}`, async () => {
+      const reply = await request('POST', path, body, headers);
+      return reply.status === 503 ? null : reply;
+    });
+  };
   const key: Fleet['key'] = async (cluster) =>
-    String((await request('POST', `/clusters/${cluster}/enrollment_keys`, { uses_remaining: null })).data['key']);
+    String((await made(`/clusters/${cluster}/enrollment_keys`, { uses_remaining: null })).data['key']);
   const enrolled = async (by: string): Promise<EnrollAnswer> => {
     const machine = { node_id: crypto.randomUUID(), machine_secret: randomBytes(32).toString('base64url') };
     return until('the enrolment', async () => {
@@ -98,7 +106,7 @@ export async function startFleet(
     key,
     node: async (cluster) => enrolled(await key(cluster)),
     async cluster(name, nodes) {
-      await request('POST', '/clusters', { name });
+      await made('/clusters', { name });
       const by = await key(name);
       const ids: string[] = [];
       for (let made = 0; made < nodes; made += 1) ids.push((await enrolled(by)).node_id);

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import type { SubsystemCheck } from '../../../api/views/health.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
 import { httpClient } from '../../support/api/trpc-clients.ts';
+import { until } from '../../support/until.ts';
 import { startFleet } from './fleet.ts';
 
 const checksAt = async (url: string): Promise<readonly SubsystemCheck[]> =>
@@ -35,8 +36,11 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
   const rows = new Client(admin.database);
   await rows.connect();
   t.teardown(() => rows.end());
-  await rows.query('delete from cluster_ownership');
-  const broken = await client.check_admin_health.query({});
+  const broken = await until('both to be red', async () => {
+    await rows.query('delete from cluster_ownership'); // which the admin makes anew
+    const seen = await client.check_admin_health.query({});
+    return seen.checks.filter(({ healthy }) => !healthy).length === 2 ? seen : null;
+  });
   t.false(broken.healthy);
   t.deepEqual(words(broken.checks.filter(({ healthy }) => !healthy)), [
     ['ownership_metadata', false, '1 clusters have no record of their owner'],

@@ -1,7 +1,7 @@
 /** Everything that a fleet does with secrets, also wrongly. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { decodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts'
 import { currentClient } from '../../support/api/mcp-clients.ts';
 import { httpClient } from '../../support/api/trpc-clients.ts';
 import type { Secret } from '../../support/canary.ts';
-import { CLUSTER, FLEET_KEYS, type Fleet } from '../../support/fleet.ts';
+import { CLUSTER, type Fleet, type FLEET_KEYS } from '../../support/fleet.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import type { Rest } from '../../support/fleet/rest.ts';
@@ -31,11 +31,17 @@ export function emission(place: string, text: string): Emission {
   return { place, text, mayTell: NOTHING };
 }
 
+/** A fleet whose keys are its own. */
+export interface SecretFleet {
+  readonly fleet: Fleet;
+  readonly rest: Rest;
+  readonly keys: Readonly<Record<keyof typeof FLEET_KEYS, string>>;
+}
+
 /** Does it. Secrets that come up are added to `secrets`, and what comes out beside answers to `emitted`. */
 export async function liveWithSecrets(
   t: ExecutionContext,
-  fleet: Fleet,
-  rest: Rest,
+  { fleet, rest, keys }: SecretFleet,
   secrets: Secret[],
   emitted: Emission[],
 ): Promise<void> {
@@ -59,7 +65,7 @@ export async function liveWithSecrets(
   const wrong = `wrong-key-${randomUUID()}`;
   secrets.push({ name: 'wrong key', value: wrong });
   await rest.call('GET', '/nodes', { headers: { authorization: `Bearer ${wrong}` } });
-  for (const scoped of Object.values(FLEET_KEYS))
+  for (const scoped of Object.values(keys))
     await rest.call('GET', '/nodes', { headers: { authorization: `Bearer ${scoped}` } });
   for (const path of [
     `/enrollment_keys/${key.id}`,
@@ -86,13 +92,14 @@ export async function liveWithSecrets(
     `{"enrollment_key":"${key.key}",`,
   ])
     await rest.call('POST', '/agents/enroll', { body });
-  await rest.call('POST', '/commands', { body: `{"command_text":"${FLEET_KEYS.MASTER_KEY}` });
+  await rest.call('POST', '/commands', { body: `{"command_text":"${keys.MASTER_KEY}` });
 
   await deliver(t, rest, secrets);
 
   // Scripts that look for what they should not see.
+  const seen = join(fleet.directory, 'seen');
   const peek = await fleet.run(
-    'env; tr "\\0" "\\n" </proc/$PPID/environ; tr "\\0" " " </proc/self/cmdline; ls -la; cat ../*/script; sleep 0.3',
+    `env; tr "\\0" "\\n" </proc/$PPID/environ; tr "\\0" " " </proc/self/cmdline; ls -la; cat ../*/script; while [ ! -e ${seen} ]; do sleep 0.05; done`,
   );
   await until('their processes', () => {
     const pids = processesWith(`EDGE_NODE_ID=${agent.node}`);
@@ -101,12 +108,13 @@ export async function liveWithSecrets(
   });
   for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)))
     emitted.push(emission(`the process list (${read(`/proc/${pid}/comm`).trim()})`, read(`/proc/${pid}/cmdline`)));
+  writeFileSync(seen, '');
   for (const { output } of await fleet.settled(peek)) emitted.push(emission('an output', output ?? ''));
 
-  const trpc = httpClient(url, FLEET_KEYS.API_KEY);
+  const trpc = httpClient(url, keys.API_KEY);
   const lists = [await trpc.list_enrollment_keys.query({}), await trpc.list_nodes.query({})];
   emitted.push(emission('tRPC', JSON.stringify(lists)));
-  const mcp = await currentClient(t, url, FLEET_KEYS.MCP_KEY);
+  const mcp = await currentClient(t, url, keys.MCP_KEY);
   const called: unknown[] = [await mcp.tools()];
   for (const tool of ['list_enrollment_keys', 'list_nodes', 'check_admin_health']) called.push(await mcp.call(tool));
   emitted.push(emission('MCP', JSON.stringify(called)));
@@ -132,7 +140,7 @@ export async function liveWithSecrets(
     '/admins/me/metrics/raw',
     ...['host', 'agent', 'wireguard'].map((source) => `/nodes/${agent.node}/metrics/${source}/raw`),
   ])
-    t.true((await rest.call('GET', path)).text.length > 500, path);
+    await t.notThrowsAsync(until(path, async () => (await rest.call('GET', path)).text.length > 500));
   await rest.call('DELETE', `/nodes/${other.node}`);
 }
 

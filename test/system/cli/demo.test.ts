@@ -1,11 +1,12 @@
 /** The demo from end to end, as a user starts it. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import type { DemoPorts } from '../../../cli/demo/ports.ts';
 import { RunningProgram, startNode } from '../../support/edge-program.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { procFile, processIds } from '../../support/processes.ts';
+import { lives, procFile, processIds } from '../../support/processes.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { takenPort } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -36,23 +37,23 @@ peersTest.serial(
   'it runs a command on three agents and ends; again on the same data and ports every line that it prints works in any directory, on an account that has no key for SSH, and Ctrl-C ends all of its processes',
   async (t) => {
     const [data, account] = [temporaryDirectory(t), temporaryDirectory(t)];
-    const port = await freePort();
+    const before = await ownPorts(data);
     const listened = (): unknown => JSON.parse(readFileSync(join(data, 'ports.json'), 'utf8'));
     const hello = /demo-1,demo-2,demo-3 \(3\)\n-+\nhello from Linux/u;
 
-    const { status, stdout, stderr } = await run(['--exit', '--data', data, '--port', String(port)]);
+    const { status, stdout, stderr } = await run(['--exit', '--data', data, '--port', String(before.api)]);
 
     t.is(status, 0, stderr);
     t.regex(stdout, hello);
     t.false(stdout.includes('as the last time'));
     t.false(existsSync(join(data, 'running.json')));
-    const before = listened();
+    t.deepEqual(listened(), before);
 
     const demo = startNode([DEMO, '--data', data], { HOME: account });
     t.teardown(() => demo.process.kill('SIGTERM'));
     await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 90_000);
     t.regex(demo.stdout, hello);
-    t.true(demo.stdout.includes(`It listens on port ${port}, as the last time.`));
+    t.true(demo.stdout.includes(`It listens on port ${before.api}, as the last time.`));
     t.deepEqual(listened(), before);
     await pasteAll(t, demo);
     await takesWebhooks(t, demo, data);
@@ -61,11 +62,18 @@ peersTest.serial(
 
     t.is(ended.status, 0, ended.stdout + ended.stderr);
     t.is(programs.length, 4);
-    t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));
+    t.false(programs.some(lives));
     t.false(existsSync(join(data, 'running.json')));
     t.deepEqual(processesOf(data), []);
   },
 );
+
+/** Has a demo with this directory listen on ports that no other test takes between two of its runs. */
+async function ownPorts(data: string): Promise<DemoPorts> {
+  const ports = { api: await freePort(), http: await freePort(), socks5: await freePort() };
+  writeFileSync(join(data, 'ports.json'), JSON.stringify(ports));
+  return ports;
+}
 
 /** Each line that it prints, as somebody pastes it who is anywhere. */
 async function pasteAll(t: ExecutionContext, demo: RunningProgram): Promise<void> {
@@ -129,6 +137,7 @@ test.serial(
   async (t) => {
     t.timeout(hangAfter(240_000));
     const data = temporaryDirectory(t);
+    await ownPorts(data);
 
     const { status, stdout, stderr } = await run(['--admins', '3', '--exit', '--data', data]);
 
@@ -150,6 +159,7 @@ test.serial(
   async (t) => {
     t.timeout(hangAfter(240_000));
     const data = temporaryDirectory(t);
+    await ownPorts(data);
     const demo = startNode([DEMO, '--admins', '2', '--data', data], { HOME: temporaryDirectory(t) });
     t.teardown(() => demo.process.kill('SIGTERM'));
     await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 120_000);

@@ -5,9 +5,9 @@ import { startNode, type RunningProgram } from '../../support/edge-program.ts';
 
 const RESIDENT = fileURLToPath(new URL('resident.ts', import.meta.url));
 
-/** A resident program of the given kind. It ends with the test. */
-function run(t: ExecutionContext, kind: string): RunningProgram {
-  const running = startNode([RESIDENT, kind]);
+/** A resident program of the given kind, and how long its stop may take, in ms. It ends with the test. */
+function run(t: ExecutionContext, ...words: string[]): RunningProgram {
+  const running = startNode([RESIDENT, ...words]);
   t.teardown(() => void running.process.kill('SIGKILL'));
   return running;
 }
@@ -65,7 +65,7 @@ test('an admin that starts anew takes the time that its stop needs, whatever tha
 });
 
 test('a second signal ends the program at once', async (t) => {
-  const resident = run(t, 'never-stops');
+  const resident = run(t, 'never-stops', '600000');
   await resident.says();
 
   resident.process.kill('SIGINT');

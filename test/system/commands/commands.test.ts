@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { processesGone, processesWith } from '../../support/fleet/agent-program.ts';
 import { PROGRAMS_VARIABLE } from '../../support/programs.ts';
@@ -67,7 +68,7 @@ test('an execution leaves one event of each state that it went through, in order
 test('a script that passes its timeout ends with 124, with what it said, and so do its children that ignore TERM', async (t) => {
   const command = await fleet().run('trap "" TERM; echo begun; (trap "" TERM; sleep 1000) & sleep 1000', {
     targeting: node(0),
-    timeout: 300,
+    timeout: patient(1_000),
   });
 
   const [execution] = await fleet().settled(command);
@@ -163,7 +164,7 @@ test('a create that is repeated under its key answers the first answer and runs 
 test('what still runs when it expires is ended, keeps the moment when it was sent, and has no exit code', async (t) => {
   const running = await fleet().run('sleep 1000', {
     targeting: node(2),
-    expired_at: new Date(Date.now() + SENT_MS_MAX).toISOString(),
+    expired_at: new Date(Date.now() + patient(SENT_MS_MAX)).toISOString(),
   });
   const [sent] = await fleet().settled(running, ([one]) => one?.status === 'sent');
 

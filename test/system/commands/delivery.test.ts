@@ -6,10 +6,12 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
+import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { socketClient } from '../../support/api/trpc-clients.ts';
 
+const withCurl = await peerTest('curl');
 const fleet = sharedFleet(test, { agents: 2, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });
 const BUSY = 300;
 
@@ -119,7 +121,7 @@ test('an agent that is stopped by SIGTERM ends what runs, reports it as cancelle
   t.deepEqual(processesWith(`EDGE_EXECUTION_ID=${running?.id ?? ''}`), []);
 });
 
-test('curl alone runs a command and reads its output', async (t) => {
+withCurl('curl alone runs a command and reads its output', async (t) => {
   const url = `${fleet().admins[0]?.url ?? ''}/api/v1`;
   const curl = async (...words: string[]) =>
     JSON.parse(

@@ -218,7 +218,7 @@ test('a machine that brings an alias which another one has joins without it, and
   );
   const warned = second.program
     .lines()
-    .filter(({ level }) => level === 'warn')
+    .filter(({ level, msg }) => level === 'warn' && String(msg).startsWith('AGENT_ALIASES'))
     .map(({ msg }) => msg);
   t.deepEqual(warned, [
     `AGENT_ALIASES names what other machines of ${CLUSTER} have: rack-9. This one joined without; \`edge alias add ${second.node} NAME\` gives it another name`,

@@ -73,7 +73,7 @@ test.serial('a client that reads nothing stops the program, and its memory at th
   const { fixture, client } = await withRawAlice(t);
   const channel = await execRaw(client, `(yes & echo $! > ${join(fixture.directory, 'pid')}; wait)`);
   channel.stderr.resume();
-  const pid = await until('yes runs', () => Number(readFileSync(join(fixture.directory, 'pid'), 'utf8')));
+  const pid = await until('yes runs', () => Number(readFileSync(join(fixture.directory, 'pid'), 'utf8')) || null);
 
   await untilStill('yes to wait before it writes', () => processorTime(pid));
   client.destroy();

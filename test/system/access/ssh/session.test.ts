@@ -263,7 +263,7 @@ test('a program that cannot be started says why, and an unknown subsystem is ref
 });
 
 test('a client is asked whether it is there, and one that is silent is cut', async (t) => {
-  const { fixture, words } = await withAlice(t, { limits: { keepAliveMs: 500, keepAlivesMissedMax: 3 } });
+  const { fixture, words } = await withAlice(t, { limits: { keepAliveMs: patient(500), keepAlivesMissedMax: 3 } });
   const alive = fixture.start([...options('ServerAliveInterval=1'), ...words, 'echo in; sleep 2; echo out']);
   const silent = fixture.start([...words, 'echo in; cat']);
   await once(silent.stdout, 'data');

@@ -20,7 +20,7 @@ import { createScope } from '../../../support/scope.ts';
 import { inTerminal } from '../fixture.ts';
 import { allowLogin, ALIAS, createReachFixture, USERNAME, type ReachFixture } from './fixture.ts';
 
-const test = await peerTest('ssh', 'scp', 'ssh-keygen');
+const test = await peerTest('ssh', 'scp', 'ssh-keygen', 'curl');
 
 /** Connections through the balancer, one after the other: each admin gets some. */
 const TURNS = 4;

@@ -13,8 +13,11 @@ import { parsedProxy, proxyFrom, socks5Authority, type Proxy } from '../../../..
 import { cpWordsOf, sshWordsOf } from '../../../../cli/reach/ssh-words.ts';
 import { forwardOf, targetOf, targetText, wayTo } from '../../../../cli/reach/stream-targets.ts';
 import { EXIT, Problem } from '../../../../cli/problem.ts';
+import { peerTest } from '../../../support/peer-test.ts';
 import { target } from '../../../support/listening.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+
+const withSsh = await peerTest('ssh');
 
 const usage = { instanceOf: Problem, message: /./u };
 const WAY = { username: '_', host: 'web-1.prod.edge.internal', port: 22 };
@@ -147,7 +150,7 @@ test('the SOCKS5 proxy is where it is said to be, else beside the HTTP proxy whe
   });
 });
 
-test('paths survive the quotes of shells and of ssh, whatever is in them', (t) => {
+withSsh('paths survive the quotes of shells and of ssh, whatever is in them', (t) => {
   const directory = temporaryDirectory(t);
 
   for (const path of [

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
+import { peerTest } from '../../../support/peer-test.ts';
 import { certificates } from '../../../support/certificates.ts';
 import { startEdge } from '../../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../../support/fleet.ts';
@@ -24,6 +25,7 @@ import { refused, wordsOf } from '../fixture.ts';
 import { ALIAS, createReachFixture, type Env, type ReachFixture } from './fixture.ts';
 import { refusals } from './refusals.ts';
 
+const withCurl = await peerTest('curl');
 const scope = createScope();
 const fleet = sharedFleet(test, {
   agents: 1,
@@ -159,7 +161,7 @@ test.serial('a port that is taken is told, and the others are let go', async (t)
   });
 });
 
-test.serial('curl goes through a machine, and to it, by the URL that is printed or exported', async (t) => {
+withCurl.serial('curl goes through a machine, and to it, by the URL that is printed or exported', async (t) => {
   const { port } = new URL(await origin(t, (request, response) => response.end(`hello ${request.headers.host}`)));
   const curl = 'curl -sS --max-time 20';
   const urls = await Promise.all(

@@ -11,18 +11,23 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import ava from 'ava';
+import { listening } from '../../../support/listening.ts';
 import { peerTest } from '../../../support/peer-test.ts';
-import { createScope } from '../../../support/scope.ts';
+import { createScope, type Scope } from '../../../support/scope.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { until } from '../../../support/until.ts';
-import { ALIAS } from './fixture.ts';
+import { ALIAS, type Env } from './fixture.ts';
 import { createTransferFixture, type TransferFixture } from './transfer-fixture.ts';
 
 const test = await peerTest('ssh-keygen');
 
 /** More than is sent again after an interruption, in bytes. */
 const LARGE_BYTES = 12_000_000;
+
+/** What comes through before a push stands still, in bytes: more than is waited for, and less than there is. */
+const NARROW_BYTES = 30_000_000;
 
 const scope = createScope();
 const fleet = sharedFleet(ava, { agents: 1, agentEnv: { AGENT_ALIASES: ALIAS, AGENT_LABELS: 'tier=web' } });
@@ -131,6 +136,26 @@ test.serial('what was left of a push is gone on from where its digest is right, 
   t.deepEqual(readdirSync(at('left')), ['large']);
 });
 
+/** A way to the proxy that lets so much up, and no more: who pushes more is still at it, however busy the machine is. */
+async function narrowWay(t: Scope): Promise<Env> {
+  const server = createServer((near) => {
+    const far = connect(Number(new URL(fixture.env.EDGE_PROXY_URL).port), '127.0.0.1');
+    for (const socket of [near, far])
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          near.destroy();
+          far.destroy();
+        });
+    far.pipe(near);
+    near.on('data', (bytes) => {
+      far.write(bytes);
+      if (near.bytesRead > NARROW_BYTES) near.pause();
+    });
+  });
+  return { EDGE_PROXY_URL: `http://127.0.0.1:${await listening(t, server)}` };
+}
+
 test.serial('a push that is killed, and one that is left by Ctrl-C, go on where they stopped', async (t) => {
   const content = source('huge', 150_000_000);
   mkdirSync(at('killed'));
@@ -140,12 +165,12 @@ test.serial('a push that is killed, and one that is left by Ctrl-C, go on where 
     return part === undefined ? 0 : statSync(at('killed', part)).size;
   };
 
-  const killed = fixture.start(t, ['push', ...words]);
+  const killed = fixture.start(t, ['push', ...words], '', await narrowWay(t));
   await until('a part', () => partBytes() > 10_000_000);
   killed.process.kill('SIGKILL');
   await killed.ended;
   const partOfKilled = partBytes();
-  const left = fixture.start(t, ['push', ...words]);
+  const left = fixture.start(t, ['push', ...words], '', await narrowWay(t));
   await until('more of it', () => partBytes() > partOfKilled + 10_000_000);
   const { status, stderr } = await left.interrupt();
   const ended = await fixture.edge('-o', 'json', 'push', ...words);
