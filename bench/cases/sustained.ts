@@ -81,6 +81,7 @@ export async function sustained(options: CaseOptions): Promise<void> {
         ours.figures.per_second >= RATE_MIN &&
           ours.figures.p99_ms <= P99_MS_MAX &&
           ours.result.refused === 0 &&
+          ours.result.unended === 0 &&
           lost === 0,
       ),
     });

@@ -19,7 +19,8 @@ interface Reply {
 /** A running worker. */
 export interface Worker {
   readonly pid: number;
-  ask<T>(name: string, argument?: unknown): Promise<T>;
+  /** Rejects when the worker ends, and where `msMax` is given, when there is no answer by then. */
+  ask<T>(name: string, argument?: unknown, msMax?: number): Promise<T>;
   /** Stops it where it is, so that it uses no processor. */
   pause(): void;
   resume(): void;
@@ -40,10 +41,14 @@ export async function startWorker(module: URL, nodeArguments: readonly string[] 
     waiting.clear();
   });
   let lastId = 0;
-  const ask = async <T>(name: string, argument: unknown = null): Promise<T> =>
+  const ask = async <T>(name: string, argument: unknown = null, msMax?: number): Promise<T> =>
     new Promise<unknown>((resolve, reject) => {
       lastId += 1;
       waiting.set(lastId, { resolve, reject });
+      if (msMax !== undefined) {
+        const late = new Error(`${module.pathname} did not answer ${name} within ${msMax} ms`);
+        setTimeout(() => reject(late), msMax).unref();
+      }
       child.send({ id: lastId, name, argument } satisfies Question, (error) => {
         if (error) reject(error);
       });

@@ -18,6 +18,7 @@ const live = new Set<number>();
 const begun = new Map<number, number>();
 const runs = new Map<ExecutionId, number>();
 const operations = new Map<string, () => void>();
+let operation = 0;
 let confirmed = 0;
 let wanted = 0;
 let allConfirmed: (() => void) | undefined;
@@ -60,10 +61,9 @@ async function sustainCommands({
 }: SustainedLoad & { port: number; key: string; sockets: number }) {
   const client = createPipelinedClient(port, key, sockets);
   let refused = 0;
-  let number = 0;
   const one = async (node: number): Promise<void> => {
-    number += 1;
-    const text = `true #${number}`;
+    operation += 1;
+    const text = `true #${operation}`;
     const done = new Promise<void>((resolve) => {
       operations.set(text, resolve);
     });

@@ -146,8 +146,9 @@ async function flood(tunnel: HostileTunnel, lie: string, of: Flood): Promise<voi
   tunnel.socket.send(first);
   const bytes = times(again);
   const each = bytes.length / again.length;
-  const some = (): void => {
-    if (tunnel.socket.readyState !== WebSocket.OPEN) return;
+  // Node tells of each write to a broken socket at once, before `readyState` does: more would be written for ever
+  const some = (error?: Error | null): void => {
+    if ((error ?? null) !== null || tunnel.socket.readyState !== WebSocket.OPEN) return;
     sent += each;
     tunnel.socket.send(bytes, some);
   };
