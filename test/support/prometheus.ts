@@ -1,8 +1,8 @@
 /** A real Prometheus, as Debian has it, on a port and a directory of its own. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../../bench/fleet/ports.ts';
 import { Program } from './fleet/program.ts';
+import { freePort } from './free-ports.ts';
 import type { Scope } from './scope.ts';
 import { until } from './until.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
