@@ -60,12 +60,32 @@ export const ORM_CONNECTIONS_MAX = 2;
 const WRITE_CONNECTIONS = 4;
 const POOL_DIVIDED_MIN = 8;
 
+/** What ends the waits of callers, in ms: the constants above, each by what it bounds. */
+export interface DatabaseLimits {
+  readonly connectMs: number;
+  readonly queryMs: number;
+  readonly statementMs: number;
+  readonly lockMs: number;
+  readonly idleInTransactionMs: number;
+}
+
+/** As they are unless told otherwise. */
+export const DATABASE_LIMITS: DatabaseLimits = {
+  connectMs: CONNECT_MS_MAX,
+  queryMs: QUERY_MS_MAX,
+  statementMs: STATEMENT_MS_MAX,
+  lockMs: LOCK_MS_MAX,
+  idleInTransactionMs: IDLE_IN_TRANSACTION_MS_MAX,
+};
+
 /** How a database is opened. */
 export interface DatabaseOptions {
   readonly connection: Connection;
   /** Most connections in all, at least 2. */
   readonly poolMax: number;
   readonly log: Log;
+  /** Others than those above: for tests that prove nothing of them, on a machine that is busy. */
+  readonly limits?: Partial<DatabaseLimits>;
 }
 
 export interface Database {
@@ -90,11 +110,12 @@ export interface Database {
 }
 
 /** Opens the database lazily: nothing is dialled before the first call. */
-export async function openDatabase({ connection, poolMax, log }: DatabaseOptions): Promise<Database> {
+export async function openDatabase({ connection, poolMax, log, limits: given }: DatabaseOptions): Promise<Database> {
+  const limits = { ...DATABASE_LIMITS, ...given };
   const place = placeDatabase(connection, log);
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
   const settlement = new ServerSettlement(untimed(place.options));
-  const admitted = { ...timed(place.options), onConnect: (client: ClientBase) => settlement.admit(client) };
+  const admitted = { ...timed(place.options, limits), onConnect: (client: ClientBase) => settlement.admit(client) };
   const opened = (max: number): Pool => {
     // what is asked without waiting for the answer before is sent at once: a batch is few round trips then
     const pipelined = { ...admitted, pipeline: true };
@@ -129,7 +150,8 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (clock) => new Listener({ ...untimed(place.options), connectionTimeoutMillis: CONNECT_MS_MAX }, clock, log),
+    listen: (clock) =>
+      new Listener({ ...untimed(place.options), connectionTimeoutMillis: limits.connectMs }, clock, log),
     close: async () => {
       settlement.close();
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
@@ -156,14 +178,14 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): MikroORM {
  * Connection settings with every timeout. A plan made for the values at hand beats a generic one for filters of very
  * different selectivity.
  */
-function timed(place: PoolConfig): PoolConfig {
+function timed(place: PoolConfig, limits: DatabaseLimits): PoolConfig {
   return {
     ...untimed(place),
-    connectionTimeoutMillis: CONNECT_MS_MAX,
-    query_timeout: QUERY_MS_MAX,
-    statement_timeout: STATEMENT_MS_MAX,
-    lock_timeout: LOCK_MS_MAX,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+    connectionTimeoutMillis: limits.connectMs,
+    query_timeout: limits.queryMs,
+    statement_timeout: limits.statementMs,
+    lock_timeout: limits.lockMs,
+    idle_in_transaction_session_timeout: limits.idleInTransactionMs,
     options: '-c plan_cache_mode=force_custom_plan',
   };
 }

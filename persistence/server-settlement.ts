@@ -19,6 +19,11 @@ const STARTED_AT = 'select pg_postmaster_start_time()::text as at';
 /** A commit that leaves nothing but a record in the log, which a synchronous standby has to have. */
 const BARRIER = `select pg_logical_emit_message(true, 'edge-fleet-control', 'settled')`;
 
+/** That nothing was asked yet. With the code of a server that still starts, as MikroORM leaves of an error what it holds. */
+class NotSettled extends NothingWritten {
+  readonly code = '57P03'; // cannot_connect_now. Source: PostgreSQL, appendix A
+}
+
 interface Barrier {
   readonly startedAt: string | undefined;
   readonly client: Client;
@@ -47,7 +52,7 @@ export class ServerSettlement {
     const overdue = new AbortController();
     const late = delay(SETTLED_MS_MAX, true, { signal: overdue.signal }).catch(() => false);
     const isLate = await Promise.race([passed.then(() => false), late]).finally(() => overdue.abort());
-    if (isLate) throw new NothingWritten('The database was started again, and its standby does not follow yet.');
+    if (isLate) throw new NotSettled('The database was started again, and its standby does not follow yet.');
   }
 
   /** Nobody waits any more. */
@@ -74,7 +79,7 @@ export class ServerSettlement {
     client.on('error', () => {}); // told by what was asked
     try {
       await client.connect();
-      if ((await startOf(client)) !== startedAt) throw new NothingWritten('The database was started again meanwhile.');
+      if ((await startOf(client)) !== startedAt) throw new NotSettled('The database was started again meanwhile.');
       await client.query(BARRIER);
       this.#settled = startedAt;
     } finally {

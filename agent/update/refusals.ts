@@ -32,12 +32,16 @@ export function refusalOf(answer: UpdaterAnswer, place: UpdaterPlace): string {
 }
 
 /** Why there was no answer. */
-export function silenceOf({ message, cause }: UpdaterSilence, { url }: UpdaterPlace): string {
-  const { code, errors } = (cause ?? {}) as { code?: string; errors?: readonly { code?: string }[] };
-  const isNobody = code === 'ECONNREFUSED' || errors?.every((error) => error.code === 'ECONNREFUSED') === true;
-  return isNobody
+export function silenceOf(silence: UpdaterSilence, { url }: UpdaterPlace): string {
+  return isNobodyThere(silence)
     ? `no updater listens at ${url}: install edge-updater, or set AGENT_UPDATER_URL to where yours listens`
-    : `the updater at ${url} cannot be asked: ${message}`;
+    : `the updater at ${url} cannot be asked: ${silence.message}`;
+}
+
+/** Whether no program listens there, so that none can have heard anything. */
+export function isNobodyThere({ cause }: UpdaterSilence): boolean {
+  const { code, errors } = (cause ?? {}) as { code?: string; errors?: readonly { code?: string }[] };
+  return code === 'ECONNREFUSED' || errors?.every((error) => error.code === 'ECONNREFUSED') === true;
 }
 
 /** Foreign words as a part of a line: cut, without what would change a terminal, and without the token if it is in them. */

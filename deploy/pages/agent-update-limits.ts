@@ -10,6 +10,7 @@ import { limits, type Limit } from './limit.ts';
 export const AGENT_UPDATE_LIMITS: readonly (readonly Limit[])[] = [
   limits('agent/update/signal.ts', signal, [
     ['SIGNAL_MS_MAX', 'From a request of an admin to its answer, however often a busy updater is asked.'],
+    ['RESTART_MS_MAX', 'Where no updater listens, one that is being started anew is waited for. Then it is a refusal.'],
   ]),
   limits('agent/update/updater-exchange.ts', exchange, [
     ['CONNECT_MS_MAX', 'Until a connection to the updater stands. Then the update failed, with this as the reason.'],

@@ -5,6 +5,7 @@ import { DATABASE_LIMITS } from './database-limits.ts';
 import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
 import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
+import { TUNNEL_LIMITS } from './tunnel-limits.ts';
 import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
@@ -17,12 +18,10 @@ import * as sshKey from '../../actors/ssh/public-key.ts';
 import * as webhookDelivery from '../../actors/webhook/delivery.ts';
 import * as webhookRetry from '../../actors/webhook/retry.ts';
 import * as webhookState from '../../actors/webhook/state.ts';
-import * as egress from '../../agent/access/egress/dialler.ts';
 import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
 import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
 import * as spool from '../../agent/access/ssh/recording/spool.ts';
-import * as agentTunnels from '../../agent/access/tunnel/tunnels.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
@@ -54,10 +53,7 @@ import * as protocolLabels from '../../transport/protocol/labels.ts';
 import * as guard from '../../transport/net/guard/limits.ts';
 import * as protocol from '../../transport/protocol/limits.ts';
 import * as vpn from '../../transport/protocol/vpn.ts';
-import * as tunnel from '../../transport/protocol/tunnel.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
-import * as proxies from '../../transport/proxies/limits.ts';
-import * as tunnels from '../../transport/tunnels/limits.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
 
 /** By theme, in the order of the page. The link in the last column of each row leads to the file. */
@@ -180,36 +176,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
   ],
   Console: CONSOLE_LIMITS,
   'Connections of agents': AGENT_CONNECTION_LIMITS,
-  'Proxies and tunnels': [
-    limits('transport/protocol/tunnel.ts', tunnel, [
-      ['TUNNEL_STREAMS_MAX', 'Connections to one machine at once, through one admin. More are refused (503).'],
-    ]),
-    limits('transport/protocol/limits.ts', protocol, [
-      ['TUNNEL_IDLE_MS', 'A tunnel without a connection is closed after this, and opened again on demand.'],
-    ]),
-    limits('transport/tunnels/limits.ts', tunnels, [
-      ['WAITING_FOR_TUNNEL_MAX', 'Connections that wait for the tunnel of one node. More are refused (503).'],
-      [
-        'WRONG_TUNNEL_TOKENS_PER_MINUTE_MAX',
-        'Tunnels that nobody waits for, of an address in a minute, before the log names it.',
-      ],
-      ['NODE_REQUESTS_MAX', 'Scrapes and diagnoses of one node at once. More are refused (503).'],
-    ]),
-    limits('agent/access/tunnel/tunnels.ts', agentTunnels, [
-      ['URL_DIAL_MS_MAX', 'An agent that does not get to an admin at its own URL by then takes that of its session.'],
-    ]),
-    limits('transport/proxies/limits.ts', proxies, [
-      ['CONNECTIONS_MAX', 'Clients of one proxy. Beyond it the oldest that has not shown its password makes room.'],
-      ['HANDSHAKE_MS_MAX', 'A client that has not asked by then is cut.'],
-      ['CONNECT_MS_MAX', 'A target that does not answer by then is given up (504).'],
-      ['HEADER_BYTES_MAX', 'Headers of one request. More are refused.'],
-    ]),
-    limits('agent/access/egress/dialler.ts', egress, [
-      ['DIAL_MS_MAX', 'A machine gives up a target that does not answer by then.'],
-      ['DIALS_MAX', 'Targets that a machine dials at once, for each use. More are refused.'],
-      ['STREAMS_MAX', 'Connections that a machine has open at once, for each use. More are refused.'],
-    ]),
-  ],
+  'Proxies and tunnels': TUNNEL_LIMITS,
   SSH: [
     limits('agent/access/ssh/limits.ts', { ...agentSsh, ...agentSsh.SSH_LIMITS }, [
       ['loginMsMax', 'A client that is not logged in by then is cut.'],

@@ -1,5 +1,6 @@
 /** The row of an admin, as the admin itself keeps it. */
 import type { MikroORM } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
 import { AdminRegistry, type AdminSelf } from '../../persistence/admin-directory.ts';
 import type { OwnUrl } from '../../persistence/registration.ts';
 import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
@@ -28,6 +29,11 @@ export function registryOf(
     { name, urls, adminClusterName, version: '0.1.0', maxWireguardPeers, linkVersion },
     { nowMs },
   );
+}
+
+/** Admins that are in the list count as alive from now on: nobody checks in meanwhile. */
+export async function keepAlive(pool: Pool): Promise<void> {
+  await pool.query(`update admin set last_checked_in = clock_timestamp() + interval '1 hour'`);
 }
 
 /** Comes into the list in the place of whoever has its name. Answers the id. */

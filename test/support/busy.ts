@@ -8,7 +8,7 @@ import { availableParallelism, loadavg } from 'node:os';
 export const BUSY_MS = 5_000;
 
 /** From so many programs for each processor on. */
-const CROWDED_FROM = 3;
+const CROWDED_FROM = 2.5;
 
 /** A promise of time is stretched by no more than this. */
 const STRETCH_MAX = 5;
@@ -18,13 +18,18 @@ const STRETCH_MAX = 5;
  * of one, three times as long. A whole number, as timeouts must be.
  */
 export function patient(ms: number): number {
-  const [lastMinute = 0] = loadavg();
-  return Math.round(ms * Math.min(STRETCH_MAX, Math.max(1, lastMinute / availableParallelism())));
+  return Math.round(ms * Math.min(STRETCH_MAX, Math.max(1, programsEach())));
 }
 
 /** Whether so many programs want a processor that a deadline of the product itself may pass, which no patience stretches. */
 export function isCrowded(): boolean {
-  return patient(1) > CROWDED_FROM;
+  return programsEach() > CROWDED_FROM;
+}
+
+/** Programs that wanted a processor in the last minute, for each processor. */
+function programsEach(): number {
+  const [lastMinute = 0] = loadavg();
+  return lastMinute / availableParallelism();
 }
 
 /** A test that has not ended counts as hung after so many times what it takes on a machine that does nothing else. */

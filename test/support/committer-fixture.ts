@@ -9,25 +9,42 @@ import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
 import { GroupCommitter } from '../../persistence/committer/committer.ts';
-import { openDatabase, type Database } from '../../persistence/database.ts';
+import { openDatabase, type Database, type DatabaseLimits } from '../../persistence/database.ts';
 import { Leases } from '../../persistence/leases.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { commandRecord, MADE_MS, NOW_MS, PORTS, WELL } from './actors.ts';
-import { isCrowded } from './busy.ts';
+import { patient } from './busy.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from './log.ts';
+import { patientLimits } from './opened.ts';
 import type { TestConnection } from './server.ts';
 import { until } from './until.ts';
+
+/** What a test begins with is stored again for so long where the database of a busy machine had no time for it, in ms. */
+const STORE_MS_MAX = 10_000;
 
 /** A cluster under the epoch at which the fixture owns it. */
 export type ClusterLease = Lease & { readonly cluster: ClusterId };
 
+/** For tests that hold a lock until they have seen who waits for it. */
+export const LONG_WAITS = { lockMs: 60_000, statementMs: 60_000, queryMs: 60_000 } as const;
+
 /** Opens it on a database of its own, or beside another on the same one. */
-export async function openFixture(t: ExecutionContext, beside?: TestConnection): Promise<Fixture> {
+export async function openFixture(
+  t: ExecutionContext,
+  beside?: TestConnection,
+  limits: Partial<DatabaseLimits> = {},
+): Promise<Fixture> {
+  const { connectMs, idleInTransactionMs } = patientLimits();
   const connection = beside ?? (await createDatabase(t));
   const log = recordingLog();
-  const database = await openDatabase({ connection, poolMax: 10, log });
+  const database = await openDatabase({
+    connection,
+    poolMax: 10,
+    log,
+    limits: { connectMs, idleInTransactionMs, ...limits },
+  });
   t.teardown(() => database.close());
   return new Fixture(t, connection, database, log);
 }
@@ -73,15 +90,17 @@ export class Fixture {
   }
 
   /**
-   * Stores it; rejects when it is refused. Done again where the database of a crowded machine had no time for it: what
-   * was stored all the same meets itself then.
+   * Stores it; rejects when it is refused. Done again where the database of a busy machine had no time for it: what was
+   * stored all the same meets itself then.
    */
   async store(lease: Lease | null, write: Write | Change): Promise<void> {
+    const beganMs = performance.now();
     for (let isAgain = false; ; isAgain = true) {
       const outcome = await this.commit(lease, [write]).then(
         ([code]) => code,
         (error: unknown) => {
-          if (!(error instanceof DatabaseUnavailable) || !isCrowded()) throw error;
+          if (!(error instanceof DatabaseUnavailable) || performance.now() - beganMs > patient(STORE_MS_MAX))
+            throw error;
           return null;
         },
       );

@@ -2,8 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { registerCompletionHandler } from 'ava';
 import { Client } from 'pg';
-import { openDatabase } from '../../persistence/database.ts';
-import { silentLog } from './log.ts';
 import { SERVER_VARIABLE, startTestServer, type TestConnection } from './server.ts';
 
 /** Database that holds the migrated schema, from which those of the tests are copied. */
@@ -63,11 +61,20 @@ function ensureTemplate(server: TestConnection): Promise<void> {
     if (rowCount === 1) return;
     await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`); // of a test file that was ended while making it
     await client.query(`CREATE DATABASE ${TEMPLATE}`);
-    const database = await openDatabase({ connection: { ...server, database: TEMPLATE }, poolMax: 2, log: silentLog });
-    await database.migrate();
-    await database.close();
+    await migrate({ ...server, database: TEMPLATE });
     await client.query(`ALTER DATABASE ${TEMPLATE} IS_TEMPLATE true`);
   }));
+}
+
+/** Loads what it needs only here: that takes longer than most files do, and one file of a run makes the template. */
+async function migrate(connection: TestConnection): Promise<void> {
+  const [{ openDatabase }, { silentLog }] = await Promise.all([
+    import('../../persistence/database.ts'),
+    import('./log.ts'),
+  ]);
+  const database = await openDatabase({ connection, poolMax: 2, log: silentLog });
+  await database.migrate();
+  await database.close();
 }
 
 /** Does something over a connection to the server's own database, which also gives back all locks at its end. */

@@ -1,9 +1,10 @@
 /** An open, migrated database for a test. */
 import type { ExecutionContext } from 'ava';
-import { openDatabase, type Database } from '../../persistence/database.ts';
+import { DATABASE_LIMITS, openDatabase, type Database, type DatabaseLimits } from '../../persistence/database.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
 import { createVault, type Keyring } from '../../persistence/vault.ts';
 import type { Reads } from '../../api/ports.ts';
+import { patient } from './busy.ts';
 import { createDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 
@@ -18,6 +19,12 @@ export const DOMAIN = 'edge.test';
 /** Under which secrets of these tests are sealed. */
 export const VAULT = createVault(Buffer.alloc(32, 7));
 
+/** The limits of a database, as long as this machine takes for them now. */
+export function patientLimits(): DatabaseLimits {
+  const limits = Object.entries(DATABASE_LIMITS).map(([name, ms]) => [name, patient(ms as number)]);
+  return Object.fromEntries(limits) as DatabaseLimits;
+}
+
 /** Reads of these connections. */
 export function readsOf(database: Pick<Database, 'orm' | 'pool'>): Reads {
   const ranges = { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 };
@@ -27,7 +34,7 @@ export function readsOf(database: Pick<Database, 'orm' | 'pool'>): Reads {
 /** A database of the test's own, closed and dropped at its end. */
 export async function openedDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<Opened> {
   const connection = await createDatabase(t);
-  const database = await openDatabase({ connection, poolMax: 10, log: silentLog });
+  const database = await openDatabase({ connection, poolMax: 10, log: silentLog, limits: patientLimits() });
   t.teardown(() => database.close());
   return { ...database, vault: VAULT, reads: readsOf(database) };
 }

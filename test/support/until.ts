@@ -2,8 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { patient } from './busy.ts';
 
-/** Wait between two looks, in ms. */
-const LOOK_MS = 15;
+/**
+ * Wait between two looks, in ms, at first and at most: a look asks a server, which costs both sides more than the answer
+ * is worth when it comes after seconds anyway.
+ */
+const [LOOK_MS_MIN, LOOK_MS_MAX] = [15, 100];
+
+/** Between both bounds: this part of what was waited so far. */
+const LOOK_SHARE = 0.1;
 
 /** Deadline unless another is given, in ms: far above what anything here takes. */
 const DEADLINE_MS = 30_000;
@@ -37,7 +43,7 @@ export async function until<T>(
           cause: problem,
         },
       );
-    await delay(LOOK_MS);
+    await delay(Math.min(Math.max(waitedMs * LOOK_SHARE, LOOK_MS_MIN), LOOK_MS_MAX));
   }
 }
 

@@ -2,13 +2,12 @@
  * What nodes may say on their tunnels, over all that they have and had lately: a node whose tunnel was cut for a flood
  * does not begin anew with the next one, and is left alone for a moment (L1).
  */
-import type { FrameWindow } from '../net/frame-window.ts';
 import type { NodeId } from '../protocol/ids.ts';
-import { createFrameQuota, createFrameShare, type FrameQuota } from './frame-quota.ts';
+import { createFrameQuota, FrameShare, type FrameQuota } from './frame-quota.ts';
 import { CUT_TUNNEL_AGAIN_MS } from './limits.ts';
 
 interface Share {
-  readonly frames: FrameWindow;
+  readonly frames: FrameShare;
   usedMs: number;
   cutMs: number;
 }
@@ -24,15 +23,19 @@ export class FrameShares {
 
   /** For one more tunnel of this node. `cut` is told when it is over its share. */
   quotaOf(node: NodeId, nowMs: number, cut: () => void): FrameQuota {
-    const share = this.#shares.get(node) ?? { frames: createFrameShare(), usedMs: nowMs, cutMs: -Infinity };
+    const share = this.#shares.get(node) ?? { frames: new FrameShare(), usedMs: nowMs, cutMs: -Infinity };
     this.#shares.set(node, share);
-    const mayGoOn = createFrameQuota(share.frames);
-    return (chunk, atMs) => {
-      share.usedMs = atMs;
-      if (mayGoOn(chunk, atMs)) return true;
-      if (atMs - share.cutMs >= CUT_TUNNEL_AGAIN_MS) cut();
-      share.cutMs = atMs;
-      return false;
+    const quota = createFrameQuota(share.frames);
+    return {
+      ...quota,
+      take: (chunk, atMs) => {
+        share.usedMs = atMs;
+        const pieces = quota.take(chunk, atMs);
+        if (pieces !== null) return pieces;
+        if (atMs - share.cutMs >= CUT_TUNNEL_AGAIN_MS) cut();
+        share.cutMs = atMs;
+        return null;
+      },
     };
   }
 

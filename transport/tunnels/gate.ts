@@ -71,7 +71,7 @@ export function createTunnelGate(
     }
     server.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== TUNNEL_SUBPROTOCOL) return webSocket.terminate();
-      tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, passed), way);
+      tunnels.accept(node, (intake) => webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, { passed, intake }), way);
     });
   };
 }

@@ -19,6 +19,18 @@ export const STREAM_OPEN_MS_MAX = 20_000;
  */
 export const FRAMES_PER_SECOND_MAX = 20_000;
 
+/**
+ * Frames of a tunnel that are handled in one go; what came with them waits (frame-quota.ts). Twice as many where none
+ * were handled lately. 500 take 2 to 5 ms where they are DATA of one byte, the dearest.
+ */
+export const PIECE_FRAMES_MAX = 250;
+
+/**
+ * Frames of a node that are handled in a second, over all of its tunnels: a quarter above what may come, so that a
+ * burst is spread over 1.4 s and nothing waits that comes evenly.
+ */
+export const FRAMES_HANDED_ON_PER_SECOND = 25_000;
+
 /** A node whose tunnel was cut for a flood is not asked for another within this, in ms. */
 export const CUT_TUNNEL_AGAIN_MS = 2_000;
 

@@ -20,6 +20,7 @@ import {
 import type { TunnelServer, TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
+import type { Intake } from '../net/streams/paced-pieces.ts';
 import type { FrameQuota } from './frame-quota.ts';
 import { STREAM_OPEN_MS_MAX } from './limits.ts';
 
@@ -35,13 +36,13 @@ export interface TunnelTarget {
 /** What one tunnel needs besides its bytes. */
 export interface TunnelOwner {
   readonly monotonicMs: () => number;
-  /** Is shown all bytes that come. False: the tunnel is cut. */
-  readonly mayGoOn: FrameQuota;
+  /** What may come, and how much of it is handled at once. */
+  readonly quota: FrameQuota;
   /** Called once, when it is over. */
   readonly closed: () => void;
 }
 
-/** An open tunnel over these bytes. */
+/** An open tunnel over the bytes that it opens. */
 export class Tunnel {
   readonly #session: ClientHttp2Session;
   readonly #nowMs: () => number;
@@ -50,13 +51,14 @@ export class Tunnel {
   #heardMs: number;
   #beatMs: number;
 
-  constructor(bytes: Duplex, { monotonicMs: nowMs, mayGoOn, closed }: TunnelOwner) {
+  constructor(open: (intake: Intake) => Duplex, { monotonicMs: nowMs, quota, closed }: TunnelOwner) {
     this.#nowMs = nowMs;
     this.#idleSinceMs = nowMs();
     this.#heardMs = nowMs();
     this.#beatMs = nowMs();
-    bytes.on('data', (chunk: Buffer) => {
-      if (!mayGoOn(chunk, nowMs())) this.destroy();
+    const bytes = open({
+      take: (chunk) => quota.take(chunk, nowMs()),
+      pass: (waiting) => quota.pass(waiting, nowMs()),
     });
     const session = connect('http://tunnel', {
       createConnection: () => bytes,

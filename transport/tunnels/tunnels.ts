@@ -7,6 +7,7 @@ import type { NodeId } from '../protocol/ids.ts';
 import { TUNNEL_IDLE_MS } from '../protocol/limits.ts';
 import { notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
+import type { Intake } from '../net/streams/paced-pieces.ts';
 import type { Duplex } from 'node:stream';
 import { VPN_AGAIN_MS, TUNNEL_SWEEP_MS } from './limits.ts';
 import { AskedTunnels } from './asked-tunnels.ts';
@@ -87,21 +88,21 @@ export class Tunnels {
   }
 
   /**
-   * Takes over the bytes of a tunnel whose token was redeemed for this node. A tunnel that it has already stays for its
-   * streams; new ones take this.
+   * Takes over the bytes of a tunnel whose token was redeemed for this node. `open` gives them an intake that they are
+   * handed on by. A tunnel that it has already stays for its streams; new ones take this.
    */
-  accept(node: NodeId, bytes: Duplex, way: TunnelWay): void {
+  accept(node: NodeId, open: (intake: Intake) => Duplex, way: TunnelWay): void {
     this.#opened[way] += 1;
     const ofNode = this.#open.get(node) ?? new Set();
     const { monotonicMs, log } = this.#ports;
-    const mayGoOn = this.#shares.quotaOf(node, monotonicMs(), () =>
+    const quota = this.#shares.quotaOf(node, monotonicMs(), () =>
       log.warn({ node }, 'a tunnel was cut: its agent sent more frames than its share'),
     );
     const closed = (): void => {
       ofNode.delete(one);
       if (ofNode.size === 0 && this.#open.get(node) === ofNode) this.#open.delete(node);
     };
-    const tunnel = new Tunnel(bytes, { monotonicMs, mayGoOn, closed });
+    const tunnel = new Tunnel(open, { monotonicMs, quota, closed });
     const one: OpenTunnel = { tunnel, way };
     ofNode.add(one);
     this.#open.set(node, ofNode);

@@ -95,10 +95,14 @@ export class Program {
 
   /** The first log line, old or new, with this message. Rejects when the program ends without it. */
   async logged(message: string, from = 0, msMax?: number): Promise<Readonly<Record<string, unknown>>> {
+    const text = JSON.stringify(message);
+    let seen = from; // lines before were looked at: a program may say much
     return until(
       `"${message}" in the log of process ${this.pid}`,
       () => {
-        const found = this.lines(from).find((line) => line['msg'] === message);
+        const isSaid = this.output.includes(text, seen);
+        const found = isSaid ? this.lines(from).find((line) => line['msg'] === message) : undefined;
+        seen = Math.max(from, this.output.lastIndexOf('\n') + 1);
         if (found === undefined && this.exit !== null)
           return new Error(`the process ended (${JSON.stringify(this.exit)}): ${this.output.slice(-2_000)}`);
         if (found === undefined) throw new Error(`so far it says: ${this.output.slice(-2_000)}`);

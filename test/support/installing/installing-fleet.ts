@@ -17,11 +17,14 @@ export interface InstallingFleet {
   readonly line: (...words: readonly string[]) => Promise<string>;
   /** Runs `edge`. */
   readonly edge: (...words: readonly string[]) => ReturnType<typeof startEdge>['ended'];
-  /** A machine whose agents make no network interface on the network that it shares. */
-  readonly machine: () => Promise<Machine>;
+  /**
+   * A machine whose agents make no network interface on the network that it shares. With it end its programs, of whose
+   * usual ports there is one each.
+   */
+  readonly machine: (scope: Scope) => Promise<Machine>;
 }
 
-/** Starts one. Takes some twenty seconds. */
+/** Starts one. */
 export async function startInstallingFleet(scope: Scope): Promise<InstallingFleet> {
   const [release, fleet] = await Promise.all([realRelease(scope, VERSION), startFleet(scope)]);
   const connection = { url: fleet.admin().url, key: FLEET_KEYS.API_KEY };
@@ -36,8 +39,8 @@ export async function startInstallingFleet(scope: Scope): Promise<InstallingFlee
       if (status !== 0) throw new Error(stderr);
       return stdout.trim().replace('| sudo sh', '| sh');
     },
-    async machine() {
-      const machine = await startMachine(scope);
+    async machine(ofTest) {
+      const machine = await startMachine(ofTest);
       machine.write('/etc/edge-agent/agent.env', SETTINGS, 0o600);
       return machine;
     },

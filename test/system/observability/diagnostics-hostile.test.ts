@@ -9,12 +9,14 @@ import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagn
 import { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
 import { Joins } from '../../../transport/net/streams/join.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
+import { patient } from '../../support/busy.ts';
 import { startFleet, FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { silentLog } from '../../support/log.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { origin, pour, target } from '../../support/listening.ts';
 import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
@@ -83,7 +85,7 @@ for (const [what, server] of Object.entries(HOSTILE)) {
       ['fail', false, 'pass', 'pass', 'fail'],
       JSON.stringify(report),
     );
-    t.true(ms < MS_MAX, `${ms} ms`);
+    t.true(ms < patient(MS_MAX), `${ms} ms`);
   });
 }
 
@@ -119,10 +121,10 @@ test.serial(
       .finally(() => process.kill(agent.program.pid, 'SIGCONT'));
     const ms = performance.now() - startedMs;
     await fleet().reaches(agent, 'healthy');
-    const again = await fleet().rest.get<NodeDiagnosisResource>(path);
+    await until('a live report', async () => (await fleet().rest.get<NodeDiagnosisResource>(path)).is_live);
 
-    t.deepEqual([live.is_live, stuck.is_live, again.is_live], [true, false, true]);
-    t.true(ms < MS_MAX, `${ms} ms`);
+    t.deepEqual([live.is_live, stuck.is_live], [true, false]);
+    t.true(ms < patient(MS_MAX), `${ms} ms`);
     t.is(stuck.collected_at, live.collected_at);
   },
 );

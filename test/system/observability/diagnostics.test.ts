@@ -1,5 +1,5 @@
 /** Diagnoses of real agents, through a real admin, on every surface and on the machine itself. */
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { apiKeyOf } from '../../../agent/observability/api-key.ts';
 import { startEdge, startNode, type Ended } from '../../support/edge-program.ts';
@@ -8,6 +8,7 @@ import { programFile } from '../../support/programs.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { patient } from '../../support/busy.ts';
+import { until } from '../../support/until.ts';
 
 /** In their order: the network first. */
 const NAMES = [
@@ -57,9 +58,14 @@ const edgeDoctor = (fleet: Fleet, ...words: readonly string[]): Promise<Ended> =
  */
 const OF_THE_MACHINE = ['interface', 'tun', 'wireguard', 'memory', 'disk'];
 
-function assertHealthy(t: ExecutionContext, report: NodeDiagnosisResource): void {
-  const bad = report.checks.filter(({ name, status }) => status !== 'pass' && !OF_THE_MACHINE.includes(name));
-  t.deepEqual(bad, [], JSON.stringify(bad));
+/** The first report in which everything else passes: on a busy machine a word to it and back may take long. */
+function healthyReport(fleet: Fleet): Promise<NodeDiagnosisResource> {
+  return until('a report without a complaint', async () => {
+    const report = await diagnosisOf(fleet);
+    const bad = report.checks.filter(({ name, status }) => status !== 'pass' && !OF_THE_MACHINE.includes(name));
+    if (bad.length > 0) throw new Error(JSON.stringify(bad));
+    return report;
+  });
 }
 
 test('a healthy node passes every check, in order, on every surface; one that dies keeps its last report; and its status is what it was', async (t) => {
@@ -68,7 +74,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
   const admin = fleet.admin();
   const before = await fleet.node(agent);
 
-  const live = await diagnosisOf(fleet);
+  const live = await healthyReport(fleet);
   const trpc = await fetch(
     `${admin.url}/api/trpc/get_node_diagnostics?input=${encodeURIComponent(JSON.stringify({ id: agent.node }))}`,
     { headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` } },
@@ -96,7 +102,6 @@ test('a healthy node passes every check, in order, on every surface; one that di
     live.checks.map(({ name }) => name),
     NAMES,
   );
-  assertHealthy(t, live);
   t.true(live.is_live && NodeDiagnosisResource.safeParse(live).success);
   t.deepEqual([trpc.status, mcp.status, denied.status], [200, 200, 403]);
   t.regex(await trpc.text(), /"node_session"/u);

@@ -6,6 +6,7 @@ import { startOtlpCollector, type OtlpCollector } from '../../support/otlp-colle
 import { createScope } from '../../support/scope.ts';
 import { clientTrace, exportingTo, isComplete, only, runTraced } from '../../support/traces.ts';
 import { patient } from '../../support/busy.ts';
+import { until } from '../../support/until.ts';
 
 const scope = createScope();
 let started: { readonly fleet: Fleet; readonly collector: OtlpCollector } | undefined;
@@ -73,10 +74,12 @@ test.serial("one trace goes from a client's traceparent through its request to e
     ],
     ['/v1/traces k 1 application/x-protobuf'],
   );
-  const line = fleet()
-    .admin()
-    .program.lines()
-    .find((one) => one['operation'] === 'create_command');
+  const line = await until('the line of the request', () =>
+    fleet()
+      .admin()
+      .program.lines()
+      .find((one) => one['operation'] === 'create_command'),
+  );
   t.like(line, {
     level: 'debug',
     msg: 'a request was answered',
@@ -85,9 +88,11 @@ test.serial("one trace goes from a client's traceparent through its request to e
     principal: 'master',
     code: 'ok',
   });
-  const ended = fleet()
-    .agents.flatMap((agent) => agent.program.lines())
-    .filter((one) => one['msg'] === 'An execution ended');
+  const ended = await until('the lines of both agents', () => {
+    const lines = fleet().agents.flatMap((agent) => agent.program.lines());
+    const found = lines.filter((one) => one['msg'] === 'An execution ended');
+    return found.length >= executions.length && found;
+  });
   t.deepEqual(
     Object.fromEntries(ended.map((one) => [one['execution'], one['trace_id']])),
     Object.fromEntries(executions.map(({ id }) => [id, context.traceId])),

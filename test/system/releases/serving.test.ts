@@ -8,22 +8,25 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { createClient } from '../../../cli/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
-import { RELEASE_CHUNK_BYTES, fileTarget } from '../../../transport/protocol/releases.ts';
+import { RELEASE_CHUNK_BYTES, RELEASE_PIECE_BYTES_MAX, fileTarget } from '../../../transport/protocol/releases.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { createReleases, type ReleaseFixture } from '../../support/releases.ts';
 import { urlOf } from '../../support/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
+/** Several chunks, the last one odd. */
+const FILE_BYTES = 5 * RELEASE_CHUNK_BYTES + 777_777;
+
 /** Three pieces of an upload, the last one odd. */
-const FILE_BYTES = 2 * 16 * RELEASE_CHUNK_BYTES + 777_777;
+const PIECES_BYTES = 2 * RELEASE_PIECE_BYTES_MAX + FILE_BYTES;
 
 const KEY = { authorization: `Bearer ${ADMIN_KEYS.API_KEY}` };
 
-async function published(t: ExecutionContext, env: Readonly<Record<string, string>> = {}) {
+async function published(t: ExecutionContext, env: Readonly<Record<string, string>> = {}, bytes = FILE_BYTES) {
   const admin = await startTestAdmin(t, { RELEASE_DOWNLOAD_BYTES_PER_SECOND: '1000000000', ...env });
   const releases = await createReleases(temporaryDirectory(t));
-  const content = randomBytes(FILE_BYTES);
+  const content = randomBytes(bytes);
   const { files } = await releases.add({ version: '0.2.0', files: { 'edge-agent.cjs': content } });
   await releases.promote('0.2.0');
   const publish = publisher(admin.url, releases);
@@ -144,8 +147,12 @@ test('files are brought with the key, in their order, and are served once their 
 });
 
 test('a publish that was cut goes on where it was, and all files together have a limit', async (t) => {
-  const { admin, releases, publish } = await published(t, { RELEASES_BYTES_MAX: String(3 * FILE_BYTES) });
-  await releases.add({ version: '0.3.0', files: { 'edge-agent.cjs': randomBytes(FILE_BYTES) } });
+  const { admin, releases, publish } = await published(
+    t,
+    { RELEASES_BYTES_MAX: String(3 * PIECES_BYTES) },
+    PIECES_BYTES,
+  );
+  await releases.add({ version: '0.3.0', files: { 'edge-agent.cjs': randomBytes(PIECES_BYTES) } });
   const { fetch: real } = globalThis;
   t.teardown(() => {
     globalThis.fetch = real;
@@ -158,7 +165,7 @@ test('a publish that was cut goes on where it was, and all files together have a
   const connection = { url: admin.url, key: ADMIN_KEYS.API_KEY };
 
   const went = await publishRepository(releases.repository, { api: createClient(connection), connection, retryMs: 1 });
-  await releases.add({ version: '0.4.0', files: { 'edge-agent.cjs': randomBytes(FILE_BYTES) } });
+  await releases.add({ version: '0.4.0', files: { 'edge-agent.cjs': randomBytes(PIECES_BYTES) } });
 
   t.is(went.files, 2);
   await t.throwsAsync(publish(), { message: /RELEASES_BYTES_MAX/u });

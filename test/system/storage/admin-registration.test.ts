@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Listener } from '../../../persistence/listening.ts';
 import { pruneAdminNames } from '../../../persistence/sweeps/admin-names.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
-import { arrived, registryOf } from '../../support/admin-registry.ts';
+import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCluster } from '../../support/stored-rows.ts';
 import { until } from '../../support/until.ts';
@@ -51,7 +51,7 @@ test('an admin whose row was forgotten is in the list again with its next check-
 });
 
 test('no two admins that run have one URL, and who comes second is told which setting to set', async (t) => {
-  const { orm } = await openedDatabase(t);
+  const { orm, pool } = await openedDatabase(t);
   const at = (name: string, own: string, setting: 'ADMIN_OWN_URL' | 'ADMIN_URLS', peer = own) =>
     registryOf(orm, name, {
       url: own,
@@ -60,6 +60,7 @@ test('no two admins that run have one URL, and who comes second is told which se
     });
   const first = at('a', 'http://lb', 'ADMIN_URLS', 'http://10.0.0.1:44000');
   await first.checkIn();
+  await keepAlive(pool);
 
   await t.throwsAsync(at('b', 'http://lb/', 'ADMIN_URLS').checkIn(), {
     name: 'SharedAdminUrl',
@@ -100,7 +101,7 @@ test('an admin that is gone keeps no URL from others', async (t) => {
 });
 
 test('where an admin is reached is compared again when it is known', async (t) => {
-  const { orm } = await openedDatabase(t);
+  const { orm, pool } = await openedDatabase(t);
   const where = { url: 'http://b', peerUrl: '' };
   const late = registryOf(orm, 'b', where, {
     own: () => where.url,
@@ -109,6 +110,7 @@ test('where an admin is reached is compared again when it is known', async (t) =
   });
   await late.checkIn();
   await registryOf(orm, 'a', { url: 'http://a' }).checkIn();
+  await keepAlive(pool);
 
   where.peerUrl = 'http://a';
 

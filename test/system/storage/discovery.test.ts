@@ -110,7 +110,7 @@ test('whoever stops early gives the connection back, and so does one that is don
   }
 
   const { rows } = await client.query(
-    `select count(*)::int as n from pg_stat_activity where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`,
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and state <> 'idle' and pid <> pg_backend_pid()`,
   );
 
   t.deepEqual([rows, pool.waitingCount, pool.totalCount <= 3], [[{ n: 0 }], 0, true]);

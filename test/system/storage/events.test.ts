@@ -3,12 +3,11 @@ import test from 'ava';
 import { v7 } from 'uuid';
 import type { NodeEventsQuery } from '../../../api/ports.ts';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
-import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { openTransaction, storeEvent } from './publishing/fixture.ts';
+import { claimChannel, openTransaction, storeEvent } from './publishing/fixture.ts';
 
 /** Everything after the cursor, a few at a time. */
 async function readOn(
@@ -45,7 +44,7 @@ test('a transaction that commits late is not skipped, and nothing newer comes be
 test('the order of events is that of numbers: the tenth comes after the ninth, for who watches and for the broker, a page at a time', async (t) => {
   const opened = await openedDatabase(t);
   const { cursor } = await opened.reads.eventsAfter(null, 10);
-  const claimed = await channelLeases(opened.pool, v7()).claim(BROKER_CHANNEL);
+  const claimed = await claimChannel(opened.pool, BROKER_CHANNEL);
   const subjects = Array.from({ length: 12 }, () => v7());
   await opened.pool.query(`select setval(pg_get_serial_sequence('event', 'seq'), 994)`);
   await opened.pool.query(
@@ -55,7 +54,7 @@ test('the order of events is that of numbers: the tenth comes after the ninth, f
 
   const forBroker: string[] = [];
   for (let after: BrokerBatch | null = null; ;) {
-    const batch: BrokerBatch | null = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 1e12, 'tests');
+    const batch: BrokerBatch | null = await nextForBroker(opened.pool, claimed, after, 5, 1e12, 'tests');
     if (batch === null || batch.to === null) break;
     forBroker.push(...batch.events.map(({ subject }) => subject));
     after = batch;

@@ -7,11 +7,10 @@ import { v7 } from 'uuid';
 import { insertEvents } from '../../../persistence/committer/event-rows.ts';
 import { aheadBy, settledIncarnation } from '../../../persistence/incarnation.ts';
 import { backlogOf, nextForBroker } from '../../../persistence/publishing/broker-rows.ts';
-import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { routeEvents } from '../../../persistence/publishing/routing.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
-import { ADMIN, deliveriesOf, openTransaction, storeEvent, storeWebhook } from './publishing/fixture.ts';
+import { claimChannel, deliveriesOf, openTransaction, storeEvent, storeWebhook } from './publishing/fixture.ts';
 import { column } from '../../support/columns.ts';
 
 /** How far ids of the former server lie above those of this one. */
@@ -39,8 +38,8 @@ const store = ({ pool }: Opened, subject: string) =>
 for (const server of ['another', 'this'] as const) {
   test(`events that are stored after a restore reach webhooks, the broker and who watched before, in order, and the backlog counts them (the row names ${server === 'this' ? 'the same server' : 'the former server'})`, async (t) => {
     const opened = await openedDatabase(t);
-    const leases = channelLeases(opened.pool, ADMIN);
-    const [webhooks, broker] = [(await leases.claim(WEBHOOKS_CHANNEL)) ?? 0, (await leases.claim(BROKER_CHANNEL)) ?? 0];
+    const webhooks = await claimChannel(opened.pool, WEBHOOKS_CHANNEL);
+    const broker = await claimChannel(opened.pool, BROKER_CHANNEL);
     const webhook = await storeWebhook(opened);
     const before = v7();
     const cursor = shifted(await storeEvent(opened.pool, before));
@@ -121,7 +120,7 @@ test('a cursor that lies ahead of a database that was set back goes on at its en
 
 test('places ahead of what comes next are counted, as health tells them', async (t) => {
   const opened = await openedDatabase(t);
-  await channelLeases(opened.pool, ADMIN).claim(BROKER_CHANNEL);
+  await claimChannel(opened.pool, BROKER_CHANNEL);
   t.is(await aheadBy(opened.pool), 0);
 
   await opened.pool.query(`update event_channel set txid = '9000000000000000000' where name = $1`, [BROKER_CHANNEL]);

@@ -4,7 +4,7 @@ import { startAdmin } from '../../../main.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { ADMIN_KEYS, adminConfig, ENCRYPTION_KEY } from '../../support/admin.ts';
-import { hangAfter } from '../../support/busy.ts';
+import { hangAfter, patient } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { openFragileDatabase, type Losing } from '../../support/fragile-database.ts';
@@ -29,7 +29,7 @@ const LOST_AT = 100;
 const losingAt = (moment: number): Losing => (moment % 2 === 0 ? 'unanswered' : 'unheard');
 
 test('an admin becomes ready whichever statement of its start the database is lost at', async (t) => {
-  t.timeout(hangAfter(30_000));
+  t.timeout(hangAfter(60_000));
   let moments = 0;
   let isWalked = false;
   const walk = async (): Promise<void> => {
@@ -40,7 +40,7 @@ test('an admin becomes ready whichever statement of its start the database is lo
       const admin = await startAdmin(
         adminConfig(database.url),
         silentLog,
-        AbortSignal.timeout(hangAfter(START_MS_MAX)),
+        AbortSignal.timeout(patient(hangAfter(START_MS_MAX))),
       );
       isWalked ||= database.asked.length < moment; // it was ready before
       await admin.stop();

@@ -6,7 +6,7 @@ import { Leases } from '../../../persistence/leases.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { arrived, registryOf } from '../../support/admin-registry.ts';
+import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeAdmin, storeCluster } from '../../support/stored-rows.ts';
 import { openStoredFleet } from './fixture.ts';
@@ -36,6 +36,7 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
   const two = admin('two');
   await two.checkIn();
   await admin('three').checkIn();
+  await keepAlive(pool);
   await pool.query(`update admin set last_checked_in = now() - interval '1 hour' where name = 'three'`);
   const me = await admin('one').me();
 
@@ -73,16 +74,18 @@ test('an admin says which process it is, where others reach it and what it says 
   const admin = registryOf(orm, 'one', { peerUrl: 'http://10.0.0.1:44000', linkVersion: 3, nowMs: () => startedAtMs });
   await admin.checkIn();
   await admin.checkIn();
+  await keepAlive(pool);
   const said = await seen();
   await pool.query(`update admin_identity set draining_since = to_timestamp(1000) where name = 'one'`);
   const draining = await seen();
   const again = registryOf(orm, 'one', { peerUrl: '', nowMs: () => startedAtMs + 1 });
   await arrived(again);
+  await keepAlive(pool);
   const restarted = await seen();
   // As the release before writes it, twice.
   for (const at of ['2026-01-02', '2026-01-02'])
     await pool.query(
-      `update admin set url = 'http://one', version = '0.0.1', started_at = $1, last_checked_in = now() where name = 'one'`,
+      `update admin set url = 'http://one', version = '0.0.1', started_at = $1, last_checked_in = now() + interval '1 hour' where name = 'one'`,
       [at],
     );
   const older = await seen();
@@ -104,6 +107,7 @@ test('an admin keeps its id when it was stopped in order, and has one name where
   t.deepEqual((await pool.query('select 1 from admin')).rows, []);
   const restarted = again();
   t.is(await restarted.checkIn(), id);
+  await keepAlive(pool);
 
   const { vpn_host_id: host, erlang_node_name: name } = await again().me();
   const { topology } = await new StoredAdminTopology(pool, { adminClusterName: 'default', domain: 'x' }).mine();
@@ -122,10 +126,11 @@ test('an admin keeps its id when it was stopped in order, and has one name where
 });
 
 test('an admin of another group is refused while the others run, and says which name it should have', async (t) => {
-  const { orm } = await openedDatabase(t);
+  const { orm, pool } = await openedDatabase(t);
   const admin = (name: string, adminClusterName: string) => registryOf(orm, name, { adminClusterName });
   const one = admin('one', 'eu');
   await one.checkIn();
+  await keepAlive(pool);
 
   const two = admin('two', 'eu');
   await two.checkIn();

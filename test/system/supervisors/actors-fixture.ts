@@ -16,10 +16,13 @@ import { readsOf, VAULT } from '../../support/opened.ts';
 import type { RecordedSender, RecordedSessions } from '../../support/recorded-links.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { isCrowded } from '../../support/busy.ts';
+import { patient } from '../../support/busy.ts';
 
 /** Wait before the next try of what stands before a test, in ms. */
 const AGAIN_MS = 100;
+
+/** It is tried for so long, in ms. */
+const PREPARE_MS_MAX = 10_000;
 
 /** A node and the cluster that it is in. */
 export interface Placed {
@@ -97,14 +100,15 @@ export class SupervisorsFixture {
   }
 
   /**
-   * The same for what stands before a test: asked again where a crowded machine had no time for it. What was stored
+   * The same for what stands before a test: asked again where a busy machine had no time for it. What was stored
    * although its answer was lost meets itself then.
    */
   async prepare<K extends ActorKind>(kind: K, id: string, question: Question<Kinds[K]['message']>): Promise<void> {
+    const beganMs = performance.now();
     for (let isAgain = false; ; isAgain = true) {
       const answer = await this.ask(kind, id, question);
       if (answer.ok || (isAgain && answer.refusal.code === 'conflict')) return;
-      if (answer.refusal.code !== 'service_unavailable' || !isCrowded())
+      if (answer.refusal.code !== 'service_unavailable' || performance.now() - beganMs > patient(PREPARE_MS_MAX))
         throw new Error(`${answer.refusal.code}: ${answer.refusal.message}`);
       await delay(AGAIN_MS);
     }

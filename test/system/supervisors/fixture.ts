@@ -18,7 +18,7 @@ import { SETTINGS } from '../../support/actors.ts';
 import { arrived, registryOf } from '../../support/admin-registry.ts';
 import { createDatabase } from '../../support/database.ts';
 import { recordingLog } from '../../support/log.ts';
-import { VAULT } from '../../support/opened.ts';
+import { patientLimits, VAULT } from '../../support/opened.ts';
 import { recordedSender, recordedSessions } from '../../support/recorded-links.ts';
 import type { Scope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
@@ -46,7 +46,8 @@ export async function startSupervisors(
 ): Promise<SupervisorsFixture> {
   const connection = options.connection ?? (await createDatabase(scope));
   const log = recordingLog();
-  const database = await openDatabase({ connection, poolMax: 10, log });
+  const { connectMs } = patientLimits();
+  const database = await openDatabase({ connection, poolMax: 10, log, limits: { connectMs } });
   supervisorsFixtures += 1;
   const registry = registryOf(database.orm, options.name ?? `admin-${supervisorsFixtures}`, {
     maxWireguardPeers: options.maxWireguardPeers ?? 10_000,

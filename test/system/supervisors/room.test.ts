@@ -21,6 +21,7 @@ test('a cluster that no admin has room for is an orphan at all of them, also whe
   await until('both know', () => orphans().every((known) => known.length > 0));
   await until('the other cluster has an owner', () => staying.some(({ tree }) => tree.held.holds(small.cluster)));
 
+  await until('both say why', () => staying.every(({ tree }) => tree.ownership.standing().kind === 'fragmented'));
   const { cluster } = large ?? small;
   t.deepEqual(
     staying.map(({ tree }) => [tree.held.holds(cluster), tree.ownership.standing().kind]),

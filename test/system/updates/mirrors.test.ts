@@ -193,7 +193,8 @@ test('mirrors that are slow, endless, silent or have no first byte are given up'
     });
     const url = `http://127.0.0.1:${await listening(t, server)}`;
     const before = machine.parts();
-    const options = { ...before.options, answerMsMax: 500, slowWindowMs: 500 };
+    const shortened = { slow: { slowWindowMs: 500 }, silent: { answerMsMax: 500 } }[behaviour];
+    const options = { ...before.options, ...shortened };
     const { outcome } = await machine.update({}, { config: { ...before.config, UPDATER_MIRRORS: [url] }, options });
 
     t.regex(outcome?.error ?? '', told);

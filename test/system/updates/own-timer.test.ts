@@ -6,13 +6,14 @@ import test, { type ExecutionContext } from 'ava';
 import { checkAfterMs, serveUpdater } from '../../../agent/updater/serve.ts';
 import type { UpdaterConfig } from '../../../agent/updater/settings.ts';
 import type { UpdaterParts } from '../../../agent/updater/parts.ts';
+import { patient } from '../../support/busy.ts';
 import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 import { TIMES } from '../../support/updater/times.ts';
 import { until } from '../../support/until.ts';
 
 /** Instead of 10 minutes each, in ms. */
 const EVERY_MS = 100;
-const DEAD_MS = 1_500;
+const DEAD_MS = patient(1_500);
 
 /** Serves until it is told to end, or the test is over. */
 function served(

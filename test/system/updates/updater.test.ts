@@ -6,7 +6,7 @@ import { pin, rollBack } from '../../../agent/updater/commands.ts';
 import { linkedVersion } from '../../../agent/updater/versions.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';
-import { SHORT_TIMES } from '../../support/updater/times.ts';
+import { SHORT_TIMES, TIMES } from '../../support/updater/times.ts';
 import type { Behaviour } from '../../support/updater/small-agent.ts';
 import { until } from '../../support/until.ts';
 
@@ -40,7 +40,10 @@ for (const [behaviour, reason] of BROKEN)
     await machine.install();
     await machine.publish('0.2.0', behaviour);
 
-    const { outcome, refused } = await machine.update({ request: 'first' }, { times: SHORT_TIMES });
+    const { outcome, refused } = await machine.update(
+      { request: 'first' },
+      { times: behaviour === 'crashes' ? TIMES : SHORT_TIMES },
+    );
 
     t.like(outcome, { request: 'first', outcome: 'rolled_back', from: '0.1.0', to: '0.2.0' });
     t.regex(outcome?.error ?? '', reason);

@@ -14,11 +14,11 @@ const WINDOW = frame(TYPE.window, 0, 1, Buffer.alloc(4));
 
 /** How many times the quota takes these bytes at once, in pieces of at most `pieceBytes`. */
 function taken(bytes: Buffer, pieceBytes = Infinity): number {
-  const mayGoOn = createFrameQuota();
+  const quota = createFrameQuota();
   for (let count = 0; count < 6 * AT_ONCE; count += 1) {
     for (let at = 0; at < bytes.length;) {
       const end = Math.min(bytes.length, at + (pieceBytes === Infinity ? Infinity : randomInt(9, pieceBytes)));
-      if (!mayGoOn(bytes.subarray(at, end), 0)) return count;
+      if (quota.take(bytes.subarray(at, end), 0) === null) return count;
       at = end;
     }
   }
@@ -63,10 +63,10 @@ test('frames of the connection itself are dear: an agent has few of them, and ea
 });
 
 test('what was used comes back with time', (t) => {
-  const mayGoOn = createFrameQuota();
+  const quota = createFrameQuota();
   const reset = frame(TYPE.reset, 0, 1);
   const takenAt = (nowMs: number): number => {
-    for (let count = 0; ; count += 1) if (!mayGoOn(reset, nowMs)) return count;
+    for (let count = 0; ; count += 1) if (quota.take(reset, nowMs) === null) return count;
   };
 
   t.deepEqual(
@@ -77,10 +77,10 @@ test('what was used comes back with time', (t) => {
 
 test('whoever keeps above the share of a tunnel is over it within 2 s, however little above (L1)', (t) => {
   for (const share of [1.01, 1.1, 1.5, 2, 10]) {
-    const mayGoOn = createFrameQuota();
+    const quota = createFrameQuota();
     const gapMs = 1_000 / (FRAMES_PER_SECOND_MAX * share);
     let sent = 0;
-    while (sent * gapMs < 60_000 && mayGoOn(WINDOW, sent * gapMs)) sent += 1;
+    while (sent * gapMs < 60_000 && quota.take(WINDOW, sent * gapMs) !== null) sent += 1;
 
     t.true(sent * gapMs <= OVER_WITHIN_MS, `${share} of its share: over it after ${sent * gapMs} ms`);
   }

@@ -76,7 +76,7 @@ test('an admin that takes connections and says nothing, and one that speaks no H
 
   const report = await looked(
     [`http://127.0.0.1:${silent}`, `http://127.0.0.1:${rude}`, `https://127.0.0.1:${rude}`],
-    300,
+    patient(300),
   );
 
   t.true(performance.now() - startedMs < patient(2_500));

@@ -22,7 +22,7 @@ const test = await peerTest('wireguard-go', 'wg', 'ip', 'promtool');
 /** Nothing of this machine, and nobody who waits long. */
 function sources(t: ExecutionContext, more: Partial<WireguardSources> = {}): WireguardSources {
   const empty = temporaryDirectory(t);
-  return { ...MACHINE_WIREGUARD, sockets: empty, interfaces: empty, limits: { readMsMax: 400 }, ...more };
+  return { ...MACHINE_WIREGUARD, sockets: empty, interfaces: empty, limits: { readMsMax: patient(1_000) }, ...more };
 }
 
 /** What the metrics say of the one peer of an interface. */

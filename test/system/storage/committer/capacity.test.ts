@@ -9,6 +9,7 @@ import { NOW_MS } from '../../../support/actors.ts';
 import {
   enrolled,
   enrolment,
+  LONG_WAITS,
   openFixture,
   type ClusterLease,
   type Fixture,
@@ -60,7 +61,7 @@ test('of many agents that come at once into two clusters of an admin, as many ge
 });
 
 test('an agent that comes while another one takes the last place waits for what becomes of that one', async (t) => {
-  const fixture = await openFixture(t);
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
   await admin(fixture, 1, fixture.adminId);
   const [one, other] = [await fixture.cluster(), await fixture.cluster()];
   const writes = [

@@ -2,7 +2,15 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { NOW_MS } from '../../../support/actors.ts';
-import { enrolled, enrolment, finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import {
+  enrolled,
+  enrolment,
+  finish,
+  LONG_WAITS,
+  openFixture,
+  well,
+  type Fixture,
+} from '../../../support/committer-fixture.ts';
 import { column } from '../../../support/columns.ts';
 
 test('a stale epoch changes no row and stores no event, hot or cold (O1)', async (t) => {
@@ -60,7 +68,7 @@ test('in one batch, the changes of a stale owner are refused and those of a good
 });
 
 test('a takeover waits for a batch that is under way, so that what the batch checked still holds when it commits (O1)', async (t) => {
-  const fixture = await openFixture(t);
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
   const lease = await fixture.cluster();
   const execution = await fixture.execution(await fixture.node(lease));
   // the batch has checked its lease, and waits for this row
@@ -123,7 +131,7 @@ test('of several admins that claim a free cluster one gets it', async (t) => {
 });
 
 test('a renewal and a batch that write for the same clusters do not wait for each other in a circle', async (t) => {
-  const fixture = await openFixture(t);
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
   const leases = [await fixture.cluster(), await fixture.cluster(), await fixture.cluster()];
   const nodes = await Promise.all(leases.map((lease) => fixture.node(lease)));
   // The first of them lies last in the table, so that a statement that takes rows as they lie has another order than

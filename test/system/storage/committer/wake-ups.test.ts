@@ -59,6 +59,13 @@ async function created(fixture: Fixture, ...nodes: readonly NodeId[]) {
   return { kind: 'command-created', command, executions } as const;
 }
 
+/** So many of them, one after the other: all at once they would wait too long for a connection. */
+async function commands(fixture: Fixture, count: number, ...nodes: readonly NodeId[]) {
+  const writes: Awaited<ReturnType<typeof created>>[] = [];
+  while (writes.length < count) writes.push(await created(fixture, ...nodes));
+  return writes;
+}
+
 test('the owner of a node is told of a command for it, once a command, and nobody else is', async (t) => {
   const { fixture, theirs, here, there, said } = await open(t);
   const second = await fixture.node(theirs);
@@ -111,7 +118,7 @@ test('of what is refused nobody is told, nor of a node that moves within an admi
 
 test('very many commands are told in messages that PostgreSQL takes', async (t) => {
   const { fixture, there, said } = await open(t);
-  const writes = await Promise.all(Array.from({ length: 2 * WOKEN_COMMANDS_MAX + 1 }, () => created(fixture, there)));
+  const writes = await commands(fixture, 2 * WOKEN_COMMANDS_MAX + 1, there);
 
   await fixture.commit(null, writes);
 
@@ -128,7 +135,7 @@ test('very many commands are told in messages that PostgreSQL takes', async (t) 
 test('what a sweep ends is told to the owner, and to all for admins of before', async (t) => {
   const { fixture, here, there, said } = await open(t);
   const count = WOKEN_ENDS_MAX + 1;
-  const writes = await Promise.all(Array.from({ length: count }, () => created(fixture, there, here)));
+  const writes = await commands(fixture, count, there, here);
   await fixture.commit(null, writes);
   await fixture.rows('update command_execution set expired_at = clock_timestamp()');
   await said();

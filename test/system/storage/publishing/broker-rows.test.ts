@@ -12,10 +12,9 @@ import {
   nextForBroker,
   type BrokerBatch,
 } from '../../../../persistence/publishing/broker-rows.ts';
-import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../../persistence/ownerless-writes.ts';
-import { heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './fixture.ts';
+import { claimChannel, heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './fixture.ts';
 import { column } from '../../../support/columns.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, BROKER_CHANNEL);
@@ -155,7 +154,7 @@ test('whoever lost the channel reads nothing and moves nothing (O1)', async (t) 
   );
 
   t.deepEqual([await next(fixture), await advanceBroker(fixture.pool, fixture.epoch, batch?.to ?? '')], [null, false]);
-  const epoch = (await channelLeases(fixture.pool, OTHER_ADMIN).claim(BROKER_CHANNEL))!;
+  const epoch = await claimChannel(fixture.pool, BROKER_CHANNEL, OTHER_ADMIN);
   t.deepEqual([await next(fixture), await advanceBroker(fixture.pool, fixture.epoch, batch?.to ?? '')], [null, false]);
 
   t.deepEqual((await next({ ...fixture, epoch }))?.events, batch?.events);

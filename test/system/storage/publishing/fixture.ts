@@ -21,9 +21,22 @@ export interface Held extends Opened {
 /** A database of the test's own, whose channel the first admin holds. */
 export async function heldChannel(t: Parameters<typeof openedDatabase>[0], channel: string): Promise<Held> {
   const opened = await openedDatabase(t);
-  const epoch = await channelLeases(opened.pool, ADMIN).claim(channel);
+  return { ...opened, epoch: await claimChannel(opened.pool, channel) };
+}
+
+/** Takes a channel for an admin, the first unless given: its epoch. It is held as long as the test lasts. */
+export async function claimChannel(pool: Opened['pool'], channel: string, admin: string = ADMIN): Promise<number> {
+  const epoch = await channelLeases(pool, admin).claim(channel);
   if (epoch === null) throw new Error('the channel is held by another');
-  return { ...opened, epoch };
+  await holdChannels(pool);
+  return epoch;
+}
+
+/** Whoever has a channel now keeps it: nobody renews leases in these tests. */
+export async function holdChannels(pool: Opened['pool']): Promise<void> {
+  await pool.query(
+    `update event_channel set lease_until = clock_timestamp() + interval '1 hour' where admin_id is not null`,
+  );
 }
 
 /** Stores an event and answers its cursor. */

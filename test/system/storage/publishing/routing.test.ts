@@ -1,10 +1,9 @@
 /** Events become deliveries: each once, in order, none forgotten and none for what came before (V1, V2). */
 import test from 'ava';
-import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from '../../../../persistence/publishing/routing.ts';
 import {
-  ADMIN,
+  claimChannel,
   deleteWebhook,
   deliveriesOf,
   heldChannel,
@@ -20,7 +19,11 @@ const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_C
 const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
 
 async function routeAll(fixture: Held): Promise<number> {
-  for (let rounds = 1; ; rounds += 1) if ((await route(fixture))?.more !== true) return rounds;
+  for (let rounds = 1; ; rounds += 1) {
+    const routed = await route(fixture);
+    if (routed === null) throw new Error('the channel is held no more');
+    if (!routed.more) return rounds;
+  }
 }
 
 test('each event makes one delivery for each webhook that subscribed to its type before it, in order', async (t) => {
@@ -128,11 +131,11 @@ test('whoever lost the channel routes nothing: under an old epoch, and after its
   await fixture.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
 
   t.is(await route(fixture), null);
-  const epoch = await channelLeases(fixture.pool, OTHER_ADMIN).claim(WEBHOOKS_CHANNEL);
+  const epoch = await claimChannel(fixture.pool, WEBHOOKS_CHANNEL, OTHER_ADMIN);
   t.is(await route(fixture), null);
   t.deepEqual(await deliveriesOf(fixture, webhook), []);
 
-  t.like(await route({ ...fixture, epoch: epoch ?? 0 }), { webhooks: [webhook] });
+  t.like(await route({ ...fixture, epoch }), { webhooks: [webhook] });
   t.deepEqual(await deliveriesOf(fixture, webhook), [event]);
 });
 
@@ -141,8 +144,8 @@ test('a takeover waits for the round that is under way, and goes on behind it', 
   const webhook = await storeWebhook(fixture);
   const cursors = [await storeEvent(fixture.pool), await storeEvent(fixture.pool)];
 
-  const [, epoch] = await Promise.all([route(fixture), channelLeases(fixture.pool, ADMIN).claim(WEBHOOKS_CHANNEL)]);
-  await routeAll({ ...fixture, epoch: epoch ?? 0 });
+  const [, epoch] = await Promise.all([route(fixture), claimChannel(fixture.pool, WEBHOOKS_CHANNEL)]);
+  await routeAll({ ...fixture, epoch });
 
   t.deepEqual(await deliveriesOf(fixture, webhook), cursors);
 });

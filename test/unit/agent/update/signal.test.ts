@@ -1,6 +1,7 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { retryAfterMs, signalUpdate } from '../../../../agent/update/signal.ts';
+import { retryAfterMs, signalUpdate, type SignalLimits } from '../../../../agent/update/signal.ts';
 import { askUpdater, ANSWER_BYTES_MAX, UpdaterSilence } from '../../../../agent/update/updater-exchange.ts';
 import { UPDATER_TOKEN as token, UpdaterDouble, type UpdaterReply } from '../../../support/agent/updater-double.ts';
 import { freePort } from '../../../support/free-ports.ts';
@@ -85,22 +86,33 @@ for (const [reply, problem] of [
   });
 }
 
-async function problemAt(port: number, msMax = 5_000): Promise<string | null> {
+async function problemAt(port: number, limits: SignalLimits = { msMax: 5_000 }): Promise<string | null> {
   const place = { url: `http://127.0.0.1:${port}/`, token };
-  const problem = await signalUpdate(place, REQUEST, AbortSignal.timeout(60_000), { msMax });
+  const problem = await signalUpdate(place, REQUEST, AbortSignal.timeout(60_000), limits);
   return problem?.replaceAll(String(port), 'PORT') ?? null;
 }
 
 test('where nothing listens it says what to install', async (t) => {
   t.is(
-    await problemAt(await freePort()),
+    await problemAt(await freePort(), { restartMsMax: 0 }),
     'no updater listens at http://127.0.0.1:PORT/: install edge-updater, or set AGENT_UPDATER_URL to where yours listens',
   );
 });
 
+test('one that ended to be started anew is asked once it listens', async (t) => {
+  const port = await freePort();
+  const asked = problemAt(port, {});
+  await t.throwsAsync(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' }); // as the first ask was
+
+  const updater = await UpdaterDouble.start(t, undefined, port);
+
+  t.is(await asked, null);
+  t.is(updater.asks.length, 1);
+});
+
 test('one that says nothing is given up in time', async (t) => {
   t.is(
-    await problemAt(await silentPort(t), 300),
+    await problemAt(await silentPort(t), { msMax: 300 }),
     'the updater at http://127.0.0.1:PORT/ cannot be asked: did not answer within 0.3 s',
   );
 });

@@ -13,6 +13,7 @@ import { PeerProofs } from '../../../../transport/admins/peer-proofs.ts';
 import { PEER_HEADER, RELAYED_HEADER } from '../../../../transport/admins/protocol/version.ts';
 import { TUNNEL_ROUTE, UpgradeRelay } from '../../../../transport/admins/upgrade-relay.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
+import { AT_ONCE } from '../../../../transport/net/streams/paced-pieces.ts';
 import { createTunnelGate, type TunnelRelay } from '../../../../transport/tunnels/gate.ts';
 import { newToken, tagOf } from '../../../../transport/tunnels/token.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
@@ -28,6 +29,8 @@ interface Gate {
   wrong: number;
 }
 
+const echo = (bytes: Duplex): Duplex => bytes.pipe(bytes);
+
 /** Lets tunnels with this token in at an admin. */
 function openGate(admin: LinkedAdmin, token: string | null, relay: TunnelRelay = admin.links.relays.tunnels): Gate {
   const waiting = new Set(token === null ? [] : [token]);
@@ -35,7 +38,7 @@ function openGate(admin: LinkedAdmin, token: string | null, relay: TunnelRelay =
   const gate = createTunnelGate(
     {
       redeem: (shown) => (waiting.delete(shown) ? NODE : null),
-      accept: (_node, bytes) => void bytes.pipe(bytes),
+      accept: (_node, open) => void echo(open(AT_ONCE)),
     },
     'url',
     { relay, wrong: () => void (state.wrong += 1) },

@@ -13,8 +13,8 @@ const RESET = frame(TYPE.reset, 0, 1);
 const AT_ONCE = FRAMES_PER_SECOND_MAX * WINDOW_SECONDS;
 
 /** How many frames it takes at that time, until it is cut. */
-function takenAt(mayGoOn: FrameQuota, nowMs: number): number {
-  for (let count = 0; ; count += 1) if (!mayGoOn(RESET, nowMs)) return count;
+function takenAt(quota: FrameQuota, nowMs: number): number {
+  for (let count = 0; ; count += 1) if (quota.take(RESET, nowMs) === null) return count;
 }
 
 test('a node whose tunnel was cut does not begin anew with the next, and others have their own share', (t) => {
