@@ -9,6 +9,7 @@ import { createVault } from '../../persistence/vault.ts';
 import { monotonicMs } from '../../transport/net/clock.ts';
 import { createGuard } from '../../transport/net/guard/guard.ts';
 import { HttpWebhookSender, type WebhookSenderOptions } from '../../transport/events/webhooks/sender.ts';
+import { patient } from './busy.ts';
 import { listening } from './listening.ts';
 import { silentLog } from './log.ts';
 
@@ -55,7 +56,7 @@ export function posting(
     connect: createGuard({ allowPrivate: true }).connector(),
     bodyOf: () => Promise.resolve(Buffer.from(ENVELOPE)),
     mayDeliver: () => true,
-    timeoutMs: 5_000,
+    timeoutMs: patient(5_000),
     connectionsMax: 4,
     version: '1.2.3',
     monotonicMs,

@@ -290,16 +290,10 @@ test.serial(
     // the others are told as well, without a look
     const lookedAt = (await admin().logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
 
-    const lookedAtMax = SSH_ATTEMPTS_BURST_MAX + (SSH_ATTEMPTS_PER_SECOND * (performance.now() - beganMs)) / 1_000 + 1;
-    t.true(
-      lookedAt >= SSH_ATTEMPTS_BURST_MAX && lookedAt <= lookedAtMax,
-      `${lookedAt} of ${total} were looked at, ${lookedAtMax} at most`,
-    );
+    const most = SSH_ATTEMPTS_BURST_MAX + (SSH_ATTEMPTS_PER_SECOND * (performance.now() - beganMs)) / 1_000 + 1;
+    t.true(lookedAt >= SSH_ATTEMPTS_BURST_MAX && lookedAt <= most, `${lookedAt} of ${total}, ${most} at most`);
     t.true((await other.session.attempt('ada', keyShown(other.key))).accepted);
-    t.is(
-      await Promise.race([session.closed, Promise.resolve('open')]),
-      'open',
-      'nobody is cut for the attempts of others',
-    );
+    const state = await Promise.race([session.closed, Promise.resolve('open')]);
+    t.is(state, 'open', 'nobody is cut for the attempts of others');
   },
 );

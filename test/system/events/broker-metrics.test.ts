@@ -28,18 +28,19 @@ test('events that the broker took are counted; while it is away it is down and t
   const becomes = (wanted: Partial<Awaited<ReturnType<typeof broker>>>) =>
     until(JSON.stringify(wanted), async () => {
       const now = await broker();
-      if (Object.entries(wanted).every(([name, value]) => now[name as keyof typeof now] === value)) return now;
+      if (Object.entries(wanted).every(([name, value]) => now[name as keyof typeof now] === value)) return true;
       throw new Error(JSON.stringify(now));
     });
   await admin.testEvents(1);
-  const { published = 0 } = await becomes({ up: 1, waiting: 0 });
+  await becomes({ up: 1, published: 1, waiting: 0 });
 
   await admin.testEvents(3);
-  await becomes({ up: 1, published: published + 3, waiting: 0 });
+  await becomes({ up: 1, published: 4, waiting: 0 });
   await server.kill();
   await admin.testEvents(2);
-  await becomes({ up: 0, published: published + 3, waiting: 2 });
+  await becomes({ up: 0, published: 4, waiting: 2 });
   await server.start();
 
-  t.deepEqual(await becomes({ up: 1, waiting: 0 }), { up: 1, published: published + 5, waiting: 0 });
+  await becomes({ up: 1, published: 6, waiting: 0 });
+  t.pass();
 });

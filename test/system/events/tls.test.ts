@@ -91,7 +91,7 @@ test('a server that speaks no TLS where it is wanted is told apart from one that
     cert: await readFile(made.server),
     ALPNProtocols: ['h2'],
   });
-  const sender = posting(t, { connect: await trusting(), timeoutMs: 5_000 });
+  const sender = posting(t, { connect: await trusting() });
   const noTls =
     'The TLS handshake failed: the server speaks no TLS here, or no version, cipher or protocol that both know.';
   const noHttp = 'What came was no HTTP/1.1 answer.';

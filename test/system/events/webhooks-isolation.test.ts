@@ -13,7 +13,7 @@ import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { answers, isSilent, openReceiver, type Receiver } from '../../support/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { hangAfter } from '../../support/busy.ts';
+import { hangAfter, isCrowded } from '../../support/busy.ts';
 import { memoryMb } from '../../support/processes.ts';
 
 /** Receivers that are well. Source: issue, proof. */
@@ -22,8 +22,8 @@ const HEALTHY = 200;
 /** Test events of one measurement: each goes to every receiver. */
 const EVENTS = 8;
 
-/** Comparisons until one holds. */
-const COMPARISONS_MAX = 3;
+/** Comparisons until one holds: where other programs come and go, more are spoilt by them. */
+const comparisonsMax = () => (isCrowded() ? 9 : 3);
 
 /** By how much the p99 may grow. Source: docs/promises.md, L1 and V3. */
 const GROWTH_MAX = 2;
@@ -80,7 +80,7 @@ async function compared(
   without: () => Promise<number>,
   withThem: () => Promise<number>,
 ): Promise<void> {
-  for (let turn = 1; turn <= COMPARISONS_MAX; turn += 1) {
+  for (let turn = 1; turn <= comparisonsMax(); turn += 1) {
     const [before, after] = [await without(), await withThem()];
     t.log(`${what}: ${Math.round(before)} ms without, ${Math.round(after)} ms with them`);
     if (after <= Math.max(before * GROWTH_MAX, before + NOISE_MS)) {
@@ -88,7 +88,7 @@ async function compared(
       return;
     }
   }
-  t.fail(`${what} more than doubled, ${COMPARISONS_MAX} times out of ${COMPARISONS_MAX}`);
+  t.fail(`${what} more than doubled each time`);
 }
 
 test.serial('a dead receiver, a refusing and a slow one delay none of 200 others', async (t) => {

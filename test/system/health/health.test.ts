@@ -22,6 +22,9 @@ const RED_MS_MAX = 5_500;
 /** Longest time until all is well again, in ms. Source: docs/promises.md, L3 (3 s), and a second for a busy machine. */
 const BACK_MS_MAX = 4_000;
 
+/** After so long without a word an admin is forgotten, in ms: a busy machine looks at it in between all the same. */
+const FORGET_AFTER_MS = patient(8_000);
+
 const NAMES = [
   'database',
   'database_clock',
@@ -92,8 +95,7 @@ test.serial(
       '127.0.0.1',
       new URL(url).port,
     ];
-    const well = await health(url);
-    t.is(well.status, 200, well.text);
+    const well = await healthLike('all well', ({ status }) => status === 200, url);
     t.deepEqual(column(well.checks, 'name'), NAMES);
 
     const pids = await processesOf((await server.pid())!);
@@ -145,8 +147,9 @@ test.serial(
     });
     const { url } = fleet.admins[0]!;
 
-    const broken = await healthLike('the broker to be missed', ({ red }) => red.includes('event_broker'), url);
-    t.deepEqual([broken.status, broken.red], [503, ['event_broker']]);
+    const isBrokerAlone = ({ red }: Health) => red.join() === 'event_broker';
+    const broken = await healthLike('the broker to be missed', isBrokerAlone, url);
+    t.is(broken.status, 503);
     t.regex(broken.text, /the broker cannot be reached: \d+ events wait/u);
 
     // Whoever checks in is turned away by the database, in words that nobody may read.
@@ -159,26 +162,30 @@ test.serial(
       ({ red }) => red.includes('peer_membership') && red.includes('ownership_metadata'),
       url,
     );
-    const cluster = await healthLike('that of the cluster', ({ red }) => red.length === 2, url, '/health/cluster');
-    t.deepEqual(cluster.red, ['admins', 'cluster_owners']);
+    const isOwnerless = ({ red }: Health) => red.join() === 'admins,cluster_owners';
+    const cluster = await healthLike('that of the cluster', isOwnerless, url, '/health/cluster');
     await fleet.sql('alter table admin rename to nobody');
-    const gone = await health(url);
+    const gone = await healthLike(
+      'the loss in words that tell nothing',
+      ({ checks }) =>
+        checks.find(({ name }) => name === 'peer_membership')?.error === 'it does not answer as it should',
+      url,
+    );
     for (const { text } of [broken, lost, cluster, gone])
       for (const canary of CANARIES) t.false(text.includes(canary), `${canary} in ${text}`);
-    t.deepEqual(gone.checks.find(({ name }) => name === 'peer_membership')?.error, 'it does not answer as it should');
 
     await fleet.sql('alter table nobody rename to admin');
     await fleet.sql('drop trigger refuse on admin');
-    await healthLike('all but the broker well', ({ red }) => red.join(',') === 'event_broker', url);
+    await healthLike('all but the broker well', isBrokerAlone, url);
     await wellCluster(url);
 
     for (const path of ['/healthz', '/readyz', '/health', '/health/cluster', '/livez']) {
-      const head = await fetch(url + path, { method: 'HEAD' });
-      t.deepEqual(
-        [head.status, await head.text()],
-        [path === '/livez' || path === '/health/cluster' ? 200 : 503, ''],
-        path,
-      );
+      const status = path === '/livez' || path === '/health/cluster' ? 200 : 503;
+      const said = await until(`a HEAD of ${path} that is ${status}`, async () => {
+        const head = await fetch(url + path, { method: 'HEAD' });
+        return head.status === status ? { body: await head.text() } : null;
+      });
+      t.is(said.body, '', path);
       const post = await fetch(url + path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -198,7 +205,7 @@ test.serial(
 test.serial(
   'an admin that was killed for good is listed, then forgotten, and the others are well by themselves',
   async (t) => {
-    const fleet = await startFleet(t, { admins: 2, env: { ADMIN_FORGET_AFTER_MS: '8000' } });
+    const fleet = await startFleet(t, { admins: 2, env: { ADMIN_FORGET_AFTER_MS: String(FORGET_AFTER_MS) } });
     const [killed, other] = fleet.admins as [AdminProgram, AdminProgram];
     const rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
     const listed = async () =>
