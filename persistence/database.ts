@@ -150,7 +150,8 @@ export async function openDatabase({ connection, poolMax, log, limits: given }: 
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (clock) => new Listener({ ...untimed(place.options), connectionTimeoutMillis: limits.connectMs }, clock, log),
+    listen: (clock) =>
+      new Listener({ ...untimed(place.options), connectionTimeoutMillis: limits.connectMs }, clock, log),
     close: async () => {
       settlement.close();
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);

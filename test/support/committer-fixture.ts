@@ -99,7 +99,8 @@ export class Fixture {
       const outcome = await this.commit(lease, [write]).then(
         ([code]) => code,
         (error: unknown) => {
-          if (!(error instanceof DatabaseUnavailable) || performance.now() - beganMs > patient(STORE_MS_MAX)) throw error;
+          if (!(error instanceof DatabaseUnavailable) || performance.now() - beganMs > patient(STORE_MS_MAX))
+            throw error;
           return null;
         },
       );

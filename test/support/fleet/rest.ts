@@ -56,7 +56,7 @@ export function restClient(url: () => string, key: string | null): Rest {
   }
 
   const call = <T>(method: string, path: string, sent: Sent = {}): Promise<Answer<T>> =>
-    asked(method, path, sent, ANSWER_MS_MAX);
+    asked(method, path, sent, patient(ANSWER_MS_MAX));
 
   async function insisted<T>(method: 'GET' | 'POST', path: string, sent: Sent): Promise<T> {
     const began = performance.now();

@@ -40,7 +40,10 @@ for (const [behaviour, reason] of BROKEN)
     await machine.install();
     await machine.publish('0.2.0', behaviour);
 
-    const { outcome, refused } = await machine.update({ request: 'first' }, { times: behaviour === 'crashes' ? TIMES : SHORT_TIMES });
+    const { outcome, refused } = await machine.update(
+      { request: 'first' },
+      { times: behaviour === 'crashes' ? TIMES : SHORT_TIMES },
+    );
 
     t.like(outcome, { request: 'first', outcome: 'rolled_back', from: '0.1.0', to: '0.2.0' });
     t.regex(outcome?.error ?? '', reason);

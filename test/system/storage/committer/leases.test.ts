@@ -2,7 +2,15 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { NOW_MS } from '../../../support/actors.ts';
-import { enrolled, enrolment, finish, LONG_WAITS, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import {
+  enrolled,
+  enrolment,
+  finish,
+  LONG_WAITS,
+  openFixture,
+  well,
+  type Fixture,
+} from '../../../support/committer-fixture.ts';
 import { column } from '../../../support/columns.ts';
 
 test('a stale epoch changes no row and stores no event, hot or cold (O1)', async (t) => {
