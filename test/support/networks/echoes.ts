@@ -3,6 +3,7 @@
  * `ping` ends two round trips after its last packet, which is before the answers of a path that held packets back for a
  * moment.
  */
+import { isCrowded } from '../busy.ts';
 import type { Machine } from './machine.ts';
 
 /** Echoes asked for after those that count, so that answers which overtook others do not end the wait for these. */
@@ -26,6 +27,14 @@ export function echoWords(target: string, count: number, intervalSeconds: number
     `${Math.ceil(echoes * intervalSeconds) + LATE_SECONDS_MAX}`,
     target,
   ];
+}
+
+/**
+ * Echoes that may be lost while nothing is wrong: none, but where the processors are all taken, and one in some hundred
+ * is dropped.
+ */
+export function strayLostMax(): number {
+  return isCrowded() ? 2 : 0;
 }
 
 /** How many of the first `count` echoes were not answered, by what `ping` printed. */

@@ -29,7 +29,11 @@ const PATTERNS: Readonly<Record<string, Pattern>> = {
   'time of day': { looksLike: /\b\d\d:\d\d:\d\d\b(?!\.)/gu, becomes: () => '03:04:05' },
   'age in a table': { looksLike: /(?<=^.*\S {2,})\d{1,3}[sm](?: {1,2}(?= )|$|(?= ))/gmu, becomes: asWide('2s') },
   'age in a sentence': { looksLike: /(?<=(?:for|since|after|within) )\d+(?:\.\d+)? ?m?s\b/gu, becomes: () => '2s' },
-  'how long something took': { looksLike: /\b\d+\.\d s\b/gu, becomes: () => '0.2 s' },
+  'what somebody is told who waits, as a busy machine is late': {
+    looksLike: /^edge: (?:waiting for .* not connected|Ctrl-C cancels, and --expires) .*\n/gmu,
+    becomes: () => '',
+  },
+  'how long something took': { looksLike: /\b\d+\.\d s\b|(?<=, )\d+ s(?= \()/gu, becomes: () => '0.2 s' },
   'how long ago': { looksLike: /\b\d+(?= s ago\b)|(?<=seconds_ago=)\d+/gu, becomes: () => '2' },
   'round trip': { looksLike: /\b\d+ ms\b/gu, becomes: () => '3 ms' },
   'address and port of this machine': { looksLike: /127\.0\.0\.1:\d+/gu, becomes: () => '127.0.0.1:45678' },

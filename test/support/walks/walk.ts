@@ -5,6 +5,9 @@ import { openPlace, type Machine, type Place } from './place.ts';
 import { Terminal } from './terminal.ts';
 import { steadied } from './variable-text.ts';
 
+/** A command is typed so often at most. */
+const TRIES_MAX = 5;
+
 /** Who walks, and where it begins. */
 export interface Walker {
   /** The name of its file. */
@@ -37,6 +40,15 @@ export class Walk {
   async runs(command: string): Promise<void> {
     await this.begins(command);
     await this.ends();
+  }
+
+  /** The same, typed again until it shows this, as a person does whose machine is busy: the last one is kept. */
+  async runsUntil(wanted: RegExp, command: string): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      await this.runs(command);
+      if (tries === TRIES_MAX || wanted.test(this.#parts.at(-1) ?? '')) return;
+      this.#parts.pop();
+    }
   }
 
   /** Types a command that asks something, or goes on until it is ended. */

@@ -39,7 +39,7 @@ test('a member whose clock is set by hours, there and back, is still reached, an
       [true, true],
       offset,
     );
-    t.true(await pings(peer, nodeName(set, 'red')), `${offset}, at the end`);
+    await reaches(peer, nodeName(set, 'red'));
     t.not((await fixture.pathTo(set, peer))?.path, 'none', offset);
   }
   t.is(set.program.exit, null);

@@ -165,7 +165,7 @@ test.serial(
     await until('the other region', async () => (await regionOf('hard')) === left, HEAL_MS_MAX);
     await goes('far', 'hard', 'relayed');
     t.log(`by the other relay after ${Math.round(performance.now() - began)} ms`);
-    t.is(await echoes, 0);
+    t.true((await echoes) <= STRAY_LOST_MAX, `${await echoes} lost`);
   },
 );
 

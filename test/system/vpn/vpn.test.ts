@@ -67,9 +67,9 @@ test.serial('everybody reaches everybody by name, directly where a way can be fo
 test.serial(
   'a machine has its own name, the gateway has one too, and the cluster is also called by its longer name',
   async (t) => {
-    t.true(await pings(member('easy'), own('easy')));
-    t.true(await pings(member('hard'), `node-${member('public').node}.cluster-red.${DOMAIN}`));
-    await reaches(member('far'), `gateway.red.${DOMAIN}`);
+    await reaches(member('easy'), own('easy'));
+    await reaches(member('hard'), `node-${member('public').node}.cluster-red.${DOMAIN}`);
+    await t.notThrowsAsync(reaches(member('far'), `gateway.red.${DOMAIN}`));
   },
 );
 
@@ -146,7 +146,7 @@ test.serial(
       false,
     );
     t.is(await fixture.keyOf(member('public')), other);
-    t.true(await pings(member('easy'), own('public')));
+    await reaches(member('easy'), own('public'));
   },
 );
 
@@ -202,7 +202,7 @@ test.serial('packets of a node that was deleted are dropped by all', async (t) =
 
   t.log(`gone from all interfaces after ${Math.round(performance.now() - began)} ms`);
   t.deepEqual(await Promise.all(addresses.map((address) => pings(deleted, address))), [false, false, false, false]);
-  t.true(await pings(member('public'), own('easy')));
+  await reaches(member('public'), own('easy'));
 });
 
 test.serial('no address of the VPN is in an answer, an event, a metric, or a line of the log at info', async (t) => {

@@ -26,7 +26,7 @@ export const OPERATOR: Walker = {
     await walk.runs('edge node ls');
     await walk.runs('edge node ls -l site=hall-3 -q | wc -l');
     await walk.runs("edge key ls -o json | jq -c '.[] | [.uses_remaining, .labels]'");
-    await walk.runs('edge doctor box-1 | grep node_');
+    await walk.runsUntil(/pass +node_round_trip/u, 'edge doctor box-1 | grep node_');
 
     walk.chapter('A machine is off for a while');
     await walk.runs('kill $(cat box-2.pid); edge wait box-2 --for unreachable --timeout 1m');

@@ -14,6 +14,9 @@ import { until } from '../../../support/until.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'wireguard-go', 'wg');
 
+/** Two addresses for each cluster, one after the other, in ms. */
+const JOINED_MS_MAX = 90_000;
+
 const scope = createScope();
 const PROGRAM = new URL('gateway-program.ts', import.meta.url).pathname;
 let machine: Machine;
@@ -71,10 +74,14 @@ test.serial(
   async (t) => {
     const { program, interfaceName } = start(t, 140, 2);
 
-    const there = await until('all VPNs', () => {
-      const seen = now(program);
-      return seen?.peers === 280 ? seen : null;
-    });
+    const there = await until(
+      'all VPNs',
+      () => {
+        const seen = now(program);
+        return seen?.peers === 280 ? seen : null;
+      },
+      JOINED_MS_MAX,
+    );
 
     t.deepEqual([there.joined, there.leftOut, there.problem, there.note], [140, 0, null, null]);
     t.deepEqual(await counted(interfaceName), { addresses: 280, peers: 280 });
@@ -89,10 +96,14 @@ test.serial(
     const most = DEVICE_LIMITS.addressesMax / 2;
     const { program, interfaceName } = start(t, most + 3, 1);
 
-    const there = await until('the VPNs that fit', () => {
-      const seen = now(program);
-      return seen?.peers === most ? seen : null;
-    });
+    const there = await until(
+      'the VPNs that fit',
+      () => {
+        const seen = now(program);
+        return seen?.peers === most ? seen : null;
+      },
+      JOINED_MS_MAX,
+    );
 
     t.deepEqual(
       [there.joined, there.leftOut, there.problem, there.note],
