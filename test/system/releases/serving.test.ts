@@ -147,7 +147,11 @@ test('files are brought with the key, in their order, and are served once their 
 });
 
 test('a publish that was cut goes on where it was, and all files together have a limit', async (t) => {
-  const { admin, releases, publish } = await published(t, { RELEASES_BYTES_MAX: String(3 * PIECES_BYTES) }, PIECES_BYTES);
+  const { admin, releases, publish } = await published(
+    t,
+    { RELEASES_BYTES_MAX: String(3 * PIECES_BYTES) },
+    PIECES_BYTES,
+  );
   await releases.add({ version: '0.3.0', files: { 'edge-agent.cjs': randomBytes(PIECES_BYTES) } });
   const { fetch: real } = globalThis;
   t.teardown(() => {
