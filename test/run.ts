@@ -14,7 +14,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,6 +28,7 @@ import {
   longestOf,
 } from './support/durations.ts';
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
+import { SHARED_VARIABLE } from './support/once-a-run.ts';
 import { peerCache } from './support/peers/peer.ts';
 import { isUnitTest, preparePeers, selectedFiles } from './support/peers.ts';
 import { makePrograms, PROGRAMS_VARIABLE } from './support/programs.ts';
@@ -89,6 +90,7 @@ const outside = enterOwnNamespaces({ [MISSING_VARIABLE]: JSON.stringify(missing)
 if (outside !== null) process.stdout.write(`What the tests start may stay behind if they are killed: ${outside}.\n`);
 const selected = selectedFiles(process.argv.slice(2)).filter((path) => !isUnitTest(path));
 const server = selected.length > 0 ? await startTestServer() : null;
+const shared = await sharedDirectory();
 let programs: Awaited<ReturnType<typeof makePrograms>> | null = null;
 let status = 1;
 try {
@@ -97,9 +99,18 @@ try {
   status = await runTests();
 } finally {
   await programs?.remove();
+  if (shared !== null) await rm(shared, { recursive: true, force: true });
   await server?.stop();
 }
 process.exitCode = status;
+
+/** Where test files leave what others need too. */
+async function sharedDirectory(): Promise<string | null> {
+  if (selected.length === 0) return null;
+  const directory = await mkdtemp(join(tmpdir(), 'edge-shared-'));
+  await chmod(directory, 0o755); // programs run by other users are started from there
+  return directory;
+}
 
 async function runTests(): Promise<number> {
   const words = process.argv.slice(2);
@@ -149,6 +160,7 @@ async function runAva(words: readonly string[], env: Readonly<Record<string, str
       NODE_COMPILE_CACHE: CODE_CACHE,
       ...(selectedFiles(words).some((path) => path.includes(TOGETHER_DIRECTORY)) && { [TOGETHER_VARIABLE]: 'yes' }),
       ...(server !== null && { [SERVER_VARIABLE]: JSON.stringify(server.connection) }),
+      ...(shared !== null && { [SHARED_VARIABLE]: shared }),
       ...(programs !== null && { [PROGRAMS_VARIABLE]: programs.directory }),
       ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
     }, // on TERM=linux ava would write other signs

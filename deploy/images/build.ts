@@ -30,12 +30,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Fetching and unpacking the packages of a system, in ms. */
 const SYSTEM_MS_MAX = 900_000;
 
-const USAGE = `npm run images -- --out DIR [--only NAME,…] [--suite SUITE] [--cache DIR]
+const USAGE = `npm run images -- --out DIR [--only NAME,…] [--suite SUITE] [--cache DIR] [--dist DIR] [--quick]
 
   --out DIR      the OCI image layout: podman run oci:DIR:admin, skopeo copy oci:DIR:admin docker://…
   --only NAMES   of admin, relay, agent, agent-rootless; all of them unless given
   --suite SUITE  of Debian; bookworm unless given
   --cache DIR    keeps what was made of packages of Debian, for the next time
+  --dist DIR     what npm run build made there, in place of building it
+  --quick        compress in seconds: for trying out
 
 Needs tar and mmdebstrap, and root or user namespaces. SOURCE_DATE_EPOCH is the time of all files; that of the last
 commit unless set.
@@ -54,6 +56,8 @@ async function main(): Promise<void> {
       only: { type: 'string' },
       suite: { type: 'string', default: 'bookworm' },
       cache: { type: 'string' },
+      dist: { type: 'string' },
+      quick: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -68,7 +72,9 @@ async function main(): Promise<void> {
 
   const work = mkdtempSync(join(tmpdir(), 'edge-images-'));
   try {
-    const options = { work, out: resolve(values.out), suite: values.suite, cache: values.cache ?? null, timeS };
+    const { suite, cache = null, quick: isQuick } = values;
+    const dist = values.dist ?? (await built(join(work, 'dist')));
+    const options = { work, out: resolve(values.out), suite, cache, dist, isQuick, timeS };
     await build(
       plans.filter(({ name }) => only.includes(name)),
       options,
@@ -83,12 +89,14 @@ interface BuildOptions {
   readonly out: string;
   readonly suite: string;
   readonly cache: string | null;
+  readonly dist: string;
+  readonly isQuick: boolean;
   readonly timeS: number;
 }
 
 /** Layers are made once and shared. The layout is whole, or not there. */
 async function build(plans: readonly ImagePlan[], options: BuildOptions): Promise<void> {
-  const { work, out, timeS } = options;
+  const { work, out, dist, timeS } = options;
   const architecture = architectureOf(process.arch);
   const layout = join(work, 'layout');
   beginLayout(layout);
@@ -98,8 +106,6 @@ async function build(plans: readonly ImagePlan[], options: BuildOptions): Promis
     made.set(what, known);
     return known;
   };
-  const dist = join(work, 'dist');
-  await run(process.execPath, [join(ROOT, 'deploy/build.ts'), dist], { cwd: ROOT });
   const images = [];
   for (const { name, system, program, config } of plans) {
     const layers = [
@@ -123,9 +129,15 @@ async function build(plans: readonly ImagePlan[], options: BuildOptions): Promis
     );
 }
 
+/** The programs as they are published, in this directory. */
+async function built(dist: string): Promise<string> {
+  await run(process.execPath, [join(ROOT, 'deploy/build.ts'), dist], { cwd: ROOT });
+  return dist;
+}
+
 /** Packages of Debian, and the users of the image. */
 async function systemLayer(name: SystemName, layout: string, options: BuildOptions): Promise<Layer> {
-  const { work, suite, cache, timeS } = options;
+  const { work, suite, cache, isQuick, timeS } = options;
   const { variant, packages } = SYSTEMS[name];
   const kept = cache === null ? null : join(resolve(cache), `${suite}-${process.arch}-${name}-${timeS}.tar`);
   const tarFile = join(work, `${name}.tar`);
@@ -152,13 +164,13 @@ async function systemLayer(name: SystemName, layout: string, options: BuildOptio
       copyFileSync(tarFile, kept);
     }
   }
-  return layer(tarFile, blobsOf(layout), `Debian ${suite}: ${packages.join(' ')}`);
+  return layer(tarFile, { blobs: blobsOf(layout), what: `Debian ${suite}: ${packages.join(' ')}`, isQuick });
 }
 
 async function filesLayer(
   what: string,
   layout: string,
-  { work, timeS }: BuildOptions,
+  { work, isQuick, timeS }: BuildOptions,
   fill: (root: string) => void,
   owner = 0,
   entries?: readonly string[],
@@ -168,7 +180,7 @@ async function filesLayer(
   const tarFile = `${root}.tar`;
   const archived = { directory: root, entries: entries ?? readdirSync(root), owner: { user: owner, group: owner } };
   await archive(archived, tarFile, timeS);
-  return layer(tarFile, blobsOf(layout), what);
+  return layer(tarFile, { blobs: blobsOf(layout), what, isQuick });
 }
 
 /** Where npm put the packages that the programs find beside them. */

@@ -52,13 +52,16 @@ export async function archive({ directory, entries, owner }: Archived, file: str
   ]);
 }
 
-/** Compresses an archive into the blobs of a layout. */
-export async function layer(tarFile: string, blobs: string, what: string): Promise<Layer> {
+/** Compresses an archive into the blobs of a layout; quickly for trying out. */
+export async function layer(
+  tarFile: string,
+  { blobs, what, isQuick }: { readonly blobs: string; readonly what: string; readonly isQuick: boolean },
+): Promise<Layer> {
   const [plain, compressed] = [createHash('sha256'), createHash('sha256')];
   const work = join(blobs, `.layer-${process.pid}-${what.replaceAll(/\W+/gu, '-')}`);
   await pipeline(
     createReadStream(tarFile).on('data', (piece) => plain.update(piece)),
-    createGzip({ level: 9 }), // its header holds no time
+    createGzip({ level: isQuick ? 1 : 9 }), // its header holds no time
     async function* hashed(pieces: AsyncIterable<Buffer>) {
       for await (const piece of pieces) {
         compressed.update(piece);

@@ -1,6 +1,6 @@
 /** The words of `npm run package`. */
 import { parseArgs } from 'node:util';
-import { ARCHITECTURES, type Architecture } from './contents.ts';
+import { ARCHITECTURES, PACKAGES, type Architecture, type PackageName } from './contents.ts';
 
 /** What can be made. */
 export const FORMATS = ['deb', 'rpm', 'tar', 'cli'] as const;
@@ -13,8 +13,8 @@ export interface PackageOptions {
   readonly out: string;
   readonly architectures: readonly Architecture[];
   readonly formats: readonly Format[];
-  /** Names of packages, of deb and rpm; null: all. */
-  readonly packages: readonly string[] | null;
+  /** Those of deb and rpm. */
+  readonly packages: readonly PackageName[];
   /** What deploy/build.ts made; null: it is made first. */
   readonly dist: string | null;
   /** File with the root of releases that agents are to trust; null: none. */
@@ -57,7 +57,7 @@ export function optionsFrom(words: readonly string[]): PackageOptions | { readon
       out: values.out ?? 'packages',
       architectures: chosen('--arch', values.arch, ARCHITECTURES, ['amd64']),
       formats: chosen('--only', values.only, FORMATS, FORMATS),
-      packages: values.package ?? null,
+      packages: chosen('--package', values.package, PACKAGES, PACKAGES),
       dist: values.dist ?? null,
       root: values.root ?? null,
       isQuick: values.quick ?? false,

@@ -10,6 +10,17 @@ export const NAMES_OF_ARCHITECTURES = {
   arm64: { npm: 'arm64', rpm: 'aarch64' },
 } as const satisfies Readonly<Record<Architecture, { readonly npm: string; readonly rpm: string }>>;
 
+/** Every package, in the order in which they are made. */
+export const PACKAGES = [
+  'edge-runtime',
+  'edge-admin-postgresql',
+  'edge-admin',
+  'edge',
+  'edge-agent',
+  'edge-updater',
+] as const;
+export type PackageName = (typeof PACKAGES)[number];
+
 /** What a file holds: another file, a text, or where a link leads. */
 export type Content =
   | { readonly file: string }
@@ -30,7 +41,7 @@ export interface PackedFile {
 
 /** Something that is installed as a whole. */
 export interface Package {
-  readonly name: string;
+  readonly name: PackageName;
   /** Of this project, or of what is packed. */
   readonly version: string;
   /** Null: it fits every machine. */

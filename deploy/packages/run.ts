@@ -91,11 +91,7 @@ function formats(made: Ingredients, { formats: wanted, packages, isQuick, out, w
     maintainer: maintainer(),
     architecture: made.architecture,
   };
-  const all = packagesFrom(made);
-  const unknown = packages?.find((asked) => all.every(({ name }) => name !== asked));
-  if (unknown !== undefined)
-    throw new Error(`--package is "${unknown}": it should be one of ${all.map(({ name }) => name).join(', ')}`);
-  const chosen = all.filter(({ name }) => packages === null || packages.includes(name));
+  const chosen = packagesFrom(made).filter(({ name }) => packages.includes(name));
   return [
     ...(wanted.includes('deb') ? chosen.map((one) => makeDeb(one, options)) : []),
     ...(wanted.includes('rpm') ? chosen.map((one) => makeRpm(one, options)) : []),

@@ -3,6 +3,8 @@ import { execFile } from 'node:child_process';
 import { cpSync, existsSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { onceARun } from './once-a-run.ts';
+import { buildDistribution } from './packages.ts';
 import type { Scope } from './scope.ts';
 import { ROOT, trackedPaths } from './source-text.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
@@ -29,21 +31,25 @@ function installation(bin: string): Installation {
   return { bin, path: `${bin}:${NODE_DIRECTORY}:${process.env['PATH'] ?? ''}` };
 }
 
-/** Builds, packs and installs the package: not from a registry, so PostgreSQL's binaries are left out. */
+/**
+ * Builds, packs and installs the package: not from a registry, so PostgreSQL's binaries are left out. Nobody may change
+ * it.
+ */
 export async function installPackage(scope: Scope): Promise<InstalledPackage> {
-  const home = temporaryDirectory(scope);
-  const dist = join(home, 'dist');
-  await run(process.execPath, ['deploy/build.ts', dist], { cwd: ROOT });
-  const env = {
-    ...process.env,
-    PATH: `${NODE_DIRECTORY}:${process.env['PATH'] ?? ''}`,
-    npm_config_offline: 'true',
-    npm_config_audit: 'false',
-    npm_config_fund: 'false',
-  };
-  const { stdout } = await run('npm', ['pack', './dist', '--json', '--silent'], { cwd: home, env });
-  const [packed] = JSON.parse(stdout) as [{ filename: string }];
-  await run('npm', ['install', '--omit=optional', `./${packed.filename}`, '--prefix', home], { cwd: home, env });
+  const dist = await buildDistribution(scope);
+  const home = await onceARun(scope, 'installed', async (directory) => {
+    const env = {
+      ...process.env,
+      PATH: `${NODE_DIRECTORY}:${process.env['PATH'] ?? ''}`,
+      npm_config_offline: 'true',
+      npm_config_audit: 'false',
+      npm_config_fund: 'false',
+    };
+    const { stdout } = await run('npm', ['pack', dist, '--json', '--silent'], { cwd: directory, env });
+    const [packed] = JSON.parse(stdout) as [{ filename: string }];
+    const words = ['install', '--omit=optional', `./${packed.filename}`, '--prefix', directory];
+    await run('npm', words, { cwd: directory, env });
+  });
   return { home, dist, ...installation(join(home, 'node_modules/.bin')) };
 }
 

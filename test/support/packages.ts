@@ -3,17 +3,16 @@ import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { onceARun } from './once-a-run.ts';
 import type { Scope } from './scope.ts';
 import { ROOT } from './source-text.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const run = promisify(execFile);
 
-/** What stands in `dist/` after a build. */
+/** What stands in `dist/` after a build; nobody may change it. */
 export async function buildDistribution(scope: Scope): Promise<string> {
-  const dist = join(temporaryDirectory(scope, 0o755), 'dist');
-  await run(process.execPath, ['deploy/build.ts', dist], { cwd: ROOT });
-  return dist;
+  return onceARun(scope, 'dist', (dist) => run(process.execPath, ['deploy/build.ts', dist], { cwd: ROOT }));
 }
 
 /** Makes packages of what was built, and answers the directory in which they are. `words`: further arguments. */

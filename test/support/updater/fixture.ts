@@ -15,7 +15,7 @@ import { mirrorReleases, type ReleaseMirror } from '../release-mirror.ts';
 import { createReleases, type ReleaseFixture } from '../releases.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
-import { smallAgent, smallRuntime, smallUpdater, type Behaviour, type Serving } from './small-agent.ts';
+import { SHELL_RUNTIME, smallAgent, smallUpdater, type Behaviour, type Serving } from './small-agent.ts';
 import { Supervisor } from './supervisor.ts';
 import { TIMES } from './times.ts';
 
@@ -85,7 +85,7 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
     parts,
     async publish(version, behaviour = 'well', updater = 'ends') {
       const files = {
-        node: smallRuntime(),
+        node: SHELL_RUNTIME,
         'edge-agent.cjs': smallAgent(version, behaviour),
         'edge-updater.cjs': smallUpdater(version, updater),
       };

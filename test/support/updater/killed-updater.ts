@@ -69,16 +69,7 @@ function patch(): void {
 
 patch();
 const { createLog } = await import('../../../agent/log.ts');
-const { openUpdater } = await import('../../../agent/updater/open.ts');
-const { UPDATER_SETTINGS } = await import('../../../agent/updater/settings.ts');
-const { drive } = await import('../../../agent/updater/updater.ts');
-const { readSettings } = await import('../../../settings/environment.ts');
-const { TIMES } = await import('./times.ts');
-const read = readSettings(UPDATER_SETTINGS, process.env);
-if (!read.ok) throw new Error(read.problems.join('; '));
-const log = createLog('info', false);
-const parts = { ...openUpdater(read.settings, log, new AbortController().signal), times: TIMES, lookMs: 25 };
-const wish = { by: 'request', request: 'again', force: false, asked_at: Date.now() } as const;
-const state = await drive(parts, { type: 'asked', wish });
-process.stdout.write(`${JSON.stringify({ points, outcome: state.outcome })}\n`);
+const { askedUpdate } = await import('./asked-update.ts');
+const { outcome } = await askedUpdate(process.env, createLog('info', false));
+process.stdout.write(`${JSON.stringify({ points, outcome })}\n`);
 process.exit(0);

@@ -18,6 +18,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { listening } from '../../support/listening.ts';
+import { buildDistribution } from '../../support/packages.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { peerCache } from '../../support/peers/peer.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -36,7 +37,7 @@ test('images run an admin, a relay and an agent, end in order, and are the same 
   const directory = temporaryDirectory(t);
   const [layout, again] = [join(directory, 'layout'), join(directory, 'again')];
   const cache = peerCache('images');
-  const made = await makeImages(layout, cache);
+  const made = await makeImages(layout, cache, '--dist', await buildDistribution(t));
   const podman = new Podman(t);
   const images = lowerCasePath(t, layout);
   const connection = await createDatabase(t);

@@ -16,6 +16,7 @@ import { Program } from '../../support/fleet/program.ts';
 import { installPackage } from '../../support/installation.ts';
 import { createScope } from '../../support/scope.ts';
 import { ROOT } from '../../support/source-text.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 const run = promisify(execFile);
@@ -40,8 +41,9 @@ test.before('it is built and installed', async () => {
 });
 
 test('the published programs run a command on a machine, with nothing beside them but Node', async (t) => {
+  const directory = temporaryDirectory(t);
   const edge = (...args: readonly string[]) =>
-    called(join(bin, 'edge'), args, { HOME: home, EDGE_URL: url, EDGE_API_KEY: ADMIN_KEYS.API_KEY });
+    called(join(bin, 'edge'), args, { HOME: directory, EDGE_URL: url, EDGE_API_KEY: ADMIN_KEYS.API_KEY });
   let url = '';
 
   t.deepEqual(
@@ -61,7 +63,7 @@ test('the published programs run a command on a machine, with nothing beside the
   const key = (await edge('key', 'create', 'site')).trim();
   const agent = Program.start(t, pathToFileURL(join(bin, 'edge-agent')), ['up'], {
     ENROLLMENT_KEY: key,
-    AGENT_DATA_DIR: join(home, 'agent'),
+    AGENT_DATA_DIR: join(directory, 'agent'),
     AGENT_ALIASES: 'one',
     ...FREE_PORTS,
     NODE_OPTIONS,
