@@ -19,6 +19,7 @@ export const PACKAGES = [
   'edge-agent',
   'edge-updater',
 ] as const;
+/** One of them. */
 export type PackageName = (typeof PACKAGES)[number];
 
 /** What a file holds: another file, a text, or where a link leads. */
