@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
 import type { BrokerSettings } from '../../../transport/events/brokers/settings.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { patient } from '../../support/busy.ts';
+import { isCrowded, patient } from '../../support/busy.ts';
 import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog, type recordingLog } from '../../support/log.ts';
@@ -23,10 +23,23 @@ export function connectionsOf<Name extends BrokerSettings['adapter']>(
   open: (settings: Extract<BrokerSettings, { adapter: Name }>, log: Log) => Promise<Broker>,
 ): Open {
   return async (scope, env, log = silentLog) => {
-    const broker = await open(brokerSettings(adapter, env), log);
+    const broker = await patientlyOpened(() => open(brokerSettings(adapter, env), log));
     scope.teardown(() => broker.close());
     return broker;
   };
+}
+
+/**
+ * Opens a connection. On a crowded machine a server may take longer to answer than a connection waits, and is asked
+ * once more, as an admin does.
+ */
+export async function patientlyOpened(open: () => Promise<Broker>): Promise<Broker> {
+  try {
+    return await open();
+  } catch (error) {
+    if (!isCrowded() || !/does not answer/u.test((error as Error).message)) throw error;
+    return open();
+  }
 }
 
 /** Fails unless opening is refused in one line, with none of the secrets anywhere in the error; the line. */

@@ -2,9 +2,10 @@
 import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
-import { NATS_MODES, startNats } from '../../support/brokers/nats.ts';
+import { authorization, NATS_MODES, startNats } from '../../support/brokers/nats.ts';
 import { trust } from '../../support/certificates.ts';
 import { recordingLog } from '../../support/log.ts';
+import { target } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { connectionsOf, refusalOf, strangers, toldTooLarge } from './contract.ts';
@@ -64,6 +65,22 @@ for (const mode of ['token', 'user', 'nkey', 'jwt'] as const) {
     );
   });
 }
+
+test('a server that gave up waiting for the sign-in refuses no credential', async (t) => {
+  const port = await target(t, (socket) => {
+    socket.write('INFO {"server_id":"A","version":"2.10.0","proto":1,"auth_required":true,"max_payload":1048576}\r\n');
+    socket.once('data', () => socket.end("-ERR 'Authentication Timeout'\r\n"));
+  });
+
+  t.is(
+    await refusalOf(
+      t,
+      opened(t, { EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${port}`, EVENT_BROKER_NATS_TOKEN: 'token-of-the-tests' }),
+      'token-of-the-tests',
+    ),
+    `NATS at 127.0.0.1:${port} cannot be used: it gave up waiting for the sign-in, as it or this admin is too busy.`,
+  );
+});
 
 test('what cannot be a NATS server is told in one sentence each, and the next one is tried', async (t) => {
   const server = await startNats(t);
@@ -133,7 +150,9 @@ for (const jetStream of ['false', 'true']) {
 
 test('a user who may not publish is told so, with JetStream and without; one who may not manage streams is trusted to have them', async (t) => {
   const users = (permissions: string) =>
-    `authorization { users: [ { user: boss, password: boss }, { user: edge, password: edge, permissions: { ${permissions} } } ] }`;
+    authorization(
+      `users: [ { user: boss, password: boss }, { user: edge, password: edge, permissions: { ${permissions} } } ]`,
+    );
   const edge = { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'edge' };
   const event = [brokerEvent('edge.core.test', 'core')];
   const dumb = await startNats(t, 'none', users('publish: { deny: ["edge.>"] }'));

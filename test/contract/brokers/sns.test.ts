@@ -17,6 +17,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { environment as environmentOf } from './published/contract.ts';
+import { patientlyOpened } from './contract.ts';
 import {
   everyTypeArrives,
   goesOnWhereItWasKilled,
@@ -58,7 +59,7 @@ const settingsOf = (namePrefix: string) =>
   ({ adapter: 'cloud_a_sns', region: SNS_REGION, topicArnPrefix: arnPrefix(namePrefix) }) as const;
 
 async function opened(scope: Scope, namePrefix: string, log = silentLog): Promise<Broker> {
-  const broker = await openSns(settingsOf(namePrefix), log);
+  const broker = await patientlyOpened(() => openSns(settingsOf(namePrefix), log));
   scope.teardown(() => broker.close());
   return broker;
 }
@@ -190,7 +191,7 @@ test.serial('a service that is killed fails a publish, and a new connection work
   environment(t, ANYBODY, other.url);
   const consumer = await consumeSns(t, other, 'killed-');
   await goesOnWhereItWasKilled(t, consumer, await opened(t, 'killed-'), {
-    kill: () => other.process().kill(),
+    kill: () => other.kill(),
     message: /^SNS does not take events for .*: (?:nobody listens there|the connection was cut)\.$/u,
     async back() {
       await other.start();

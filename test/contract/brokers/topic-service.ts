@@ -100,12 +100,12 @@ export async function goesOnWhereItWasKilled(
     kill,
     message,
     back,
-  }: { readonly kill: () => void; readonly message: RegExp; readonly back: () => Promise<Broker> },
+  }: { readonly kill: () => Promise<unknown>; readonly message: RegExp; readonly back: () => Promise<Broker> },
 ): Promise<number> {
   const events = numberedEvents(200, 5);
   await arrive(consumer, broker, events.slice(0, 100));
 
-  kill();
+  await kill();
   await t.throwsAsync(broker.publish(events.slice(100)), { message });
   await broker.close();
   const again = await back();

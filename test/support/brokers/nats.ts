@@ -29,6 +29,12 @@ export interface NatsServer extends Restartable {
   read(...subjects: readonly string[]): Promise<NatsReader>;
 }
 
+/**
+ * The server's patience with who signs in, in s: it has 2 s of its own, which a client on a crowded machine may take.
+ * Source: NATS documentation, authorization and tls, timeout.
+ */
+const SIGN_IN_S_MAX = 60;
+
 interface Way {
   /** Lines of the server's configuration. */
   readonly config: string;
@@ -69,13 +75,13 @@ export async function startNats(scope: Scope, mode: NatsMode = 'none', further =
 const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
   none: () => ({ config: '', env: {}, wrong: null, signIn: () => ({}) }),
   token: () => ({
-    config: 'authorization { token: "token-of-the-tests" }',
+    config: authorization('token: "token-of-the-tests"'),
     env: { EVENT_BROKER_NATS_TOKEN: 'token-of-the-tests' },
     wrong: { env: { EVENT_BROKER_NATS_TOKEN: 'another-token' }, secret: 'another-token' },
     signIn: () => ({ auth_token: 'token-of-the-tests' }),
   }),
   user: () => ({
-    config: 'authorization { user: "edge", password: "password-of-the-tests" }',
+    config: authorization('user: "edge", password: "password-of-the-tests"'),
     env: { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'password-of-the-tests' },
     wrong: {
       env: { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'another-password' },
@@ -86,7 +92,7 @@ const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
   nkey: () => {
     const [user, stranger] = [nkeys.createUser(), nkeys.createUser()];
     return {
-      config: `authorization { users: [ { nkey: ${user.getPublicKey()} } ] }`,
+      config: authorization(`users: [ { nkey: ${user.getPublicKey()} } ]`),
       env: { EVENT_BROKER_NATS_NKEY_SEED: seedOf(user) },
       wrong: { env: { EVENT_BROKER_NATS_NKEY_SEED: seedOf(stranger) }, secret: seedOf(stranger) },
       signIn: (nonce) => ({ nkey: user.getPublicKey(), sig: signature(user, nonce) }),
@@ -123,7 +129,7 @@ const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
       payload: -1,
     });
     return {
-      config: `operator: ${token(operator, operator.getPublicKey(), { type: 'operator' })}\nsystem_account: ${system.getPublicKey()}\nresolver: MEMORY\nresolver_preload: { ${vouched(system, unlimited)}\n ${vouched(account, { ...unlimited, ...storage })} }`,
+      config: `${authorization('')}\noperator: ${token(operator, operator.getPublicKey(), { type: 'operator' })}\nsystem_account: ${system.getPublicKey()}\nresolver: MEMORY\nresolver_preload: { ${vouched(system, unlimited)}\n ${vouched(account, { ...unlimited, ...storage })} }`,
       env: { EVENT_BROKER_NATS_JWT: jwt, EVENT_BROKER_NATS_NKEY_SEED: seedOf(user) },
       wrong: {
         env: { EVENT_BROKER_NATS_JWT: jwt, EVENT_BROKER_NATS_NKEY_SEED: seedOf(stranger) },
@@ -133,12 +139,17 @@ const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
     };
   },
   tls: (made) => ({
-    config: `tls { cert_file: ${JSON.stringify(made?.server)}, key_file: ${JSON.stringify(made?.serverKey)} }`,
+    config: `tls { cert_file: ${JSON.stringify(made?.server)}, key_file: ${JSON.stringify(made?.serverKey)}, timeout: ${SIGN_IN_S_MAX} }`,
     env: {},
     wrong: null,
     signIn: () => ({}),
   }),
 };
+
+/** The block of the configuration with these fields, and time for whoever signs in. */
+export function authorization(fields: string): string {
+  return `authorization {\n timeout: ${SIGN_IN_S_MAX}\n ${fields}\n}`;
+}
 
 type Key = ReturnType<typeof nkeys.createUser>;
 

@@ -4,6 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { TOPICS } from '../../../actors/event-topics.ts';
+import { patient } from '../busy.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
@@ -20,6 +21,12 @@ const LOOK_MS = 20;
  * After which a message goes out again that a reader took and did not confirm, in s: the least that the service allows.
  */
 const ACK_S = 10;
+
+/** Patience with a server that is started, in ms: it runs in a virtual machine of Java. */
+const STARTED_MS_MAX = 60_000;
+
+/** Patience with one answer, in ms. */
+const ANSWER_MS_MAX = 5_000;
 
 /** A server. What is in it is gone when it ends. */
 export interface PubSubServer extends Restartable {
@@ -38,6 +45,7 @@ interface Pulled {
   readonly receivedMessages?: readonly {
     readonly ackId: string;
     readonly message: {
+      readonly messageId: string;
       readonly data?: string;
       readonly attributes?: Readonly<Record<string, string>>;
       readonly orderingKey?: string;
@@ -58,6 +66,7 @@ export async function startPubSub(scope: Scope): Promise<PubSubServer> {
         ? Program.run(scope, 'java', ['-XX:TieredStopAtLevel=1', '-jar', path, ...options])
         : Program.run(scope, path, options),
     async () => (await request({ host }, 'PUT', 'topics/started', {})) !== null,
+    STARTED_MS_MAX,
   );
   return { host, ...server };
 }
@@ -75,7 +84,7 @@ async function request(
     method,
     body: JSON.stringify(body),
     headers: JSON_BODY,
-    signal: AbortSignal.timeout(5_000),
+    signal: AbortSignal.timeout(patient(ANSWER_MS_MAX)),
   });
   const text = await answer.text();
   return answer.ok ? JSON.parse(text) : null;
@@ -116,7 +125,8 @@ export async function mindsFilters(server: PubSubServer): Promise<boolean> {
 
 /**
  * Provides the same, and reads all subscriptions until the scope ends, also of a server that comes back. `messages()`
- * are those so far; within a topic in order of arrival.
+ * are those so far; within a topic in order of arrival. What the server gives out again, as it was confirmed too late,
+ * is one message.
  */
 export async function consumePubSub(
   scope: Scope,
@@ -125,7 +135,7 @@ export async function consumePubSub(
   filter = '',
 ): Promise<{ messages(): PubSubMessage[] }> {
   await providePubSub(server, idPrefix, filter);
-  const found: PubSubMessage[] = [];
+  const found = new Map<string, PubSubMessage>();
   const ended = new AbortController();
 
   async function read(topic: string): Promise<void> {
@@ -136,13 +146,12 @@ export async function consumePubSub(
           maxMessages: 100,
           returnImmediately: true,
         })) ?? {}) as Pulled;
-        found.push(
-          ...receivedMessages.map(({ message }) => ({
+        for (const { message } of receivedMessages)
+          found.set(`${message.messageId} ${message.data}`, {
             body: Buffer.from(message.data ?? '', 'base64').toString('utf8'),
             attributes: message.attributes ?? {},
             orderingKey: message.orderingKey ?? '',
-          })),
-        );
+          }); // a server that was started anew counts from the first number again
         if (receivedMessages.length > 0)
           await request(server, 'POST', `${name}:acknowledge`, { ackIds: receivedMessages.map(({ ackId }) => ackId) });
         else await delay(LOOK_MS);
@@ -157,5 +166,5 @@ export async function consumePubSub(
     ended.abort();
     await reading;
   });
-  return { messages: () => found };
+  return { messages: () => [...found.values()] };
 }

@@ -192,6 +192,8 @@ function nameOf({ host, port }: NatsServer): string {
 function natsReason(error: unknown, settings: NatsSettings): string {
   const cause =
     error instanceof errors.RequestError || error instanceof errors.ConnectionError ? (error.cause ?? error) : error;
+  if (cause instanceof errors.AuthorizationError && /authentication timeout/iu.test(cause.message))
+    return 'it gave up waiting for the sign-in, as it or this admin is too busy';
   if (cause instanceof errors.AuthorizationError || cause instanceof errors.UserAuthenticationExpiredError)
     return `it refuses ${natsCredentialNames(settings.auth)}`;
   if (cause instanceof errors.PermissionViolationError)
