@@ -142,6 +142,7 @@ async function behind(t: ExecutionContext, kind: Kind) {
     DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     ADMIN_URLS: urls.join(','),
+    METRICS_SCRAPE_TIMEOUT_MS: '60s', // a node on a crowded machine may take longer than the usual 5 s
   };
   const admins = [
     await prepareAdmin(t, 'admin-1', { ...env, ADMIN_OWN_URL: ownUrls[0] ?? '' }),

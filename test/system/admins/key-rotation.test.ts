@@ -1,6 +1,7 @@
 /** ENCRYPTION_KEY is rotated beneath two admins in use, one restarted after the other, and one killed while it seals. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
+import { Client } from 'pg';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import { idempotencyRecord } from '../../../actors/sealed-columns.ts';
 import { createVault } from '../../../persistence/vault.ts';
@@ -48,6 +49,12 @@ test('two admins in use come to a new ENCRYPTION_KEY without a failed call or a 
     `insert into idempotency_key (scope, key, body_hash, sealed_answer) select 'test', id, 'sealed', sealed from unnest($1::text[], $2::text[]) as v(id, sealed)`,
     [ids, ids.map((id) => vault.seal(id, idempotencyRecord('test', id)))],
   );
+  // a row that somebody holds is left under the former key for as long: no admin is done before the test has looked
+  const holder = new Client(connection);
+  await holder.connect();
+  t.teardown(() => holder.end());
+  await holder.query('begin');
+  await holder.query(`select from idempotency_key where scope = 'test' and key = $1 for update`, [ids[0]]);
   const rests = admins.map(({ url }) => restClient(() => url, FLEET_KEYS.MASTER_KEY));
   const made: EnrollmentKeyResource[] = [first];
   const clients = callingClients(
@@ -93,6 +100,7 @@ test('two admins in use come to a new ENCRYPTION_KEY without a failed call or a 
     ENCRYPTION_KEY: NEW,
   });
   await t.throwsAsync(early.start(), { message: /still sealed under a former ENCRYPTION_KEY/u });
+  await holder.query('commit');
   await sealing.start({ ...env, ENCRYPTION_KEY: NEW, ENCRYPTION_KEYS_OLD: OLD });
   await until('all to be sealed anew', () => said(DONE).length > 0, ROTATED_MS_MAX);
 
