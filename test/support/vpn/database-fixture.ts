@@ -12,6 +12,7 @@ import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
 import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import { NOW_MS } from '../actors.ts';
 import { enrolled, enrolment, openFixture } from '../committer-fixture.ts';
+import { patientLimits } from '../opened.ts';
 
 /** Domain of names in these tests. */
 export const DOMAIN = 'edge.test';
@@ -50,10 +51,12 @@ export async function openVpnFixture(
   machine: Machine,
 ): Promise<VpnFixture> {
   const committerFixture = await openFixture(t);
+  const { connectMs } = patientLimits();
   const database = await openDatabase({
     connection: committerFixture.connection,
     poolMax: 4,
     log: committerFixture.log,
+    limits: { connectMs },
   });
   t.teardown(() => database.close());
   const rows = new StoredVpnRows(database.pool, committerFixture.adminId);

@@ -5,10 +5,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
+import { patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const PAGE = join(import.meta.dirname, '../../../docs/terminals.md');
+/** Patience with one run of the client, in ms. */
+const RUN_MS_MAX = 60_000;
+
 const PASSWORD = 'a-password-of-a-terminal';
 
 /** Its output with its status, when this is typed. */
@@ -16,7 +20,10 @@ async function run(t: ExecutionContext, words: readonly string[], env: NodeJS.Pr
   const [, script = ''] = /```js\n([^]*?)```/u.exec(readFileSync(PAGE, 'utf8')) ?? [];
   const path = join(temporaryDirectory(t), 'terminal.mjs');
   writeFileSync(path, script);
-  const child = spawn(process.execPath, [path, ...words], { env: { ...process.env, ...env }, timeout: 60_000 });
+  const child = spawn(process.execPath, [path, ...words], {
+    env: { ...process.env, ...env },
+    timeout: patient(RUN_MS_MAX),
+  });
   child.stdin.end(typed);
   const [stdout, stderr, [status]] = await Promise.all([
     text(child.stdout),

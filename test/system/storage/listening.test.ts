@@ -8,12 +8,14 @@ import { systemClock } from '../../../transport/net/clock.ts';
 import { createDatabase } from '../../support/database.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { silentLog } from '../../support/log.ts';
+import { patientLimits } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
 import { deleteWebhook, storeEvent, storeWebhook } from './publishing/fixture.ts';
 
 async function listening(t: Parameters<typeof createDatabase>[0]) {
   const connection = await createDatabase(t);
-  const database = await openDatabase({ connection, poolMax: 4, log: silentLog });
+  const { connectMs } = patientLimits();
+  const database = await openDatabase({ connection, poolMax: 4, log: silentLog, limits: { connectMs } });
   t.teardown(() => database.close());
   const heard: string[] = [];
   const listener = database.listen(systemClock);

@@ -6,7 +6,7 @@ import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishin
 import { readTotals, TOTAL_MS_MAX, type Totals } from '../../../persistence/totals.ts';
 import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase, patientLimits } from '../../support/opened.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStoredFleet } from './fixture.ts';
@@ -134,7 +134,8 @@ test('a self-update request is late when what must come next has not come in its
 
 test('what takes too long to count is not known, and the rest is', async (t) => {
   const connection = await createDatabase(t);
-  const database = await openDatabase({ connection, poolMax: 4, log: silentLog });
+  const { connectMs } = patientLimits();
+  const database = await openDatabase({ connection, poolMax: 4, log: silentLog, limits: { connectMs } });
   t.teardown(() => database.close());
   await database.migrate();
   const holder = new Client(connection);

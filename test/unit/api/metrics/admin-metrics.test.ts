@@ -12,7 +12,7 @@ import { patient } from '../../../support/busy.ts';
 /** A scrape without the database must be over by then, in ms. */
 const SCRAPE_MS_MAX = 2_000;
 
-test('a database that is away, or does not answer, takes away what only it knows, and nothing else', async (t) => {
+test.serial('a database that is away or silent takes away what only it knows, and nothing else', async (t) => {
   const rows = seriesOf(await createAdminMetrics(fakeSources()).text());
   const silent = Promise.withResolvers<TotalReadings>();
 
