@@ -151,7 +151,10 @@ test('starts of the agent are noted for the updater, the last twenty of this boo
     spawnSync(
       'sh',
       // where it can keep nothing it ends at once
-      ['-c', `UPDATER_DIR=${machine.layout.directory} AGENT_DATA_DIR=/dev/null/x timeout -s KILL 5 sh ${LAUNCHER} agent`],
+      [
+        '-c',
+        `UPDATER_DIR=${machine.layout.directory} AGENT_DATA_DIR=/dev/null/x timeout -s KILL 5 sh ${LAUNCHER} agent`,
+      ],
       { env: { PATH: process.env['PATH'] } },
     );
 
