@@ -1,7 +1,11 @@
 /** A real browser: Debian's Chromium. */
 import { chromium, type Browser } from 'playwright-core';
+import { patient } from './busy.ts';
 import { peerPath } from './peers.ts';
 import type { Scope } from './scope.ts';
+
+/** On a machine that does nothing else, in ms. */
+const START_MS_MAX = 30_000;
 
 /** Starts one that asks nobody for anything by itself, and ends with the scope. */
 export async function startBrowser(scope: Scope, args: readonly string[] = []): Promise<Browser> {
@@ -9,6 +13,7 @@ export async function startBrowser(scope: Scope, args: readonly string[] = []): 
   const browser = await chromium.launch({
     executablePath: await peerPath('chromium'),
     headless: true,
+    timeout: patient(START_MS_MAX),
     args: [
       '--no-sandbox',
       '--disable-gpu',

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { patient } from '../busy.ts';
 import { FLEET_KEYS } from '../fleet.ts';
 import { ROOT } from '../source-text.ts';
 
@@ -22,6 +23,9 @@ export interface Place {
   readonly url: string;
 }
 
+/** What a test waits for is there within this on a machine that does nothing else, in ms. */
+const WAIT_MS_MAX = 30_000;
+
 /** A browser of its own, at a page. */
 export async function openPage(
   t: ExecutionContext,
@@ -30,6 +34,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options });
+  context.setDefaultTimeout(patient(WAIT_MS_MAX));
   t.teardown(() => context.close());
   const page = await context.newPage();
   const [problems, elsewhere]: [string[], string[]] = [[], []];

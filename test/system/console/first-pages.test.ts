@@ -59,6 +59,7 @@ test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a 
   await page.keyboard.press('g');
   await page.keyboard.press('n');
   await heading(page, 'Nodes');
+  await rows(page).first().waitFor();
   t.is(await page.getByRole('grid').getAttribute('aria-rowcount'), String(STORED_NODES + 2));
   t.true((await rows(page).count()) < 60, 'only the window is drawn');
 
@@ -85,7 +86,7 @@ test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a 
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
   await page.keyboard.press('Escape');
-  t.is(await page.getByRole('dialog').count(), 0);
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   t.deepEqual([problems, elsewhere], [[], []]);
 });
 
@@ -122,7 +123,7 @@ test.serial('the palette finds pages, nodes and actions by the keyboard, and giv
 
   await sought('dark', 'Colours: dark');
   await page.keyboard.press('Enter');
-  t.is(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
+  await page.locator('html[data-theme=dark]').waitFor();
   await sought(HOSTILE_NAMES[0] ?? '', HOSTILE_NAMES[0] ?? '');
   await page.keyboard.press('Escape');
   t.is(await page.title(), 'Sessions · Edge fleet control');

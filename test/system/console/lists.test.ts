@@ -202,10 +202,10 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await page.keyboard.press('Escape');
 
   endpoint.manner = (response) => response.writeHead(410).end();
-  await page.getByText('dropped').last().waitFor({ timeout: 60_000 });
+  await page.getByText('dropped').last().waitFor({ timeout: 120_000 });
   endpoint.manner = (response) => response.writeHead(204).end();
   await press(page, 'Send edge.core.test again');
-  await page.locator('.paged .status.healthy').waitFor({ timeout: 60_000 });
+  await page.locator('.paged .status.healthy').waitFor({ timeout: 120_000 });
   await pressOpening(page, /^Delete$/u);
   await answer(page, 'Delete');
   await heading(page, 'Webhooks');

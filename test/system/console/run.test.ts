@@ -82,6 +82,7 @@ test.serial(
     ]);
     await output(page).getByText('two').waitFor();
     await page.getByRole('button', { name: 'Difference' }).press('Enter');
+    await page.locator('.diff > div').nth(2).waitFor();
     t.deepEqual(await page.locator('.diff > div').allTextContents(), ['  one', '- 2', '+ two']);
 
     await pictured(page, 'command');
@@ -117,6 +118,7 @@ test.serial('what a machine says while it runs is seen at once; one is cancelled
   await page.getByText('3 of 3 nodes have ended').waitFor();
   await page.locator('.summary').getByText('Cancelled').waitFor();
   await groups(page).getByText('3', { exact: true }).waitFor();
+  await groups(page).getByText('begun').waitFor();
   t.deepEqual(await groups(page).locator('.cell').allTextContents(), ['Cancelled', '3', 'begun']);
 });
 
@@ -140,7 +142,7 @@ test.serial('what machines say is text, whatever it is, and a line of 1 MiB is s
   t.is(await output(page).locator('img, script').count(), 0);
   t.is(text.length, 65_536 - '\u001b[31m\u001b[0m\u001b]0;title\u0007\u001b[2J'.length);
   await more.click();
-  t.true(((await output(page).textContent()) ?? '').length > 130_000);
+  await until('more of it', async () => ((await output(page).textContent()) ?? '').length > 130_000);
   t.is(await page.title(), 'Command · Edge fleet control');
   t.deepEqual([problems, elsewhere], [[], []]);
 });
@@ -164,6 +166,7 @@ test.serial(
 
     await page.getByText('3 of 3 nodes have ended').waitFor({ timeout: BACK_MS_MAX });
     await groups(page).getByText('3', { exact: true }).waitFor();
+    await groups(page).getByText('over').waitFor();
     t.deepEqual(await groups(page).locator('.cell').allTextContents(), ['Succeeded', '3', 'over']);
     t.true(await page.evaluate<boolean>('window.isThisVeryPage'));
   },
@@ -195,7 +198,7 @@ test.serial('a command whose answer is lost is stored once, and deleted when its
   const results = page.locator('.paged tbody tr');
   await page.getByLabel('Failures').selectOption('failed nowhere');
   await results.filter({ hasText: 'failed' }).first().waitFor({ state: 'detached' });
-  t.true((await results.count()) > 0);
+  await results.first().waitFor();
   await page.getByLabel('Failures').selectOption('failed somewhere');
   await results.filter({ hasText: 'failed' }).first().waitFor();
   t.is(await results.filter({ hasNotText: 'failed' }).count(), 0);

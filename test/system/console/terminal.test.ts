@@ -69,8 +69,9 @@ test.serial(
     await pictured(page, 'terminal');
     const before = /(\d+) (\d+)/u.exec((await shown(page).textContent()) ?? '')?.[2];
     await page.setViewportSize({ width: 800, height: 700 });
-    await page.waitForTimeout(500);
-    await run(page, 'clear; stty size; echo "now $?"', 'now 0');
+    // the shell is told a moment later
+    const narrower = `until [ "$(stty size | cut -d ' ' -f 2)" -lt ${before} ]; do sleep 0.1; done`;
+    await run(page, `clear; ${narrower}; stty size; echo "now $?"`, 'now 0');
     const after = /(\d+) (\d+)/u.exec((await shown(page).textContent()) ?? '')?.[2];
     t.true(Number(after) < Number(before), `${after} columns after ${before}`);
     t.regex((await keys())[0]?.key_name ?? '', /^browser terminal /u);
