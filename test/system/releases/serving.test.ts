@@ -19,7 +19,7 @@ import { until } from '../../support/until.ts';
 /** Several chunks, the last one odd. */
 const FILE_BYTES = 5 * RELEASE_CHUNK_BYTES + 777_777;
 
-const curlTest = await peerTest('curl');
+const withCurl = await peerTest('curl');
 
 /** Three pieces of an upload, the last one odd. */
 const PIECES_BYTES = 2 * RELEASE_PIECE_BYTES_MAX + FILE_BYTES;
@@ -92,7 +92,7 @@ test('a file is served whole, in ranges and not at all where it is known', async
     t.is((await fetch(`${admin.url}/releases/${nothing}`)).status, 404, nothing);
 });
 
-curlTest('curl goes on where it was cut', async (t) => {
+withCurl('curl goes on where it was cut', async (t) => {
   const { admin, path, packed } = await published(t);
   const file = join(temporaryDirectory(t), 'part');
   writeFileSync(file, packed.subarray(0, 1_234_567));
