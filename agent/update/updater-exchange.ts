@@ -83,7 +83,8 @@ function statusOf(
     request.destroy();
   };
   const inSeconds = (ms: number) => `did not answer within ${(ms / 1_000).toFixed(ms % 1_000 === 0 ? 0 : 1)} s`;
-  const connecting = setTimeout(() => silent(inSeconds(CONNECT_MS_MAX)), Math.min(CONNECT_MS_MAX, msMax));
+  const connectMs = Math.min(CONNECT_MS_MAX, msMax);
+  const connecting = setTimeout(() => silent(inSeconds(connectMs)), connectMs);
   const whole = setTimeout(() => silent(inSeconds(msMax)), msMax);
   const sent = () => clearTimeout(connecting);
   request.once('finish', () => {
