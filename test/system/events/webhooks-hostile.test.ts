@@ -88,7 +88,7 @@ test('whatever a receiver does, the log says what came of each try, and the deli
     ['with 500s', answers(500), 'dropped', tries(3, 500)],
     ['with 429, and wants it soon', wantsItSoon, 'dropped', tries(3, 429)],
     ['with a redirect', redirects, 'dropped', tries(3, 307)],
-    ['a byte now and then', drips(100), 'dropped', tries(3, null, NO_ANSWER)],
+    ['a byte now and then', drips(TIMEOUT_MS / 20), 'dropped', tries(3, null, NO_ANSWER)],
     ['closing at once', hangsUp, 'dropped', tries(3, null, CLOSED)],
     ['closing in the middle of its answer', breaksOff, 'dropped', tries(3, null, CLOSED)],
     ['with a body without end', floods, 'delivered', tries(1, 200)],
