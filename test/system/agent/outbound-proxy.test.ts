@@ -23,6 +23,7 @@ async function startProxy(t: ExecutionContext, credentials: string | null) {
   const open = new Set<Socket>();
   const server = createHttpServer((_request, response) => response.writeHead(405).end());
   server.on('connect', (request, near: Socket, head) => {
+    near.on('error', () => {}); // whoever was refused, or cut, may hang up as it likes
     asked.push(request.url ?? '');
     const shown = request.headers['proxy-authorization'] ?? null;
     const wanted = credentials === null ? null : `Basic ${Buffer.from(credentials).toString('base64')}`;
@@ -32,15 +33,14 @@ async function startProxy(t: ExecutionContext, credentials: string | null) {
       far.write(head);
       near.pipe(far).pipe(near);
     });
+    far.on('error', () => {});
     for (const socket of [near, far]) {
       open.add(socket);
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          near.destroy();
-          far.destroy();
-          open.delete(socket);
-        });
+      socket.on('close', () => {
+        near.destroy();
+        far.destroy();
+        open.delete(socket);
+      });
     }
     return undefined;
   });
