@@ -53,7 +53,7 @@ test('headers that come byte by byte are no answer when the time is over', async
   const there = await rawReceiver(t, (socket) => {
     const text = 'HTTP/1.1 200 OK\r\nx-slow: yes\r\ncontent-length: 0\r\n\r\n';
     let at = 0;
-    const dripping = setInterval(() => socket.write(text[at++ % text.length] ?? ''), 20);
+    const dripping = setInterval(() => socket.write(text[at++ % text.length] ?? ''), TIMEOUT_MS / 25);
     socket.on('close', () => clearInterval(dripping)).resume();
   });
 
