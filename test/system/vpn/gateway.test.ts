@@ -185,7 +185,8 @@ test.serial('without the interface nodes are reached beside the VPN, and through
   await until('a session after the stall', async () => (await scrape(blue))[0] === 200);
   await fixture.host.run('ip', ['link', 'delete', gateway]);
 
-  // Asked on and on: one that waits for the tunnel in the VPN may wait until the interface is back.
+  // Asked on and on: one that waits for the tunnel in the VPN may wait until the interface is back. Those that fail
+  // meanwhile say nothing: the answer is looked for below.
   const asking = setInterval(() => void scrape(blue).catch(() => {}), ASK_EVERY_MS);
   await until(
     'a tunnel beside the VPN',
