@@ -1,0 +1,167 @@
+/**
+ * Statements of one transaction that are sent as one series: nothing of it is waited for until its end, so that begin,
+ * writes and commit are one round trip. Once one fails the server passes over all that follow, the commit included.
+ * Source: PostgreSQL, protocol flow, extended query and pipelining; `pg` 8.23, a `Submittable`.
+ */
+import { Query, type Connection, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
+import { QUERY_MS_MAX } from './database.ts';
+
+/** What ends a series whatever is said meanwhile, in ms: above what the patience with each of its statements comes to. */
+const SERIES_MS_MAX = 60_000;
+
+/** What `pg` 8 says of a statement that was not answered in time. */
+const UNANSWERED = 'Query read timeout';
+
+/** What `pg` 8 has in a query and a connection, and its types do not tell. */
+interface QueryInside {
+  readonly name?: string;
+  readonly text: string;
+  prepare(connection: Connection): void;
+  handleRowDescription(message: unknown): void;
+  handleDataRow(message: unknown): void;
+  handleCommandComplete(message: unknown, connection: Connection): void;
+  handleReadyForQuery(connection: Connection): void;
+  handleError(error: unknown, connection: Connection): void;
+}
+interface ConnectionInside extends Connection {
+  /** Texts of statements that were sent to be parsed, by their names. */
+  readonly submittedNamedStatements: Record<string, string>;
+  execute(config: { readonly portal: string }): void;
+}
+
+/** One of them: as any query, but that the transaction goes on behind it. Its answer is asked for at once. */
+class Part extends Query {
+  // eslint-disable-next-line no-underscore-dangle -- what pg calls when it has sent the values
+  _getRows(connection: ConnectionInside): void {
+    connection.execute({ portal: '' });
+    connection.flush();
+  }
+}
+
+/** A series on one connection, open until `end`. Whoever began it ends it, also when something of it failed. */
+export class Series {
+  /** Asked by `pg`, which tells of a timeout of its own. */
+  readonly query_timeout = SERIES_MS_MAX;
+  callback: ((error?: unknown) => void) | undefined;
+  readonly #parts: QueryInside[] = [];
+  readonly #over = Promise.withResolvers<void>();
+  #connection: ConnectionInside | null = null;
+  #answered = 0;
+  #fault: { readonly error: unknown } | null = null;
+  #silence: NodeJS.Timeout | null = null;
+
+  constructor(client: PoolClient) {
+    this.#over.promise.catch(() => undefined); // told to whoever asks for it
+    client.query(this);
+  }
+
+  /** The same connection, for whoever sends statements. */
+  get client(): Pick<PoolClient, 'query'> {
+    return { query: this.#query as PoolClient['query'] };
+  }
+
+  /** Resolves when all of it was done, rejects with the first error. What was begun is to be taken back then. */
+  end(): Promise<void> {
+    this.#connection?.sync();
+    return this.#over.promise;
+  }
+
+  readonly #query = <R extends QueryResultRow>(
+    asked: QueryConfig | string,
+    values?: unknown[],
+  ): Promise<QueryResult<R>> => {
+    const { promise, resolve, reject } = Promise.withResolvers<QueryResult<R>>();
+    promise.catch(() => undefined); // `end` tells of it, to whoever did not wait
+    if (this.#fault !== null) {
+      reject(this.#fault.error);
+      return promise;
+    }
+    const config = typeof asked === 'string' ? { text: asked, values } : asked;
+    const part = new Part(config, (error, result) => {
+      if (error instanceof Error) {
+        reject(error);
+        if (this.#fault === null) this.#giveUp(error); // its values could not be sent
+      } else resolve(result as unknown as QueryResult<R>);
+    }) as unknown as QueryInside;
+    this.#parts.push(part);
+    this.#silence ??= setTimeout(() => this.#giveUp(new Error(UNANSWERED)), QUERY_MS_MAX);
+    if (this.#connection !== null) this.#send(part, this.#connection);
+    return promise;
+  };
+
+  /** From here on these are for `pg`, which calls them as the server answers. */
+  submit(connection: Connection): void {
+    this.#connection = connection as ConnectionInside;
+    for (const part of this.#parts) this.#send(part, connection);
+  }
+
+  /** Of the one that is answered next, so that `pg` remembers what was parsed. */
+  get name(): string | undefined {
+    return this.#current?.name;
+  }
+
+  get text(): string | undefined {
+    return this.#current?.text;
+  }
+
+  handleRowDescription(message: unknown): void {
+    this.#current?.handleRowDescription(message);
+  }
+
+  handleDataRow(message: unknown): void {
+    this.#current?.handleDataRow(message);
+  }
+
+  handleCommandComplete(message: unknown, connection: Connection): void {
+    const part = this.#current;
+    this.#answered += 1;
+    if (this.#answered < this.#parts.length) this.#silence?.refresh();
+    else this.#quiet();
+    part?.handleCommandComplete(message, connection);
+    part?.handleReadyForQuery(connection);
+  }
+
+  handleReadyForQuery(): void {
+    this.#finish();
+    this.#over.resolve();
+  }
+
+  handleError(error: unknown, connection: Connection): void {
+    if (this.#fault !== null) return;
+    this.#fault = { error };
+    this.#finish();
+    const unanswered = this.#parts.slice(this.#answered);
+    const { submittedNamedStatements } = connection as ConnectionInside;
+    for (const { name } of unanswered) if (name !== undefined) delete submittedNamedStatements[name]; // were not parsed
+    for (const part of unanswered) part.handleError(error, connection);
+    this.#over.reject(error);
+  }
+
+  get #current(): QueryInside | undefined {
+    return this.#parts[this.#answered];
+  }
+
+  #send(part: QueryInside, connection: Connection): void {
+    connection.stream.cork();
+    part.prepare(connection);
+    connection.stream.uncork();
+  }
+
+  #quiet(): void {
+    if (this.#silence !== null) clearTimeout(this.#silence);
+    this.#silence = null;
+  }
+
+  #finish(): void {
+    this.#quiet();
+    this.callback?.(); // ends the timeout of pg
+  }
+
+  /** Where the series stands is not known, or nothing was answered: the connection is of no use to anybody. */
+  #giveUp(error: Error): void {
+    const connection = this.#connection;
+    if (connection === null) return;
+    this.handleError(error, connection);
+    connection.stream.destroy();
+  }
+}
