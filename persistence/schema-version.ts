@@ -33,6 +33,7 @@ import { Migration20261123213000_asked_updates } from './migrations/Migration202
 import { Migration20261123171500_releases } from './migrations/Migration20261123171500_releases.ts';
 import { Migration20261123220000_console_sessions } from './migrations/Migration20261123220000_console_sessions.ts';
 import { Migration20261124000000_events_of_nodes } from './migrations/Migration20261124000000_events_of_nodes.ts';
+import { Migration20261128000000_all_found } from './migrations/Migration20261128000000_all_found.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -63,6 +64,7 @@ const MIGRATIONS = [
   Migration20261123213000_asked_updates,
   Migration20261123220000_console_sessions,
   Migration20261124000000_events_of_nodes,
+  Migration20261128000000_all_found,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

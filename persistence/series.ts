@@ -81,7 +81,7 @@ export class Series {
       if (error instanceof Error) {
         reject(error);
         if (this.#fault === null) this.#giveUp(error); // its values could not be sent
-      } else resolve(result as unknown as QueryResult<R>);
+      } else resolve(result);
     }) as unknown as QueryInside;
     this.#parts.push(part);
     this.#silence ??= setTimeout(() => this.#giveUp(new Error(UNANSWERED)), QUERY_MS_MAX);

@@ -1,8 +1,16 @@
 /** One transaction on one connection of the pool. */
-import type { Pool, PoolClient, QueryResult } from 'pg';
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { NothingWritten } from '../actors/ports.ts';
 import { asUnavailable, isLost, isUnavailable } from './availability.ts';
+import { Series } from './series.ts';
 import { WITNESS, type CommitWitnesses, type Witness } from './commit-witnesses.ts';
+
+/** The connection of an open transaction. */
+type Client = Pick<PoolClient, 'query'>;
+
+const COMMIT: QueryConfig = { name: 'commit', text: 'commit' };
+const NAMED_WITNESS: QueryConfig = { name: 'witness', text: WITNESS };
+const NO_WITNESS: Witness = { xid: null, lsn: '0/0', timeline: '' };
 
 /**
  * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck
@@ -16,11 +24,7 @@ export async function inTransaction<T>(
   begin = 'begin',
   witnesses: CommitWitnesses | null = null,
 ): Promise<T> {
-  const client = await pool.connect().catch((error: unknown) => {
-    throw isUnavailable(error)
-      ? new NothingWritten(`The database is not available (${doing}).`, { cause: error })
-      : error;
-  });
+  const client = await connected(pool, doing);
   try {
     await client.query(begin);
     const result = await work(client);
@@ -34,10 +38,51 @@ export async function inTransaction<T>(
   }
 }
 
+/**
+ * The same in one round trip, where no answer decides anything: `send` sends the statements, `begin` those before them,
+ * and the server takes it all back where it refuses one. Resolves when it is committed.
+ */
+export async function inOneRoundTrip(
+  pool: Pool,
+  doing: string,
+  send: (client: Client) => Promise<void>,
+  begin: readonly QueryConfig[],
+  witnesses: CommitWitnesses,
+): Promise<void> {
+  const connection = await connected(pool, doing);
+  try {
+    const series = new Series(connection);
+    const { client } = series;
+    let witness: Promise<QueryResult<Witness>> | null = null;
+    try {
+      for (const statement of begin) void client.query(statement);
+      await send(client);
+      if (witnesses.areKept) witness = client.query<Witness>(NAMED_WITNESS);
+      void client.query(COMMIT);
+    } finally {
+      await series.end();
+    }
+    if (witness !== null) witnesses.add((await witness).rows[0] ?? NO_WITNESS);
+    connection.release();
+  } catch (error) {
+    await giveBack(connection, error);
+    throw asUnavailable(error, doing);
+  }
+}
+
+/** Throws NothingWritten where there is no connection to be had. */
+async function connected(pool: Pool, doing: string): Promise<PoolClient> {
+  return pool.connect().catch((error: unknown) => {
+    throw isUnavailable(error)
+      ? new NothingWritten(`The database is not available (${doing}).`, { cause: error })
+      : error;
+  });
+}
+
 /** One round trip, with a result for each statement. */
 async function witnessedCommit(client: PoolClient): Promise<Witness> {
   const results = (await client.query(`${WITNESS}; commit`)) as unknown as readonly QueryResult<Witness>[];
-  return results[0]?.rows[0] ?? { xid: null, lsn: '0/0', timeline: '' };
+  return results[0]?.rows[0] ?? NO_WITNESS;
 }
 
 /**

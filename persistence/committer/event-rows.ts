@@ -1,8 +1,8 @@
 /** Events as rows of the outbox, written in the transaction of their change (V1). */
 import { randomUUID } from 'node:crypto';
-import type { PoolClient } from 'pg';
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import { joinedTexts, jsonTextsOf, plainArray } from './arrays.ts';
+import { missedBy, type Client, type Statement } from './statement.ts';
 
 /** Events with their data as JSON text. */
 export interface SerializedEvent {
@@ -29,16 +29,13 @@ export async function serializeEvents(events: readonly DomainEvent[]): Promise<r
  * Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). The id of the transaction
  * is asked for once, not by the default once a row.
  */
-export async function insertEvents(client: Pick<PoolClient, 'query'>, events: readonly DomainEvent[]): Promise<void> {
-  await insertSerializedEvents(client, await serializeEvents(events));
+export async function insertEvents(client: Client, events: readonly DomainEvent[]): Promise<void> {
+  for (const statement of eventStatements(await serializeEvents(events))) await missedBy(client, statement);
 }
 
-/** As `insertEvents`, for events that are serialized already. */
-export async function insertSerializedEvents(
-  client: Pick<PoolClient, 'query'>,
-  events: readonly SerializedEvent[],
-): Promise<void> {
-  if (events.length === 0) return;
+/** The statement that inserts them in order; none for none. */
+export function eventStatements(events: readonly SerializedEvent[]): readonly Statement[] {
+  if (events.length === 0) return [];
   const ids: string[] = [];
   const types: string[] = [];
   const subjects: string[] = [];
@@ -51,10 +48,11 @@ export async function insertSerializedEvents(
     times.push(event.atMs);
     texts.push(text);
   }
-  await client.query({
+  const inserted: Statement = {
     name: 'insert-events',
     text: `insert into event (txid, id, type, subject, time, data)
       select (select event_transaction()), id, type, subject, to_timestamp(at / 1000.0), data::json from unnest($1::uuid[], $2::text[], $3::uuid[], $4::float8[], ${jsonTextsOf('$5')}) with ordinality as v(id, type, subject, at, data, n) order by n`,
     values: [plainArray(ids), plainArray(types), plainArray(subjects), plainArray(times), joinedTexts(texts)],
-  });
+  };
+  return [inserted];
 }

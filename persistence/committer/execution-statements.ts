@@ -1,15 +1,12 @@
 /** Commands and their executions as set-based statements. */
 import { traceparentOf } from '../../transport/protocol/trace-context.ts';
 import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
-import { type Client, type Of, keyOf, applied, storable } from './statement.ts';
+import { type Of, type Statement, keyOf, keysOf, storable } from './statement.ts';
 
 /** Stores commands, and their executions in one statement more. */
-export async function createCommands(
-  client: Client,
-  writes: readonly Of<'command-created'>[],
-): Promise<ReadonlySet<string>> {
+export function createCommands(writes: readonly Of<'command-created'>[]): readonly Statement[] {
   const commands = writes.map((write) => write.command);
-  const stored = client.query({
+  const stored: Statement = {
     name: 'create-commands',
     text: `insert into command (id, command_text, targeting, timeout, expired_at, traceparent, inserted_at, updated_at)
       select id, text, targeting::jsonb, timeout, to_timestamp(expires / 1000.0), traceparent, to_timestamp(at / 1000.0), to_timestamp(at / 1000.0)
@@ -23,12 +20,11 @@ export async function createCommands(
       plainArray(commands.map((c) => c.insertedAtMs)),
       plainArray(commands.map((c) => (c.trace === undefined ? null : traceparentOf(c.trace)))),
     ],
-  });
-  await Promise.all([stored, createExecutions(client, writes)]);
-  return new Set(commands.map((command) => command.id));
+  };
+  return [stored, ...createExecutions(writes)];
 }
 
-async function createExecutions(client: Client, writes: readonly Of<'command-created'>[]): Promise<void> {
+function createExecutions(writes: readonly Of<'command-created'>[]): readonly Statement[] {
   const ids: string[] = [];
   const commands: number[] = [];
   const nodes: string[] = [];
@@ -41,15 +37,13 @@ async function createExecutions(client: Client, writes: readonly Of<'command-cre
       clusters.push(execution.clusterName);
     }
   }
-  if (ids.length === 0) return;
-  // What all executions of a command share is sent once.
-  await client.query({
+  if (ids.length === 0) return [];
+  // What all executions of a command share is sent once, and looked up by its number.
+  const stored: Statement = {
     name: 'create-executions',
     text: `insert into command_execution (id, command_id, node_id, cluster_name, target_all, expired_at, inserted_at, updated_at)
-      select v.id, c.id, v.node, v.cluster, c.target_all, c.expires, c.at, c.at
-      from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[]) as v(id, command, node, cluster)
-      join (select n, id, target_all, to_timestamp(expires / 1000.0) as expires, to_timestamp(at / 1000.0) as at
-        from unnest($5::uuid[], $6::boolean[], $7::float8[], $8::float8[]) with ordinality as u(id, target_all, expires, at, n)) as c on c.n = v.command`,
+      select v.id, ($5::uuid[])[v.command], v.node, v.cluster, ($6::boolean[])[v.command], to_timestamp(nullif(($7::float8[])[v.command], 'NaN') / 1000.0), at, at
+      from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[]) as v(id, command, node, cluster), to_timestamp(($8::float8[])[v.command] / 1000.0) as at`,
     values: [
       plainArray(ids),
       plainArray(commands),
@@ -57,32 +51,30 @@ async function createExecutions(client: Client, writes: readonly Of<'command-cre
       plainArray(clusters),
       plainArray(writes.map((w) => w.command.id)),
       plainArray(writes.map((w) => w.command.targeting.type === 'all')),
-      plainArray(writes.map((w) => w.command.expiredAtMs)),
+      plainArray(writes.map((w) => w.command.expiredAtMs ?? Number.NaN)), // an array without nulls is looked up at once
       plainArray(writes.map((w) => w.command.insertedAtMs)),
     ],
-  });
+  };
+  return [stored];
 }
 
 /** Pending ones are sent. */
-export async function sendExecutions(
-  client: Client,
-  writes: readonly Of<'execution-sent'>[],
-): Promise<ReadonlySet<string>> {
-  return applied(client, {
+export function sendExecutions(writes: readonly Of<'execution-sent'>[]): readonly Statement[] {
+  const sent: Statement = {
     name: 'send-executions',
+    wanted: keysOf(writes),
     text: `update command_execution e set status = 'sent', sent_at = to_timestamp(v.at / 1000.0), updated_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::float8[]) as v(id, at) where e.id = v.id and e.status = 'pending' returning e.id as key`,
     values: [plainArray(writes.map((w) => w.execution)), plainArray(writes.map((w) => w.atMs))],
-  });
+  };
+  return [sent];
 }
 
 /** Those that are not finished are: with their output, or the parts of it that came ahead. */
-export async function finishExecutions(
-  client: Client,
-  writes: readonly Of<'execution-finished'>[],
-): Promise<ReadonlySet<string>> {
-  const finished = applied(client, {
+export function finishExecutions(writes: readonly Of<'execution-finished'>[]): readonly Statement[] {
+  const finished: Statement = {
     name: 'finish-executions',
+    wanted: keysOf(writes),
     text: `update command_execution e set status = v.status, exit_code = v.exit_code, output_truncated = v.truncated,
       output = case when v.parts > 0 then (select string_agg(p.text, '' order by p.part) from execution_output_part p where p.execution_id = v.id and p.part < v.parts) else v.output end,
       sent_at = coalesce(e.sent_at, to_timestamp(v.sent / 1000.0)),
@@ -100,49 +92,42 @@ export async function finishExecutions(
       plainArray(writes.map((w) => w.sentAtMs)),
       plainArray(writes.map((w) => w.atMs)),
     ],
-  });
+  };
   const joined = writes.filter((write) => write.ending.parts > 0).map((write) => write.execution);
-  const removed =
-    joined.length === 0
-      ? null
-      : client.query('delete from execution_output_part where execution_id = any($1::uuid[])', [joined]);
-  const [keys] = await Promise.all([finished, removed]);
-  return keys;
+  if (joined.length === 0) return [finished];
+  const text = 'delete from execution_output_part where execution_id = any($1::uuid[])';
+  return [finished, { text, values: [joined] }];
 }
 
 /** Pieces of long outputs. */
-export async function storeParts(client: Client, writes: readonly Of<'output-part'>[]): Promise<ReadonlySet<string>> {
+export function storeParts(writes: readonly Of<'output-part'>[]): readonly Statement[] {
   // An agent that reconnects sends a part again: the same text under the same number.
   const distinct = [...new Map(writes.map((write) => [keyOf(write), write])).values()];
-  await client.query(
-    `insert into execution_output_part (execution_id, part, text) select * from unnest($1::uuid[], $2::int[], $3::text[]) on conflict (execution_id, part) do update set text = excluded.text`,
-    [distinct.map((w) => w.execution), distinct.map((w) => w.part), distinct.map((w) => storable(w.text))],
-  );
-  return new Set(distinct.map(keyOf));
+  const stored: Statement = {
+    text: `insert into execution_output_part (execution_id, part, text) select * from unnest($1::uuid[], $2::int[], $3::text[]) on conflict (execution_id, part) do update set text = excluded.text`,
+    values: [distinct.map((w) => w.execution), distinct.map((w) => w.part), distinct.map((w) => storable(w.text))],
+  };
+  return [stored];
 }
 
 /** Somebody wants these cancelled. */
-export async function requestCancel(
-  client: Client,
-  writes: readonly Of<'execution-cancel-requested'>[],
-): Promise<ReadonlySet<string>> {
-  return applied(client, {
+export function requestCancel(writes: readonly Of<'execution-cancel-requested'>[]): readonly Statement[] {
+  const asked: Statement = {
     name: 'request-cancel',
+    wanted: keysOf(writes),
     text: `update command_execution e set cancel_requested_at = coalesce(e.cancel_requested_at, to_timestamp(v.at / 1000.0))
       from unnest($1::uuid[], $2::float8[]) as v(id, at) where e.id = v.id and e.finished_at is null returning e.id as key`,
     values: [plainArray(writes.map((w) => w.execution)), plainArray(writes.map((w) => w.atMs))],
-  });
+  };
+  return [asked];
 }
 
 /** Somebody wants all open executions of these commands cancelled. */
-export async function requestCommandCancel(
-  client: Client,
-  writes: readonly Of<'command-cancel-requested'>[],
-): Promise<ReadonlySet<string>> {
-  await client.query(
-    `update command_execution e set cancel_requested_at = to_timestamp(v.at / 1000.0)
+export function requestCommandCancel(writes: readonly Of<'command-cancel-requested'>[]): readonly Statement[] {
+  const asked: Statement = {
+    text: `update command_execution e set cancel_requested_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::float8[]) as v(id, at) where e.command_id = v.id and e.finished_at is null and e.cancel_requested_at is null`,
-    [writes.map((w) => w.command), writes.map((w) => w.atMs)],
-  );
-  return new Set(writes.map(keyOf));
+    values: [writes.map((w) => w.command), writes.map((w) => w.atMs)],
+  };
+  return [asked];
 }

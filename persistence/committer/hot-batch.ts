@@ -6,11 +6,12 @@ import type { Vault } from '../vault.ts';
 import { STALE_EPOCH, type Refusal } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { HotWrite } from '../../actors/writes.ts';
-import { insertSerializedEvents, serializeEvents } from './event-rows.ts';
+import { eventStatements, serializeEvents } from './event-rows.ts';
+import { plainArray } from './arrays.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
 import { Pipelined } from './pipelined.ts';
-import { keyOf } from './statement.ts';
-import { insertIdempotencyRecord } from './idempotency-records.ts';
+import { keyOf, missedBy, orRefused, type Client, type Statement } from './statement.ts';
+import { idempotencyStatement, insertIdempotencyRecord } from './idempotency-records.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /** A hot change, which is all that a batch takes. */
@@ -37,48 +38,26 @@ export interface BatchPorts {
   readonly wakeUps: Pick<WakeUps, 'ofBatch'>;
 }
 
-/** Some of a batch is refused: nothing of it is kept, and it is stored by the way that finds out what. */
-export class SomethingRefused extends Error {
-  override readonly name = 'SomethingRefused';
-}
-
 /**
- * Stores all units in the open transaction, with everything sent at once, as if nothing were refused. Throws
- * SomethingRefused where something is, after which nothing may be committed.
+ * Sends all units at once into the open transaction, as if nothing were refused: where something is, the server refuses
+ * the statement (see `isRefused`). Resolves when everything was sent; whoever gave the client hears how it went.
  */
-export async function storeAtOnce(
-  connection: Pick<PoolClient, 'query'>,
+export async function sendAtOnce(
+  client: Client,
   { vault, wakeUps }: BatchPorts,
   units: readonly Unit[],
 ): Promise<void> {
-  const { client } = new Pipelined(connection);
+  const send = (statement: Statement): void => void client.query(orRefused(statement));
   const changes = units.flatMap((unit) => unit.changes);
   // The share locks of the leases come first, as in the other way.
-  const stale = staleLeases(
-    client,
-    units.flatMap((unit) => unit.lease ?? []),
-  );
-  const records = changes.flatMap(({ idempotencyRecord: record }) =>
-    record === undefined ? [] : [insertIdempotencyRecord(client, vault, record)],
-  );
-  const missed = writeRows(client, changes);
-  const told = wakeUps.ofBatch(
-    client,
-    changes.map(({ write }) => write),
-  );
+  const leases = units.flatMap((unit) => unit.lease ?? []);
+  if (leases.length > 0) send(standingLeases(leases));
+  for (const { idempotencyRecord: record } of changes)
+    if (record !== undefined) send(idempotencyStatement(vault, record));
+  for (const { statements } of statementsOf(changes)) statements.forEach(send);
+  wakeUps.ofBatch(changes.map(({ write }) => write)).forEach(send);
   // The events are serialized while the database works on the rows.
-  const events = serializeEvents(changes.flatMap((change) => change.events)).then((serialized) =>
-    insertSerializedEvents(client, serialized),
-  );
-  await allAnswered([stale, ...records, missed, told, events]);
-  if ((await stale).size > 0 || (await missed).length > 0 || (await Promise.all(records)).includes(false))
-    throw new SomethingRefused();
-}
-
-/** Resolves when all are answered, so that none is sent on a connection that was given back. Rejects as one of them. */
-async function allAnswered(asked: readonly Promise<unknown>[]): Promise<void> {
-  await Promise.allSettled(asked);
-  await Promise.all(asked);
+  eventStatements(await serializeEvents(changes.flatMap((change) => change.events))).forEach(send);
 }
 
 /** Stores all units in the open transaction and returns what each was refused. */
@@ -118,41 +97,39 @@ export async function storeBatch(
   for (const change of changes)
     if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
   const untold = new Set([...refused.keys()].flatMap((change) => change.events));
-  await insertSerializedEvents(
-    client,
-    serialized.filter(({ event }) => !untold.has(event)),
-  );
-  await wakeUps.ofBatch(
-    client,
-    changes.map(({ write }) => write),
-  );
+  const last = [
+    ...eventStatements(serialized.filter(({ event }) => !untold.has(event))),
+    ...wakeUps.ofBatch(changes.map(({ write }) => write)),
+  ];
+  await Promise.all(last.map((statement) => missedBy(client, statement)));
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }
 
-/** Runs one statement a kind, sent in their order. Returns the changes that found no row. */
-async function writeRows(
-  client: Pick<PoolClient, 'query'>,
-  changes: readonly HotChange[],
-): Promise<readonly HotChange[]> {
+/** Runs the statements of all kinds, sent in their order. Returns the changes that found no row. */
+async function writeRows(client: Client, changes: readonly HotChange[]): Promise<readonly HotChange[]> {
   const missed = await Promise.all(
-    KINDS.map(async (kind) => {
-      const ofKind = withoutOverwritten(
-        changes.filter((change) => change.write.kind === kind),
-        changes,
-      );
-      if (ofKind.length === 0) return [];
-      const statement = HOT_STATEMENTS[kind] as (
-        client: Pick<PoolClient, 'query'>,
-        writes: readonly HotWrite[],
-      ) => Promise<ReadonlySet<string>>;
-      const applied = await statement(
-        client,
-        ofKind.map((change) => change.write),
-      );
-      return ofKind.filter((change) => !applied.has(keyOf(change.write)));
+    statementsOf(changes).map(async ({ ofKind, statements }) => {
+      const keys = await Promise.all(statements.map((statement) => missedBy(client, statement)));
+      const all = new Set(keys.flat());
+      return ofKind.filter((change) => all.has(keyOf(change.write)));
     }),
   );
   return missed.flat();
+}
+
+/** The statements that store these, in the order of kinds, each with what it is about. */
+function statementsOf(
+  changes: readonly HotChange[],
+): readonly { readonly ofKind: readonly HotChange[]; readonly statements: readonly Statement[] }[] {
+  return KINDS.flatMap((kind) => {
+    const ofKind = withoutOverwritten(
+      changes.filter((change) => change.write.kind === kind),
+      changes,
+    );
+    if (ofKind.length === 0) return [];
+    const worded = HOT_STATEMENTS[kind] as (writes: readonly HotWrite[]) => readonly Statement[];
+    return { ofKind, statements: worded(ofKind.map((change) => change.write)) };
+  });
 }
 
 /**
@@ -197,4 +174,19 @@ export async function staleLeases(
   });
   const epochs = new Map(rows.map((row) => [row.cluster_id, Number(row.epoch)]));
   return new Set(leases.filter((lease) => epochs.get(lease.cluster) !== lease.epoch));
+}
+
+/** Locks the ownership rows as `staleLeases` does, and wants all of these leases to stand. */
+function standingLeases(leases: readonly Lease[]): Statement {
+  const distinct = new Map(leases.map((lease) => [`${lease.cluster}:${lease.epoch}`, lease]));
+  return {
+    name: 'standing-leases',
+    wanted: new Set(distinct.keys()),
+    text: `select o.cluster_id || ':' || o.epoch as key from cluster_ownership o join unnest($1::uuid[], $2::bigint[]) as v(cluster, epoch) on o.cluster_id = v.cluster and o.epoch = v.epoch
+      where o.lease_until > clock_timestamp() order by o.cluster_id for share of o`,
+    values: [
+      plainArray([...distinct.values()].map((lease) => lease.cluster)),
+      plainArray([...distinct.values()].map((lease) => lease.epoch)),
+    ],
+  };
 }

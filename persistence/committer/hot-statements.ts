@@ -6,7 +6,7 @@ import type { HotWrite } from '../../actors/writes.ts';
 import type { SshGrant } from '../../transport/protocol/ssh.ts';
 import type { StatusDetail } from '../entities/node.ts';
 import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
-import { type Client, type Of, type Statement, keyOf, applied, storable } from './statement.ts';
+import { type Of, type Statement, type StatementsOf, keyOf, keysOf, storable } from './statement.ts';
 import {
   createCommands,
   sendExecutions,
@@ -18,10 +18,10 @@ import {
 import { SELF_UPDATE_STATEMENTS } from './self-update-statements.ts';
 
 /**
- * One statement a kind, in the order in which a batch runs them: an execution may be created, sent and finished in one
+ * The statements of each kind, in the order in which a batch runs them: an execution may be created, sent and finished in one
  * batch.
  */
-export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } = {
+export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: StatementsOf<K> } = {
   'command-created': createCommands,
   'execution-sent': sendExecutions,
   'output-part': storeParts,
@@ -36,11 +36,12 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } 
   ...SELF_UPDATE_STATEMENTS,
 };
 
-async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): Promise<ReadonlySet<string>> {
+function setStatus(writes: readonly Of<'node-status'>[]): readonly Statement[] {
   // Two changes of one node in a batch: the later one is the truth, and both have their event.
   const last = [...new Map(writes.map((write) => [write.node, write])).values()];
-  return applied(client, {
+  const set: Statement = {
     name: 'set-status',
+    wanted: keysOf(last),
     text: `update node n set status = v.status, status_since = to_timestamp(v.since / 1000.0), status_reason = v.reason, status_detail = v.detail::jsonb,
       updated_at = to_timestamp(v.at / 1000.0), last_seen_at = case when v.status = 'unreachable' then n.last_seen_at else to_timestamp(v.at / 1000.0) end
       from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::text[], ${jsonTextsOf('$6')}) as v(id, status, at, since, reason, detail) where n.id = v.id returning n.id as key`,
@@ -54,84 +55,79 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
         last.map(({ standing }): StatusDetail => ({ evidence: standing.evidence, changes_ms: standing.changesMs })),
       ),
     ],
-  });
+  };
+  return [set];
 }
 
 /** A trigger has made the row of the labels with that of the node. */
-async function setLabels(client: Client, writes: readonly Of<'node-labelled'>[]): Promise<ReadonlySet<string>> {
+function setLabels(writes: readonly Of<'node-labelled'>[]): readonly Statement[] {
   const last = [...new Map(writes.map((write) => [write.node, write])).values()];
-  return applied(client, {
+  const set: Statement = {
     name: 'set-labels',
-    text: `with v as materialized (select id, labels::jsonb as labels, to_timestamp(at / 1000.0) as at from unnest($1::uuid[], $2::float8[], ${jsonTextsOf('$3')}) as u(id, at, labels)),
-      l as (update node_labels l set labels = v.labels from v where l.node_id = v.id returning l.node_id)
-      update node n set updated_at = v.at from v join l on l.node_id = v.id where n.id = v.id returning n.id as key`,
+    wanted: keysOf(last),
+    with: `v as materialized (select id, labels::jsonb as labels, to_timestamp(at / 1000.0) as at from unnest($1::uuid[], $2::float8[], ${jsonTextsOf('$3')}) as u(id, at, labels)),
+      l as (update node_labels l set labels = v.labels from v where l.node_id = v.id returning v.id, v.at)`,
+    text: `update node n set updated_at = l.at from l where n.id = l.id returning n.id as key`,
     values: [
       plainArray(last.map((w) => w.node)),
       plainArray(last.map((w) => w.atMs)),
       jsonTexts(last.map((w) => w.labels)),
     ],
-  });
+  };
+  return [set];
 }
 
 /**
  * A login stands while what opened it does. The share locks make a deletion wait until the login is stored, so that it
  * finds a session to end; and a deletion that came first leaves no row to lock. One that was refused needs nothing.
  */
-async function lookAgain(client: Client, writes: readonly Of<'ssh-verified'>[]): Promise<ReadonlySet<string>> {
-  const keys = new Set(writes.filter((write) => write.grant === null).map(keyOf));
+function lookAgain(writes: readonly Of<'ssh-verified'>[]): readonly Statement[] {
   const granted = writes.flatMap((write) =>
     write.grant === null ? [] : [{ key: keyOf(write), node: write.node, ...write.grant }],
   );
-  const locked = await Promise.all([
-    lockGrants(
-      client,
-      granted.filter((one) => one.ssh_public_key_id === null),
-      false,
-    ),
-    lockGrants(
-      client,
-      granted.filter((one) => one.ssh_public_key_id !== null),
-      true,
-    ),
-  ]);
-  for (const key of locked.flatMap((some) => [...some])) keys.add(key);
-  return keys;
+  return [
+    ...lockUsernames(granted.filter((one) => one.ssh_public_key_id === null)),
+    ...lockKeys(granted.filter((one) => one.ssh_public_key_id !== null)),
+  ];
 }
 
-async function lockGrants(
-  client: Client,
-  granted: readonly ({ readonly key: string; readonly node: string } & SshGrant)[],
-  byKey: boolean,
-): Promise<ReadonlySet<string>> {
-  if (granted.length === 0) return new Set();
-  const values: unknown[] = [
+type Granted = { readonly key: string; readonly node: string } & SshGrant;
+
+function lockUsernames(granted: readonly Granted[]): readonly Statement[] {
+  if (granted.length === 0) return [];
+  const locked: Statement = {
+    name: 'lock-ssh-usernames',
+    wanted: new Set(granted.map((one) => one.key)),
+    text: 'select v.key from unnest($1::text[], $2::uuid[], $3::uuid[]) as v(key, node, username) join ssh_username u on u.id = v.username and u.node_id = v.node order by u.id for share of u',
+    values: grantedValues(granted),
+  };
+  return [locked];
+}
+
+function lockKeys(granted: readonly Granted[]): readonly Statement[] {
+  if (granted.length === 0) return [];
+  const locked: Statement = {
+    name: 'lock-ssh-keys',
+    wanted: new Set(granted.map((one) => one.key)),
+    text: `select v.key from unnest($1::text[], $2::uuid[], $3::uuid[], $4::uuid[]) as v(key, node, username, public_key)
+      join ssh_username u on u.id = v.username and u.node_id = v.node join ssh_public_key k on k.id = v.public_key and k.ssh_username_id = u.id order by u.id, k.id for share of u, k`,
+    values: [...grantedValues(granted), plainArray(granted.map((one) => one.ssh_public_key_id))],
+  };
+  return [locked];
+}
+
+function grantedValues(granted: readonly Granted[]): string[] {
+  return [
     plainArray(granted.map((one) => one.key)),
     plainArray(granted.map((one) => one.node)),
     plainArray(granted.map((one) => one.ssh_username_id)),
   ];
-  return applied(
-    client,
-    byKey
-      ? {
-          name: 'lock-ssh-keys',
-          text: `select v.key from unnest($1::text[], $2::uuid[], $3::uuid[], $4::uuid[]) as v(key, node, username, public_key)
-      join ssh_username u on u.id = v.username and u.node_id = v.node join ssh_public_key k on k.id = v.public_key and k.ssh_username_id = u.id order by u.id, k.id for share of u, k`,
-          values: [...values, plainArray(granted.map((one) => one.ssh_public_key_id))],
-        }
-      : {
-          name: 'lock-ssh-usernames',
-          text: 'select v.key from unnest($1::text[], $2::uuid[], $3::uuid[]) as v(key, node, username) join ssh_username u on u.id = v.username and u.node_id = v.node order by u.id for share of u',
-          values,
-        },
-  );
 }
 
-async function reopenDeliveries(
-  client: Client,
-  writes: readonly Of<'delivery-reopened'>[],
-): Promise<ReadonlySet<string>> {
-  return applied(client, {
+function reopenDeliveries(writes: readonly Of<'delivery-reopened'>[]): readonly Statement[] {
+  const reopened: Statement = {
     name: 'reopen-deliveries',
+    wanted: keysOf(writes),
     text: `update webhook_delivery d set status = 'pending', attempts_max = d.attempt_count + 1, updated_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::int[], $3::float8[]) as v(id, attempts, at) where d.id = v.id and d.status <> 'pending' and d.attempt_count = v.attempts returning d.id as key`,
     values: [
@@ -139,24 +135,23 @@ async function reopenDeliveries(
       plainArray(writes.map((w) => w.attempts)),
       plainArray(writes.map((w) => w.atMs)),
     ],
-  });
+  };
+  return [reopened];
 }
 
 /** The number of the try guards it: one that was counted already changes nothing. */
-async function storeAttempts(
-  client: Client,
-  writes: readonly Of<'delivery-attempted'>[],
-): Promise<ReadonlySet<string>> {
+function storeAttempts(writes: readonly Of<'delivery-attempted'>[]): readonly Statement[] {
   const attempts = writes.map((w) => w.attempt);
-  return applied(client, {
+  const stored: Statement = {
     name: 'store-attempts',
-    text: `with v as materialized (
+    wanted: keysOf(writes),
+    with: `v as materialized (
         select id, number, to_timestamp(began / 1000.0) as began, duration, code, error, answer, status, to_timestamp(next / 1000.0) as next, to_timestamp(at / 1000.0) as at
         from unnest($1::uuid[], $2::int[], $3::float8[], $4::int[], $5::int[], $6::text[], $7::text[], $8::text[], $9::float8[], $10::float8[]) as u(id, number, began, duration, code, error, answer, status, next, at)),
       d as (update webhook_delivery d set status = v.status, attempt_count = v.number, next_attempt_at = v.next, last_status_code = v.code, last_error = v.error, last_duration_ms = v.duration, last_attempted_at = v.began, updated_at = v.at
-        from v where d.id = v.id and d.status = 'pending' and d.attempt_count = v.number - 1 returning d.id)
-      insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code, error, response_body)
-        select v.id, v.number, v.began, v.duration, v.code, v.error, v.answer from v join d on d.id = v.id returning delivery_id as key`,
+        from v where d.id = v.id and d.status = 'pending' and d.attempt_count = v.number - 1 returning v.*)`,
+    text: `insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code, error, response_body)
+        select id, number, began, duration, code, error, answer from d returning delivery_id as key`,
     values: [
       plainArray(writes.map((w) => w.delivery)),
       plainArray(writes.map((w) => w.number)),
@@ -169,5 +164,6 @@ async function storeAttempts(
       plainArray(writes.map((w) => w.nextAttemptAtMs)),
       plainArray(writes.map((w) => w.atMs)),
     ],
-  });
+  };
+  return [stored];
 }

@@ -1,8 +1,8 @@
 /** Answers kept under an Idempotency-Key, sealed because they may hold a secret shown once. */
-import type { PoolClient } from 'pg';
 import type { Vault } from '../vault.ts';
 import type { IdempotencyRecord } from '../../actors/records.ts';
 import { idempotencyRecord as boundTo } from '../../actors/sealed-columns.ts';
+import { missedBy, type Client, type Statement } from './statement.ts';
 
 /**
  * Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it,
@@ -37,17 +37,23 @@ export function openIdempotencyRecord(
     : { bodyHash, answer: opened };
 }
 
-/** Stores an answer. False when the key is taken: the create that took it won. */
+/** Stores an answer, and wants its key to be free: the create that took it won. */
+export function idempotencyStatement(vault: Vault, idempotencyRecord: IdempotencyRecord): Statement {
+  const { scope, key } = idempotencyRecord;
+  const { bodyHash, sealedAnswer } = sealIdempotencyRecord(vault, idempotencyRecord);
+  return {
+    name: 'insert-idempotency-record',
+    wanted: new Set([key]),
+    text: 'insert into idempotency_key (scope, key, body_hash, sealed_answer) values ($1, $2, $3, $4) on conflict do nothing returning key',
+    values: [scope, key, bodyHash, sealedAnswer],
+  };
+}
+
+/** Stores an answer. False when the key is taken. */
 export async function insertIdempotencyRecord(
-  client: Pick<PoolClient, 'query'>,
+  client: Client,
   vault: Vault,
   idempotencyRecord: IdempotencyRecord,
 ): Promise<boolean> {
-  const { bodyHash, sealedAnswer } = sealIdempotencyRecord(vault, idempotencyRecord);
-  const { rowCount } = await client.query({
-    name: 'insert-idempotency-record',
-    text: 'insert into idempotency_key (scope, key, body_hash, sealed_answer) values ($1, $2, $3, $4) on conflict do nothing',
-    values: [idempotencyRecord.scope, idempotencyRecord.key, bodyHash, sealedAnswer],
-  });
-  return rowCount === 1;
+  return (await missedBy(client, idempotencyStatement(vault, idempotencyRecord))).length === 0;
 }

@@ -1,10 +1,10 @@
 /** What nodes store of their self-updates, as set-based statements. */
 import type { SelfUpdateHotWrite } from '../../actors/self-update/writes.ts';
 import { plainArray } from './arrays.ts';
-import { applied, storable, type Client, type Of, type Statement } from './statement.ts';
+import { keysOf, storable, type Of, type Statement, type StatementsOf } from './statement.ts';
 
 /** In the order in which a batch runs them: a node may be asked, triggered and updated in one. */
-export const SELF_UPDATE_STATEMENTS: { readonly [K in SelfUpdateHotWrite['kind']]: Statement<K> } = {
+export const SELF_UPDATE_STATEMENTS: { readonly [K in SelfUpdateHotWrite['kind']]: StatementsOf<K> } = {
   'self-update-asked': ask,
   'self-update-triggered': trigger,
   'self-update-failed': fail,
@@ -14,23 +14,23 @@ export const SELF_UPDATE_STATEMENTS: { readonly [K in SelfUpdateHotWrite['kind']
 const KEY = `u.request_id || ':' || u.node_id as key`;
 
 /** Before it is asked: from then on nobody knows but its agent whether the updater took the signal. */
-function ask(client: Client, writes: readonly Of<'self-update-asked'>[]): Promise<ReadonlySet<string>> {
-  return stamped(client, 'self-update-asked', 'asked_at', writes);
+function ask(writes: readonly Of<'self-update-asked'>[]): readonly Statement[] {
+  return stamped('self-update-asked', 'asked_at', writes);
 }
 
-function trigger(client: Client, writes: readonly Of<'self-update-triggered'>[]): Promise<ReadonlySet<string>> {
-  return stamped(client, 'self-update-triggered', `state = 'triggered', triggered_at`, writes);
+function trigger(writes: readonly Of<'self-update-triggered'>[]): readonly Statement[] {
+  return stamped('self-update-triggered', `state = 'triggered', triggered_at`, writes);
 }
 
 /** Nodes whose turn it is get a time. `set`: what else is set, and the column of the time. */
 function stamped(
-  client: Client,
   name: string,
   set: string,
   writes: readonly Of<'self-update-asked' | 'self-update-triggered'>[],
-): Promise<ReadonlySet<string>> {
-  return applied(client, {
+): readonly Statement[] {
+  const stamp: Statement = {
     name,
+    wanted: keysOf(writes),
     text: `update self_update_node u set ${set} = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::uuid[], $3::float8[]) as v(request, node, at)
       where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
@@ -39,12 +39,14 @@ function stamped(
       plainArray(writes.map((w) => w.node)),
       plainArray(writes.map((w) => w.atMs)),
     ],
-  });
+  };
+  return [stamp];
 }
 
-async function fail(client: Client, writes: readonly Of<'self-update-failed'>[]): Promise<ReadonlySet<string>> {
-  return applied(client, {
+function fail(writes: readonly Of<'self-update-failed'>[]): readonly Statement[] {
+  const failed: Statement = {
     name: 'self-update-failed',
+    wanted: keysOf(writes),
     text: `update self_update_node u set state = 'failed', error = v.error, finished_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::text[]) as v(request, node, at, error)
       where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
@@ -54,13 +56,15 @@ async function fail(client: Client, writes: readonly Of<'self-update-failed'>[])
       plainArray(writes.map((w) => w.atMs)),
       writes.map((w) => storable(w.error)),
     ],
-  });
+  };
+  return [failed];
 }
 
 /** One that went back, or had nothing to do, takes no place of its batch any more; one that is updated must be well. */
-async function end(client: Client, writes: readonly Of<'self-update-ended'>[]): Promise<ReadonlySet<string>> {
-  return applied(client, {
+function end(writes: readonly Of<'self-update-ended'>[]): readonly Statement[] {
+  const ended: Statement = {
     name: 'self-update-ended',
+    wanted: keysOf(writes),
     text: `update self_update_node u set state = case v.outcome when 'unchanged' then u.state else v.outcome end, from_version = coalesce(v.was, u.from_version), to_version = v.now, error = v.error,
         finished_at = to_timestamp(v.at / 1000.0), judged_at = case v.outcome when 'updated' then u.judged_at else coalesce(u.judged_at, to_timestamp(v.at / 1000.0)) end
       from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::text[], $5::text[], $6::text[], $7::text[]) as v(request, node, at, outcome, was, now, error)
@@ -75,5 +79,6 @@ async function end(client: Client, writes: readonly Of<'self-update-ended'>[]): 
       writes.map((w) => storable(w.to)),
       writes.map((w) => storable(w.error)),
     ],
-  });
+  };
+  return [ended];
 }

@@ -1,5 +1,5 @@
 /** What the statements of hot writes have in common. */
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryConfig } from 'pg';
 import type { HotWrite } from '../../actors/writes.ts';
 
 /** The connection of an open transaction. */
@@ -7,11 +7,20 @@ export type Client = Pick<PoolClient, 'query'>;
 /** Writes of one kind. */
 export type Of<K extends HotWrite['kind']> = Extract<HotWrite, { kind: K }>;
 
-/** Runs all writes of one kind. Returns the keys of those that applied, as `keyOf` makes them. */
-export type Statement<K extends HotWrite['kind']> = (
-  client: Client,
-  writes: readonly Of<K>[],
-) => Promise<ReadonlySet<string>>;
+/** A statement of a batch. */
+export interface Statement {
+  /** The server remembers its plan under it. */
+  readonly name?: string;
+  /** What stands before `text` in its WITH. */
+  readonly with?: string;
+  readonly text: string;
+  readonly values: unknown[];
+  /** What it returns as `key` where each of its writes finds its row; absent where it refuses nothing. */
+  readonly wanted?: ReadonlySet<string>;
+}
+
+/** The statements that store all writes of one kind, in their order. Keys are as `keyOf` makes them. */
+export type StatementsOf<K extends HotWrite['kind']> = (writes: readonly Of<K>[]) => readonly Statement[];
 
 /** What a write is about, to find it among those that applied. */
 export function keyOf(write: HotWrite): string {
@@ -43,13 +52,41 @@ export function keyOf(write: HotWrite): string {
   }
 }
 
-/** Runs a statement that returns the keys of the writes that found their row. */
-export async function applied(
-  client: Client,
-  query: { readonly name: string; readonly text: string; readonly values: unknown[] },
-): Promise<ReadonlySet<string>> {
-  const { rows } = await client.query<{ key: string }>(query);
-  return new Set(rows.map((row) => row.key));
+/** The keys of all of these. */
+export function keysOf(writes: readonly HotWrite[]): ReadonlySet<string> {
+  return new Set(writes.map(keyOf));
+}
+
+/** Sends a statement. Resolves with the wanted keys that it did not find. */
+export async function missedBy(client: Client, statement: Statement): Promise<readonly string[]> {
+  const { rows } = await client.query<{ key: string }>(asQuery(statement));
+  if (statement.wanted === undefined) return [];
+  const found = new Set(rows.map(({ key }) => key));
+  return [...statement.wanted].filter((key) => !found.has(key));
+}
+
+/** SQLSTATE of a statement that did not find all that it wanted. Source: migration all_found. */
+const NOT_ALL_FOUND = 'UF001';
+
+/** The same, as one that the server refuses, and with it the transaction, unless it finds all that it wants. */
+export function orRefused(statement: Statement): QueryConfig {
+  if (statement.wanted === undefined) return asQuery(statement);
+  const { name, text, values, wanted } = statement;
+  const before = statement.with === undefined ? '' : `${statement.with}, `;
+  return {
+    ...(name !== undefined && { name: `${name}-all` }),
+    text: `with ${before}found as (${text}) select all_found(count(distinct key), $${values.length + 1}::bigint) from found`,
+    values: [...values, wanted.size],
+  };
+}
+
+/** Whether the server refused one of `orRefused`. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === NOT_ALL_FOUND;
+}
+
+function asQuery({ name, with: before, text, values }: Statement): QueryConfig {
+  return { ...(name !== undefined && { name }), text: before === undefined ? text : `with ${before} ${text}`, values };
 }
 
 /**

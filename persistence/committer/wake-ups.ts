@@ -10,6 +10,7 @@ import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/
 import { ADMIN_CHANNEL, type AdminMessage } from '../admin-messages.ts';
 import { OWN_CHANNEL_PREFIX, WOKEN_COMMANDS_MAX, WOKEN_ENDS_MAX } from '../own-channel.ts';
 import { plainArray } from './arrays.ts';
+import type { Statement } from './statement.ts';
 
 /** Who tells, and when there is anybody to tell. */
 export interface WakeUpOptions {
@@ -35,8 +36,8 @@ export class WakeUps {
    * Commands that were created or are to be cancelled, in one statement. A new one goes to the owners of the clusters
    * that it targeted; for a cancel those are asked where its nodes are now.
    */
-  async ofBatch(client: Pick<PoolClient, 'query'>, stored: readonly HotWrite[]): Promise<void> {
-    if (!this.#hasPeers()) return;
+  ofBatch(stored: readonly HotWrite[]): readonly Statement[] {
+    if (!this.#hasPeers()) return [];
     const created = stored.flatMap((write) => (write.kind === 'command-created' ? [write] : []));
     const places = created.flatMap(({ command, executions }) =>
       [...new Set(executions.map(({ clusterName }) => clusterName))].map((cluster) => ({
@@ -47,8 +48,8 @@ export class WakeUps {
     const cancelled = stored.flatMap((write): readonly CommandId[] =>
       write.kind === 'command-cancel-requested' ? [write.command] : [],
     );
-    if (places.length === 0 && cancelled.length === 0) return;
-    await client.query({
+    if (places.length === 0 && cancelled.length === 0) return [];
+    const told: Statement = {
       name: 'wake-owners',
       text: `with told as (
           select w.admin_id, 'run' as type, v.command from unnest($2::uuid[], $3::text[]) as v (command, cluster)
@@ -64,7 +65,8 @@ export class WakeUps {
         places.map(({ cluster }) => cluster),
         plainArray(cancelled),
       ],
-    });
+    };
+    return [told];
   }
 
   /** A node that came into another cluster: its owner starts it. */

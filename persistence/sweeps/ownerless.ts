@@ -7,6 +7,7 @@ import { ownerless } from '../../actors/node/status.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
 import { HOT_STATEMENTS } from '../committer/hot-statements.ts';
+import { missedBy } from '../committer/statement.ts';
 import { nodeState } from '../loader/node-states.ts';
 import { NODE_COLUMNS, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
@@ -63,7 +64,8 @@ export async function markOwnerless(
       'ending leases that ran out',
       sql`update cluster_ownership set epoch = epoch + 1 where cluster_id = any(${clusters}::uuid[])`,
     );
-    if (writes.length > 0) await HOT_STATEMENTS['node-status'](client, writes);
+    if (writes.length > 0)
+      for (const statement of HOT_STATEMENTS['node-status'](writes)) await missedBy(client, statement);
     await insertEvents(
       client,
       changes.flatMap(({ events }) => events),
