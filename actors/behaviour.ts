@@ -19,6 +19,11 @@ export interface Behaviour<S, M> {
   transition(state: S, message: M, nowMs: number): Step<S>;
   /** Effects to ask for again after a start, a crash, or a change of owner. */
   recoveryEffects(state: S, nowMs: number): readonly Effect[];
+  /**
+   * For how long a message may wait for others to be stored together with it, in ms, where it is alone. Whatever comes
+   * ends the wait. Absent: none waits.
+   */
+  patienceMs?(state: S, message: M): number;
   /** Fresh rows under a live actor: keeps what rows do not hold (its session), takes the rest from `rows`. */
   refreshed(live: S, rows: S): S;
 }

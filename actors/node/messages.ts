@@ -56,6 +56,8 @@ export type NodeMessage =
       readonly type: 'executions-acknowledged';
       readonly session: SessionId;
       readonly executions: readonly ExecutionId[];
+      /** When the agent said so, in Unix ms. */
+      readonly atMs: number;
     }
   /**
    * The agent has these, has not started them, and does not know whether it still may. `ask` is its number, for the

@@ -138,7 +138,7 @@ function reconcile(
           {
             type: 'look-up',
             executions: strange,
-            retry: { type: 'executions-acknowledged', session, executions: strange },
+            retry: { type: 'executions-acknowledged', session, executions: strange, atMs: nowMs },
           },
         ];
   return step(

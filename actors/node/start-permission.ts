@@ -31,7 +31,10 @@ export function answered(
   // Who asks about them has them, as if it acknowledged them now.
   const next = lookedUp(
     state,
-    { ...message, retry: { type: 'executions-acknowledged', session: question.session, executions: message.asked } },
+    {
+      ...message,
+      retry: { type: 'executions-acknowledged', session: question.session, executions: message.asked, atMs: nowMs },
+    },
     nowMs,
     decide,
   );

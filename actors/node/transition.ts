@@ -14,7 +14,7 @@ import {
   revoked,
   setRecoveryKey,
 } from './administration.ts';
-import { deliver, rescan, withheld } from './delivery.ts';
+import { deliver, rescan, UNACKNOWLEDGED_MAX, withheld } from './delivery.ts';
 import { acknowledged, cancel, expired, finished, loaded, outputPart, run } from './executions.ts';
 import { factsChanged } from './facts.ts';
 import { removeLabel, setLabels } from './labels.ts';
@@ -31,6 +31,12 @@ import { attempted, grantsChecked, grantsReported, loginRefused, verified, unans
 import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-access.ts';
 import { NOTHING_READ, type NodeState } from './state.ts';
 import { update, updateAnswered, updateEnded } from './updates.ts';
+
+/**
+ * What an agent acknowledged waits for its result, in ms: most commands take less, and both are one write then. As long
+ * a command that takes longer is shown as pending.
+ */
+const RESULT_PATIENCE_MS = 20;
 
 /** What a node's behaviour depends on besides its state. */
 export interface NodeSettings {
@@ -54,6 +60,9 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
     transition: (state, message, nowMs) => transition(state, message, nowMs, decide),
     recoveryEffects: (state, nowMs) => recoveryEffects(state, settings, nowMs),
     refreshed,
+    // Where more are open, some may wait for the room that this one makes.
+    patienceMs: (state, message) =>
+      message.type === 'executions-acknowledged' && state.open.size <= UNACKNOWLEDGED_MAX ? RESULT_PATIENCE_MS : 0,
   };
 }
 

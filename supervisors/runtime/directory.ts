@@ -16,7 +16,7 @@ import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
 import { byKind, type KindTable } from './kinds.ts';
 import { decideRestart, ELSEWHERE, isForOwner, NOT_DELIVERING, NOT_FOUND, Revival, type Orphans } from './revival.ts';
-import type { Crash } from './spawn.ts';
+import type { Crash } from './crash.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {

@@ -12,18 +12,12 @@ import type { Mailbox } from './mailbox.ts';
 import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import { TransitionFailed, decideBatch } from './batch.ts';
+import { crashOf, NotStorable, type Crash } from './crash.ts';
 import type { KitMessage, Batch } from './batch.ts';
 import type { ReplyTo } from '../../actors/reply-to.ts';
 import type { Effect } from '../../actors/step.ts';
 import { refuse } from '../../actors/step.ts';
 import type { Committer, RefusedChange } from '../ports.ts';
-
-/** Why an actor ended without being asked to. */
-export interface Crash {
-  readonly cause: unknown;
-  /** The type of the message that did it; its content is never logged, it may hold secrets. */
-  readonly messageType: string | null;
-}
 
 /** Wait between two tries to read rows while the database is away, in ms. */
 const RECOVER_MS = 100;
@@ -89,6 +83,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   /** As nact has it, or a batch behind it. */
   state: S;
   #scheduled = false;
+  /** Ends the wait of a message that is patient; null: none waits. */
+  #hurry: (() => void) | null = null;
   #stopped = false;
   /** So many batches hold one message each, to find the one that cannot be stored. */
   #oneByOne = 0;
@@ -105,13 +101,29 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   wake(): void {
     if (this.#scheduled || this.#stopped) return;
+    const patienceMs = this.#hurry === null ? this.#patienceMs() : 0;
+    if (patienceMs > 0) this.#hurry = this.#plan.clock.after(patienceMs, () => this.#schedule());
+    else this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#hurry?.();
+    this.#hurry = null;
     this.#scheduled = true;
     dispatch(this.#ref, 'wake');
+  }
+
+  #patienceMs(): number {
+    const { behaviour, mailbox } = this.#plan;
+    const message = mailbox.peek();
+    if (behaviour.patienceMs === undefined || message === undefined || mailbox.size() > 1) return 0;
+    return behaviour.patienceMs(this.state, message);
   }
 
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
+    this.#hurry?.();
     nactStop(this.#ref);
   }
 
@@ -267,24 +279,6 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   }
 }
 
-/**
- * The database took a change for wrong: a bug. The message is out of the mailbox, so that it crashes its actor once.
- */
-class NotStorable extends Error {
-  override readonly name = 'NotStorable';
-  readonly messageType: string | null;
-  constructor(messageType: string | null, cause: unknown) {
-    super('a change cannot be stored', { cause });
-    this.messageType = messageType;
-  }
-}
-
 function expectsReply<M extends KitMessage>(message: M): message is M & { readonly replyTo: ReplyTo } {
   return message.replyTo !== undefined && message.replyTo !== null;
-}
-
-function crashOf(error: unknown): Crash {
-  if (error instanceof NotStorable) return { cause: error.cause, messageType: error.messageType };
-  if (error instanceof TransitionFailed) return { cause: error.cause, messageType: (error.poison as KitMessage).type };
-  return { cause: error, messageType: null };
 }

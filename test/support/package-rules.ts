@@ -7,7 +7,7 @@ const RELEASE_REPOSITORY = 'transport/releases/repository/';
 export const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   // Arithmetic without effects: the one package besides zod in a part that stays pure.
   '@noble/curves': ['actors/ssh/curves.ts'],
-  nact: ['supervisors/runtime/'],
+  nact: ['supervisors/runtime/', 'test/unit/supervisors/runtime/'],
   // In browsers alone: the build puts them into the console's files.
   preact: ['console/'],
   '@preact/signals': ['console/'],

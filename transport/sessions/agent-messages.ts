@@ -29,10 +29,11 @@ export interface SessionWay {
   readonly relayedBy: string | null;
 }
 
-/** The message for the node. */
+/** The message for the node. It came at `atMs`, in Unix ms. */
 export function nodeMessageOf(
   frame: Exclude<AgentFrame, SessionFrame>,
   { id: session, remoteAddress: from, relayedBy }: SessionWay,
+  atMs: number,
 ): NodeMessage {
   switch (frame.type) {
     case 'hello':
@@ -47,7 +48,7 @@ export function nodeMessageOf(
     case 'facts-changed':
       return { type: 'facts-changed', session, facts: frame.facts };
     case 'acknowledge':
-      return { type: 'executions-acknowledged', session, executions: frame.executions };
+      return { type: 'executions-acknowledged', session, executions: frame.executions, atMs };
     case 'ask-open':
       return { type: 'executions-asked', session, ask: frame.ask, executions: frame.executions };
     case 'result':

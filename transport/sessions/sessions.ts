@@ -204,7 +204,7 @@ export class Sessions implements SessionLink {
     if (this.#departures.has(connection)) return; // it says it again where it goes
     if (frame.type === 'report') connection.reported();
     this.#unstored.heard(connection, frame, bytes);
-    this.#tell(connection, nodeMessageOf(frame, connection));
+    this.#tell(connection, nodeMessageOf(frame, connection, this.#ports.clock.nowMs()));
   }
 
   /** What is told with a ping spreads over a fleet as its pings do. */
@@ -219,7 +219,7 @@ export class Sessions implements SessionLink {
     if (problem !== null) return this.#cut(connection, problem);
     connection.hello(hello);
     this.#ofNode.set(connection.node, connection);
-    this.#tell(connection, nodeMessageOf(hello, connection));
+    this.#tell(connection, nodeMessageOf(hello, connection, this.#ports.clock.nowMs()));
   }
 
   #tell(connection: Connection, message: NodeMessage): void {

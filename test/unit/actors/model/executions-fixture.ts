@@ -96,7 +96,12 @@ export class Fixture {
         hello: { registration: frame.registration, report: frame.report, holding: frame.holding },
       });
     if (frame.type === 'acknowledge')
-      this.#mailbox.push({ type: 'executions-acknowledged', session: id, executions: frame.executions });
+      this.#mailbox.push({
+        type: 'executions-acknowledged',
+        session: id,
+        executions: frame.executions,
+        atMs: NOW_MS,
+      });
     if (frame.type === 'result') this.#mailbox.push({ type: 'results-arrived', session: id, results: frame.results });
   }
 

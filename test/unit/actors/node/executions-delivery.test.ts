@@ -12,7 +12,7 @@ import {
   session,
 } from '../../../support/actors.ts';
 import { snapshot, range, delivered, noticed } from './executions-fixture.ts';
-import { arrived, acknowledged, say } from './fixture.ts';
+import { arrived, acknowledged, behaviour, say } from './fixture.ts';
 
 test('an acknowledged execution is sent, with its event', (t) => {
   const step = say(liveNode([open(1)]), acknowledged(execution(1)));
@@ -26,6 +26,27 @@ test('an acknowledged execution is sent, with its event', (t) => {
   ]);
   t.deepEqual(step.effects, []);
   t.deepEqual(step.state.open.get(execution(1)), open(1, 'sent', { sentAtMs: NOW_MS, updatedAtMs: NOW_MS }));
+});
+
+test('an execution was sent when its agent said so, however long that waited to be stored', (t) => {
+  const said = { ...acknowledged(execution(1)), atMs: NOW_MS - 20 };
+
+  const step = say(liveNode([open(1)]), said);
+
+  t.is(step.state.open.get(execution(1))?.sentAtMs, NOW_MS - 20);
+  t.deepEqual(
+    step.changes.map(({ write, events }) => [write, events.map(({ atMs }) => atMs)]),
+    [[{ kind: 'execution-sent', execution: execution(1), atMs: NOW_MS - 20 }, [NOW_MS - 20]]],
+  );
+});
+
+test('an acknowledgement waits for the result, unless it may make room for more', (t) => {
+  const few = liveNode(range(1, UNACKNOWLEDGED_MAX).map((n) => open(n)));
+  const many = liveNode(range(1, UNACKNOWLEDGED_MAX + 1).map((n) => open(n)));
+
+  t.true((behaviour.patienceMs?.(few, acknowledged(execution(1))) ?? 0) > 0);
+  t.is(behaviour.patienceMs?.(many, acknowledged(execution(1))), 0);
+  t.is(behaviour.patienceMs?.(few, arrived(result(1))), 0);
 });
 
 test('an acknowledgement that comes twice stores nothing the second time', (t) => {

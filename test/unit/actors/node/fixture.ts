@@ -31,7 +31,7 @@ export function disconnected(lastHeardMs: number, isOurs = false): NodeMessage {
 
 /** It has these executions on its disk. */
 export function acknowledged(...executions: readonly ExecutionId[]): NodeMessage {
-  return { type: 'executions-acknowledged', session: session(1), executions };
+  return { type: 'executions-acknowledged', session: session(1), executions, atMs: NOW_MS };
 }
 
 /** It tells how executions ended. */

@@ -82,7 +82,7 @@ test('news of an older session changes nothing', (t) => {
     { type: 'agent-disconnected', session: session(0), lastHeardMs: MADE_MS, isOurs: false },
     { type: 'agent-reported', session: session(0), report: UNHEALTHY },
     { type: 'report-late', session: session(0) },
-    { type: 'executions-acknowledged', session: session(0), executions: [execution(1)] },
+    { type: 'executions-acknowledged', session: session(0), executions: [execution(1)], atMs: NOW_MS },
     { type: 'output-part-arrived', session: session(0), execution: execution(1), part: 0, text: 'x' },
     { type: 'results-arrived', session: session(0), results: [] },
     { type: 'delivery-withheld', session: session(0), executions: [execution(1)] },

@@ -17,6 +17,8 @@ test('each frame of an agent is a message to its node, with its session', async 
   agent.send({ type: 'ping' });
   await until('the answers are there', () => agent.frames.length === 2);
 
+  const atMs = fixture.messages('executions-acknowledged')[0]?.atMs;
+  t.true(Math.abs((atMs ?? 0) - Date.now()) < 60_000, `acknowledged at ${atMs}`);
   t.deepEqual(
     fixture.told.map(({ message }) => message),
     [
@@ -25,7 +27,7 @@ test('each frame of an agent is a message to its node, with its session', async 
         session,
         hello: { registration: REGISTRATION, report: HEALTHY, holding: [], recalls: false, updates: false },
       },
-      { type: 'executions-acknowledged', session, executions: [execution(1)] },
+      { type: 'executions-acknowledged', session, executions: [execution(1)], atMs },
       { type: 'results-arrived', session, results: [result(1)] },
       { type: 'output-part-arrived', session, execution: execution(1), part: 0, text: 'x' },
       { type: 'agent-reported', session, report: HEALTHY },
