@@ -11,10 +11,10 @@ import { DatabaseUnavailable, NothingWritten } from '../actors/ports.ts';
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
 /**
- * Single SQLSTATEs: read-only after a failover, idle-in-transaction timeout, serialization failure, deadlock, lock
- * timeout.
+ * Single SQLSTATEs: read-only after a failover, timeouts of an idle and of a long transaction, serialization failure,
+ * deadlock, lock timeout.
  */
-const UNAVAILABLE_STATES = new Set(['25006', '25P03', '40001', '40P01', '55P03']);
+const UNAVAILABLE_STATES = new Set(['25006', '25P03', '25P04', '40001', '40P01', '55P03']);
 
 /**
  * SQLSTATEs of a transaction that another one stood in the way of, and that was rolled back whole: serialization

@@ -1,6 +1,8 @@
 /**
  * Statements of one transaction that are sent as one series: nothing of it is waited for until its end, so that begin,
  * writes and commit are one round trip. Once one fails the server passes over all that follow, the commit included.
+ * Nothing is sent before the end: while a server waits for the rest of a series it counts no session as idle, and holds
+ * what was locked, however long whoever sends it stands still. So a series fits into the buffers of a connection.
  * Source: PostgreSQL, protocol flow, extended query and pipelining; `pg` 8.23, a `Submittable`.
  */
 import { Query, type Connection, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
@@ -60,9 +62,13 @@ export class Series {
     return { query: this.#query as PoolClient['query'] };
   }
 
-  /** Resolves when all of it was done, rejects with the first error. What was begun is to be taken back then. */
+  /**
+   * Sends all of it. Resolves when it was done, rejects with the first error: what was begun is to be taken back then.
+   */
   end(): Promise<void> {
+    if (this.#fault === null) this.#silence = setTimeout(() => this.#giveUp(new Error(UNANSWERED)), QUERY_MS_MAX);
     this.#connection?.sync();
+    this.#connection?.stream.uncork();
     return this.#over.promise;
   }
 
@@ -76,7 +82,7 @@ export class Series {
       reject(this.#fault.error);
       return promise;
     }
-    const config = typeof asked === 'string' ? { text: asked, values } : asked;
+    const config = typeof asked === 'string' ? { text: asked, values } : { ...asked }; // pg writes into it
     const part = new Part(config, (error, result) => {
       if (error instanceof Error) {
         reject(error);
@@ -84,15 +90,14 @@ export class Series {
       } else resolve(result);
     }) as unknown as QueryInside;
     this.#parts.push(part);
-    this.#silence ??= setTimeout(() => this.#giveUp(new Error(UNANSWERED)), QUERY_MS_MAX);
-    if (this.#connection !== null) this.#send(part, this.#connection);
+    if (this.#connection !== null) part.prepare(this.#connection);
     return promise;
   };
 
   /** From here on these are for `pg`, which calls them as the server answers. */
   submit(connection: Connection): void {
     this.#connection = connection as ConnectionInside;
-    for (const part of this.#parts) this.#send(part, connection);
+    connection.stream.cork();
   }
 
   /** Of the one that is answered next, so that `pg` remembers what was parsed. */
@@ -115,8 +120,7 @@ export class Series {
   handleCommandComplete(message: unknown, connection: Connection): void {
     const part = this.#current;
     this.#answered += 1;
-    if (this.#answered < this.#parts.length) this.#silence?.refresh();
-    else this.#quiet();
+    this.#silence?.refresh();
     part?.handleCommandComplete(message, connection);
     part?.handleReadyForQuery(connection);
   }
@@ -141,19 +145,8 @@ export class Series {
     return this.#parts[this.#answered];
   }
 
-  #send(part: QueryInside, connection: Connection): void {
-    connection.stream.cork();
-    part.prepare(connection);
-    connection.stream.uncork();
-  }
-
-  #quiet(): void {
-    if (this.#silence !== null) clearTimeout(this.#silence);
-    this.#silence = null;
-  }
-
   #finish(): void {
-    this.#quiet();
+    if (this.#silence !== null) clearTimeout(this.#silence);
     this.callback?.(); // ends the timeout of pg
   }
 

@@ -5,9 +5,6 @@ import { asUnavailable, isLost, isUnavailable } from './availability.ts';
 import { Series } from './series.ts';
 import { WITNESS, type CommitWitnesses, type Witness } from './commit-witnesses.ts';
 
-/** The connection of an open transaction. */
-type Client = Pick<PoolClient, 'query'>;
-
 const COMMIT: QueryConfig = { name: 'commit', text: 'commit' };
 const NAMED_WITNESS: QueryConfig = { name: 'witness', text: WITNESS };
 const NO_WITNESS: Witness = { xid: null, lsn: '0/0', timeline: '' };
@@ -39,29 +36,23 @@ export async function inTransaction<T>(
 }
 
 /**
- * The same in one round trip, where no answer decides anything: `send` sends the statements, `begin` those before them,
- * and the server takes it all back where it refuses one. Resolves when it is committed.
+ * The same in one round trip, where no answer decides anything: the first statement begins the transaction, and the
+ * server takes it all back where it refuses one. For what is small (see Series). Resolves when it is committed.
  */
 export async function inOneRoundTrip(
   pool: Pool,
   doing: string,
-  send: (client: Client) => Promise<void>,
-  begin: readonly QueryConfig[],
+  statements: readonly QueryConfig[],
   witnesses: CommitWitnesses,
 ): Promise<void> {
   const connection = await connected(pool, doing);
   try {
     const series = new Series(connection);
     const { client } = series;
-    let witness: Promise<QueryResult<Witness>> | null = null;
-    try {
-      for (const statement of begin) void client.query(statement);
-      await send(client);
-      if (witnesses.areKept) witness = client.query<Witness>(NAMED_WITNESS);
-      void client.query(COMMIT);
-    } finally {
-      await series.end();
-    }
+    for (const statement of statements) void client.query(statement);
+    const witness = witnesses.areKept ? client.query<Witness>(NAMED_WITNESS) : null;
+    void client.query(COMMIT);
+    await series.end();
     if (witness !== null) witnesses.add((await witness).rows[0] ?? NO_WITNESS);
     connection.release();
   } catch (error) {

@@ -91,6 +91,11 @@ export function withheld(
   return deliver({ ...state, session: { ...session, delivered } }, nowMs);
 }
 
+/** Whether some of its executions wait for what was sent before them to be acknowledged. */
+export function hasUndelivered(state: NodeState): boolean {
+  return state.open.size > UNACKNOWLEDGED_MAX || choose(state).length > 0;
+}
+
 function choose(state: NodeState): readonly OpenExecution[] {
   const delivered = state.session?.delivered ?? new Set<ExecutionId>();
   let room = UNACKNOWLEDGED_MAX - countUnacknowledged(state, delivered);

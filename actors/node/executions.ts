@@ -79,7 +79,7 @@ export function acknowledged(
 ): Step<NodeState> {
   const known = message.executions.filter((id) => state.open.has(id));
   const lookUp = unknown(state, message.executions, message);
-  const marked = markSent(state, known, message.atMs);
+  const marked = markSent(state, known, Math.min(message.atMs, nowMs));
   const next = deliver(marked.state, nowMs);
   return step(next.state, marked.changes, [...lookUp, ...cancelRecoveryEffects(next.state, known), ...next.effects]);
 }

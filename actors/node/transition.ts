@@ -14,7 +14,7 @@ import {
   revoked,
   setRecoveryKey,
 } from './administration.ts';
-import { deliver, rescan, UNACKNOWLEDGED_MAX, withheld } from './delivery.ts';
+import { deliver, hasUndelivered, rescan, withheld } from './delivery.ts';
 import { acknowledged, cancel, expired, finished, loaded, outputPart, run } from './executions.ts';
 import { factsChanged } from './facts.ts';
 import { removeLabel, setLabels } from './labels.ts';
@@ -60,9 +60,8 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
     transition: (state, message, nowMs) => transition(state, message, nowMs, decide),
     recoveryEffects: (state, nowMs) => recoveryEffects(state, settings, nowMs),
     refreshed,
-    // Where more are open, some may wait for the room that this one makes.
     patienceMs: (state, message) =>
-      message.type === 'executions-acknowledged' && state.open.size <= UNACKNOWLEDGED_MAX ? RESULT_PATIENCE_MS : 0,
+      message.type === 'executions-acknowledged' && !hasUndelivered(state) ? RESULT_PATIENCE_MS : 0,
   };
 }
 

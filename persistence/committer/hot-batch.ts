@@ -1,5 +1,5 @@
 /** One transaction of the group commit: leases checked, writes by kind, events of what applied. */
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryConfig } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Vault } from '../vault.ts';
@@ -39,25 +39,25 @@ export interface BatchPorts {
 }
 
 /**
- * Sends all units at once into the open transaction, as if nothing were refused: where something is, the server refuses
- * the statement (see `isRefused`). Resolves when everything was sent; whoever gave the client hears how it went.
+ * The statements that store all units as if nothing were refused: where something is, the server refuses the statement
+ * (see `isRefused`).
  */
-export async function sendAtOnce(
-  client: Client,
+export async function statementsAtOnce(
   { vault, wakeUps }: BatchPorts,
   units: readonly Unit[],
-): Promise<void> {
-  const send = (statement: Statement): void => void client.query(orRefused(statement));
+): Promise<readonly QueryConfig[]> {
   const changes = units.flatMap((unit) => unit.changes);
   // The share locks of the leases come first, as in the other way.
   const leases = units.flatMap((unit) => unit.lease ?? []);
-  if (leases.length > 0) send(standingLeases(leases));
-  for (const { idempotencyRecord: record } of changes)
-    if (record !== undefined) send(idempotencyStatement(vault, record));
-  for (const { statements } of statementsOf(changes)) statements.forEach(send);
-  wakeUps.ofBatch(changes.map(({ write }) => write)).forEach(send);
-  // The events are serialized while the database works on the rows.
-  eventStatements(await serializeEvents(changes.flatMap((change) => change.events))).forEach(send);
+  return [
+    ...(leases.length > 0 ? [standingLeases(leases)] : []),
+    ...changes.flatMap(({ idempotencyRecord: record }) =>
+      record === undefined ? [] : [idempotencyStatement(vault, record)],
+    ),
+    ...statementsOf(changes).flatMap(({ statements }) => statements),
+    ...wakeUps.ofBatch(changes.map(({ write }) => write)),
+    ...eventStatements(await serializeEvents(changes.flatMap((change) => change.events))),
+  ].map(orRefused);
 }
 
 /** Stores all units in the open transaction and returns what each was refused. */
@@ -73,17 +73,15 @@ export async function storeBatch(
     units.flatMap((unit) => unit.lease ?? []),
   );
   const changes: HotChange[] = [];
-  for (const unit of units) {
-    for (const change of unit.changes) {
-      if (unit.lease !== null && stale.has(unit.lease)) refused.set(change, STALE_EPOCH);
-      else if (
-        change.idempotencyRecord !== undefined &&
-        !(await insertIdempotencyRecord(client, vault, change.idempotencyRecord))
-      )
-        refused.set(change, KEY_TAKEN);
-      else changes.push(change);
-    }
-  }
+  const isKeyFree = async ({ idempotencyRecord: record }: HotChange): Promise<boolean> =>
+    record === undefined || insertIdempotencyRecord(client, vault, record);
+  const standing = units.filter(({ lease }) => lease === null || !stale.has(lease)).flatMap((unit) => unit.changes);
+  const free = await Promise.all(standing.map(isKeyFree));
+  for (const [index, change] of standing.entries())
+    if (free[index] === true) changes.push(change);
+    else refused.set(change, KEY_TAKEN);
+  for (const { lease, changes: ofUnit } of units)
+    if (lease !== null && stale.has(lease)) for (const change of ofUnit) refused.set(change, STALE_EPOCH);
   // The events are serialized while the database works on the rows.
   const [missed, serialized] = await Promise.all([
     writeRows(client, changes),

@@ -3,15 +3,16 @@
  */
 import { setTimeout as setTimer } from 'node:timers';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import type { Pool, QueryConfig } from 'pg';
+import type { Pool } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { CommitWitnesses } from '../commit-witnesses.ts';
 import { isConflict } from '../availability.ts';
 import { inOneRoundTrip, inTransaction } from '../transaction.ts';
+import { beginOf, beginWith } from './batch-begin.ts';
 import type { CommitNews } from './commit-news.ts';
-import { sendAtOnce, storeBatch, type BatchPorts, type HotChange, type Unit } from './hot-batch.ts';
+import { statementsAtOnce, storeBatch, type BatchPorts, type HotChange, type Unit } from './hot-batch.ts';
 import { BATCH_PATIENCE, Isolation, type Patience } from './isolation.ts';
 import type { Outage } from './outage.ts';
 import { isRefused, type Client } from './statement.ts';
@@ -42,17 +43,10 @@ export const CONFLICTS_MAX = 3;
 const STORING = 'storing a batch';
 
 /**
- * Statements of a batch find all their rows by keys: each is planned once for a connection, and not so that it would
- * read whole tables once these have grown. Planning them anew was a fifth of the server's time (measured).
+ * A batch that sends more goes step by step, in bytes as estimated: its round trips are little beside its work, and what
+ * does not fit into the buffers of a connection would be sent bit by bit, by an admin that may stand still meanwhile.
  */
-const PLANNED_ONCE = [
-  ['plan_cache_mode', 'force_generic_plan'],
-  ['enable_seqscan', 'off'],
-  ['enable_hashjoin', 'off'],
-  ['enable_mergejoin', 'off'],
-]
-  .map(([name, value]) => `set_config('${name}', '${value}', true)`)
-  .join(', ');
+const SERIES_BYTES_MAX = 131_072;
 
 const NOTHING_REFUSED: ReadonlyMap<Unit, readonly RefusedChange[]> = new Map();
 
@@ -126,7 +120,7 @@ export class HotCommits {
       }
       const taken = this.#take();
       await this.#storeOrIsolate(taken);
-      // Under load a small batch is not worth its three round trips: a moment later it is a larger one. Whoever someone
+      // Under load a small batch is not worth a commit of its own: a moment later it is a larger one. Whoever someone
       // waits for never waits on an idle system.
       if (this.#queue.length < WORTHWHILE_UNITS) await this.#gather(taken);
     }
@@ -170,8 +164,7 @@ export class HotCommits {
     const { news } = this.#ports;
     const beganMs = performance.now();
     try {
-      const units = waiting.map((one) => one.unit);
-      const outcome = await this.#stored(units, patience);
+      const outcome = await this.#stored(waiting, patience);
       news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
@@ -181,15 +174,19 @@ export class HotCommits {
     }
   }
 
-  /** All at once, as nothing is refused of most; else step by step. Resolves with what was refused of each. */
-  async #stored(units: readonly Unit[], patience: Patience): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+  /** At once, as nothing is refused of most; what is large or refused step by step. Resolves with what was refused. */
+  async #stored(waiting: readonly Waiting[], patience: Patience): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+    const units = waiting.map((one) => one.unit);
+    const bytes = waiting.reduce((sum, one) => sum + one.bytes, 0);
     const { pool, witnesses } = this.#ports;
-    try {
-      const send = (client: Client): Promise<void> => sendAtOnce(client, this.#ports, units);
-      await inOneRoundTrip(pool, STORING, send, beginOf(patience), witnesses);
-      return NOTHING_REFUSED;
-    } catch (error) {
-      if (!isRefused(error)) throw error;
+    if (bytes <= SERIES_BYTES_MAX) {
+      try {
+        const statements = [...beginOf(patience), ...(await statementsAtOnce(this.#ports, units))];
+        await inOneRoundTrip(pool, STORING, statements, witnesses);
+        return NOTHING_REFUSED;
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+      }
     }
     const work = (client: Client): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> =>
       storeBatch(client, this.#ports, units);
@@ -200,26 +197,6 @@ export class HotCommits {
     this.#ports.outage.began(error, changesOf(waiting));
     for (const one of waiting) one.reject(error);
   }
-}
-
-/**
- * A batch that waits for a row that is locked, or takes too long, is taken apart: it must not take the time that all of
- * its callers have.
- */
-function beginOf({ lockMsMax, statementMsMax }: Patience): readonly QueryConfig[] {
-  return [
-    { name: 'begin', text: 'begin' },
-    {
-      name: 'set-patience',
-      text: `select set_config('lock_timeout', $1, true), set_config('statement_timeout', coalesce($2, current_setting('statement_timeout')), true), ${PLANNED_ONCE}`,
-      values: [String(lockMsMax), statementMsMax === null ? null : String(statementMsMax)],
-    },
-  ];
-}
-
-/** The same as one text. */
-function beginWith(patience: Patience): string {
-  return `begin; set local lock_timeout = ${patience.lockMsMax}${patience.statementMsMax === null ? '' : `; set local statement_timeout = ${patience.statementMsMax}`}`;
 }
 
 /** Whether nobody waits for any of these. */

@@ -151,6 +151,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   #crashing(error: unknown): unknown {
     this.#stopped = true;
+    this.#hurry?.();
     queueMicrotask(() => this.#plan.crashed(crashOf(error)));
     return error;
   }

@@ -1,8 +1,13 @@
 /** A series of statements: one round trip, all of it or nothing, and a connection that is as good as before. */
+import { once, type EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { Pool, type PoolClient } from 'pg';
+import { Pool, type QueryConfig } from 'pg';
 import { NothingWritten } from '../../../../actors/ports.ts';
-import { isLost, isUnanswered } from '../../../../persistence/availability.ts';
+import { isLost, isUnanswered, isUnavailable } from '../../../../persistence/availability.ts';
+import { beginOf } from '../../../../persistence/committer/batch-begin.ts';
+import { BATCH_PATIENCE } from '../../../../persistence/committer/isolation.ts';
 import { CommitWitnesses } from '../../../../persistence/commit-witnesses.ts';
 import { QUERY_MS_MAX } from '../../../../persistence/database.ts';
 import { Series } from '../../../../persistence/series.ts';
@@ -10,8 +15,13 @@ import { inOneRoundTrip } from '../../../../persistence/transaction.ts';
 import { hangAfter, patient } from '../../../support/busy.ts';
 import { createDatabase } from '../../../support/database.ts';
 
-const KEEP = { name: 'keep', text: 'insert into kept values ($1) returning n' };
-const BEGIN = [{ text: 'begin' }];
+const BEGIN: QueryConfig = { text: 'begin' };
+const COUNT: QueryConfig = { name: 'count', text: 'select count(*) from kept' };
+const keep = (n: unknown): QueryConfig => ({
+  name: 'keep',
+  text: 'insert into kept values ($1) returning n',
+  values: [n],
+});
 
 /** A table, on connections of which there is one. */
 async function openTable(t: ExecutionContext) {
@@ -22,21 +32,42 @@ async function openTable(t: ExecutionContext) {
   return {
     pool,
     kept: async () => (await pool.query<{ n: number }>('select n from kept order by n')).rows.map(({ n }) => n),
-    store: (send: (client: Pick<PoolClient, 'query'>) => void) =>
-      inOneRoundTrip(pool, 'keeping', async (client) => send(client), BEGIN, new CommitWitnesses()),
+    store: (...statements: readonly QueryConfig[]) =>
+      inOneRoundTrip(pool, 'keeping', [BEGIN, ...statements], new CommitWitnesses()),
   };
 }
 
 test('all of a series is stored, and each statement has its answer', async (t) => {
-  const { kept, store } = await openTable(t);
-  const answers: Promise<unknown>[] = [];
+  const { pool, kept } = await openTable(t);
+  const client = await pool.connect();
+  const series = new Series(client);
 
-  await store((client) => {
-    for (const n of [1, 2]) answers.push(client.query({ ...KEEP, values: [n] }).then(({ rows }) => rows));
-  });
+  const answers = [keep(1), keep(2)].map((statement) => series.client.query(statement));
+  await series.end();
+  client.release();
 
-  t.deepEqual(await Promise.all(answers), [[{ n: 1 }], [{ n: 2 }]]);
+  t.deepEqual(
+    (await Promise.all(answers)).map(({ rows }) => rows as unknown),
+    [[{ n: 1 }], [{ n: 2 }]],
+  );
   t.deepEqual(await kept(), [1, 2]);
+});
+
+test('nothing is sent before the end: an admin that stands still amid a series holds no lock', async (t) => {
+  const { pool } = await openTable(t);
+  const client = await pool.connect();
+  const series = new Series(client);
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+  const sentBefore = stream.bytesWritten - stream.writableLength;
+
+  for (const statement of [BEGIN, keep(1)]) void series.client.query(statement);
+  await setImmediate();
+  t.is(stream.bytesWritten - stream.writableLength, sentBefore);
+  await series.end();
+
+  t.true(stream.bytesWritten > sentBefore);
+  await client.query('rollback');
+  client.release();
 });
 
 for (const [what, fault, code] of [
@@ -46,24 +77,12 @@ for (const [what, fault, code] of [
 ] as const) {
   test(`${what} takes all of its series back, and the connection is as good as before`, async (t) => {
     const { kept, store } = await openTable(t);
-    const answers: Promise<unknown>[] = [];
 
-    const failed = await t.throwsAsync(
-      store((client) => {
-        answers.push(client.query({ ...KEEP, values: [1] }).catch(String));
-        answers.push(client.query({ name: 'fault', text: fault }).catch(String));
-        answers.push(client.query({ name: 'after', text: 'select count(*) from kept' }).catch(String));
-      }),
-    );
-    await Promise.all(answers);
+    const failed = await t.throwsAsync(store(keep(1), { name: 'fault', text: fault }, COUNT));
 
     t.is((failed as { readonly code?: unknown }).code, code);
     t.deepEqual(await kept(), []);
-    // what was not parsed is parsed now, and what was is not parsed again
-    await store((client) => {
-      void client.query({ ...KEEP, values: [7] });
-      void client.query({ name: 'after', text: 'select count(*) from kept' });
-    });
+    await store(keep(7), COUNT); // what was not parsed is parsed now, and what was is not parsed again
     t.deepEqual(await kept(), [7]);
   });
 }
@@ -76,28 +95,7 @@ test('what cannot be made into a value takes all of its series back', async (t) 
     },
   };
 
-  await t.throwsAsync(
-    store((client) => {
-      void client.query({ ...KEEP, values: [1] });
-      void client.query({ ...KEEP, values: [hostile] });
-      void client.query({ ...KEEP, values: [2] });
-    }),
-    { message: 'has no words' },
-  );
-
-  t.deepEqual(await kept(), []);
-});
-
-test('whoever cannot go on sending has nothing stored', async (t) => {
-  const { pool, kept } = await openTable(t);
-  const send = async (client: Pick<PoolClient, 'query'>): Promise<void> => {
-    void client.query({ ...KEEP, values: [1] });
-    throw new Error('lost the thread');
-  };
-
-  await t.throwsAsync(inOneRoundTrip(pool, 'keeping', send, BEGIN, new CommitWitnesses()), {
-    message: 'lost the thread',
-  });
+  await t.throwsAsync(store(keep(1), keep(hostile), keep(2)), { message: 'has no words' });
 
   t.deepEqual(await kept(), []);
 });
@@ -107,12 +105,7 @@ test('a server that is silent amid a series is given up after the patience with 
   const { kept, store } = await openTable(t);
   const beganMs = performance.now();
 
-  const failed = await t.throwsAsync(
-    store((client) => {
-      void client.query({ ...KEEP, values: [1] });
-      void client.query('select pg_sleep(60)');
-    }),
-  );
+  const failed = await t.throwsAsync(store(keep(1), { text: 'select pg_sleep(60)' }));
 
   t.true(isLost(failed), 'nobody knows what became of it');
   t.false(failed instanceof NothingWritten);
@@ -121,14 +114,48 @@ test('a server that is silent amid a series is given up after the patience with 
   t.deepEqual(await kept(), []);
 });
 
+test('a server that is silent once it has done all is given up as well', async (t) => {
+  t.timeout(hangAfter(QUERY_MS_MAX * 4));
+  const { pool } = await openTable(t);
+  const client = await pool.connect();
+  const { connection } = client as unknown as { readonly connection: EventEmitter };
+  connection.removeAllListeners('readyForQuery'); // the last word of a series does not come
+
+  const series = new Series(client);
+  void series.client.query(keep(1));
+  const failed = await t.throwsAsync(series.end());
+  client.release(true);
+
+  t.true(isUnanswered(failed), String(failed));
+});
+
+test('of a batch that stops coming amid its sending the server keeps no lock', async (t) => {
+  const { pool } = await openTable(t);
+  await pool.query('insert into kept values (1)');
+  const client = await pool.connect();
+  await client.query("set idle_in_transaction_session_timeout = '500ms'");
+  const series = new Series(client);
+  const begun = [...beginOf(BATCH_PATIENCE), { text: 'select n from kept for update' }].map((statement) =>
+    series.client.query(statement),
+  );
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+
+  stream.uncork(); // all but the end is at the server
+  await Promise.all(begun);
+  await once(stream, 'close');
+
+  const failed = await t.throwsAsync(series.end());
+  t.true(isUnavailable(failed), String(failed));
+  client.release(true);
+  await pool.query('select n from kept for update nowait');
+});
+
 test('statements that each take less than that may take longer together', async (t) => {
   t.timeout(hangAfter(QUERY_MS_MAX * 4));
   const { kept, store } = await openTable(t);
+  const sleep = { text: `select pg_sleep(${QUERY_MS_MAX / 2_000})` };
 
-  await store((client) => {
-    for (let count = 0; count < 3; count += 1) void client.query(`select pg_sleep(${QUERY_MS_MAX / 2_000})`);
-    void client.query({ ...KEEP, values: [1] });
-  });
+  await store(sleep, sleep, sleep, keep(1));
 
   t.deepEqual(await kept(), [1]);
 });
@@ -137,13 +164,21 @@ test('a connection that is lost amid a series ends it', async (t) => {
   const { pool, kept } = await openTable(t);
   const client = await pool.connect();
   const series = new Series(client);
-  const began = series.client.query('begin');
-  await began;
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+  const stored = series.client.query(keep(1));
+  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream.destroy();
 
-  await t.throwsAsync(series.client.query({ ...KEEP, values: [1] }));
   await t.throwsAsync(series.end());
+  await t.throwsAsync(stored);
   client.release(true);
 
   t.deepEqual(await kept(), []);
+});
+
+test('a statement that was given is as it was', async (t) => {
+  const { store } = await openTable(t);
+  const statement = keep(1);
+
+  await store(statement);
+
+  t.deepEqual(statement, keep(1));
 });
