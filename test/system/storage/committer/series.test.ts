@@ -26,7 +26,8 @@ const keep = (n: unknown): QueryConfig => ({
 /** A table, on connections of which there is one. */
 async function openTable(t: ExecutionContext) {
   const pool = new Pool({ ...(await createDatabase(t, { schema: 'empty' })), max: 1, pipeline: true });
-  pool.on('connect', (client) => client.on('error', () => undefined)); // one that was given up
+  // one that was given up, which the end of the database ends
+  pool.on('error', () => undefined).on('connect', (client) => client.on('error', () => undefined));
   t.teardown(() => pool.end());
   await pool.query('create table kept (n int primary key deferrable initially deferred)');
   return {
