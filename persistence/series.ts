@@ -31,7 +31,7 @@ interface ConnectionInside extends Connection {
   execute(config: { readonly portal: string }): void;
 }
 
-/** One of them: as any query, but that the transaction goes on behind it. Its answer is asked for at once. */
+/** One of them: a query behind which the transaction goes on. Its answer is asked for at once. */
 class Part extends Query {
   // eslint-disable-next-line no-underscore-dangle -- what pg calls when it has sent the values
   _getRows(connection: ConnectionInside): void {

@@ -46,7 +46,7 @@ const STORING = 'storing a batch';
  * A batch that sends more goes step by step, in bytes as estimated: its round trips are little beside its work, and what
  * does not fit into the buffers of a connection would be sent bit by bit, by an admin that may stand still meanwhile.
  */
-const SERIES_BYTES_MAX = 131_072;
+export const SERIES_BYTES_MAX = 131_072;
 
 const NOTHING_REFUSED: ReadonlyMap<Unit, readonly RefusedChange[]> = new Map();
 

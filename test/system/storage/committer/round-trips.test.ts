@@ -1,6 +1,7 @@
 /** How a batch is sent: at once where nothing of it is refused, and step by step where something is. */
 import test from 'ava';
 import type { PoolClient } from 'pg';
+import { SERIES_BYTES_MAX } from '../../../../persistence/committer/hot-commits.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
 
@@ -50,6 +51,20 @@ test('all that a batch stores is sent at once', async (t) => {
 
   t.deepEqual(outcome, ['ok', 'ok', 'ok', 'ok']);
   t.is(counted.trips, 1);
+});
+
+test('a batch that does not fit into the buffers of a connection goes step by step', async (t) => {
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const execution = await fixture.execution(await fixture.node(lease));
+  const counted = countTrips(fixture);
+
+  const outcome = await fixture.commit(lease, [
+    { kind: 'output-part', execution, part: 0, text: 'x'.repeat(SERIES_BYTES_MAX) },
+  ]);
+
+  t.deepEqual(outcome, ['ok']);
+  t.true(counted.trips > 1, `${counted.trips} round trips`);
 });
 
 test('of a batch in which something is refused the rest is stored, with nothing told twice', async (t) => {
