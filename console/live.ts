@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { createTRPCClient, createWSClient, wsLink } from '@trpc/client';
 import type { Api } from '../api/client/api.ts';
-import { PromptWebSocket } from '../api/client/prompt-web-socket.ts';
+import { promptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { lookAtBuild } from './build.ts';
 import { askWho } from './session.ts';
@@ -24,7 +24,7 @@ const PONG_MS_MAX = 3_000;
 const PING_OF_SOMEBODY_MS = 5_000;
 
 /** Asks as soon as somebody comes back to the page. */
-class LiveSocket extends PromptWebSocket {
+class LiveSocket extends promptWebSocket() {
   constructor(...words: ConstructorParameters<typeof WebSocket>) {
     super(...words);
     askForSignsOfLife(this, window, { silenceMs: PING_OF_SOMEBODY_MS, answerMs: PONG_MS_MAX });

@@ -44,7 +44,6 @@ export const SHARED = {
   metafile: true,
   logLevel: 'warning',
   external: ['*.node', ...NATIVE, 'cpu-features'], // native code is for one machine
-  keepNames: true, // migrations are noted in the database by the names of their classes
 } satisfies BuildOptions;
 
 /** How they are made. */
@@ -107,6 +106,7 @@ export async function bundleForDevice(
     outfile: join(directory, file),
     format: 'cjs',
     minify: !isReadable,
+    keepNames: !isReadable, // for stack traces
     banner: { js: agentBanner },
     define,
     plugins: version === undefined ? [] : [withVersion(version)],
@@ -123,7 +123,6 @@ async function sftpProgram(): Promise<string> {
     write: false,
     format: 'cjs',
     minify: true,
-    keepNames: false,
   });
   return outputFiles[0]?.text ?? '';
 }

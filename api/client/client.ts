@@ -2,7 +2,7 @@
 import { createTRPCClient, createWSClient, httpLink, wsLink } from '@trpc/client';
 import type { AppRouter } from '../trpc/router.ts';
 import type { Api } from './api.ts';
-import { PromptWebSocket } from './prompt-web-socket.ts';
+import { promptWebSocket } from './prompt-web-socket.ts';
 
 /** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */
 const RETRY_MS_MIN = 250;
@@ -87,7 +87,7 @@ export function createLiveClient(
     connectionParams: () => authorization(key),
     lazy: { enabled: true, closeMs: IDLE_MS },
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
-    WebSocket: PromptWebSocket,
+    WebSocket: promptWebSocket(),
     keepAlive: { enabled: true, intervalMs: silence.pingMs, pongTimeoutMs: silence.pongMsMax },
     // what tRPC tells with it is an event, which says nothing
     onOpen: () => open?.(),

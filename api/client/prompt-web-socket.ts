@@ -10,28 +10,38 @@ const OPEN_MS_MAX = 10_000;
 /** How long it may take to agree that it is closed, in ms. */
 const CLOSED_MS_MAX = 1_000;
 
-/** As the standard one; `close` comes once. */
-export class PromptWebSocket extends WebSocket {
-  #isOver = false;
+type Kind = typeof WebSocket;
 
-  constructor(...words: ConstructorParameters<typeof WebSocket>) {
-    super(...words);
-    const late = setTimeout(() => this.close(), OPEN_MS_MAX); // before it is open, that is an error at once
-    this.addEventListener('open', () => clearTimeout(late));
-    this.addEventListener('close', (event) => {
-      clearTimeout(late);
-      if (this.#isOver) event.stopImmediatePropagation();
-      this.#isOver = true;
-    });
-  }
+let made: Kind | undefined;
 
-  override close(code?: number, reason?: string): void {
-    super.close(code, reason);
-    const timer = setTimeout(() => {
-      if (!this.#isOver) this.dispatchEvent(new CloseEvent('close', { code: ABNORMAL }));
-    }, CLOSED_MS_MAX);
-    this.addEventListener('close', () => clearTimeout(timer));
-  }
+/**
+ * The class: as the standard one; `close` comes once. Made when it is asked for: the name of the standard one alone loads
+ * all of fetch in Node, a third of a short command of `edge`.
+ */
+export function promptWebSocket(): Kind {
+  made ??= class PromptWebSocket extends WebSocket {
+    #isOver = false;
+
+    constructor(...words: ConstructorParameters<typeof WebSocket>) {
+      super(...words);
+      const late = setTimeout(() => this.close(), OPEN_MS_MAX); // before it is open, that is an error at once
+      this.addEventListener('open', () => clearTimeout(late));
+      this.addEventListener('close', (event) => {
+        clearTimeout(late);
+        if (this.#isOver) event.stopImmediatePropagation();
+        this.#isOver = true;
+      });
+    }
+
+    override close(code?: number, reason?: string): void {
+      super.close(code, reason);
+      const timer = setTimeout(() => {
+        if (!this.#isOver) this.dispatchEvent(new CloseEvent('close', { code: ABNORMAL }));
+      }, CLOSED_MS_MAX);
+      this.addEventListener('close', () => clearTimeout(timer));
+    }
+  };
+  return made;
 }
 
 /** Closed without an agreement. Source: RFC 6455, 7.4.1. */

@@ -1,10 +1,12 @@
 /** Calls over Node's HTTP that stand for `fetch`: the same answers, the same failures. */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { TRPCClientError } from '@trpc/client';
 import test, { type ExecutionContext } from 'ava';
+import { ROOT } from '../../support/source-text.ts';
 import { plainFetch } from '../../../cli/plain-fetch.ts';
 import { NO_ANSWER, problemOf } from '../../../cli/problem.ts';
 
@@ -78,4 +80,20 @@ test('many calls over one connection leave nothing on it', async (t) => {
   await setImmediate();
 
   t.deepEqual(warnings, []);
+});
+
+/** Says at the end of its process whether Node's own fetch was loaded. */
+const WATCH = `process.on('exit', () => console.log('fetch', process.moduleLoadList.some((name) => name.includes('undici/undici'))));`;
+
+test('a short command loads no fetch', (t) => {
+  const said = (...words: readonly string[]) =>
+    spawnSync(process.execPath, ['--import', `data:text/javascript,${WATCH}`, ...words], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    }).stdout;
+  t.is(
+    said('cli/edge.ts', '--url', 'http://127.0.0.1:1', '--key', 'some-key-of-a-test', 'node', 'ls'),
+    'fetch false\n',
+  );
+  t.is(said('-e', 'WebSocket'), 'fetch true\n', 'this can be seen');
 });
