@@ -34,6 +34,7 @@ export async function bundleOneFile(file: string, check: string): Promise<Metafi
     write: false,
     format: 'cjs',
     minify: true,
+    keepNames: true, // for stack traces
     define: { 'import.meta.dirname': '__dirname' },
   });
   mkdirSync(dirname(file), { recursive: true });
