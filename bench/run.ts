@@ -29,6 +29,7 @@ import { scrape } from './cases/scrape.ts';
 import { sessions } from './cases/sessions.ts';
 import { soak } from './cases/soak.ts';
 import { ssh } from './cases/ssh.ts';
+import { starts } from './cases/starts.ts';
 import { sustained } from './cases/sustained.ts';
 import { tunnel } from './cases/tunnel.ts';
 import { updates } from './cases/updates.ts';
@@ -56,6 +57,7 @@ const CASES: Readonly<
   },
   list: { about: 'pages of long lists', run: list },
   cli: { about: 'edge node ls, from Enter to its end', run: cli },
+  starts: { about: 'an admin and an agent of the published package, until they serve', run: starts },
   labels: { about: 'selectors of labels over a large fleet', run: labels },
   brokers: { about: 'events through each broker', run: brokers },
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },

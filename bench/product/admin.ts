@@ -59,37 +59,39 @@ export async function newAdminPlace(
   };
 }
 
-/** Starts `edge-admin serve` and waits until it says that it is ready. It logs at its default level, to a file. */
-export async function startAdmin(place: AdminPlace): Promise<AdminProcess> {
+/** The program as it stands in a clone. */
+const CLONED = join(import.meta.dirname, '../../cli/edge-admin.ts');
+
+/**
+ * Starts `edge-admin serve` and waits until it says that it is ready. It logs at its default level, to a file. `file`:
+ * the program of a package.
+ */
+export async function startAdmin(place: AdminPlace, file = CLONED): Promise<AdminProcess> {
   const inspectPort = await freePort();
   const logFile = join(BENCH_DIR, `admin-${place.port}.log`);
   const log = openSync(logFile, 'w');
   const began = performance.now();
-  const child = spawn(
-    process.execPath,
-    [`--inspect-port=127.0.0.1:${inspectPort}`, join(import.meta.dirname, '../../cli/edge-admin.ts'), 'serve'],
-    {
-      stdio: ['ignore', log, log],
-      env: {
-        PATH: process.env['PATH'],
-        NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '',
-        MASTER_KEY: place.masterKey,
-        ENCRYPTION_KEY: place.encryptionKey,
-        DATABASE_URL: databaseUrl(place.database),
-        ADMIN_API_HOST: '127.0.0.1',
-        ADMIN_API_PORT: String(place.port),
-        ADMIN_PROXY_HOST: '127.0.0.1',
-        ADMIN_HTTP_PROXY_PORT: '0',
-        ADMIN_SOCKS5_PROXY_PORT: '0',
-        ADMIN_OBSERVER_PORT: '0',
-        ADMIN_GATEWAY_ENABLED: 'false',
-        ADMIN_URLS: `http://127.0.0.1:${place.port}`,
-        ADMIN_NAME: 'bench',
-        DATA_DIR: join(BENCH_DIR, 'admin'),
-        ...place.env,
-      },
+  const child = spawn(process.execPath, [`--inspect-port=127.0.0.1:${inspectPort}`, file, 'serve'], {
+    stdio: ['ignore', log, log],
+    env: {
+      PATH: process.env['PATH'],
+      NODE_OPTIONS: process.env['ADMIN_NODE_OPTIONS'] ?? '',
+      MASTER_KEY: place.masterKey,
+      ENCRYPTION_KEY: place.encryptionKey,
+      DATABASE_URL: databaseUrl(place.database),
+      ADMIN_API_HOST: '127.0.0.1',
+      ADMIN_API_PORT: String(place.port),
+      ADMIN_PROXY_HOST: '127.0.0.1',
+      ADMIN_HTTP_PROXY_PORT: '0',
+      ADMIN_SOCKS5_PROXY_PORT: '0',
+      ADMIN_OBSERVER_PORT: '0',
+      ADMIN_GATEWAY_ENABLED: 'false',
+      ADMIN_URLS: `http://127.0.0.1:${place.port}`,
+      ADMIN_NAME: 'bench',
+      DATA_DIR: join(BENCH_DIR, 'admin'),
+      ...place.env,
     },
-  );
+  });
   closeSync(log);
   const abandon = (): void => void child.kill('SIGKILL'); // the bench was interrupted
   process.once('exit', abandon);
