@@ -22,7 +22,7 @@ import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
 import { createTunnelGate, type TunnelRelay } from './tunnels/gate.ts';
-import { createTerminals } from './terminals/ssh-client.ts';
+import { createTerminals } from './terminals/terminals.ts';
 import type { Terminals } from '../api/terminal/ports.ts';
 import { createReach, type Reach, type ReachPorts } from './tunnels/reach.ts';
 import { tagOf } from './tunnels/token.ts';

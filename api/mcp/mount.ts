@@ -1,21 +1,17 @@
 /** MCP at POST /mcp: Streamable HTTP without sessions, in both forms of the protocol that clients speak today. */
-import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
-import { createMcpServer, type Asking } from './server.ts';
+import type { McpHandler } from './handler.ts';
+import type { Asking } from './server.ts';
 
 /** Where it is served. */
 export const MCP_PATH = '/mcp';
 
 /** Messages in one body: batches of the protocol's older form. */
 const BATCH_MESSAGES_MAX = 32;
-
-/** Streams for news of the tool list, which never has any. */
-const LISTENERS_MAX = 64;
 
 /** What MCP depends on besides the catalogue. */
 export interface McpOptions {
@@ -31,11 +27,10 @@ export interface McpOptions {
 /** Mounts it on the API server. MCP_KEY or MASTER_KEY gets in; without a credential only the public tools are there. */
 export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
   return ({ app, call, gate, log }) => {
-    const handler = createMcpHandler(({ authInfo }) => createMcpServer(call, authInfo?.extra?.['asking'] as Asking), {
-      maxSubscriptions: LISTENERS_MAX,
-      onerror: (error) => log.debug({ error }, 'an MCP request was refused'),
-    });
-    const serve = toNodeHandler(handler);
+    /** Loaded for whoever asks first: most admins have no assistant, and it takes a tenth of a start. */
+    let handler: Promise<McpHandler> | undefined;
+    const loaded = (): Promise<McpHandler> =>
+      (handler ??= import('./handler.ts').then(({ createHandler }) => createHandler(call, log)));
 
     app.post(MCP_PATH, async (request, reply) => {
       const refusal = refusalOf(request);
@@ -45,16 +40,21 @@ export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
       if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized'))
         return sendRefusal(reply, admitted.refusal);
       const asking: Asking = { caller, offersPublicTools, version, shows: admitted.ok ? 'all' : 'public' };
-      return answer(request, reply, asking);
+      return answer(await loaded(), request, reply, asking);
     });
     app.route({
       method: ['GET', 'DELETE', 'PUT', 'PATCH'],
       url: MCP_PATH,
       handler: (_request, reply) => sendRefusal(reply.header('allow', 'POST'), NO_SESSIONS),
     });
-    app.addHook('preClose', () => handler.close());
+    app.addHook('preClose', async () => (await handler)?.close());
 
-    async function answer(request: FastifyRequest, reply: FastifyReply, asking: Asking): Promise<void> {
+    async function answer(
+      { serve }: McpHandler,
+      request: FastifyRequest,
+      reply: FastifyReply,
+      asking: Asking,
+    ): Promise<void> {
       reply.hijack();
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) reply.raw.setHeader(name, value);

@@ -20,7 +20,7 @@ const KEEP_ALIVES_MISSED_MAX = 3;
 const LOGIN_MS_MAX = 30_000;
 
 /** Opens terminals over these tunnels. */
-export function createTerminals(tunnels: Pick<Tunnels, 'reach'>): Terminals {
+export function createSshTerminals(tunnels: Pick<Tunnels, 'reach'>): Terminals {
   return {
     async open(asked, heard, signal) {
       const { node, sshPort: port } = asked;

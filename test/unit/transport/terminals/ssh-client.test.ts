@@ -7,7 +7,7 @@ import type { TerminalAsked, TerminalHeard } from '../../../../api/terminal/port
 import { sshBlob } from '../../../../console/terminal/browser-key.ts';
 import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
-import { createTerminals } from '../../../../transport/terminals/ssh-client.ts';
+import { createSshTerminals } from '../../../../transport/terminals/ssh-client.ts';
 import { SOME_ID } from '../../../support/api/fakes.ts';
 
 const HOST_KEY = hostKey();
@@ -64,7 +64,7 @@ async function machine(t: ExecutionContext) {
       const stream = connect(port, '127.0.0.1', () => resolve({ ok: true, stream }));
       t.teardown(() => stream.destroy());
     });
-  return createTerminals({ reach });
+  return createSshTerminals({ reach });
 }
 
 function asked(changes: Partial<TerminalAsked> = {}): TerminalAsked {
@@ -154,7 +154,7 @@ test('a key counts by its signature alone', async (t) => {
 
 test('a wrong password, a node that is away, and one that says nothing are refused in words', async (t) => {
   const terminals = await machine(t);
-  const away = createTerminals({ reach: async () => notDialled('offline', 'The node is not connected.') });
+  const away = createSshTerminals({ reach: async () => notDialled('offline', 'The node is not connected.') });
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => {
     silent.listen(0, '127.0.0.1', resolve);
@@ -166,7 +166,11 @@ test('a wrong password, a node that is away, and one that says nothing are refus
 
   const wrong = await terminals.open(asked({ signIn: { type: 'password', password: 'wrong' } }), NO_ONE, never);
   const offline = await away.open(asked(), NO_ONE, never);
-  const waiting = createTerminals({ reach: async () => ({ ok: true, stream }) }).open(asked(), NO_ONE, aborted.signal);
+  const waiting = createSshTerminals({ reach: async () => ({ ok: true, stream }) }).open(
+    asked(),
+    NO_ONE,
+    aborted.signal,
+  );
   setTimeout(() => aborted.abort(), 20);
 
   t.is(!wrong.ok && wrong.refusal.message, 'The node does not let ops in with this password.');
