@@ -8,7 +8,7 @@ export interface Progress {
   readonly total: number;
 }
 
-/** Changes that are kept for whoever draws rows; who is further behind looks at all rows again. */
+/** Changes that are kept while nobody looks; who comes back later looks at all rows again. */
 export const CHANGES_KEPT_MAX = 20_000;
 
 /** A row that came (no `before`), went (no `after`) or became another one. */
@@ -26,15 +26,23 @@ export class NodeRows {
   #changes: RowChange[] = [];
   /** How many changes there were before the first one that is kept. */
   #changesBefore = 0;
+  /** How many there were at the last look. */
+  #lookedAt = 0;
 
   /** How many changes there were: what `changesSince` is asked with later. */
   get position(): number {
     return this.#changesBefore + this.#changes.length;
   }
 
-  /** What changed since then, in order. Null: so much that all rows are to be looked at again. */
+  /**
+   * What changed since then, in order. Null: all rows are to be looked at again, as so much changed, or as others looked
+   * twice meanwhile. All who look do so once a frame: what came before the look before this one is forgotten.
+   */
   changesSince(position: number): readonly RowChange[] | null {
-    return position < this.#changesBefore ? null : this.#changes.slice(position - this.#changesBefore);
+    const changes = position < this.#changesBefore ? null : this.#changes.slice(position - this.#changesBefore);
+    this.#forgetTo(this.#lookedAt);
+    this.#lookedAt = this.position;
+    return changes;
   }
 
   /** Whether a whole snapshot came since the beginning. */
@@ -85,7 +93,7 @@ export class NodeRows {
     }
     // of a snapshot that is coming nothing is drawn
     if (this.#coming !== null) this.#forgetChanges();
-    else if (this.#changes.length > CHANGES_KEPT_MAX) this.#forgetOldest();
+    else if (this.#changes.length > CHANGES_KEPT_MAX) this.#forgetTo(this.position - CHANGES_KEPT_MAX / 2);
   }
 
   /** Forgets all: another filter is watched from now on. */
@@ -96,11 +104,10 @@ export class NodeRows {
     this.#forgetChanges();
   }
 
-  /** Whoever follows them frame by frame is not concerned. */
-  #forgetOldest(): void {
-    const left = CHANGES_KEPT_MAX / 2;
-    this.#changesBefore += this.#changes.length - left;
-    this.#changes = this.#changes.slice(-left);
+  #forgetTo(position: number): void {
+    if (position <= this.#changesBefore) return;
+    this.#changes = this.#changes.slice(position - this.#changesBefore);
+    this.#changesBefore = position;
   }
 
   /** Everybody looks at all rows again. */

@@ -87,6 +87,22 @@ test('a change among 100,000 rows costs 60 comparisons at most, however many row
   t.is(index.counts.status.get('healthy'), 100_000);
 });
 
+test('who looks once a frame sees every change, beside others too, and what all have seen is forgotten', (t) => {
+  const rows = new NodeRows();
+  rows.apply({ type: 'snapshot', page: 1, pages: 1, total: 1, nodes: [node('a')] });
+  const from = rows.position;
+  const positions = [from, from];
+  for (let frame = 0; frame < 100; frame += 1) {
+    rows.apply({ type: 'changed', nodes: Array.from({ length: 3 }, () => node('a')), removed: [] });
+    for (const [reader, position] of positions.entries()) {
+      t.is(rows.changesSince(position)?.length, 3, `${reader} at ${frame}`);
+      positions[reader] = rows.position;
+    }
+  }
+
+  t.is(rows.changesSince(from), null, 'what is long gone is kept for nobody');
+});
+
 test('after a snapshot, and where too much changed, all rows are looked at again', (t) => {
   const rows = new NodeRows();
   rows.apply({ type: 'snapshot', page: 1, pages: 1, total: 1, nodes: [node('a')] });
