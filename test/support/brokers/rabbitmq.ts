@@ -188,19 +188,30 @@ export async function readQueue(
   queue: string,
 ): Promise<{ readonly texts: readonly string[] }> {
   const connection = await connect(url);
-  connection.on('error', () => {}); // the server may be killed
+  let problem: Error | null = null;
+  const broken = (error: Error): void => {
+    problem ??= error;
+  };
+  connection.on('error', broken);
   scope.teardown(async () => connection.close().catch(() => {}));
   const texts: string[] = [];
   const channel = await connection.createChannel();
-  channel.on('error', () => {});
+  channel.on('error', broken);
+  channel.on('close', () => broken(new Error('the channel of the reader was closed')));
   await channel.consume(
     queue,
     (message) => {
       if (message) texts.push(message.content.toString());
+      else broken(new Error('the server ended the reading of the queue'));
     },
     { noAck: true },
   );
-  return { texts };
+  return {
+    get texts() {
+      if (problem !== null) throw problem; // nothing more will come
+      return texts;
+    },
+  };
 }
 
 /** A channel of the independent client, closed afterwards. */

@@ -16,8 +16,7 @@ import {
 import { trust } from '../../../support/certificates.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
-import { until } from '../../../support/until.ts';
-import { envelopes, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
+import { allCame, envelopes, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const test = await peerTest('rabbitmq-server');
 
@@ -83,7 +82,14 @@ test.serial(
     const events = await eventsAcross(admin, { goes: () => rabbit.process().kill(), comes: () => rabbit.start() });
 
     const queue = await readQueue(t, rabbit.url(), 'durable');
-    await until('all events', () => envelopes(queue.texts).length >= events.length);
+    await allCame(admin, () => queue.texts, events);
+      console.log(
+        await rabbit.control('list_bindings', '-p', 'edge/tests'),
+        await rabbit.control('list_queues', '-p', 'edge/tests', 'name', 'durable', 'messages', 'consumers'),
+        JSON.stringify(admin.log.lines).slice(-6000),
+      );
+      throw e;
+    });
     t.deepEqual(
       envelopes(queue.texts).map(({ id }) => id),
       events.map(({ id }) => id),

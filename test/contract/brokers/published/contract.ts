@@ -79,6 +79,19 @@ export async function eventsAcross(
   return [...before, ...(await flowing), ...(await admin.testEvents(20))];
 }
 
+/** Waits until as many came as were told of. What is missing is said with what the admin thinks of its broker. */
+export async function allCame(admin: PublishingAdmin, texts: Texts, events: readonly Envelope[]): Promise<void> {
+  await until('all events', async () => {
+    const came = new Set(envelopes(await texts()).map(({ id }) => id));
+    if (came.size >= events.length) return true;
+    const missing = events.flatMap(({ id }, place) => (came.has(id) ? [] : [place]));
+    const problem = (await admin.brokerProblem()) ?? 'nothing';
+    throw new Error(
+      `of ${events.length} those at ${missing.join(', ')} are missing; the admin says of its broker: ${problem}`,
+    );
+  });
+}
+
 /** Nothing is kept wrong of an outage. */
 export async function isWell(admin: PublishingAdmin): Promise<void> {
   await until('health', async () => (await admin.brokerProblem()) === null);
