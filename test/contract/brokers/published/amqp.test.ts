@@ -83,13 +83,6 @@ test.serial(
 
     const queue = await readQueue(t, rabbit.url(), 'durable');
     await allCame(admin, () => queue.texts, events);
-      console.log(
-        await rabbit.control('list_bindings', '-p', 'edge/tests'),
-        await rabbit.control('list_queues', '-p', 'edge/tests', 'name', 'durable', 'messages', 'consumers'),
-        JSON.stringify(admin.log.lines).slice(-6000),
-      );
-      throw e;
-    });
     t.deepEqual(
       envelopes(queue.texts).map(({ id }) => id),
       events.map(({ id }) => id),

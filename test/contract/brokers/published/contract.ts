@@ -86,8 +86,9 @@ export async function allCame(admin: PublishingAdmin, texts: Texts, events: read
     if (came.size >= events.length) return true;
     const missing = events.flatMap(({ id }, place) => (came.has(id) ? [] : [place]));
     const problem = (await admin.brokerProblem()) ?? 'nothing';
+    const said = admin.log.lines.slice(-5).map(({ level, message }) => `${level} ${message}`);
     throw new Error(
-      `of ${events.length} those at ${missing.join(', ')} are missing; the admin says of its broker: ${problem}`,
+      `of ${events.length} those at ${missing.join(', ')} are missing; the admin says of its broker: ${problem}; its log ends with ${said.join('; ')}`,
     );
   });
 }
