@@ -36,6 +36,13 @@ const STORM_SECONDS_MAX = 2;
 /** A growth is judged from this length on, in s: before, what a page learns once outweighs it. */
 const JUDGED_SECONDS = 300;
 
+/**
+ * What a page learns once is no growth: why each node was not well, and that it is well again. Where a growth is judged,
+ * every node has changed so often before; a shorter run leaves a page so long, in s.
+ */
+const FLIPS_LEARNT = 2;
+const LEARNS_SECONDS_MIN = 2;
+
 const STORMS = 5;
 
 /** Patience with a page that is to show what is so, in ms. */
@@ -164,7 +171,8 @@ async function frames(options: CaseOptions, kit: Kit, name: (typeof PAGES)[numbe
   const calm = await awaitCalm();
   const open = await openList(kit, name);
   try {
-    await kit.made.during(2, rate); // what a page learns once
+    const learnsSeconds = seconds < JUDGED_SECONDS ? LEARNS_SECONDS_MIN : (FLIPS_LEARNT * kit.nodes) / rate;
+    await kit.made.during(learnsSeconds, rate);
     const before = readCpuTimes();
     const apart: number[] = [];
     const held: [minutes: number, mib: number][] = [];
