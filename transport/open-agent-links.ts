@@ -154,7 +154,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     sessions,
     tunnels,
     reach: createReach({ tunnels, nodeByName: rows.nodeByName, domain: settings.EDGE_VPN_DEFAULT_DOMAIN }),
-    terminals: createTerminals(tunnels),
+    terminals: createTerminals(tunnels, ports.log),
     ...questionsTo({ sessions, tunnels }, settings, ports, scrapes),
     preferVpn(urlOf) {
       vpnUrlOf = urlOf;

@@ -1,6 +1,7 @@
 /** MCP at POST /mcp: Streamable HTTP without sessions, in both forms of the protocol that clients speak today. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { latePart, NOT_LOADED } from '../../transport/net/late-part.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
@@ -27,10 +28,9 @@ export interface McpOptions {
 /** Mounts it on the API server. MCP_KEY or MASTER_KEY gets in; without a credential only the public tools are there. */
 export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
   return ({ app, call, gate, log }) => {
-    /** Loaded for whoever asks first: most admins have no assistant, and it takes a tenth of a start. */
-    let handler: Promise<McpHandler> | undefined;
-    const loaded = (): Promise<McpHandler> =>
-      (handler ??= import('./handler.ts').then(({ createHandler }) => createHandler(call, log)));
+    /** What is open; null: nobody asked yet. */
+    let open: McpHandler | null = null;
+    const loaded = latePart('mcp', async () => (open ??= (await import('./handler.ts')).createHandler(call, log)), log);
 
     app.post(MCP_PATH, async (request, reply) => {
       const refusal = refusalOf(request);
@@ -40,14 +40,15 @@ export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
       if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized'))
         return sendRefusal(reply, admitted.refusal);
       const asking: Asking = { caller, offersPublicTools, version, shows: admitted.ok ? 'all' : 'public' };
-      return answer(await loaded(), request, reply, asking);
+      const handler = await loaded();
+      return handler === null ? sendRefusal(reply, NOT_LOADED.refusal) : answer(handler, request, reply, asking);
     });
     app.route({
       method: ['GET', 'DELETE', 'PUT', 'PATCH'],
       url: MCP_PATH,
       handler: (_request, reply) => sendRefusal(reply.header('allow', 'POST'), NO_SESSIONS),
     });
-    app.addHook('preClose', async () => (await handler)?.close());
+    app.addHook('preClose', async () => open?.close());
 
     async function answer(
       { serve }: McpHandler,

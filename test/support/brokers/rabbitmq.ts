@@ -214,6 +214,23 @@ export async function readQueue(
   };
 }
 
+/** Whether the server itself still brings events of this type to some queue, by one more that is none of ours. */
+export async function isRouted(url: string, type: string): Promise<boolean> {
+  const connection = await connect(url);
+  try {
+    const channel = await connection.createConfirmChannel();
+    let isReturned = false;
+    channel.on('return', () => {
+      isReturned = true;
+    });
+    channel.publish('edge.events', type, Buffer.from('{}'), { mandatory: true });
+    await channel.waitForConfirms(); // what is returned comes before
+    return !isReturned;
+  } finally {
+    await connection.close();
+  }
+}
+
 /** A channel of the independent client, closed afterwards. */
 export async function withChannel<T>(url: string, task: (channel: Channel) => Promise<T>): Promise<T> {
   const connection = await connect(url);

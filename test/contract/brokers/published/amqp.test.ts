@@ -7,6 +7,7 @@ import type { Envelope } from '../../../../actors/events.ts';
 import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import {
   bindQueue,
+  isRouted,
   RABBIT_PASSWORD,
   readQueue,
   startRabbit,
@@ -82,7 +83,10 @@ test.serial(
     const events = await eventsAcross(admin, { goes: () => rabbit.process().kill(), comes: () => rabbit.start() });
 
     const queue = await readQueue(t, rabbit.url(), 'durable');
-    await allCame(admin, () => queue.texts, events);
+    await allCame(admin, () => queue.texts, events).catch(async (error: Error) => {
+      const routes = (await isRouted(rabbit.url(), 'edge.core.test')) ? 'routes them' : 'has lost the binding';
+      throw new Error(`${error.message}; the server ${routes}`, { cause: error });
+    });
     t.deepEqual(
       envelopes(queue.texts).map(({ id }) => id),
       events.map(({ id }) => id),
