@@ -89,3 +89,10 @@ export const STALE_EPOCH: Refusal = {
   retryAfterSeconds: 1,
   notOwner: true,
 };
+
+/** A part of the program that is loaded with its first use cannot be: the package was replaced beneath it. */
+export const NOT_LOADED: Refusal = {
+  code: 'service_unavailable',
+  message:
+    'A part of this admin cannot be loaded, as its files were replaced or removed while it runs: it has to be restarted.',
+};

@@ -94,9 +94,9 @@ class HeardAdmins {
     if (message.type === 'tunnel-wanted' && message.to === adminId) this.#openTunnel(message);
   }
 
-  #openTunnel({ from, node, token, url }: Extract<AdminMessage, { type: 'tunnel-wanted' }>): void {
+  #openTunnel({ from, node, token, url, http2 }: Extract<AdminMessage, { type: 'tunnel-wanted' }>): void {
     const { sendToNode, log } = this.#ports;
-    if (sendToNode(node, { type: 'open-tunnel', token, admin_url: url })) return;
+    if (sendToNode(node, { type: 'open-tunnel', token, admin_url: url, ...(http2 && { http2 }) })) return;
     tellAdmins(this.#place.database.pool, { type: 'tunnel-refused', to: from, node }).catch((error: unknown) =>
       log.debug({ error }, 'another admin waits for a tunnel that will not come'),
     );

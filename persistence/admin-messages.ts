@@ -12,7 +12,9 @@ export const ADMIN_CHANNEL = 'edge_peers';
 
 /** One of them. `to` and `from` are ids of admins. */
 const AdminMessage = z.discriminatedUnion('type', [
-  /** Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. */
+  /**
+   * Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. `http2`: as in `open-tunnel`.
+   */
   z.object({
     type: z.literal('tunnel-wanted'),
     to: z.string(),
@@ -20,6 +22,7 @@ const AdminMessage = z.discriminatedUnion('type', [
     node: NodeId,
     token: z.string(),
     url: z.string(),
+    http2: z.literal(true).optional(),
   }),
   /** The node has no session here. */
   z.object({ type: z.literal('tunnel-refused'), to: z.string(), node: NodeId }),
@@ -105,7 +108,7 @@ export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: 
   );
   const [owner] = rows;
   if (owner === undefined) return false;
-  await tellAdmins(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url });
+  await tellAdmins(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url, http2: true });
   return true;
 }
 

@@ -104,7 +104,7 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
     log.info({ port: sshPort, host_key: ssh.hostKeyFingerprint }, 'The SSH server of this machine listens');
   return {
     session: {
-      openTunnel: (adminUrls, token, vpnUrl) => tunnels.open(adminUrls, token, vpnUrl),
+      openTunnel: (...asked) => tunnels.open(...asked),
       verdict: (attempt, verdict) => asking.verdict(attempt, verdict),
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
       unanswered(stored) {

@@ -209,10 +209,10 @@ export class LiveSession {
    * The admin of this session passes on what is meant for another one, which may not be reached from here. Like a
    * redirect, that one is not followed from https to http.
    */
-  #tunnelWanted({ admin_url: named, token, mesh_url: vpnUrl }: AdminFrame & { type: 'open-tunnel' }): void {
+  #tunnelWanted({ admin_url: named, token, mesh_url: vpnUrl, http2 }: AdminFrame & { type: 'open-tunnel' }): void {
     const { url } = this.#options;
     const isApart = named !== undefined && !isSameAdmin(named, url) && isFollowed(url, named);
-    this.#ports.reach?.openTunnel(isApart ? [named, url] : [url], token, vpnUrl);
+    this.#ports.reach?.openTunnel(isApart ? [named, url] : [url], token, { vpnUrl, isHttp2: http2 === true });
   }
 
   #tellUnanswered(stored: readonly string[] | null): void {

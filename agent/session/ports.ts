@@ -152,13 +152,21 @@ export interface DialHow {
 /** Opens a connection to the admin at an http(s) URL. Never throws. */
 export type Dial = (adminUrl: string, token: string, owner: LinkOwner, how?: DialHow) => Link;
 
+/** By which ways an admin may be reached, besides its URLs. */
+export interface TunnelWays {
+  /** Where it is in the VPN. */
+  readonly vpnUrl?: string | undefined;
+  /** Whether it takes HTTP/2 on the connection itself. */
+  readonly isHttp2?: boolean;
+}
+
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {
   /**
    * An admin, which need not be that of the session, wants a tunnel; the token is good once, for a few seconds. It is
    * at the first of these URLs that leads to it, or, where it says so, at `vpnUrl` in the VPN.
    */
-  openTunnel(adminUrls: readonly string[], token: string, vpnUrl?: string): void;
+  openTunnel(adminUrls: readonly string[], token: string, ways?: TunnelWays): void;
   /** The answer to `Session.verifySsh`. */
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */

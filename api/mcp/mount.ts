@@ -1,7 +1,7 @@
 /** MCP at POST /mcp: Streamable HTTP without sessions, in both forms of the protocol that clients speak today. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { refuse, type Refusal } from '../../actors/refusal.ts';
-import { latePart, NOT_LOADED } from '../../transport/net/late-part.ts';
+import { NOT_LOADED, refuse, type Refusal } from '../../actors/refusal.ts';
+import { latePart } from '../../transport/net/late-part.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
@@ -41,7 +41,7 @@ export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
         return sendRefusal(reply, admitted.refusal);
       const asking: Asking = { caller, offersPublicTools, version, shows: admitted.ok ? 'all' : 'public' };
       const handler = await loaded();
-      return handler === null ? sendRefusal(reply, NOT_LOADED.refusal) : answer(handler, request, reply, asking);
+      return handler === null ? sendRefusal(reply, NOT_LOADED) : answer(handler, request, reply, asking);
     });
     app.route({
       method: ['GET', 'DELETE', 'PUT', 'PATCH'],

@@ -3,8 +3,10 @@
  */
 import { constants } from 'node:buffer';
 import { once } from 'node:events';
+import { request } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { PROTOCOL_VERSION, TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../transport/protocol/version.ts';
+import { PROTOCOL_VERSION, TUNNEL_PATH, TUNNEL_SUBPROTOCOL, TUNNEL_UPGRADE } from '../../transport/protocol/version.ts';
 import type { Fleet } from './fleet.ts';
 import { enrollRaw, type RawAgent, type RawSession } from './fleet/raw-agent.ts';
 import type { Scope } from './scope.ts';
@@ -39,9 +41,21 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([header, payload]);
 }
 
+/** What a tunnel goes by. */
+export const TUNNEL_KINDS = ['upgrade', 'websocket'] as const;
+/** One of them. */
+export type TunnelKind = (typeof TUNNEL_KINDS)[number];
+
+/** The connection of a tunnel. */
+export interface HostileSocket {
+  send(bytes: Buffer, sent?: (error?: Error | null) => void): void;
+  close(): void;
+  terminate(): void;
+}
+
 /** A tunnel that the admin took. */
-export interface HostileTunnel {
-  readonly socket: WebSocket;
+export interface HostileTunnel<Socket extends HostileSocket = WebSocket> {
+  readonly socket: Socket;
   /** Ids of streams that the admin opened so far. */
   readonly streams: readonly number[];
   /** Resolves with the id of the first stream. */
@@ -80,18 +94,31 @@ export async function hostileAgent(scope: Scope, fleet: Fleet): Promise<HostileA
   return agent;
 }
 
-/** Opens a tunnel with a token. Rejects when the admin refuses it. */
-export async function openTunnel(scope: Scope, adminUrl: string, token: string): Promise<HostileTunnel> {
-  const socket = new WebSocket(adminUrl.replace('http', 'ws') + TUNNEL_PATH, TUNNEL_SUBPROTOCOL, {
-    headers: { authorization: `Bearer ${token}` },
-    maxPayload: constants.MAX_LENGTH,
-  });
-  scope.teardown(() => socket.terminate());
+/** Opens a tunnel with a token, in a WebSocket. Rejects when the admin refuses it. */
+export function openTunnel(scope: Scope, adminUrl: string, token: string): Promise<HostileTunnel> {
+  return openBy(inWebSocket, { scope, adminUrl, token });
+}
+
+/** The same of either kind. */
+export function openTunnelOf(
+  kind: TunnelKind,
+  scope: Scope,
+  adminUrl: string,
+  token: string,
+): Promise<HostileTunnel<HostileSocket>> {
+  return openBy<HostileSocket>(kind === 'upgrade' ? upgraded : inWebSocket, { scope, adminUrl, token });
+}
+
+async function openBy<Socket extends HostileSocket>(
+  connect: (wanted: Wanted) => Promise<Socket>,
+  { scope, adminUrl, token }: { readonly scope: Scope; readonly adminUrl: string; readonly token: string },
+): Promise<HostileTunnel<Socket>> {
   const streams: number[] = [];
   const first = Promise.withResolvers<number>();
+  const over = Promise.withResolvers<void>();
   let held = Buffer.alloc(0);
-  socket.on('error', () => {}); // `close` follows
-  socket.on('message', (data: Buffer) => {
+  let isOver = false;
+  const heard = (data: Buffer): void => {
     held = Buffer.concat([held, data]);
     if (held.subarray(0, 3).toString() === 'PRI') held = held.subarray(24);
     while (held.length >= 9 && held.length >= 9 + held.readUIntBE(0, 3)) {
@@ -101,14 +128,14 @@ export async function openTunnel(scope: Scope, adminUrl: string, token: string):
       }
       held = held.subarray(9 + held.readUIntBE(0, 3));
     }
-  });
-  const closed = new Promise<void>((resolve) => {
-    socket.once('close', () => resolve());
-  });
-  await Promise.race([
-    once(socket, 'open'),
-    once(socket, 'unexpected-response').then(() => Promise.reject(new Error('refused'))),
-  ]);
+  };
+  const ended = (): void => {
+    isOver = true;
+    over.resolve();
+  };
+  const socket = await connect({ url: adminUrl + TUNNEL_PATH, token, heard, ended });
+  scope.teardown(() => socket.terminate());
+  const closed = over.promise;
   return {
     socket,
     streams,
@@ -117,7 +144,7 @@ export async function openTunnel(scope: Scope, adminUrl: string, token: string):
     async flood(bytes, ms) {
       const endMs = performance.now() + ms;
       let left = 0;
-      while (socket.readyState === WebSocket.OPEN && performance.now() < endMs) {
+      while (!isOver && performance.now() < endMs) {
         const sent = await Promise.race([
           new Promise<boolean>((resolve) => {
             socket.send(bytes, (error) => resolve(error === undefined || error === null));
@@ -129,5 +156,46 @@ export async function openTunnel(scope: Scope, adminUrl: string, token: string):
       }
       return left;
     },
+  };
+}
+
+interface Wanted {
+  readonly url: string;
+  readonly token: string;
+  readonly heard: (bytes: Buffer) => void;
+  readonly ended: () => void;
+}
+
+async function inWebSocket({ url, token, heard, ended }: Wanted): Promise<WebSocket> {
+  const socket = new WebSocket(url.replace('http', 'ws'), TUNNEL_SUBPROTOCOL, {
+    headers: { authorization: `Bearer ${token}` },
+    maxPayload: constants.MAX_LENGTH,
+  });
+  socket.on('error', () => {}); // `close` follows
+  socket.on('message', heard).once('close', ended);
+  await Promise.race([
+    once(socket, 'open'),
+    once(socket, 'unexpected-response').then(() => Promise.reject(new Error('refused'))),
+  ]);
+  return socket;
+}
+
+async function upgraded({ url, token, heard, ended }: Wanted): Promise<HostileSocket> {
+  const asked = request(url, {
+    agent: false,
+    headers: { authorization: `Bearer ${token}`, connection: 'Upgrade', upgrade: TUNNEL_UPGRADE },
+  });
+  asked.end();
+  const [, socket, head] = (await Promise.race([
+    once(asked, 'upgrade'),
+    once(asked, 'response').then(() => Promise.reject(new Error('refused'))),
+  ])) as [unknown, Duplex, Buffer];
+  socket.on('error', () => {}); // `close` follows
+  socket.on('data', heard).once('close', ended);
+  if (head.length > 0) heard(head);
+  return {
+    send: (bytes, sent) => void socket.write(bytes, sent),
+    close: () => void socket.end(),
+    terminate: () => void socket.destroy(),
   };
 }

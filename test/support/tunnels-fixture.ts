@@ -34,6 +34,8 @@ export interface FixtureOptions {
    * in.
    */
   readonly isVpnUp?: () => boolean;
+  /** Whether the agent knows tunnels without a WebSocket. */
+  readonly isHttp2?: boolean;
   /** What the admin names as its own URL; nothing unless given. The agent has its session at the right one. */
   readonly ownUrl?: string | null;
   /** What the admin says is its place in the VPN, instead of its own. */
@@ -63,6 +65,7 @@ export async function tunnelsFixture(
     isConnected = true,
     askOwner = () => Promise.resolve(false),
     isVpnUp = () => false,
+    isHttp2 = true,
     ownUrl = null,
     claimedVpnUrl,
     gateway = '127.0.0.2',
@@ -83,8 +86,9 @@ export async function tunnelsFixture(
     send(_node, frame) {
       if (!isConnected || frame.type !== 'open-tunnel') return false;
       tokens.push(frame.token);
-      const { token, admin_url: named, mesh_url: vpnUrl } = frame;
-      if (opens) agent.open(named === undefined ? [url] : [named, url], token, vpnUrl);
+      const { token, admin_url: named, mesh_url: vpnUrl, http2 } = frame;
+      if (opens)
+        agent.open(named === undefined ? [url] : [named, url], token, { vpnUrl, isHttp2: isHttp2 && http2 === true });
       return true;
     },
     askOwner,

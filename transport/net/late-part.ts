@@ -1,12 +1,5 @@
 /** Parts of the program that are loaded with their first use, as most admins never need them. */
-import { refuse } from '../../actors/refusal.ts';
 import type { Log } from './log.ts';
-
-/** What is answered where a part cannot be loaded. */
-export const NOT_LOADED = refuse(
-  'service_unavailable',
-  'A part of this admin cannot be loaded, as its files were replaced or removed while it runs: it has to be restarted.',
-);
 
 /**
  * Loads it once, for all who ask. Null: its files are gone, as after an upgrade of the package beneath a running admin;
@@ -17,7 +10,7 @@ export function latePart<T>(name: string, load: () => Promise<T>, log: Pick<Log,
   return () =>
     (part ??= load().catch((error: unknown) => {
       part = undefined;
-      log.error({ part: name, error: (error as Error).message }, 'a part of the program cannot be loaded: restart it');
+      log.error({ what: name, error: (error as Error).message }, 'a part of the program cannot be loaded: restart it');
       return null;
     }));
 }

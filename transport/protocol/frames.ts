@@ -214,7 +214,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
   /**
    * Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named, or where
-   * that one is not reached. First through the VPN, where there is a way.
+   * that one is not reached. First through the VPN, where there is a way. `http2`: that admin also takes TUNNEL_UPGRADE,
+   * which costs both sides half as much as a WebSocket; none before it says so.
    */
   z.object({
     seq,
@@ -222,6 +223,7 @@ export const AdminFrame = z.discriminatedUnion('type', [
     token: wireText().min(22).max(128),
     admin_url: wireUrl().max(2_048).optional(),
     mesh_url: wireUrl().max(2_048).optional(),
+    http2: z.literal(true).optional(),
   }),
   z.object({ seq, type: z.literal('ssh-verdict'), attempt: z.int().min(1), verdict: SshVerdict }),
   /** These users and keys are gone: end the sessions that they opened, now (E5). */

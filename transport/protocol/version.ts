@@ -89,6 +89,12 @@ export const STRANDED_HEADER = 'x-edge-stranded';
 /** WebSocket subprotocol of a tunnel: HTTP/2 in binary messages, the agent is the server. */
 export const TUNNEL_SUBPROTOCOL = 'edge.tunnel.v1';
 
+/**
+ * What an agent asks a connection to become for a tunnel without WebSocket: HTTP/2 on the connection itself, the agent is
+ * the server. Source of the form: RFC 9110, 7.8.
+ */
+export const TUNNEL_UPGRADE = 'edge-tunnel';
+
 /** Path of tunnels on the admin. The bearer token is the one of the `open-tunnel` that asked for it. */
 export const TUNNEL_PATH = '/api/v1/agents/tunnel';
 

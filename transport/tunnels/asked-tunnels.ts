@@ -87,6 +87,7 @@ export class AskedTunnels {
     const frame: AdminFrameBody = {
       type: 'open-tunnel',
       token,
+      http2: true,
       ...(ownUrl !== null && { admin_url: ownUrl }),
       ...(vpnUrl !== null && { mesh_url: vpnUrl }),
     };

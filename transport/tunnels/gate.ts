@@ -3,8 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../protocol/tunnel.ts';
-import { TUNNEL_SUBPROTOCOL } from '../protocol/version.ts';
+import { TUNNEL_SUBPROTOCOL, TUNNEL_UPGRADE } from '../protocol/version.ts';
+import { socketStream } from '../net/streams/socket-stream.ts';
 import { webSocketStream } from '../net/streams/web-socket-stream.ts';
+import type { Intake } from '../net/streams/paced-pieces.ts';
 import type { Tunnels, TunnelWay } from './tunnels.ts';
 import { createMinorGc } from './minor-gc.ts';
 
@@ -69,12 +71,19 @@ export function createTunnelGate(
       isWrong();
       return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     }
+    if (request.headers.upgrade?.toLowerCase() === TUNNEL_UPGRADE) {
+      socket.write(SWITCHED);
+      const open = (intake: Intake) => socketStream(socket, TUNNEL_UNREAD_BYTES_MAX, { head, passed, intake });
+      return tunnels.accept(node, open, way);
+    }
     server.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== TUNNEL_SUBPROTOCOL) return webSocket.terminate();
       tunnels.accept(node, (intake) => webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, { passed, intake }), way);
     });
   };
 }
+
+const SWITCHED = `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${TUNNEL_UPGRADE}\r\n\r\n`;
 
 function refuse(socket: Duplex, status: string, headers = ''): void {
   socket.once('finish', () => socket.destroy());

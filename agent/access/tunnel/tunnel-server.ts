@@ -44,8 +44,8 @@ export class TunnelServer {
     return this.#streams;
   }
 
-  /** A tunnel's bytes, until either end has enough. */
-  serve(bytes: Duplex): void {
+  /** A tunnel's bytes, until either end has enough. Says whether the admin's end was ever heard. */
+  serve(bytes: Duplex): { isHeard(): boolean } {
     const session = performServerHandshake(bytes, {
       maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
       settings: {
@@ -60,7 +60,12 @@ export class TunnelServer {
     session.on('error', () => bytes.destroy());
     session.on('close', () => bytes.destroy());
     session.on('stream', (stream, headers) => this.#taken(stream, headers));
+    let isHeard = false;
+    session.once('remoteSettings', () => {
+      isHeard = true;
+    });
     watch(session);
+    return { isHeard: () => isHeard };
   }
 
   #taken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {

@@ -1,13 +1,20 @@
-/** Tunnels of this agent: each a WebSocket that an admin asked for. */
+/**
+ * Tunnels of this agent, each of which an admin asked for: HTTP/2 on the connection itself where that admin takes it and
+ * nothing in between is against it, else in a WebSocket.
+ */
+import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
+import type { Agent } from 'node:http';
 import type { ClientOptions } from 'ws';
 import { TUNNEL_OPEN_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../../../transport/protocol/tunnel.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
+import type { TunnelWays } from '../../session/ports.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { networkProblem } from '../../problem.ts';
 import { TunnelServer, type TunnelServerOptions } from './tunnel-server.ts';
+import { askForUpgrade, type Upgraded } from './upgraded-connection.ts';
 
 /** Tunnels at once: one an admin, and one more while an old one ends. Above it the oldest is ended. */
 export const TUNNELS_MAX = 8;
@@ -30,6 +37,14 @@ export interface VpnWay {
   readonly own: string;
 }
 
+/**
+ * Where a proxy in between knows WebSockets alone, these are taken at once for so long, in ms; then it is tried again.
+ */
+const WEB_SOCKETS_ONLY_MS = 600_000;
+
+/** URLs of which that is known. More admins than these are tried each time. */
+const WEB_SOCKETS_ONLY_MAX = 64;
+
 /** What tunnels need. */
 export interface TunnelsOptions extends TunnelServerOptions {
   /** Null: nothing goes that way now. Left out: this machine is in no VPN. */
@@ -37,14 +52,16 @@ export interface TunnelsOptions extends TunnelServerOptions {
   /** How admins are reached at their usual URLs; directly unless said otherwise. */
   readonly outbound?: Outbound;
   /** For those who need certificate authorities or another source address. */
-  readonly webSocket?: ClientOptions;
+  readonly webSocket?: Pick<ClientOptions, 'ca' | 'localAddress'>;
 }
 
 /** The tunnels of this agent: none at first. */
 export class AgentTunnels {
   readonly #options: TunnelsOptions;
   readonly #server: TunnelServer;
-  readonly #sockets = new Set<WebSocket>();
+  readonly #open = new Set<Connection>();
+  /** Until when, by URL. */
+  readonly #webSocketsOnly = new Map<string, number>();
   #isClosed = false;
 
   constructor(options: TunnelsOptions) {
@@ -56,7 +73,7 @@ export class AgentTunnels {
    * Opens one to the admin at the first of these http(s) URLs that takes it, or through the VPN when it says that it is
    * there. Returns at once; what fails is logged, and the admin asks again.
    */
-  open(adminUrls: readonly string[], token: string, vpnUrl?: string): void {
+  open(adminUrls: readonly string[], token: string, { vpnUrl, isHttp2 = false }: TunnelWays = {}): void {
     const last = adminUrls.length - 1;
     const ways = adminUrls.map((url, place): Way => ({
       admin: url,
@@ -66,17 +83,17 @@ export class AgentTunnels {
     }));
     const inVpn =
       vpnUrl === undefined ? null : trusted(vpnUrl, this.#options.vpnWay?.() ?? null, adminUrls[0] ?? vpnUrl);
-    this.#dial(token, inVpn === null ? ways : [inVpn, ...ways]);
+    this.#dial({ token, isHttp2 }, inVpn === null ? ways : [inVpn, ...ways]);
   }
 
   /** Ends all, with their streams. */
   close(): void {
     this.#isClosed = true;
-    for (const socket of this.#sockets) socket.terminate();
+    for (const connection of this.#open) connection.end();
   }
 
   count(): number {
-    return this.#sockets.size;
+    return this.#open.size;
   }
 
   /** Streams that are open in them. */
@@ -85,13 +102,93 @@ export class AgentTunnels {
   }
 
   /** By the first way, and by the next one when that comes to nothing. */
-  #dial(token: string, [way, ...others]: readonly Way[]): void {
+  #dial(asked: Asked, [way, ...others]: readonly Way[]): void {
     if (way === undefined || this.#isClosed) return;
     this.#makeRoom();
-    const socket = this.#connect(way, token);
-    if (socket === null) return this.#dial(token, others);
+    const isDialled =
+      asked.isHttp2 && !this.#isWebSocketsOnly(way.url)
+        ? this.#upgrade(asked, way, others)
+        : this.#openWebSocket(asked, way, others);
+    if (!isDialled) this.#dial(asked, others);
+  }
+
+  #makeRoom(): void {
+    for (const oldest of this.#open) {
+      if (this.#open.size < TUNNELS_MAX) break;
+      this.#open.delete(oldest);
+      oldest.end();
+    }
+  }
+
+  /** False: an admin named a URL or a token with which no request can be made. */
+  #upgrade(asked: Asked, way: Way, others: readonly Way[]): boolean {
+    const connection: Connection = { end: () => {} };
+    const url = tunnelUrl(way.url);
+    const { msMax } = way;
+    const ask = { url, token: asked.token, msMax, agent: this.#agentFor(way, url), options: this.#dialOptions(way) };
+    try {
+      connection.end = askForUpgrade(ask, (came) => {
+        if (came.type === 'open') return this.#serveUpgraded(connection, came.socket, { asked, way, others });
+        this.#open.delete(connection);
+        return this.#notUpgraded(came, { asked, way, others });
+      });
+    } catch (error) {
+      this.#failed(way, error);
+      return false;
+    }
+    this.#open.add(connection);
+    return true;
+  }
+
+  #serveUpgraded(connection: Connection, socket: Duplex, dialling: Dialling): void {
+    connection.end = () => void socket.destroy();
+    const session = this.#server.serve(socket);
+    socket.once('close', () => {
+      const isOurEnd = !this.#open.delete(connection);
+      // whoever is between let the upgrade through, and nothing behind it
+      if (!isOurEnd && !session.isHeard()) this.#takeWebSocket(dialling);
+    });
+  }
+
+  #notUpgraded(came: Exclude<Upgraded, { type: 'open' }>, dialling: Dialling): void {
+    if (came.type === 'refused' && came.status !== UNAUTHORIZED) {
+      const { admin } = dialling.way;
+      this.#options.log.debug({ admin, status: came.status }, 'A tunnel without a WebSocket is not let through');
+      return this.#takeWebSocket(dialling);
+    }
+    const { asked, way, others } = dialling;
+    const error = came.type === 'failed' ? came.error : new Error(`Unexpected server response: ${came.status}`);
+    if (others.length === 0) this.#failed(way, error);
+    else this.#passedOver(way, error);
+    return this.#dial(asked, others);
+  }
+
+  /** The token is still good where nothing reached the admin. */
+  #takeWebSocket({ asked, way, others }: Dialling): void {
+    this.#noteWebSocketsOnly(way.url);
+    this.#dial(asked, [way, ...others]);
+  }
+
+  #isWebSocketsOnly(url: string): boolean {
+    return performance.now() < (this.#webSocketsOnly.get(url) ?? -Infinity);
+  }
+
+  #noteWebSocketsOnly(url: string): void {
+    this.#webSocketsOnly.delete(url);
+    for (const oldest of this.#webSocketsOnly.keys()) {
+      if (this.#webSocketsOnly.size < WEB_SOCKETS_ONLY_MAX) break;
+      this.#webSocketsOnly.delete(oldest);
+    }
+    this.#webSocketsOnly.set(url, performance.now() + WEB_SOCKETS_ONLY_MS);
+  }
+
+  /** False: as of `#upgrade`. */
+  #openWebSocket(asked: Asked, way: Way, others: readonly Way[]): boolean {
+    const socket = this.#webSocket(way, asked.token);
+    if (socket === null) return false;
+    const connection: Connection = { end: () => socket.terminate() };
     let isOpened = false;
-    this.#sockets.add(socket);
+    this.#open.add(connection);
     socket.on('open', () => {
       isOpened = true;
       this.#server.serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX));
@@ -101,29 +198,20 @@ export class AgentTunnels {
       else this.#passedOver(way, error);
     });
     socket.on('close', () => {
-      this.#sockets.delete(socket);
-      if (!isOpened) this.#dial(token, others);
+      this.#open.delete(connection);
+      if (!isOpened) this.#dial(asked, others);
     });
+    return true;
   }
 
-  #makeRoom(): void {
-    for (const oldest of this.#sockets) {
-      if (this.#sockets.size < TUNNELS_MAX) break;
-      this.#sockets.delete(oldest);
-      oldest.terminate();
-    }
-  }
-
-  /** Null: an admin named a URL or a token with which no request can be made. */
-  #connect(way: Way, token: string): WebSocket | null {
-    const url = tunnelUrl(way.url);
-    const agent = way.own === null && this.#options.outbound?.agentFor(url);
+  #webSocket(way: Way, token: string): WebSocket | null {
+    const url = tunnelUrl(way.url).replace(/^http/u, 'ws');
+    const agent = this.#agentFor(way, url);
     try {
       return new WebSocket(url, TUNNEL_SUBPROTOCOL, {
         ...(agent && { agent }),
         handshakeTimeout: way.msMax,
-        ...this.#options.webSocket,
-        ...(way.own !== null && { handshakeTimeout: way.msMax, localAddress: way.own }),
+        ...this.#dialOptions(way),
         headers: { authorization: `Bearer ${token}` },
         maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
         perMessageDeflate: false,
@@ -133,6 +221,15 @@ export class AgentTunnels {
       this.#failed(way, error);
       return null;
     }
+  }
+
+  #agentFor({ own }: Way, url: string): Agent | false {
+    return own === null && (this.#options.outbound?.agentFor(url) ?? false);
+  }
+
+  #dialOptions({ own, msMax }: Way) {
+    const { webSocket } = this.#options;
+    return { ...webSocket, ...(own !== null && { handshakeTimeout: msMax, localAddress: own }) };
   }
 
   /** Of a way through the VPN nothing but this: its words may name an address there (R3). */
@@ -148,6 +245,27 @@ export class AgentTunnels {
     else log.debug({ problem }, 'The admin is not reached through the VPN: its usual URL is taken');
   }
 }
+
+/** One that is open, or being opened. */
+interface Connection {
+  end: () => void;
+}
+
+/** What an admin asked for. */
+interface Asked {
+  readonly token: string;
+  readonly isHttp2: boolean;
+}
+
+/** By which way it is dialled, and by which it may be next. */
+interface Dialling {
+  readonly asked: Asked;
+  readonly way: Way;
+  readonly others: readonly Way[];
+}
+
+/** The answer to a token that nobody waits for. A WebSocket would get the same. */
+const UNAUTHORIZED = 401;
 
 /** Where an admin is dialled: at a URL, through the VPN from this machine's own address there. Null: not through it. */
 interface Way {
@@ -170,10 +288,9 @@ function trusted(vpnUrl: string, way: VpnWay | null, admin: string): Way | null 
     : { admin, url: `http://${way.gateway}:${port[2]}`, own: way.own, msMax: VPN_DIAL_MS_MAX };
 }
 
-/** The tunnel's address on an admin: http becomes ws, https becomes wss, a path of the admin's own is kept. */
+/** The tunnel's address on an admin: a path of the admin's own is kept. */
 function tunnelUrl(adminUrl: string): string {
   const url = new URL(adminUrl);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   url.pathname = url.pathname.replace(/\/+$/, '') + TUNNEL_PATH;
   return url.href;
 }

@@ -33,6 +33,6 @@ test('a part whose files are gone is none, which is logged, and it is tried agai
   t.is(await part(), 'there');
   t.deepEqual(
     log.lines.map(({ level, fields }) => [level, fields]),
-    [['error', { part: 'two', error: 'Cannot find module' }]],
+    [['error', { what: 'two', error: 'Cannot find module' }]],
   );
 });

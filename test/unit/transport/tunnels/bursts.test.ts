@@ -3,7 +3,17 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import test from 'ava';
 import { PIECE_FRAMES_MAX } from '../../../../transport/tunnels/limits.ts';
-import { FLAG, frame, OK, openTunnel, TYPE, type HostileTunnel } from '../../../support/hostile-tunnel.ts';
+import {
+  FLAG,
+  frame,
+  OK,
+  openTunnelOf,
+  TUNNEL_KINDS,
+  TYPE,
+  type HostileSocket,
+  type HostileTunnel,
+  type TunnelKind,
+} from '../../../support/hostile-tunnel.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
@@ -16,18 +26,18 @@ const times = (bytes: Buffer, count: number): Buffer => Buffer.concat(Array.from
 
 /** A stream of an agent whose frames are the test's, and how many of its bytes came. */
 interface Stream {
-  readonly tunnel: HostileTunnel;
+  readonly tunnel: HostileTunnel<HostileSocket>;
   readonly id: number;
   readonly stream: Duplex;
   readonly seen: { bytes: number; readonly inTurns: number[] };
 }
 
 /** Opens one, and counts what comes of it in each turn of the event loop. */
-async function openStream(scope: Scope): Promise<Stream> {
+async function openStream(scope: Scope, kind: TunnelKind): Promise<Stream> {
   const { reach, tokens, url } = await tunnelsFixture(scope, { opens: false });
   const reached = reach(1);
   await until('the agent is asked', () => tokens.length === 1);
-  const tunnel = await openTunnel(scope, url, tokens[0] ?? '');
+  const tunnel = await openTunnelOf(kind, scope, url, tokens[0] ?? '');
   tunnel.socket.send(frame(TYPE.settings, FLAG.none, 0));
   const id = await tunnel.firstStream;
   tunnel.socket.send(frame(TYPE.headers, FLAG.endHeaders, id, OK));
@@ -49,39 +59,41 @@ async function openStream(scope: Scope): Promise<Stream> {
   return { tunnel, id, stream, seen };
 }
 
-test('a burst within the share of a tunnel comes through whole, and everybody else has turns between', async (t) => {
-  const { tunnel, id, seen } = await openStream(t);
-  const count = 30_000;
+for (const kind of TUNNEL_KINDS) {
+  test(`${kind}: a burst within the share of a tunnel comes through whole, and everybody else has turns between`, async (t) => {
+    const { tunnel, id, seen } = await openStream(t, kind);
+    const count = 30_000;
 
-  tunnel.socket.send(times(byteOf(id), count));
-  await until('all came', () => seen.bytes === count);
+    tunnel.socket.send(times(byteOf(id), count));
+    await until('all came', () => seen.bytes === count);
 
-  const most = Math.max(...seen.inTurns);
-  t.true(most <= 2 * IN_A_TURN, `${most} frames were handled in one turn`);
-});
-
-test('a flood is counted as it comes and cut before it is handled', async (t) => {
-  const { tunnel, id, stream, seen } = await openStream(t);
-  const cut = new Promise((resolve) => {
-    stream.once('close', resolve);
+    const most = Math.max(...seen.inTurns);
+    t.true(most <= 2 * IN_A_TURN, `${most} frames were handled in one turn`);
   });
 
-  void tunnel.flood(times(byteOf(id), 6_000), Infinity);
-  await cut;
+  test(`${kind}: a flood is counted as it comes and cut before it is handled`, async (t) => {
+    const { tunnel, id, stream, seen } = await openStream(t, kind);
+    const cut = new Promise((resolve) => {
+      stream.once('close', resolve);
+    });
 
-  t.true(seen.bytes <= 4 * IN_A_TURN, `${seen.bytes} frames were handled`);
-});
+    void tunnel.flood(times(byteOf(id), 6_000), Infinity);
+    await cut;
 
-test('what an agent sent before it closed its tunnel comes through, and then its end, although nobody takes an answer to it', async (t) => {
-  const { tunnel, id, stream, seen } = await openStream(t);
-  const ended = once(stream, 'end');
-  const count = 10_000;
-  const half = times(byteOf(id), count / 2);
-  const ping = frame(TYPE.ping, FLAG.none, 0, Buffer.alloc(8));
+    t.true(seen.bytes <= 4 * IN_A_TURN, `${seen.bytes} frames were handled`);
+  });
 
-  tunnel.socket.send(Buffer.concat([half, ping, half.subarray(10), byteOf(id, FLAG.endStream)]));
-  tunnel.socket.close();
-  await ended;
+  test(`${kind}: what an agent sent before it closed its tunnel comes through, and then its end, although nobody takes an answer to it`, async (t) => {
+    const { tunnel, id, stream, seen } = await openStream(t, kind);
+    const ended = once(stream, 'end');
+    const count = 10_000;
+    const half = times(byteOf(id), count / 2);
+    const ping = frame(TYPE.ping, FLAG.none, 0, Buffer.alloc(8));
 
-  t.is(seen.bytes, count);
-});
+    tunnel.socket.send(Buffer.concat([half, ping, half.subarray(10), byteOf(id, FLAG.endStream)]));
+    tunnel.socket.close();
+    await ended;
+
+    t.is(seen.bytes, count);
+  });
+}
