@@ -117,7 +117,7 @@ async function openBy<Socket extends HostileSocket>(
   const first = Promise.withResolvers<number>();
   const over = Promise.withResolvers<void>();
   let held = Buffer.alloc(0);
-  let isOver = false;
+  const state = { isOver: false };
   const heard = (data: Buffer): void => {
     held = Buffer.concat([held, data]);
     if (held.subarray(0, 3).toString() === 'PRI') held = held.subarray(24);
@@ -130,7 +130,7 @@ async function openBy<Socket extends HostileSocket>(
     }
   };
   const ended = (): void => {
-    isOver = true;
+    state.isOver = true;
     over.resolve();
   };
   const socket = await connect({ url: adminUrl + TUNNEL_PATH, token, heard, ended });
@@ -144,7 +144,7 @@ async function openBy<Socket extends HostileSocket>(
     async flood(bytes, ms) {
       const endMs = performance.now() + ms;
       let left = 0;
-      while (!isOver && performance.now() < endMs) {
+      while (!state.isOver && performance.now() < endMs) {
         const sent = await Promise.race([
           new Promise<boolean>((resolve) => {
             socket.send(bytes, (error) => resolve(error === undefined || error === null));

@@ -82,10 +82,10 @@ for (const status of ['400 Bad Request', '404 Not Found', '426 Upgrade Required'
     admin = url;
     const port = await target(t, (socket) => socket.end('here'));
 
-    for (const _time of [1, 2]) {
+    for (const time of ['first', 'second']) {
       const reached = await reach(port);
       if (!reached.ok) throw new Error(reached.message);
-      t.is(await text(reached.stream), 'here');
+      t.is(await text(reached.stream), 'here', time);
       tunnels.end(NODE);
       await until('the end of the tunnel', () => agent.count() === 0);
     }
@@ -106,10 +106,10 @@ test('what lets the upgrade through and nothing else gets a WebSocket from then 
   admin = url;
   const port = await target(t, (socket) => socket.end('here'));
 
-  for (const _time of [1, 2]) {
+  for (const time of ['first', 'second']) {
     const reached = await reach(port);
     if (!reached.ok) throw new Error(reached.message);
-    t.is(await text(reached.stream), 'here');
+    t.is(await text(reached.stream), 'here', time);
     tunnels.end(NODE);
     await until('the end of the tunnel', () => agent.count() === 0);
   }
@@ -125,7 +125,7 @@ test('a token that nobody waits for is no reason for a WebSocket', async (t) => 
   const reached = await reach(port); // by the URL of the session, with the same token
   if (!reached.ok) throw new Error(reached.message);
 
-  t.is(await text(reached.stream), 'here');
+  t.is(await text(reached.stream), 'here', time);
   t.deepEqual(strict.asked, [`${TUNNEL_UPGRADE} Bearer ${tokens[0] ?? ''}`]);
 });
 
