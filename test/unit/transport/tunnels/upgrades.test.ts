@@ -125,7 +125,7 @@ test('a token that nobody waits for is no reason for a WebSocket', async (t) => 
   const reached = await reach(port); // by the URL of the session, with the same token
   if (!reached.ok) throw new Error(reached.message);
 
-  t.is(await text(reached.stream), 'here', time);
+  t.is(await text(reached.stream), 'here');
   t.deepEqual(strict.asked, [`${TUNNEL_UPGRADE} Bearer ${tokens[0] ?? ''}`]);
 });
 
