@@ -157,7 +157,10 @@ export function declareNodeEvents(fixture: EventsFixture): void {
     const { id, key: blob } = await fixture.key({ uses_remaining: 2 });
     const node = randomUUID();
 
-    for (let attempt = 0; attempt < 2; attempt += 1) t.is((await enrol(blob, node)).status, 201);
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const { status, text } = await enrol(blob, node);
+      t.is(status, 201, text);
+    }
 
     const attempts = await fixture.told('edge.enrollment_key.verified', { enrollment_key_id: id }, 2);
     t.deepEqual(
