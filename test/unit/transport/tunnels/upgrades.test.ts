@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { TUNNEL_UPGRADE } from '../../../../transport/protocol/version.ts';
 import { listening, target } from '../../../support/listening.ts';
-import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { NODE, tunnelsFixture, type Fixture } from '../../../support/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
 
 /** What was asked for, in order. */
@@ -53,6 +53,18 @@ const refusal = (status: string) => (socket: Duplex) =>
 /** Upgrades that were asked for, without their tokens. */
 const forms = ({ asked }: Between): readonly string[] => asked.map((one) => one.split(' ')[0] ?? '');
 
+/** A connection by a tunnel that is ended then, and another one. */
+async function usedTwice(t: ExecutionContext, { reach, agent, tunnels }: Fixture): Promise<void> {
+  const port = await target(t, (socket) => socket.end('here'));
+  for (const time of ['first', 'second']) {
+    const reached = await reach(port);
+    if (!reached.ok) throw new Error(reached.message);
+    t.is(await text(reached.stream), 'here', time);
+    tunnels.end(NODE);
+    await until('the end of the tunnel', () => agent.count() === 0);
+  }
+}
+
 test('an agent asks for a connection without a WebSocket, by which bytes go both ways, and an end one way', async (t) => {
   let admin = '';
   const passing = await between(
@@ -78,20 +90,13 @@ for (const status of ['400 Bad Request', '404 Not Found', '426 Upgrade Required'
   test(`what answers with ${status} gets a WebSocket with the same token, and the next tunnel begins with that`, async (t) => {
     let admin = '';
     const picky = await between(t, () => admin, refusal(status));
-    const { reach, url, tokens, agent, tunnels } = await tunnelsFixture(t, { ownUrl: picky.url });
-    admin = url;
-    const port = await target(t, (socket) => socket.end('here'));
+    const fixture = await tunnelsFixture(t, { ownUrl: picky.url });
+    admin = fixture.url;
 
-    for (const time of ['first', 'second']) {
-      const reached = await reach(port);
-      if (!reached.ok) throw new Error(reached.message);
-      t.is(await text(reached.stream), 'here', time);
-      tunnels.end(NODE);
-      await until('the end of the tunnel', () => agent.count() === 0);
-    }
+    await usedTwice(t, fixture);
 
     t.deepEqual(forms(picky), [TUNNEL_UPGRADE, 'websocket', 'websocket']);
-    t.is(picky.asked[1], `websocket Bearer ${tokens[0] ?? ''}`);
+    t.is(picky.asked[1], `websocket Bearer ${fixture.tokens[0] ?? ''}`);
   });
 
 test('what lets the upgrade through and nothing else gets a WebSocket from then on', async (t) => {
@@ -102,17 +107,10 @@ test('what lets the upgrade through and nothing else gets a WebSocket from then 
     (socket) =>
       void socket.end(`HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${TUNNEL_UPGRADE}\r\n\r\n`),
   );
-  const { reach, url, agent, tunnels } = await tunnelsFixture(t, { ownUrl: deceiving.url });
-  admin = url;
-  const port = await target(t, (socket) => socket.end('here'));
+  const fixture = await tunnelsFixture(t, { ownUrl: deceiving.url });
+  admin = fixture.url;
 
-  for (const time of ['first', 'second']) {
-    const reached = await reach(port);
-    if (!reached.ok) throw new Error(reached.message);
-    t.is(await text(reached.stream), 'here', time);
-    tunnels.end(NODE);
-    await until('the end of the tunnel', () => agent.count() === 0);
-  }
+  await usedTwice(t, fixture);
 
   t.deepEqual(forms(deceiving), [TUNNEL_UPGRADE, 'websocket', 'websocket']);
 });
