@@ -68,7 +68,9 @@ export class ForwardedCall<T> {
   /** Tries until it is done. Rejects with DatabaseUnavailable, and as what is done here does. */
   async done(): Promise<Result<T>> {
     const { owners } = this.#ports;
-    for (let lately = owners.lately(this.#owned); this.#leftMs() > 0; lately = null) {
+    // What a delete finds missing at its second try has to have been there at its first.
+    const mayRemember = this.#asked.afterLoss !== 'missing';
+    for (let lately = mayRemember ? owners.lately(this.#owned) : null; this.#leftMs() > 0; lately = null) {
       const owner = lately ?? (await owners.of(this.#owned));
       const result = (await this.#settled(owner)) ?? (await this.#tried(owner));
       if (result !== null) return result;

@@ -139,7 +139,10 @@ export interface Definition<
   enters?(input: z.output<Input>, ports: OwnerPorts): Promise<ClusterId | null>;
   /** Doing it twice is as good as once. Default: false. */
   readonly repeatable?: true;
-  /** It deletes: what is missing when it is done again was deleted by the first try. Default: false. */
+  /**
+   * It deletes: what is missing when it is done again was deleted by the first try, as it was there before. So its
+   * `ownedBy` says null of what is not there. Default: false.
+   */
   readonly doneWhenMissing?: true;
   handle(input: z.output<Input>, call: Call): Promise<Result<Handled<Output, List>>>;
 }

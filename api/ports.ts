@@ -144,6 +144,8 @@ export interface Reads {
     id: ExecutionId,
   ): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
   aliasNode(id: string): Promise<NodeId | null>;
+  /** This node, where it has a recovery key. */
+  recoveryKeyNode(node: NodeId): Promise<NodeId | null>;
   /** The node that an SSH username opens. */
   sshUsernameNode(id: string): Promise<NodeId | null>;
   /** The node that an SSH public key opens. */

@@ -18,6 +18,7 @@ import type { AgentSettings } from './protocol/agent-settings.ts';
 import type { ClusterId, NodeId } from './protocol/ids.ts';
 import { PROTOCOL_VERSION_FALLBACK, SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
 import { createSessionGate, type GatePorts, type SessionRelay } from './sessions/gate.ts';
+import { endRevoked } from './sessions/revocations.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
@@ -148,7 +149,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
         : null,
     vpnUrl: (node) => vpnUrlOf(node),
   });
-  endTunnelsOfRevoked(bus, tunnels);
+  endRevoked(bus, sessions, tunnels);
   const scrapes = createScrapeCounters();
   return {
     sessions,
@@ -230,12 +231,4 @@ function gatePorts(
     owns: (cluster) => held.holds(cluster) && !ownership.isBorrowed(cluster),
     ownerOf: async (cluster) => (ownership.isBorrowed(cluster) ? null : rows.ownerOf(cluster)),
   };
-}
-
-/** Whatever is open to a node ends when it is deleted or its credential is revoked (E5). */
-function endTunnelsOfRevoked(bus: Bus, tunnels: Tunnels): void {
-  bus.subscribe((notices) => {
-    for (const notice of notices)
-      if (notice.type === 'node-removed' || notice.type === 'node-revoked') tunnels.end(notice.node);
-  });
 }

@@ -9,7 +9,8 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
-import { found, page } from '../reading.ts';
+import { ownerOfNode } from '../owned-by.ts';
+import { found, NOT_FOUND, page } from '../reading.ts';
 
 export const list_nodes = operation({
   name: 'list_nodes',
@@ -100,9 +101,12 @@ export const delete_node_recovery_key = operation({
   conflicts: true,
   input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
-  ownedBy: ({ id }) => ({ kind: 'node', id }),
+  ownedBy: ({ id }, { reads }) => ownerOfNode(reads.recoveryKeyNode(id)),
   doneWhenMissing: true,
-  handle: ({ id }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'clear-recovery-key', replyTo })),
+  handle: async ({ id }, call) =>
+    (await call.ports.reads.recoveryKeyNode(id)) === null
+      ? refuse('not_found', NOT_FOUND)
+      : askNode<null>(id, call, (replyTo) => ({ type: 'clear-recovery-key', replyTo })),
 });
 
 /** Asks the actor of this node; `not_found` when there is none. */

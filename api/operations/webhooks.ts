@@ -110,7 +110,8 @@ export const delete_webhook = operation({
   rest: { method: 'DELETE', path: '/webhooks/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
-  ownedBy: () => ({ kind: 'webhooks', orHere: true }),
+  ownedBy: async ({ id }, { reads }) =>
+    (await reads.get('webhooks', id)) === null ? null : { kind: 'webhooks', orHere: true },
   doneWhenMissing: true,
   handle: ({ id }, { ports }) =>
     ports.ask<null>((replyTo) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', replyTo } })),

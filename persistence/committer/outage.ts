@@ -116,8 +116,8 @@ async function waitForDatabase(pool: Pool): Promise<void> {
 
 /**
  * The notices of commits in doubt, as the rows have it: executions in the state that is stored, if it is not the one
- * they began in; nodes, which are read again by whoever hears of them; and that there may be events. Others tell of
- * rows that whoever asked was not promised.
+ * they began in; nodes and commands that are gone; nodes of which anything else was changed, which whoever hears of them
+ * reads again; and that there may be events. Others tell of rows that whoever asked was not promised.
  */
 export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
   const executions = inDoubt.filter((notice) => notice.type === 'execution-changed');
@@ -132,5 +132,21 @@ export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Pro
       return row === undefined ? [] : [[notice.execution, { ...notice, status: row.status, exitCode: row.exit_code }]];
     }),
   );
-  return [...told.values(), ...inDoubt.filter((notice) => notice.type === 'node-changed'), { type: 'events-stored' }];
+  const changed = inDoubt.filter(({ type }) => type === 'node-changed' || type === 'node-revoked');
+  return [...told.values(), ...changed, ...(await goneOf(pool, inDoubt)), { type: 'events-stored' }];
+}
+
+/** Of those that tell of a deletion, the ones whose rows are gone: what is open to a node ends then (E5). */
+async function goneOf(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
+  const deleted = inDoubt.flatMap((notice): { readonly notice: Notice; readonly id: string }[] => {
+    if (notice.type === 'node-removed') return [{ notice, id: notice.node }];
+    return notice.type === 'command-removed' ? [{ notice, id: notice.command }] : [];
+  });
+  if (deleted.length === 0) return [];
+  const { rows } = await pool.query<{ id: string }>(
+    'select id from node where id = any($1::uuid[]) union all select id from command where id = any($1::uuid[])',
+    [deleted.map(({ id }) => id)],
+  );
+  const there = new Set(rows.map(({ id }) => id));
+  return deleted.flatMap(({ notice, id }) => (there.has(id) ? [] : [notice]));
 }

@@ -16,7 +16,14 @@ export const IDEMPOTENCY_RECORD_HOURS = 24;
 
 type LookUps = Pick<
   Reads,
-  'clusterId' | 'executionNode' | 'aliasNode' | 'sshUsernameNode' | 'sshPublicKeyNode' | 'idempotencyRecord' | 'ping'
+  | 'clusterId'
+  | 'executionNode'
+  | 'aliasNode'
+  | 'recoveryKeyNode'
+  | 'sshUsernameNode'
+  | 'sshPublicKeyNode'
+  | 'idempotencyRecord'
+  | 'ping'
 >;
 
 /** A cluster by its name, which node something belongs to, and idempotency records. */
@@ -41,6 +48,14 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
         const row = await orm.em.fork().findOne(Alias, { id }, { fields: ['node'] });
         return row === null ? null : (row.node.id as NodeId);
       }),
+    recoveryKeyNode: async (id) => {
+      const [row] = await rowsOf<{ node: NodeId }>(
+        pool,
+        'finding a recovery key',
+        sql`select node_id as node from recovery_key where node_id = ${id}::uuid`,
+      );
+      return row?.node ?? null;
+    },
     sshUsernameNode: async (id) => {
       const [row] = await rowsOf<{ node: NodeId }>(
         pool,

@@ -6,7 +6,7 @@ import type { Refusal } from '../../actors/refusal.ts';
 import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Tracer } from '../../actors/tracer.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
@@ -255,11 +255,12 @@ export class Directory {
   }
 
   /**
-   * A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are
-   * told then.
+   * Deleted, though nobody could be told: what is under way ends all the same (V2, E5). A create whose commit was in
+   * doubt may still come through, when the server works off what it had: its nodes are told then.
    */
   #vanished({ address }: ActorCell): void {
-    if (address.kind === 'webhook') this.#ports.webhookSender.cut(address.id); // deleted, though nobody could be told (V2)
+    if (address.kind === 'webhook') this.#ports.webhookSender.cut(address.id);
+    if (address.kind === 'node') this.#ports.sessions.hangUpNode(address.id, CLOSE.revoked, DELETED_REASON);
     this.#stop(address);
     if (address.kind !== 'command') return;
     this.#ports.clock.after(
@@ -279,8 +280,9 @@ export class Directory {
     this.#counters.deadLetters += 1;
     const replyTo = replyToOf(message as { replyTo?: never });
     if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
-    // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
-    if (message.type === 'agent-connected')
+    // An agent that nobody hears: its node was deleted behind the gate (E5), or another admin owns it now.
+    const isOfNobody = refusal === NOT_FOUND || refusal.notOwner === true;
+    if (message.type === 'agent-connected' || (isOfNobody && 'session' in message))
       sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }

@@ -15,5 +15,8 @@ export const CLOSE = {
 /** The reason with which a node's session is revoked when somebody deletes the node. */
 export const DELETED_REASON = 'the node was deleted';
 
+/** The reason when somebody enrols the node anew: its token is worth nothing any more. */
+export const ENROLLED_AGAIN_REASON = 'the node was enrolled again';
+
 /** One of them. */
 export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];

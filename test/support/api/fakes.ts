@@ -160,6 +160,7 @@ export function fakePorts(
       groupTargeting: async () => null,
       executionNode: async () => null,
       aliasNode: async () => null,
+      recoveryKeyNode: async () => null,
       sshUsernameNode: async () => null,
       sshPublicKeyNode: async () => null,
       enrollmentKeyByNonce: async () => null,

@@ -46,6 +46,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     () => reads.nodeByToken(new Uint8Array(32)),
     () => reads.executionNode(id as ExecutionId),
     () => reads.aliasNode(id),
+    () => reads.recoveryKeyNode(id as never),
     () => reads.enrollmentKey(id),
     () => reads.nodeForEnrollment(id as NodeId),
     () => reads.idempotencyRecord('a', 'b'),

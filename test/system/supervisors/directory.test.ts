@@ -40,6 +40,28 @@ test('an agent whose node was deleted behind the gate is hung up as revoked (E5)
   t.deepEqual(fixture.sessions.hungUp, [{ session: session(5), node: null, code: 4003 }]);
 });
 
+test('a node whose deletion is in doubt, and was stored, has its session hung up as revoked (E5)', async (t) => {
+  const committer = new FaultyCommitter();
+  const fixture = await startSupervisors(t, { committer: committer.over });
+  const { node } = await fixture.createLiveNode();
+
+  committer.loseNext('stored');
+  const asked = await fixture.ask('node', node, { type: 'delete' });
+  await until('it is gone', () => fixture.tree.directory.count('node') === 0);
+
+  t.is(codeOf(asked), 'service_unavailable');
+  t.deepEqual(fixture.sessions.hungUp, [{ session: null, node, code: 4003 }]);
+});
+
+test('a session that goes on for a node that is gone is hung up at the next that is said in it (E5)', async (t) => {
+  const fixture = await startSupervisors(t);
+
+  fixture.tell('node', v7(), { ...DOWN, session: session(7) });
+  await until('it is hung up', () => fixture.sessions.hungUp.length === 1);
+
+  t.deepEqual(fixture.sessions.hungUp, [{ session: session(7), node: null, code: 4003 }]);
+});
+
 test('what is refused at its birth leaves nobody behind', async (t) => {
   const fixture = await startSupervisors(t);
   await fixture.createCluster('taken');

@@ -84,6 +84,20 @@ test('what needs an owner says what becomes of an answer that was lost', (t) => 
   );
 });
 
+test('what deletes needs nobody where it is not there; a node is looked for with its owner', async (t) => {
+  const deleting = operations.filter((operation) => operation.afterLoss === 'missing' && operation.ownedBy !== undefined);
+
+  const owned = await Promise.all(
+    deleting.map(async ({ name, ownedBy }) => [name, (await ownedBy?.(INPUT, PORTS_OF_NOTHING)) ?? null]),
+  );
+
+  t.deepEqual(
+    owned.filter(([, owner]) => owner !== null),
+    [['delete_node', { kind: 'node', id: ID }]],
+  );
+  t.true(deleting.length > 5);
+});
+
 /** Whatever an operation names is found. */
 const ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 const INPUT = { id: ID, node_id: ID, name: 'demo', cluster_name: 'demo' } as never;
@@ -92,9 +106,17 @@ const PORTS = {
   reads: {
     clusterId: async () => Promise.resolve(ID),
     aliasNode: async () => Promise.resolve(ID),
+    recoveryKeyNode: async () => Promise.resolve(ID),
     sshUsernameNode: async () => Promise.resolve(ID),
     sshPublicKeyNode: async () => Promise.resolve(ID),
     executionNode: async () => Promise.resolve({ node: ID, status: 'sent' }),
     enrollmentKey: async () => Promise.resolve({ cluster: ID }),
+    get: async () => Promise.resolve({ id: ID }),
   },
+} as never;
+
+/** Nothing is. */
+const PORTS_OF_NOTHING = {
+  settings: { defaultClusterName: 'demo' },
+  reads: new Proxy({}, { get: () => async () => Promise.resolve(null) }),
 } as never;

@@ -120,6 +120,16 @@ test('a delete that was lost with its owner was done when nothing is there, at t
   t.deepEqual((await never.ask('missing')).result, NOT_FOUND);
 });
 
+test('a delete of what is gone already is not called done, whatever is remembered of its owner', async (t) => {
+  const gone = frozenOwner();
+  gone.lately = elsewhere('b', 7);
+  gone.owner = { type: 'missing' };
+  gone.here = async () => Promise.resolve(NOT_FOUND);
+
+  t.deepEqual((await gone.ask('missing')).result, NOT_FOUND);
+  t.deepEqual(gone.received, []);
+});
+
 test('lost with its owner, and this admin is the next one: done here, as a repeat', async (t) => {
   const owners = frozenOwner();
   owners.clock.after(3_200, () => {

@@ -90,6 +90,27 @@ test('who watches hears what was stored when the connection was lost, and nothin
   );
 });
 
+test('a deletion whose connection was lost is told where the row is gone, and not where it is still there', async (t) => {
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  const lease = await fixture.cluster();
+  const [gone, kept, held] = [await fixture.node(lease), await fixture.node(lease), await fixture.node(lease)];
+  const holder = await fixture.holder('select 1 from node where id = $1 for update', [held]);
+  const told = fixture.notices.length;
+  const notices = [gone, kept].map((node) => ({ type: 'node-removed' as const, node }));
+  const storing = t.throwsAsync(fixture.commit(lease, [{ ...change(well(held)), notices }]), {
+    instanceOf: DatabaseUnavailable,
+  });
+  await cut(fixture, holder);
+  await storing;
+  await fixture.rows('delete from node where id = $1', [gone]);
+  await holder.query('rollback');
+
+  const heard = () => fixture.notices.slice(told).filter((one) => one.type === 'node-removed');
+  await until('it is told', () => heard().length > 0);
+
+  t.deepEqual(new Set(heard().map(({ node }) => node)), new Set([gone]));
+});
+
 test.serial(
   'a paused server: calls fail within 5 s, later ones at once, and all is back within 3 s of its return',
   async (t) => {

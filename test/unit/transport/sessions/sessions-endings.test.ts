@@ -1,10 +1,13 @@
 /** How sessions end, over real sockets, and when an agent was last heard. */
 import test from 'ava';
+import { createBus } from '../../../../actors/bus.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../../../../transport/protocol/limits.ts';
+import { endRevoked } from '../../../../transport/sessions/revocations.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
 import { HEALTHY, NODE, REGISTRATION } from '../../../support/actors.ts';
 import { BUSY_MS, patient } from '../../../support/busy.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
+import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 import { openGate } from './fixture.ts';
 
@@ -28,6 +31,25 @@ test('a session that does not say hello in time is ended, and so is one that fal
     [heardMs],
   );
 });
+
+for (const [type, reason] of [
+  ['node-removed', 'the node was deleted'],
+  ['node-revoked', 'the node was enrolled again'],
+] as const)
+  test(`the session of a node ends once all are told so: ${reason} (E5)`, async (t) => {
+    const fixture = await openGate(t);
+    const bus = createBus(silentLog);
+    const ended: string[] = [];
+    endRevoked(bus, fixture.sessions, { end: (node) => ended.push(node) });
+    const agent = await fixture.live();
+
+    bus.publish([{ type: 'node-changed', node: NODE }]);
+    t.is(fixture.sessions.count(), 1);
+    bus.publish([{ type, node: NODE }]);
+
+    t.deepEqual(await agent.closed(), { code: 4003, reason });
+    t.deepEqual(ended, [NODE]);
+  });
 
 test('an agent that says how seldom it is heard is waited for in proportion', async (t) => {
   const clock = createFakeClock();
