@@ -85,7 +85,9 @@ test('what needs an owner says what becomes of an answer that was lost', (t) => 
 });
 
 test('what deletes needs nobody where it is not there; a node is looked for with its owner', async (t) => {
-  const deleting = operations.filter((operation) => operation.afterLoss === 'missing' && operation.ownedBy !== undefined);
+  const deleting = operations.filter(
+    (operation) => operation.afterLoss === 'missing' && operation.ownedBy !== undefined,
+  );
 
   const owned = await Promise.all(
     deleting.map(async ({ name, ownedBy }) => [name, (await ownedBy?.(INPUT, PORTS_OF_NOTHING)) ?? null]),
