@@ -90,7 +90,7 @@ test('what deletes needs nobody where it is not there; a node is looked for with
   );
 
   const owned = await Promise.all(
-    deleting.map(async ({ name, ownedBy }) => [name, (await ownedBy?.(INPUT, PORTS_OF_NOTHING)) ?? null]),
+    deleting.map(async (one) => [one.name, (await one.ownedBy?.(INPUT, PORTS_OF_NOTHING)) ?? null]),
   );
 
   t.deepEqual(
