@@ -30,6 +30,7 @@ export interface ActorContext {
   readonly effects: EffectPorts;
   crashed(cell: ActorCell, crash: Crash): void;
   vanished(cell: ActorCell): void;
+  moved(cell: ActorCell): void;
 }
 
 const NO_CRASHES: readonly number[] = [];
@@ -120,6 +121,14 @@ export class ActorCell implements ActorPlan<unknown, Message> {
 
   vanished(): void {
     this.#context.vanished(this);
+  }
+
+  isMoved(rows: unknown): boolean {
+    return this.cluster !== null && this.kind.cluster(rows) !== this.cluster;
+  }
+
+  moved(): void {
+    this.#context.moved(this);
   }
 
   crashed(crash: Crash): void {

@@ -12,10 +12,11 @@ import type { HeldLeases } from '../ownership/held.ts';
 import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
 import { ActorCell, type ActorContext } from './actor-cell.ts';
 import { replyToOf, type Asks } from './asks.ts';
+import { DeadLetters } from './dead-letters.ts';
 import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
 import { byKind, type KindTable } from './kinds.ts';
-import { decideRestart, ELSEWHERE, isForOwner, NOT_DELIVERING, NOT_FOUND, Revival, type Orphans } from './revival.ts';
+import { decideRestart, ELSEWHERE, isForOwner, NOT_DELIVERING, Revival, type Orphans } from './revival.ts';
 import type { Crash } from './crash.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
@@ -38,9 +39,9 @@ export interface DirectoryPorts {
 
 /** What happened so far, for metrics. */
 export interface DirectoryCounters {
-  deadLetters: number;
-  crashes: number;
-  escalations: number;
+  readonly deadLetters: number;
+  readonly crashes: number;
+  readonly escalations: number;
 }
 
 /**
@@ -51,7 +52,8 @@ const SECOND_LOOK_MS = 5_000;
 
 /** Empty at first. */
 export class Directory {
-  readonly #counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
+  readonly #counters = { crashes: 0, escalations: 0 };
+  readonly #deadLetters: DeadLetters;
   readonly #cells = byKind(() => new Map<string, ActorCell>());
   readonly #families: Readonly<Record<ActorKind, Family>>;
   readonly #ports: DirectoryPorts;
@@ -60,6 +62,7 @@ export class Directory {
 
   constructor(ports: DirectoryPorts) {
     this.#ports = ports;
+    this.#deadLetters = new DeadLetters(ports);
     const system = startSystem();
     this.#families = byKind((kind) => createFamily(system, kind));
     this.#revival = new Revival({
@@ -75,8 +78,8 @@ export class Directory {
     this.#context = this.#contextOfCells();
   }
 
-  get counters(): Readonly<DirectoryCounters> {
-    return this.#counters;
+  get counters(): DirectoryCounters {
+    return { ...this.#counters, deadLetters: this.#deadLetters.count };
   }
 
   /**
@@ -89,7 +92,7 @@ export class Directory {
     if (known === undefined && isForOwner(message) && this.#isOfOthers(cluster)) return true;
     const cell = known ?? this.#arrive(to, message);
     if ((cell.resting && replyToOf(message as { replyTo?: never }) !== null) || !cell.mailbox.push(message)) {
-      this.#deadLetter(to, message, UNAVAILABLE);
+      this.#deadLetters.take(to, message, UNAVAILABLE);
       return false;
     }
     cell.wake();
@@ -167,6 +170,7 @@ export class Directory {
       held,
       crashed: (cell, crash) => this.#crashed(cell, crash),
       vanished: (cell) => this.#vanished(cell),
+      moved: (cell) => this.#moved(cell),
       effects: {
         asks,
         clock,
@@ -269,22 +273,17 @@ export class Directory {
     );
   }
 
+  /** A node that came into another cluster, though nobody could be told: its agent comes back to whose that one is. */
+  #moved({ address }: ActorCell): void {
+    if (address.kind === 'node') this.#ports.sessions.hangUpNode(address.id, CLOSE.elsewhere, '');
+    this.#stop(address);
+    this.#ensure(address);
+  }
+
   #leave(cell: ActorCell, refusal: Refusal): void {
     cell.vacate();
     this.#cells[cell.address.kind].delete(cell.address.id);
-    for (const message of cell.mailbox.drain()) this.#deadLetter(cell.address, message, refusal);
-  }
-
-  #deadLetter(to: Address, message: Message, refusal: Refusal): void {
-    const { asks, sessions, log } = this.#ports;
-    this.#counters.deadLetters += 1;
-    const replyTo = replyToOf(message as { replyTo?: never });
-    if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
-    // An agent that nobody hears: its node was deleted behind the gate (E5), or another admin owns it now.
-    const isOfNobody = refusal === NOT_FOUND || refusal.notOwner === true;
-    if (message.type === 'agent-connected' || (isOfNobody && 'session' in message))
-      sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
-    log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
+    for (const message of cell.mailbox.drain()) this.#deadLetters.take(cell.address, message, refusal);
   }
 
   #whenOwned(address: Address, run: () => void): void {

@@ -53,6 +53,10 @@ export interface ActorPlan<S, M extends KitMessage> {
   perform(effects: readonly Effect[]): void;
   /** Its rows are gone, or were never stored. */
   vanished(): void;
+  /** Whether its rows are under another lease than the one under which it lives. */
+  isMoved(rows: S): boolean;
+  /** It is to start again, under the lease of its rows. */
+  moved(): void;
   crashed(crash: Crash): void;
 }
 
@@ -217,6 +221,10 @@ class Actor<S, M extends KitMessage> implements RunningActor {
         if (this.#stopped) return live;
         if (rows === null) {
           plan.vanished();
+          return live;
+        }
+        if (plan.isMoved(rows)) {
+          plan.moved();
           return live;
         }
         const state = plan.behaviour.refreshed(live, rows);

@@ -53,6 +53,25 @@ test('a node whose deletion is in doubt, and was stored, has its session hung up
   t.deepEqual(fixture.sessions.hungUp, [{ session: null, node, code: 4003 }]);
 });
 
+test('a node whose move is in doubt, and was stored, starts again under its new cluster, and its agent comes back to it', async (t) => {
+  const committer = new FaultyCommitter();
+  const fixture = await startSupervisors(t, { committer: committer.over });
+  const { node } = await fixture.createLiveNode();
+  const to = await fixture.createCluster('to');
+
+  committer.loseNext('stored', 'node-moved');
+  const asked = await fixture.ask('node', node, { type: 'change-cluster', to, toName: 'to' });
+  await until('its session is hung up', () => fixture.sessions.hungUp.length > 0);
+  fixture.connect(node, 2);
+  const welcome = await fixture.sent('welcome', 2);
+
+  t.is(codeOf(asked), 'service_unavailable');
+  t.deepEqual(fixture.sessions.hungUp, [{ session: null, node, code: 4010 }]);
+  t.is(welcome.cluster_name, 'to');
+  fixture.finish(node, 2, await fixture.execution({ node, cluster: to }));
+  await fixture.sent('confirm', 2);
+});
+
 test('a session that goes on for a node that is gone is hung up at the next that is said in it (E5)', async (t) => {
   const fixture = await startSupervisors(t);
 

@@ -1,0 +1,45 @@
+/** Messages that found no actor: who waits is answered, and an agent whom nobody hears is hung up. */
+import { actorFields, type Address, type Message } from '../../actors/messages.ts';
+import type { Refusal } from '../../actors/refusal.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import type { SessionLink } from '../ports.ts';
+import { replyToOf, type Asks } from './asks.ts';
+import { NOT_FOUND } from './revival.ts';
+
+/** Whom they concern. */
+export interface DeadLetterPorts {
+  readonly asks: Pick<Asks, 'answer'>;
+  readonly sessions: Pick<SessionLink, 'hangUp'>;
+  readonly log: Log;
+}
+
+/** None at first. */
+export class DeadLetters {
+  readonly #ports: DeadLetterPorts;
+  #count = 0;
+
+  constructor(ports: DeadLetterPorts) {
+    this.#ports = ports;
+  }
+
+  /** So many so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * One more, and why it found nobody. What is said in a session ends that one, where its node was deleted behind the
+   * gate (E5) or is another admin's now.
+   */
+  take(to: Address, message: Message, refusal: Refusal): void {
+    const { asks, sessions, log } = this.#ports;
+    this.#count += 1;
+    const replyTo = replyToOf(message as { replyTo?: never });
+    if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
+    const isOfNobody = refusal === NOT_FOUND || refusal.notOwner === true;
+    if (message.type === 'agent-connected' || (isOfNobody && 'session' in message))
+      sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
+    log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
+  }
+}
