@@ -29,17 +29,17 @@ export class DeadLetters {
   }
 
   /**
-   * One more, and why it found nobody. What is said in a session ends that one, where its node was deleted behind the
-   * gate (E5) or is another admin's now.
+   * One more, and why it found nobody. A session of a node that was deleted behind the gate ends with what is said in it
+   * (E5), and one that nobody welcomes in any case.
    */
   take(to: Address, message: Message, refusal: Refusal): void {
     const { asks, sessions, log } = this.#ports;
     this.#count += 1;
     const replyTo = replyToOf(message as { replyTo?: never });
     if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
-    const isOfNobody = refusal === NOT_FOUND || refusal.notOwner === true;
-    if (message.type === 'agent-connected' || (isOfNobody && 'session' in message))
-      sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
+    const isDeleted = refusal === NOT_FOUND;
+    if (message.type === 'agent-connected' || (isDeleted && 'session' in message))
+      sessions.hangUp(message.session, isDeleted ? CLOSE.revoked : CLOSE.elsewhere, '');
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 }
