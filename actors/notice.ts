@@ -16,11 +16,12 @@ export type Notice =
     }
   /** Any field of the node that clients see, except `last_seen_at`. */
   | { readonly type: 'node-changed'; readonly node: NodeId }
-  | { readonly type: 'node-removed'; readonly node: NodeId }
+  /** `isInDoubt`, here and below: the answer of the commit was lost. It may be told twice. */
+  | { readonly type: 'node-removed'; readonly node: NodeId; readonly isInDoubt?: boolean }
   /**
    * Its credential was replaced: whatever was opened with the one before must end, also where it has no session (E5).
    */
-  | { readonly type: 'node-revoked'; readonly node: NodeId }
+  | { readonly type: 'node-revoked'; readonly node: NodeId; readonly isInDoubt?: boolean }
   | { readonly type: 'command-created'; readonly command: CommandId }
   | { readonly type: 'command-removed'; readonly command: CommandId }
   /** A request that has nodes. */

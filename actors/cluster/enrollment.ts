@@ -3,7 +3,6 @@
  * (E1).
  */
 import { timingSafeEqual } from 'node:crypto';
-import { ENROLLED_AGAIN_REASON } from '../../transport/protocol/close-codes.ts';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { LABELS_MAX, NO_LABELS, type Labels } from '../../transport/protocol/labels.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
@@ -250,5 +249,5 @@ function writeOf(
 function wake(message: Enroll, existing: NodeEnrolled['existing']): readonly Effect[] {
   const address = { kind: 'node' as const, id: message.request.node_id };
   if (existing.type === 'none') return [{ type: 'revive', address }];
-  return [{ type: 'tell', told: { to: address, message: { type: 'revoked', reason: ENROLLED_AGAIN_REASON } } }];
+  return [{ type: 'tell', told: { to: address, message: { type: 'revoked', reason: 'the node was enrolled again' } } }];
 }

@@ -45,7 +45,7 @@ export class ColdCommits {
         const queuedMs = performance.now();
         refused.push(...(await this.#semaphore(() => this.#storeInTime(lease, change, queuedMs))));
       } catch (error) {
-        if (await outage.isSaidBy(error)) outage.began(error, outage.isOn ? [] : [change]);
+        if (await outage.isSaidBy(error)) outage.began(error, error instanceof NothingWritten ? [] : [change]);
         throw error;
       }
     }

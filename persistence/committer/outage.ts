@@ -7,7 +7,7 @@ import type { Notice } from '../../actors/notice.ts';
 import { NothingWritten, type DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Change } from '../../actors/step.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { isDoubtful, isLost } from '../availability.ts';
+import { isDoubtful, isLost, isUnavailable } from '../availability.ts';
 import { takesWrites } from '../write-probe.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
@@ -17,6 +17,9 @@ const RETRY_MS = 200;
 
 /** When commits in doubt are asked for again, in ms: the server's timeouts end at 3 s. */
 const SECOND_LOOK_MS = 4_000;
+
+/** Notices of commits in doubt that are kept: several batches. */
+const IN_DOUBT_NOTICES_MAX = 20_000;
 
 /** Which database, and whom an outage tells. */
 export interface OutagePorts {
@@ -31,10 +34,10 @@ export class Outage {
   /** Null while the database is there. */
   #back: Promise<void> | null = null;
   /**
-   * What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is
-   * begun while the database is away.
+   * What was told of changes whose commit is in doubt, or was a moment ago. An outage brings a batch at most, and one
+   * cold change a connection: nothing is begun while the database is away.
    */
-  #inDoubtNotices: Notice[] = [];
+  #inDoubtNotices: readonly Notice[] = [];
 
   constructor(ports: OutagePorts) {
     this.#ports = ports;
@@ -65,7 +68,7 @@ export class Outage {
 
   /** It is away: whether these changes were stored is not known. */
   began(error: unknown, inDoubt: readonly Change[]): void {
-    this.#inDoubtNotices.push(...inDoubt.flatMap((change) => change.notices));
+    this.#keep(inDoubt.flatMap((change) => change.notices));
     if (this.isOn) return;
     this.#ports.log.warn({ error }, 'the database is not available: waiting for it');
     this.#back = this.#end();
@@ -78,6 +81,11 @@ export class Outage {
     void this.#settleInDoubt();
   }
 
+  /** The oldest are left out where the database is lost again and again: feeds read the rows by themselves in the end. */
+  #keep(notices: readonly Notice[]): void {
+    this.#inDoubtNotices = [...this.#inDoubtNotices, ...notices].slice(-IN_DOUBT_NOTICES_MAX);
+  }
+
   /** Tells what was stored after all: now, and once more when the server has ended whatever it had begun. */
   async #settleInDoubt(): Promise<void> {
     const { pool, log, committed } = this.#ports;
@@ -86,9 +94,13 @@ export class Outage {
     try {
       committed(await storedNotices(pool, notices));
       await delay(SECOND_LOOK_MS, undefined, { ref: false });
-      if (!this.isOn) committed((await storedNotices(pool, notices)).map(toldAgain));
+      committed((await storedNotices(pool, notices)).map(toldAgain));
     } catch (error) {
       log.warn({ error }, 'what was stored when the database went away could not be read');
+      this.#keep(notices);
+      if (!isUnavailable(error) || pool.ending) return;
+      await delay(SECOND_LOOK_MS, undefined, { ref: false });
+      if (!this.isOn) void this.#settleInDoubt(); // else once it is back
     }
   }
 }
@@ -116,8 +128,9 @@ async function waitForDatabase(pool: Pool): Promise<void> {
 
 /**
  * The notices of commits in doubt, as the rows have it: executions in the state that is stored, if it is not the one
- * they began in; nodes and commands that are gone; nodes of which anything else was changed, which whoever hears of them
- * reads again; and that there may be events. Others tell of rows that whoever asked was not promised.
+ * they began in; nodes and commands that are gone; nodes of which anything else was changed, or whose credential may have
+ * been replaced, for whoever hears of them to look again; and that there may be events. Others tell of rows that whoever
+ * asked was not promised.
  */
 export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
   const executions = inDoubt.filter((notice) => notice.type === 'execution-changed');
@@ -132,14 +145,19 @@ export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Pro
       return row === undefined ? [] : [[notice.execution, { ...notice, status: row.status, exitCode: row.exit_code }]];
     }),
   );
-  const changed = inDoubt.filter(({ type }) => type === 'node-changed' || type === 'node-revoked');
-  return [...told.values(), ...changed, ...(await goneOf(pool, inDoubt)), { type: 'events-stored' }];
+  const changed = inDoubt.filter(({ type }) => type === 'node-changed');
+  const revoked = inDoubt.filter((notice) => notice.type === 'node-revoked').map(asDoubtful);
+  return [...told.values(), ...changed, ...revoked, ...(await goneOf(pool, inDoubt)), { type: 'events-stored' }];
+}
+
+function asDoubtful(notice: Extract<Notice, { readonly isInDoubt?: boolean }>): Notice {
+  return { ...notice, isInDoubt: true };
 }
 
 /** Of those that tell of a deletion, the ones whose rows are gone: what is open to a node ends then (E5). */
 async function goneOf(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
   const deleted = inDoubt.flatMap((notice): { readonly notice: Notice; readonly id: string }[] => {
-    if (notice.type === 'node-removed') return [{ notice, id: notice.node }];
+    if (notice.type === 'node-removed') return [{ notice: asDoubtful(notice), id: notice.node }];
     return notice.type === 'command-removed' ? [{ notice, id: notice.command }] : [];
   });
   if (deleted.length === 0) return [];

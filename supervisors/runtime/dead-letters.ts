@@ -2,7 +2,7 @@
 import { actorFields, type Address, type Message } from '../../actors/messages.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import { CLOSE, IN_DOUBT_REASON } from '../../transport/protocol/close-codes.ts';
 import type { SessionLink } from '../ports.ts';
 import { replyToOf, type Asks } from './asks.ts';
 import { NOT_FOUND } from './revival.ts';
@@ -28,18 +28,17 @@ export class DeadLetters {
     return this.#count;
   }
 
-  /**
-   * One more, and why it found nobody. A session of a node that was deleted behind the gate ends with what is said in it
-   * (E5), and one that nobody welcomes in any case.
-   */
+  /** One more, and why it found nobody. */
   take(to: Address, message: Message, refusal: Refusal): void {
     const { asks, sessions, log } = this.#ports;
     this.#count += 1;
     const replyTo = replyToOf(message as { replyTo?: never });
     if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
-    const isDeleted = refusal === NOT_FOUND;
-    if (message.type === 'agent-connected' || (isDeleted && 'session' in message))
-      sessions.hangUp(message.session, isDeleted ? CLOSE.revoked : CLOSE.elsewhere, '');
+    const isGone = refusal === NOT_FOUND;
+    // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
+    if (message.type === 'agent-connected')
+      sessions.hangUp(message.session, isGone ? CLOSE.revoked : CLOSE.elsewhere, '');
+    else if (isGone && 'session' in message) sessions.hangUp(message.session, CLOSE.shuttingDown, IN_DOUBT_REASON);
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 }

@@ -6,7 +6,7 @@ import type { Refusal } from '../../actors/refusal.ts';
 import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Tracer } from '../../actors/tracer.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
+import { CLOSE, IN_DOUBT_REASON } from '../../transport/protocol/close-codes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
@@ -259,12 +259,13 @@ export class Directory {
   }
 
   /**
-   * Deleted, though nobody could be told: what is under way ends all the same (V2, E5). A create whose commit was in
-   * doubt may still come through, when the server works off what it had: its nodes are told then.
+   * Deleted, though nobody could be told: what is under way ends all the same (V2, E5). An agent is told why by the gate,
+   * as a database that was set back lacks rows that nobody deleted. A create whose commit was in doubt may still come
+   * through, when the server works off what it had: its nodes are told then.
    */
   #vanished({ address }: ActorCell): void {
     if (address.kind === 'webhook') this.#ports.webhookSender.cut(address.id);
-    if (address.kind === 'node') this.#ports.sessions.hangUpNode(address.id, CLOSE.revoked, DELETED_REASON);
+    if (address.kind === 'node') this.#ports.sessions.hangUpNode(address.id, CLOSE.shuttingDown, IN_DOUBT_REASON);
     this.#stop(address);
     if (address.kind !== 'command') return;
     this.#ports.clock.after(

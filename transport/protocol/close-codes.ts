@@ -1,6 +1,6 @@
 /** Close codes of the control session. Source: docs/architecture.md, Sessions. */
 export const CLOSE = {
-  /** The admin is shutting down: connect again with back-off. */
+  /** The admin is shutting down, or wants another session: connect again with back-off. */
   shuttingDown: 4000,
   /** A newer session of the same node took over: this one must not come back by itself. */
   replaced: 4001,
@@ -15,8 +15,8 @@ export const CLOSE = {
 /** The reason with which a node's session is revoked when somebody deletes the node. */
 export const DELETED_REASON = 'the node was deleted';
 
-/** The reason when somebody enrols the node anew: its token is worth nothing any more. */
-export const ENROLLED_AGAIN_REASON = 'the node was enrolled again';
+/** The reason when it is not known whether the token is still good: whoever comes back is told. */
+export const IN_DOUBT_REASON = 'what became of the node is in doubt: come again';
 
 /** One of them. */
 export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];

@@ -1,12 +1,12 @@
 /** What ends when a node is deleted or its credential is revoked (E5). */
 import type { Bus } from '../../actors/bus.ts';
 import type { SessionLink } from '../../supervisors/ports.ts';
-import { CLOSE, DELETED_REASON, ENROLLED_AGAIN_REASON } from '../protocol/close-codes.ts';
+import { CLOSE, IN_DOUBT_REASON } from '../protocol/close-codes.ts';
 import type { NodeId } from '../protocol/ids.ts';
 
 /**
  * Ends whatever is open to such a node, as long as the bus is there. Its actor hangs up by itself, but not where it was
- * in doubt whether the change was stored.
+ * in doubt whether the change was stored: the agent is asked to come back then, and the gate says whether it may.
  */
 export function endRevoked(
   bus: Pick<Bus, 'subscribe'>,
@@ -16,8 +16,7 @@ export function endRevoked(
   bus.subscribe((notices) => {
     for (const notice of notices) {
       if (notice.type !== 'node-removed' && notice.type !== 'node-revoked') continue;
-      const reason = notice.type === 'node-removed' ? DELETED_REASON : ENROLLED_AGAIN_REASON;
-      sessions.hangUpNode(notice.node, CLOSE.revoked, reason);
+      if (notice.isInDoubt === true) sessions.hangUpNode(notice.node, CLOSE.shuttingDown, IN_DOUBT_REASON);
       tunnels.end(notice.node);
     }
   });

@@ -10,6 +10,7 @@ import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION_GREET } from '../protocol/version.ts';
 import { asKnownTo, isKnownTo, nodeMessageOf, problemOf } from './agent-messages.ts';
+import { Connections } from './connections.ts';
 import { Connection, urlReason, type SessionVia } from './connection.ts';
 import { Departures } from './departures.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
@@ -28,8 +29,7 @@ export class Sessions implements SessionLink {
   readonly counters: SessionCounters = { opened: 0, cut: 0, frames: createFrameCounters() };
   readonly tails = createLiveTails((node, frame) => this.sendToNode(node, frame));
   readonly #ports: SessionPorts;
-  readonly #connections = new Map<SessionId, Connection>();
-  readonly #ofNode = new Map<NodeId, Connection>();
+  readonly #connections = new Connections();
   readonly #unstored = createUnstored();
   readonly #quotas = createNodeQuotas();
   readonly #stallDetector: StallDetector;
@@ -71,7 +71,7 @@ export class Sessions implements SessionLink {
     }
     this.#last += 1;
     const connection = new Connection(this.#last as SessionId, { node, cluster, socket, quota, via }, nowMs);
-    this.#connections.set(connection.id, connection);
+    this.#connections.add(connection);
     this.counters.opened += 1;
     this.#listeners.attach(socket, connection);
     if (this.#isClosed) connection.close(CLOSE.shuttingDown, STOPPING);
@@ -84,17 +84,17 @@ export class Sessions implements SessionLink {
 
   /** Whether the node has a live session here. */
   has(node: NodeId): boolean {
-    return this.#ofNode.get(node)?.welcomed === true;
+    return this.#connections.of(node)?.welcomed === true;
   }
 
   /** The admin, by its name, that passes the session of a node on; null: none does, or it has no session here. */
   relayedBy(node: NodeId): string | null {
-    return this.#ofNode.get(node)?.relayedBy ?? null;
+    return this.#connections.of(node)?.relayedBy ?? null;
   }
 
   /** The version that the agent of a node speaks; 0: it has no session here. */
   protocolOf(node: NodeId): number {
-    return this.#ofNode.get(node)?.protocol ?? 0;
+    return this.#connections.of(node)?.protocol ?? 0;
   }
 
   /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
@@ -109,7 +109,7 @@ export class Sessions implements SessionLink {
 
   /** Sends to the live session of the node. False: none was welcomed here, or its agent does not know such frames. */
   sendToNode(node: NodeId, frame: AdminFrameBody): boolean {
-    const one = this.#ofNode.get(node);
+    const one = this.#connections.of(node);
     return one?.welcomed === true && this.#transmit(one, frame); // before it an agent takes anything for a broken admin
   }
 
@@ -119,8 +119,9 @@ export class Sessions implements SessionLink {
     this.#cutOff(connection, code, reason);
   }
 
+  /** Also one that has not said hello: it came with the token that was good then. */
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void {
-    this.#cutOff(this.#ofNode.get(node), code, reason);
+    for (const connection of this.#connections.allOf(node)) this.#cutOff(connection, code, reason);
   }
 
   /** What this agent said to the node that was is said again to the one that is: its journal keeps it. */
@@ -133,14 +134,14 @@ export class Sessions implements SessionLink {
     this.#gone(connection);
     this.#last += 1;
     const next = connection.renewed(this.#last as SessionId, cluster, this.#ports.clock.nowMs());
-    this.#connections.set(next.id, next);
+    this.#connections.add(next);
     this.#listeners.renew(next);
     next.resume('rate');
   }
 
   /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
   heard(): readonly HeardNode[] {
-    return this.#heardNodes.take(this.#ofNode.values(), this.#ports.clock.nowMs());
+    return this.#heardNodes.take(this.#connections.ofNodes(), this.#ports.clock.nowMs());
   }
 
   depart(clusters: ReadonlySet<ClusterId>, url: string): void {
@@ -218,7 +219,7 @@ export class Sessions implements SessionLink {
     const problem = problemOf(hello, connection.node);
     if (problem !== null) return this.#cut(connection, problem);
     connection.hello(hello);
-    this.#ofNode.set(connection.node, connection);
+    this.#connections.greeted(connection);
     this.#tell(connection, nodeMessageOf(hello, connection, this.#ports.clock.nowMs()));
   }
 
@@ -248,10 +249,9 @@ export class Sessions implements SessionLink {
   }
 
   #gone(connection: Connection): void {
-    if (!this.#connections.delete(connection.id)) return;
+    if (!this.#connections.remove(connection)) return;
     this.#unstored.ended(connection);
     this.#departures.forget(connection);
-    if (this.#ofNode.get(connection.node) === connection) this.#ofNode.delete(connection.node);
     if (connection.greeted) this.#heardNodes.left(connection.node, connection.heardMs);
     if (connection.greeted)
       this.#ports.tell({

@@ -57,6 +57,11 @@ export class AskedTunnels {
     return this.#asked.has(node);
   }
 
+  /** Those that are asked. */
+  nodes(): Iterable<NodeId> {
+    return this.#asked.keys();
+  }
+
   /** Waits for the tunnel of a node; asks the agent, once for all who wait. Never rejects; aborting gives up. */
   wait(node: NodeId, signal: AbortSignal): Promise<Tunnel | NoTunnel> {
     const { waiting } = this.#asked.get(node) ?? this.ask(node);

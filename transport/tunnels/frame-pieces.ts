@@ -30,8 +30,14 @@ const DATA_FRAME = 0.5;
 const DATA_BYTES_MIN = 1_024;
 
 /**
+ * What a chunk counts as at least, whatever is in it, of what a frame with as many bytes of a stream does. An agent may
+ * send a large frame in messages of 9 bytes: 450,000 a second took three quarters of a core.
+ */
+const CHUNK = 0.5;
+
+/**
  * Cuts what comes in one tunnel, from its first byte on. Looks at the 9 bytes before each frame and steps over the
- * rest, so that bulk data costs nothing and stays whole.
+ * rest, so that bulk data stays whole.
  */
 export function createFramePieces(): (chunk: Buffer) => readonly Piece[] {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
@@ -69,6 +75,8 @@ export function createFramePieces(): (chunk: Buffer) => readonly Piece[] {
       payloadBytes = payloadIn(header, 0);
       cost += costOf(header[3], payloadBytes);
     }
+    const counted = pieces.reduce((sum, piece) => sum + piece.cost, cost);
+    cost += Math.max(0, CHUNK * costOf(DATA, chunk.length) - counted);
     pieces.push({ bytes: from === 0 ? chunk : chunk.subarray(from), cost });
     return pieces;
   };

@@ -1,5 +1,5 @@
 /**
- * One tunnel on the admin: HTTP/2 over an agent's WebSocket, the agent is the server. Opens streams; decides nothing.
+ * One tunnel on the admin: HTTP/2 over a connection of an agent, which is the server. Opens streams; decides nothing.
  */
 import { connect, constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
@@ -44,6 +44,7 @@ export interface TunnelOwner {
 
 /** An open tunnel over the bytes that it opens. */
 export class Tunnel {
+  readonly #bytes: Duplex;
   readonly #session: ClientHttp2Session;
   readonly #nowMs: () => number;
   #streams = 0;
@@ -65,6 +66,7 @@ export class Tunnel {
       maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES },
     });
+    this.#bytes = bytes;
     this.#session = session;
     session.on('connect', () => {
       if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
@@ -128,9 +130,13 @@ export class Tunnel {
     this.#session.close();
   }
 
-  /** Ends it at once: with an error, or its streams would end as if their far ends were done. */
+  /**
+   * Ends it at once: with an error, or its streams would end as if their far ends were done. One that said goodbye waits
+   * for its agent no longer.
+   */
   destroy(): void {
-    if (!this.#session.destroyed) this.#session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
+    if (this.#session.destroyed) this.#bytes.destroy();
+    else this.#session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
   }
 
   #ended(): void {

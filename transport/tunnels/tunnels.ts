@@ -121,9 +121,9 @@ export class Tunnels {
     return this.#all().length;
   }
 
-  /** Those that have one. */
+  /** Those that have one, or were asked for one. */
   nodes(): readonly NodeId[] {
-    return [...this.#open.keys()];
+    return [...new Set([...this.#open.keys(), ...this.#asked.nodes()])];
   }
 
   /** Takes no new streams and ends all tunnels. Whoever has streams drains them first. */

@@ -37,9 +37,7 @@ export interface VpnWay {
   readonly own: string;
 }
 
-/**
- * Where a proxy in between knows WebSockets alone, these are taken at once for so long, in ms; then it is tried again.
- */
+/** Where a proxy in between knows WebSockets alone, these are taken at once for so long, in ms. */
 const WEB_SOCKETS_ONLY_MS = 600_000;
 
 /** URLs of which that is known. More admins than these are tried each time. */
@@ -106,7 +104,7 @@ export class AgentTunnels {
     if (way === undefined || this.#isClosed) return;
     this.#makeRoom();
     const isDialled =
-      asked.isHttp2 && !this.#isWebSocketsOnly(way.url)
+      asked.isHttp2 && way.isTried !== true && !this.#isWebSocketsOnly(way.url)
         ? this.#upgrade(asked, way, others)
         : this.#openWebSocket(asked, way, others);
     if (!isDialled) this.#dial(asked, others);
@@ -154,7 +152,7 @@ export class AgentTunnels {
     if (came.type === 'refused' && came.status !== UNAUTHORIZED) {
       const { admin } = dialling.way;
       this.#options.log.debug({ admin, status: came.status }, 'A tunnel without a WebSocket is not let through');
-      return this.#takeWebSocket(dialling);
+      return this.#takeWebSocket(dialling, came.status !== BUSY);
     }
     const { asked, way, others } = dialling;
     const error = came.type === 'failed' ? came.error : new Error(`Unexpected server response: ${came.status}`);
@@ -163,10 +161,10 @@ export class AgentTunnels {
     return this.#dial(asked, others);
   }
 
-  /** The token is still good where nothing reached the admin. */
-  #takeWebSocket({ asked, way, others }: Dialling): void {
-    this.#noteWebSocketsOnly(way.url);
-    this.#dial(asked, [way, ...others]);
+  /** The token is still good where nothing reached the admin. `isLasting`: the next tunnels there take one at once. */
+  #takeWebSocket({ asked, way, others }: Dialling, isLasting = true): void {
+    if (isLasting) this.#noteWebSocketsOnly(way.url);
+    this.#dial(asked, [{ ...way, isTried: true }, ...others]);
   }
 
   #isWebSocketsOnly(url: string): boolean {
@@ -264,6 +262,9 @@ interface Dialling {
   readonly others: readonly Way[];
 }
 
+/** The answer of an admin or a balancer that has no room for now. */
+const BUSY = 503;
+
 /** The answer to a token that nobody waits for. A WebSocket would get the same. */
 const UNAUTHORIZED = 401;
 
@@ -274,6 +275,8 @@ interface Way {
   readonly url: string;
   readonly own: string | null;
   readonly msMax: number;
+  /** It let nothing through without a WebSocket. */
+  readonly isTried?: boolean;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** How sessions end, over real sockets, and when an agent was last heard. */
 import test from 'ava';
 import { createBus } from '../../../../actors/bus.ts';
+import { IN_DOUBT_REASON } from '../../../../transport/protocol/close-codes.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../../../../transport/protocol/limits.ts';
 import { endRevoked } from '../../../../transport/sessions/revocations.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
@@ -32,11 +33,8 @@ test('a session that does not say hello in time is ended, and so is one that fal
   );
 });
 
-for (const [type, reason] of [
-  ['node-removed', 'the node was deleted'],
-  ['node-revoked', 'the node was enrolled again'],
-] as const)
-  test(`the session of a node ends once all are told so: ${reason} (E5)`, async (t) => {
+for (const type of ['node-removed', 'node-revoked'] as const)
+  test(`what is open to a node ends with the news ${type} (E5); where that is in doubt its agent is asked to come again`, async (t) => {
     const fixture = await openGate(t);
     const bus = createBus(silentLog);
     const ended: string[] = [];
@@ -44,11 +42,13 @@ for (const [type, reason] of [
     const agent = await fixture.live();
 
     bus.publish([{ type: 'node-changed', node: NODE }]);
-    t.is(fixture.sessions.count(), 1);
+    t.deepEqual(ended, []);
     bus.publish([{ type, node: NODE }]);
+    t.is(fixture.sessions.count(), 1, 'its actor hangs up');
+    bus.publish([{ type, node: NODE, isInDoubt: true }]);
 
-    t.deepEqual(await agent.closed(), { code: 4003, reason });
-    t.deepEqual(ended, [NODE]);
+    t.deepEqual(await agent.closed(), { code: 4000, reason: IN_DOUBT_REASON });
+    t.deepEqual(ended, [NODE, NODE]);
   });
 
 test('an agent that says how seldom it is heard is waited for in proportion', async (t) => {
@@ -105,6 +105,17 @@ test('hanging up carries its code and its reason, to a session or to whatever se
     fixture.messages('agent-disconnected').map((message) => message.session),
     fixture.messages('agent-connected').map((message) => message.session),
   );
+});
+
+test('hanging up ends a session too that has not said hello: what its token was good for may be over', async (t) => {
+  const fixture = await openGate(t);
+  const [agent, mute] = [await fixture.live(), fixture.dial()];
+  await mute.opened();
+
+  fixture.sessions.hangUpNode(NODE, 4003, 'the node was enrolled again');
+
+  for (const one of [agent, mute]) t.is((await one.closed()).code, 4003);
+  t.is(fixture.sessions.count(), 0);
 });
 
 test('a reason that is too long is cut between two characters', async (t) => {

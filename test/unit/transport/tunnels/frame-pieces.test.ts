@@ -61,6 +61,18 @@ test('a chunk of bulk data stays whole, and a frame that is more than a piece is
   );
 });
 
+test('a large frame that comes in messages of a few bytes counts by its messages', (t) => {
+  const piecesOf = createFramePieces();
+  const bytes = frame(TYPE.data, 0, 1, Buffer.alloc(63_000));
+  const chunks = Array.from({ length: bytes.length / 9 }, (_none, index) => bytes.subarray(index * 9, index * 9 + 9));
+  const whole = createFramePieces()(bytes);
+
+  const cost = (pieces: readonly { readonly cost: number }[]) => pieces.reduce((sum, piece) => sum + piece.cost, 0);
+
+  t.true(cost(whole) < 0.02);
+  t.true(cost(chunks.flatMap((chunk) => piecesOf(chunk))) >= chunks.length / 4);
+});
+
 test('a node has two pieces in one go, over all of its tunnels, and then waits for each', (t) => {
   const share = new FrameShare();
   const waiting = Array.from({ length: 10 }, () => ({ bytes: Buffer.alloc(0), cost: PIECE_FRAMES_MAX }));

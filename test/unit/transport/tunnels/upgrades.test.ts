@@ -99,6 +99,17 @@ for (const status of ['400 Bad Request', '404 Not Found', '426 Upgrade Required'
     t.is(picky.asked[1], `websocket Bearer ${fixture.tokens[0] ?? ''}`);
   });
 
+test('what has no room for a moment gets a WebSocket, and is asked without one the next time', async (t) => {
+  let admin = '';
+  const busy = await between(t, () => admin, refusal('503 Service Unavailable'));
+  const fixture = await tunnelsFixture(t, { ownUrl: busy.url });
+  admin = fixture.url;
+
+  await usedTwice(t, fixture);
+
+  t.deepEqual(forms(busy), [TUNNEL_UPGRADE, 'websocket', TUNNEL_UPGRADE, 'websocket']);
+});
+
 test('what lets the upgrade through and nothing else gets a WebSocket from then on', async (t) => {
   let admin = '';
   const deceiving = await between(
