@@ -16,6 +16,20 @@ export class DatabaseUnavailable extends Error {
 /** The same, where nothing was written: it was never begun, or the database took it back. */
 export class NothingWritten extends DatabaseUnavailable {}
 
+/**
+ * A list has more rows than can be looked through in time, and no filter by which an index finds some of them.
+ * `narrower`: words for those that do.
+ */
+export class ListTooLong extends Error {
+  override readonly name = 'ListTooLong';
+  readonly narrower: string;
+
+  constructor(narrower: string, cause: unknown) {
+    super(`The list is too long for these filters: add ${narrower}.`, { cause });
+    this.narrower = narrower;
+  }
+}
+
 /** Another process has taken the name of this admin over: it may do nothing more. */
 export class NameTakenOver extends Error {
   override readonly name = 'NameTakenOver';

@@ -97,6 +97,15 @@ export function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout'; // `pg` 8 gives no code
 }
 
+/** SQLSTATE of a statement that the server ended, as it took too long. */
+const QUERY_CANCELED = '57014';
+
+/** Whether the server ended the statement, as it took too long. */
+export function isOvertime(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (error as { code?: unknown }).code === QUERY_CANCELED || isOvertime(error.cause);
+}
+
 /** Whether only a write can tell if the database refuses this statement or all of them. */
 export function isDoubtful(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

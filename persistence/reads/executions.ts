@@ -37,6 +37,11 @@ export const EXECUTIONS: Source<ExecutionResource> = {
     inserted_at: { column: sql`e.inserted_at`, creation: true },
     updated_at: { column: sql`e.updated_at` },
   },
+  narrow: {
+    does: ({ field, value }) =>
+      field === 'command_id' || (field === 'status' && !(value as readonly ExecutionStatus[]).some(isTerminal)),
+    words: 'command_id, or status=pending,sent for what is not over',
+  },
   creation: [sql`e.id`], // UUID v7: the primary key is in order of creation
   resources,
 };

@@ -1,7 +1,9 @@
 /** Pages of any list: first the ids, off an index alone where there is one, then the rows of the page. */
 import type { Pool, PoolClient } from 'pg';
 import type { Filter, ListQuery } from '../../actors/filters.ts';
+import { ListTooLong } from '../../actors/ports.ts';
 import type { KeyedPage, Page } from '../../api/ports.ts';
+import { isOvertime } from '../availability.ts';
 import { all, anyOf, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
@@ -28,8 +30,24 @@ export async function page<T>(
   inTurn: Semaphore,
 ): Promise<Page<T>> {
   return inTurn(() =>
-    query.page === 1 ? firstPage(source, reading, query, inTurn) : furtherPage(source, reading, query),
+    inTime(source, query, () =>
+      query.page === 1 ? firstPage(source, reading, query, inTurn) : furtherPage(source, reading, query),
+    ),
   );
+}
+
+/** Rejects with ListTooLong where the server gave up, and no filter is one that an index serves. */
+async function inTime<T, R>(
+  { narrow }: Source<T>,
+  { filters }: Pick<ListQuery, 'filters'>,
+  read: () => Promise<R>,
+): Promise<R> {
+  try {
+    return await read();
+  } catch (error) {
+    if (narrow === undefined || filters.length === 0 || filters.some(narrow.does) || !isOvertime(error)) throw error;
+    throw new ListTooLong(narrow.words, error);
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What a list reads: where its rows are, what its fields are in SQL, and how rows become resources. */
 import type { Pool } from 'pg';
 import type { Vault } from '../vault.ts';
-import type { ListSpec } from '../../actors/filters.ts';
+import type { Filter, ListSpec } from '../../actors/filters.ts';
 import type { Filterable } from './conditions.ts';
 import type { PageAnchors } from './page-anchors.ts';
 import type { Sql } from './sql.ts';
@@ -28,6 +28,13 @@ export interface Reading {
   readonly anchors: ReadonlyMap<Source<unknown>, PageAnchors>;
 }
 
+/** Filters by which an index finds the rows. */
+export interface Narrow {
+  readonly does: (filter: Filter) => boolean;
+  /** Words for all of them, behind "add". */
+  readonly words: string;
+}
+
 export interface Source<T> {
   readonly spec: ListSpec;
   /** The table whose rows a trigger counts, where the list can be long. */
@@ -37,6 +44,8 @@ export interface Source<T> {
   /** Joins the cluster as `c`; only done when a filter or the order needs it. */
   readonly joinCluster: Sql;
   readonly fields: Readonly<Record<string, Field>>;
+  /** Where the list can be so long that it is not looked through in time: which filters an index serves. */
+  readonly narrow?: Narrow;
   /** Columns whose order is the order of creation. The last one is unique. */
   readonly creation: readonly Sql[];
   /**

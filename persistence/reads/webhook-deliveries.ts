@@ -26,6 +26,7 @@ export const WEBHOOK_DELIVERIES: Source<WebhookDeliveryResource> = {
     inserted_at: { column: sql`d.inserted_at`, creation: true },
     updated_at: { column: sql`d.updated_at` },
   },
+  narrow: { does: ({ field }) => field === 'webhook_id', words: 'webhook_id' },
   creation: [sql`d.id`], // UUID v7: the primary key is in order of creation
   resources,
 };

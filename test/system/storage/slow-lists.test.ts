@@ -1,5 +1,6 @@
 /** Reads that are slow or locked out: no write and no lease waits for them (L1, L4). */
 import test from 'ava';
+import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { commandRecord } from '../../support/actors.ts';
 import { patient } from '../../support/busy.ts';
@@ -65,4 +66,31 @@ test('lists of a table that somebody has locked, however many are asked for, end
   t.true(answers.every((error) => error instanceof DatabaseUnavailable));
   const tookMs = performance.now() - beganMs;
   t.true(tookMs < patient(ENDED_MS_MAX), `${Math.round(tookMs)} ms`);
+});
+
+test('a list that is too long for its filters says which one to add; with that one, or with none, a slow database is what it is', async (t) => {
+  const fixture = await openFixture(t);
+  const node = await fixture.node(await fixture.cluster());
+  const { command } = await fixture.executions([node]);
+  const { database } = await openFixture(t, fixture.connection, { statementMs: 100 });
+  // as if there were ten million rows: looking at one takes long
+  await fixture.rows('alter table command_execution rename to long');
+  await fixture.rows('create view command_execution as select * from long where pg_sleep(0.2) is not null');
+  const list = (...filters: readonly Filter[]): Promise<unknown> =>
+    readsOf(database)
+      .list('command_executions', { filters, sort: [], page: 1, pageSize: 20 })
+      .catch((error: unknown) => error);
+  const filter = (field: string, value: Filter['value'], op: Filter['op'] = 'eq'): Filter => ({ field, op, value });
+
+  for (const wide of [filter('exit_code', 1), filter('node_id', node), filter('status', ['sent', 'completed'], 'in')])
+    t.like(await list(wide), {
+      name: 'ListTooLong',
+      message: 'The list is too long for these filters: add command_id, or status=pending,sent for what is not over.',
+    });
+  for (const narrow of [
+    [],
+    [filter('command_id', command)],
+    [filter('target_all', false), filter('status', ['pending'], 'in')],
+  ])
+    t.true((await list(...narrow)) instanceof DatabaseUnavailable);
 });
