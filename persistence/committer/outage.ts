@@ -19,13 +19,15 @@ const RETRY_MS = 200;
 const SECOND_LOOK_MS = 4_000;
 
 /** Notices of commits in doubt that are kept: several batches. */
-const IN_DOUBT_NOTICES_MAX = 20_000;
+export const IN_DOUBT_NOTICES_MAX = 20_000;
 
 /** Which database, and whom an outage tells. */
 export interface OutagePorts {
   readonly pool: Pool;
   readonly log: Log;
   readonly committed: (notices: readonly Notice[]) => void;
+  /** SECOND_LOOK_MS unless given. */
+  readonly secondLookMs?: number;
 }
 
 /** None at first. It ends by itself, as soon as the database takes writes again. */
@@ -88,18 +90,18 @@ export class Outage {
 
   /** Tells what was stored after all: now, and once more when the server has ended whatever it had begun. */
   async #settleInDoubt(): Promise<void> {
-    const { pool, log, committed } = this.#ports;
+    const { pool, log, committed, secondLookMs = SECOND_LOOK_MS } = this.#ports;
     const notices = this.#inDoubtNotices;
     this.#inDoubtNotices = [];
     try {
       committed(await storedNotices(pool, notices));
-      await delay(SECOND_LOOK_MS, undefined, { ref: false });
+      await delay(secondLookMs, undefined, { ref: false });
       committed((await storedNotices(pool, notices)).map(toldAgain));
     } catch (error) {
       log.warn({ error }, 'what was stored when the database went away could not be read');
       this.#keep(notices);
       if (!isUnavailable(error) || pool.ending) return;
-      await delay(SECOND_LOOK_MS, undefined, { ref: false });
+      await delay(secondLookMs, undefined, { ref: false });
       if (!this.isOn) void this.#settleInDoubt(); // else once it is back
     }
   }
