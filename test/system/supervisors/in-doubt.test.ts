@@ -1,4 +1,8 @@
-/** What becomes of an actor whose commit was in doubt: whether it was stored is what its rows say, and goes for all. */
+/**
+ * What becomes of an actor whose commit was in doubt: whether it was stored is what its rows say, and goes for all.
+ *
+ * Promises: C3, E5.
+ */
 import test from 'ava';
 import { v7 } from 'uuid';
 import { session, UNHEALTHY } from '../../support/actors.ts';

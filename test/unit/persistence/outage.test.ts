@@ -1,4 +1,8 @@
-/** What is told of commits in doubt once the database is back, and when it is lost again meanwhile (V1, E5). */
+/**
+ * What is told of commits in doubt once the database is back, and when it is lost again meanwhile.
+ *
+ * Promises: E5, V1.
+ */
 import test from 'ava';
 import type { Pool } from 'pg';
 import type { Notice } from '../../../actors/notice.ts';
