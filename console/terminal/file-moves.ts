@@ -78,8 +78,8 @@ export class FileMoves {
     this.#say({ type: 'list', path });
   }
 
-  download(path: string, bytes: number): void {
-    if (this.isBusy) return;
+  async download(path: string, bytes: number): Promise<void> {
+    if (!(await this.#mayBegin()) || this.isBusy) return;
     const name = nameIn(path);
     if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(T.tooLarge(shownName(name), bytesOf(DOWNLOAD_BYTES_MAX)));
     this.told.value = null;
@@ -88,8 +88,8 @@ export class FileMoves {
     this.#say({ type: 'download', path });
   }
 
-  upload(path: string, file: File, replaces: boolean): void {
-    if (this.isBusy) return;
+  async upload(path: string, file: File, replaces: boolean): Promise<void> {
+    if (!(await this.#mayBegin()) || this.isBusy) return;
     this.told.value = null;
     this.#file = file;
     this.move.value = { kind: 'upload', name: file.name, bytes: 0, total: file.size };
@@ -98,7 +98,7 @@ export class FileMoves {
 
   /** Makes a folder, renames or deletes. `done`: what is said then. */
   async change(change: Change, done: string): Promise<void> {
-    if (!(await this.#mayBegin())) return;
+    if (!(await this.#mayBegin()) || this.isBusy) return;
     this.told.value = null;
     this.isChanging.value = true;
     const failure = await this.#ask(change);
@@ -109,7 +109,7 @@ export class FileMoves {
 
   /** The folders, then file after file. The first failure ends it: what was done stays, and is told. */
   async uploadFolder({ name, folders, files }: FolderPlan<File>, replaces: boolean): Promise<void> {
-    if (!(await this.#mayBegin())) return;
+    if (!(await this.#mayBegin()) || this.isBusy) return;
     this.told.value = null;
     this.#isCancelled = false;
     let [done, bytes] = [0, 0];
@@ -218,7 +218,10 @@ export class FileMoves {
     else this.list(next);
   }
 
-  /** Whether there is nothing under way. A folder that is being listed is waited for: what somebody confirmed is done. */
+  /**
+   * Whether there is nothing under way. A folder that is being listed is waited for, as one is after each upload: what
+   * somebody asked for is done. Of two that wait the first one begins: whoever asks looks once more.
+   */
   async #mayBegin(): Promise<boolean> {
     if (this.#isListing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     return this.folder.value !== null && !this.isBusy;

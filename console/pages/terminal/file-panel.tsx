@@ -158,7 +158,7 @@ function Entry(props: EntryProps) {
             class="plain"
             disabled={isBusy}
             aria-label={isFolder ? `${T.show} ${shown}` : T.downloadOf(shown)}
-            onClick={() => (isFolder ? files.list(path) : files.download(path, bytes))}
+            onClick={() => void (isFolder ? files.list(path) : files.download(path, bytes))}
           >
             <bdi>{isFolder ? `${shown}/` : shown}</bdi>
           </button>

@@ -87,7 +87,7 @@ async function upload(files: FileMoves, file: File | undefined): Promise<void> {
   const isThere = folder.entries.some(({ name }) => name === file.name);
   const target = pathIn(folder.path, file.name);
   if (isThere && !(await confirmed({ ...T.replace, items: [target], isDangerous: true }))) return;
-  files.upload(target, file, isThere);
+  void files.upload(target, file, isThere);
 }
 
 async function uploadFolder(files: FileMoves, found: readonly File[]): Promise<void> {

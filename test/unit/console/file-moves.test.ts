@@ -1,0 +1,67 @@
+/** Files over the connection of a terminal: one thing at a time, and nothing that was asked for is lost. */
+import { setImmediate as aTurn } from 'node:timers/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { ROOT } from '../../support/source-text.ts';
+
+/** As much of it as is looked at here: all of it is written for a browser. */
+interface Files {
+  readonly move: { readonly value: { readonly kind: string; readonly name: string } | null };
+  list(path: string): void;
+  download(path: string, bytes: number): Promise<void>;
+  upload(path: string, file: File, replaces: boolean): Promise<void>;
+  said(message: object): void;
+  over(): void;
+}
+
+const { FileMoves } = (await import(join(ROOT, 'console/terminal/file-moves.ts'))) as {
+  readonly FileMoves: new (say: (message: object) => void) => Files;
+};
+
+const LISTED = { type: 'listed', path: '/srv', entries: [], is_whole: true };
+
+/** Files of a folder that was listed, and is being listed once more, as after an upload. */
+function listing(): { readonly files: Files; readonly said: object[] } {
+  const said: object[] = [];
+  const files = new FileMoves((message) => void said.push(message));
+  files.list('/srv');
+  files.said(LISTED);
+  files.list('/srv');
+  said.length = 0;
+  return { files, said };
+}
+
+test('a download that is asked for while the folder is listed begins once it is there; of two, the first', async (t) => {
+  const { files, said } = listing();
+
+  const asked = ['/srv/one', '/srv/two'].map((path) => files.download(path, 3));
+  await aTurn();
+  t.deepEqual(said, []);
+  files.said(LISTED);
+  await Promise.all(asked);
+
+  t.deepEqual(said, [{ type: 'download', path: '/srv/one' }]);
+  t.like(files.move.value, { kind: 'download', name: 'one' });
+});
+
+test('so does an upload; beside something else that is under way nothing begins', async (t) => {
+  const { files, said } = listing();
+
+  const upload = files.upload('/srv/own', new File(['own'], 'own'), false);
+  files.said(LISTED);
+  await upload;
+  await files.download('/srv/one', 3);
+
+  t.deepEqual(said, [{ type: 'upload', path: '/srv/own', replaces: false }]);
+});
+
+test('what was asked for while a folder is listed comes to nothing when the connection is lost', async (t) => {
+  const { files, said } = listing();
+
+  const asked = files.download('/srv/one', 3);
+  files.over();
+  await asked;
+
+  t.deepEqual(said, []);
+  t.is(files.move.value, null);
+});
