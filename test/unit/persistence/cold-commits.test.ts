@@ -11,7 +11,7 @@ import { ColdCommits, type ColdCommitPorts } from '../../../persistence/committe
 const CHANGE: Change = { write: { kind: 'nothing' }, events: [], notices: [{ type: 'events-stored' }] };
 
 /** What an outage is told of a change whose transaction fails so, beside another one that noticed it before. */
-async function toldOf(error: Error): Promise<readonly Change[]> {
+async function toldOf(reason: Error): Promise<readonly Change[]> {
   const told: Change[] = [];
   const outage = {
     isOn: true,
@@ -19,7 +19,7 @@ async function toldOf(error: Error): Promise<readonly Change[]> {
     isSaidBy: async () => Promise.resolve(true),
     began: (_error: unknown, inDoubt: readonly Change[]) => void told.push(...inDoubt),
   };
-  const transactional = async (): Promise<never> => Promise.reject(error);
+  const transactional = async (): Promise<never> => Promise.reject(reason);
   const database = { orm: { em: { fork: () => ({ transactional }) } } };
   const commits = new ColdCommits({ outage, database } as unknown as ColdCommitPorts);
   await commits.commit(null, [CHANGE]).catch(() => null);
