@@ -3,10 +3,10 @@
  * costs itself and nobody waits for it.
  */
 import type { Pool, PoolClient } from 'pg';
-import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { OwnedClusterResource } from '../actors/resources/peer-admin.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
 import type { SelfUpdateTotals } from '../actors/resources/self-update.ts';
+import { isOvertime } from './availability.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { heartbeats, ownedClusters, type Heartbeat } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
@@ -25,9 +25,6 @@ const TOTALS_MS_MAX = 1_200;
  * seconds.
  */
 export const COUNTED_MAX = 100_000;
-
-/** SQLSTATE of a statement that took too long. Source: PostgreSQL, appendix A. */
-const QUERY_CANCELED = '57014';
 
 /** Totals of the whole database, whichever admin asks. Null: it took too long to count. */
 export interface Totals {
@@ -110,11 +107,7 @@ async function readInTime<T extends object>(
       return work(client);
     });
   } catch (error) {
-    if (
-      error instanceof DatabaseUnavailable &&
-      (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED
-    )
-      return null;
+    if (isOvertime(error)) return null;
     throw error;
   }
 }
