@@ -8,7 +8,7 @@ import type { Log } from '../../transport/net/log.ts';
 
 /** What whoever connects may cost. */
 export interface WebLimits {
-  /** Connections at once to one address; more are closed at once. An admin opens one for each of its few scrapes. */
+  /** Connections at once to one address; more are closed at once. Each admin keeps one to each server that it asks. */
   readonly connectionsMax: number;
   /** Requests on one connection; after the last one it is closed. */
   readonly requestsMax: number;
@@ -25,15 +25,15 @@ export interface WebLimits {
 }
 
 /**
- * The limits of an agent. Sources: an admin gives up a scrape after 10 s by default; bearer keys take 50 bytes of
- * headers.
+ * The limits of an agent. Sources: an admin gives up a scrape after 10 s by default, and keeps a connection for 70 s
+ * (transport/tunnels/limits.ts); bearer keys take 50 bytes of headers.
  */
 export const WEB_LIMITS: WebLimits = {
   connectionsMax: 64,
   requestsMax: 1_000,
   headerBytesMax: 8_192,
   headersMsMax: 5_000,
-  keepAliveMs: 5_000,
+  keepAliveMs: 75_000,
   answerMsMax: 30_000,
   lookMs: 1_000,
 };

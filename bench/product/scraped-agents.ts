@@ -34,12 +34,14 @@ let answered = 0;
 /** Nothing is dialled: the answer stands ready. */
 const egress: Egress = { dial: () => Promise.resolve({ ok: true, stream: new PassThrough() }) };
 
+/** One answer a request, each of which comes in one piece. As at a real agent, the connection stays. */
 function join(near: Duplex): void {
   near.on('error', () => {});
-  near.once('data', () => {
+  near.on('data', () => {
     answered += 1;
-    near.end(answer);
+    near.write(answer);
   });
+  near.on('end', () => near.end());
 }
 
 /** What this machine measures, filled up to the size of a larger one. */
@@ -84,7 +86,7 @@ serveQuestions({
   connect: async ({ port, from = 0, nodes }: { port: number; from?: number; nodes: number }) => {
     const text = await exposition();
     answer = Buffer.from(
-      `HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+      `HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nkeep-alive: timeout=75\r\n\r\n${text}`,
     );
     let next = from;
     await Promise.all(

@@ -30,7 +30,7 @@ const SOURCES = {
   agent: { server: 'api', path: AGENT_METRICS_PATH },
 } as const;
 
-/** Reads nodes. Nothing is kept between two scrapes. */
+/** Reads nodes. Of what they say nothing is kept between two scrapes. */
 export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMetrics {
   async function raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Buffer[]>> {
     const beganMs = performance.now();

@@ -4,6 +4,8 @@
  */
 import { request, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Dialled } from '../net/streams/dialled.ts';
+import { NotDialled, type KeptStreams, type StreamRequest, type StreamWanted } from './kept-streams.ts';
 import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_REQUESTS_BYTES_MAX } from './limits.ts';
 
 /** Looks at an answer as it comes; each call answers null, or a sentence that refuses it. */
@@ -14,18 +16,23 @@ export interface AnswerJudge {
   readonly end: () => string | null;
 }
 
-/** What is asked, on a stream that is connected. */
+/** What is asked, and where. */
 export interface AnswerWanted {
+  readonly stream: StreamWanted;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;
   readonly judge?: AnswerJudge | undefined;
 }
 
-/** The body, or a sentence that says what is wrong with the answer. */
+/**
+ * The body; or why there is no stream; or a sentence that says what is wrong with the answer. `isStale`: on a stream
+ * that was kept nothing came, since its agent had closed it.
+ */
 export type Answered =
   | { readonly ok: true; readonly type: string; readonly body: Buffer }
-  | { readonly ok: false; readonly overloaded: boolean; readonly problem: string };
+  | { readonly ok: false; readonly dialled: Extract<Dialled, { ok: false }> }
+  | { readonly ok: false; readonly problem: string; readonly isOverloaded?: boolean; readonly isStale?: boolean };
 
 /** Answers that are being read, with the memory that they hold together. */
 export interface AnswerShelf {
@@ -74,52 +81,65 @@ const ROOM_BYTES = 65_536;
 /** Bytes around a small body, such as its headers. */
 const AROUND_BYTES_MAX = 65_536;
 
+/** Where answers are read. */
+export interface AnswerPlace {
+  readonly streams: KeptStreams;
+  readonly shelf: AnswerShelf;
+}
+
 /**
- * One request on a stream of its own, which is used up by it. Never rejects; resolves early with a problem when the
+ * One request on a stream that is opened for it or was kept. Never rejects; resolves early with a problem when the
  * signal aborts.
  */
 export function readAnswer(
-  stream: Duplex,
   wanted: AnswerWanted,
-  shelf: AnswerShelf,
+  { streams, shelf }: AnswerPlace,
   signal: AbortSignal,
 ): Promise<Answered> {
   const { promise, resolve } = Promise.withResolvers<Answered>();
   const reading: Reading = {
     bytes: 0,
-    cut: () => settle(wrong('Too much is read from nodes at once: try again shortly.', true)),
+    cut: () => settle({ ...wrong('Too much is read from nodes at once: try again shortly.'), isOverloaded: true }),
   };
   let isSettled = false;
+  let stream: Duplex | null = null;
 
   function settle(answered: Answered): void {
     if (isSettled) return;
     isSettled = true;
     signal.removeEventListener('abort', aborted);
+    stream?.off('data', take);
     shelf.drop(reading);
     resolve(answered);
-    stream.destroy();
+    if (answered.ok && sent.shouldKeepAlive) return; // the stream is kept
+    stream?.destroy();
     sent.destroy();
   }
   function aborted(): void {
     settle(wrong('It was given up.'));
   }
 
-  const sent = request({
-    createConnection: () => stream,
+  let came = 0;
+  function take(bytes: Buffer): void {
+    came += bytes.length;
+    // names of pieces and the like are in no body
+    if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax)));
+  }
+
+  const asked: StreamRequest = {
+    agent: streams,
+    wanted: wanted.stream,
     host: 'localhost',
     path: wanted.path,
     maxHeaderSize: AGENT_HEADER_BYTES_MAX,
-    headers: { host: 'localhost', ...wanted.headers, connection: 'close' },
-  });
+    headers: { host: 'localhost', ...wanted.headers },
+  };
+  const sent = request(asked);
   signal.addEventListener('abort', aborted, { once: true });
-  let came = 0;
-  sent.on('socket', (socket) =>
-    socket.on('data', (bytes: Buffer) => {
-      came += bytes.length;
-      // names of pieces and the like are in no body
-      if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax)));
-    }),
-  );
+  sent.on('socket', (opened) => {
+    stream = opened;
+    opened.prependListener('data', take);
+  });
   sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
   sent.on('upgrade', () => settle(wrong('The node answered with another protocol.')));
   sent.on('response', (response) => {
@@ -127,14 +147,18 @@ export function readAnswer(
     if (problem === null) readBody(response, wanted, { reading, shelf, settle, isSettled: () => isSettled });
     else settle(wrong(problem));
   });
-  sent.on('error', () => settle(wrong('The node did not answer with HTTP, or broke off.')));
+  sent.on('error', (error) => {
+    if (error instanceof NotDialled) return settle({ ok: false, dialled: error.dialled });
+    const broken = wrong('The node did not answer with HTTP, or broke off.');
+    return settle({ ...broken, isStale: sent.reusedSocket && came === 0 });
+  });
   sent.end();
   if (signal.aborted) aborted();
   return promise;
 }
 
-function wrong(problem: string, overloaded = false): Answered {
-  return { ok: false, overloaded, problem };
+function wrong(problem: string): { readonly ok: false; readonly problem: string } {
+  return { ok: false, problem };
 }
 
 function headProblem(

@@ -6,7 +6,15 @@ import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { AgentPorts } from '../protocol/agent-description.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
-import { createAnswerShelf, readAnswer, type AnswerJudge, type AnswerWanted } from './agent-answer.ts';
+import {
+  createAnswerShelf,
+  readAnswer,
+  type Answered,
+  type AnswerJudge,
+  type AnswerPlace,
+  type AnswerWanted,
+} from './agent-answer.ts';
+import { KeptStreams } from './kept-streams.ts';
 import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
 import type { Tunnels } from './tunnels.ts';
 
@@ -24,6 +32,8 @@ export interface AgentRequestPorts {
   readonly endpointOf: (node: NodeId) => Promise<AgentEndpoint | null>;
   /** Monotonic time in ms; performance.now unless a test has another. */
   readonly nowMs?: () => number;
+  /** KEPT_STREAMS_MAX unless a test wants fewer. */
+  readonly keptMax?: number;
 }
 
 /** One GET. */
@@ -57,19 +67,25 @@ export class AgentRequests {
   readonly #endpointOf: AgentRequestPorts['endpointOf'];
   readonly #nowMs: () => number;
   readonly #openOf = new Map<NodeId, number>();
-  readonly #shelf = createAnswerShelf();
+  readonly #place: AnswerPlace;
   /** Under way with the time when each began, the oldest first; without those that made room. */
   readonly #open = new Map<Limit, number>();
 
-  constructor({ tunnels, endpointOf, nowMs = () => performance.now() }: AgentRequestPorts) {
+  constructor({ tunnels, endpointOf, nowMs = () => performance.now(), keptMax }: AgentRequestPorts) {
     this.#tunnels = tunnels;
     this.#endpointOf = endpointOf;
     this.#nowMs = nowMs;
+    this.#place = { streams: new KeptStreams(keptMax), shelf: createAnswerShelf() };
   }
 
   /** Requests under way. */
   get open(): number {
     return this.#open.size;
+  }
+
+  /** Streams that stay open for the next ones. */
+  get kept(): number {
+    return this.#place.streams.kept;
   }
 
   /** Never rejects but when the database is away; resolves within `msMax`. */
@@ -106,29 +122,36 @@ export class AgentRequests {
     const endpoint = await Promise.race([this.#endpointOf(node), limit.over]);
     if (endpoint === 'over') return limit.failure();
     if (endpoint === null) return failed('unknown_node', 'There is no such node.');
-    const dialled = await this.#tunnels.reach(
-      node,
-      { use: 'self', host: 'localhost', port: endpoint.ports[PORT_OF[wanted.server]], server: wanted.server },
-      limit.signal,
-    );
-    if (limit.signal.aborted) {
-      if (dialled.ok) dialled.stream.destroy();
-      return limit.failure();
-    }
-    if (!dialled.ok) return failed(FAILURES[dialled.failure], SENTENCES[dialled.failure]);
-    const answered = await readAnswer(dialled.stream, answerWanted(wanted, endpoint), this.#shelf, limit.signal);
+    const asked = this.#answerWanted(node, wanted, endpoint, limit.signal);
+    let answered = await readAnswer(asked, this.#place, limit.signal);
+    if (isStale(answered)) answered = await readAnswer(asked, this.#place, limit.signal);
     if (limit.signal.aborted) return limit.failure();
-    return answered.ok
-      ? { ok: true, type: answered.type, body: [answered.body] }
-      : failed(answered.overloaded ? 'overloaded' : 'invalid', answered.problem);
+    if (answered.ok) return { ok: true, type: answered.type, body: [answered.body] };
+    if ('dialled' in answered) return failed(FAILURES[answered.dialled.failure], SENTENCES[answered.dialled.failure]);
+    return failed(answered.isOverloaded === true ? 'overloaded' : 'invalid', answered.problem);
+  }
+
+  /** With the key, where that server asks for one. */
+  #answerWanted(
+    node: NodeId,
+    { server, path, bytesMax, judge, headers }: AgentRequest,
+    endpoint: AgentEndpoint,
+    signal: AbortSignal,
+  ): AnswerWanted {
+    const key: Readonly<Record<string, string>> =
+      server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
+    const port = endpoint.ports[PORT_OF[server]];
+    const stream = {
+      name: `${node} ${server} ${port}`,
+      dial: () => this.#tunnels.reach(node, { use: 'self', host: 'localhost', port, server }, signal),
+    };
+    return { stream, path, bytesMax, judge, headers: { ...headers, ...key } };
   }
 }
 
-/** With the key, where that server asks for one. */
-function answerWanted({ server, path, bytesMax, judge, headers }: AgentRequest, endpoint: AgentEndpoint): AnswerWanted {
-  const key: Readonly<Record<string, string>> =
-    server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
-  return { path, bytesMax, judge, headers: { ...headers, ...key } };
+/** Its agent closed the stream that was kept: another one is opened, as asking for nothing but to read may be repeated. */
+function isStale(answered: Answered): boolean {
+  return !answered.ok && 'problem' in answered && answered.isStale === true;
 }
 
 /** How long one request may go on. */

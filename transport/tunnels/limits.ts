@@ -43,6 +43,15 @@ export const AGENT_REQUESTS_MAX = 256;
  */
 export const AGENT_REQUEST_GIVES_WAY_MS = 1_000;
 
+/** Streams to servers of agents that stay open between requests: some 10 KiB each. Beyond it each request opens its own. */
+export const KEPT_STREAMS_MAX = 4_096;
+
+/**
+ * A stream on which nothing is asked is closed after this, in ms: more than the minute between two scrapes, less than
+ * what an agent keeps its end for (agent/observability/web-server.ts).
+ */
+export const KEPT_STREAM_MS_MAX = 70_000;
+
 /** All headers of an agent's answer, in bytes. */
 export const AGENT_HEADER_BYTES_MAX = 8_192;
 

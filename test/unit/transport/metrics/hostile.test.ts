@@ -203,7 +203,7 @@ test('nothing of what was asked tells the node who asks, and no encoding is offe
 
   await scrapes.raw(NODE, 'wireguard');
 
-  t.deepEqual(asked, ['GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n']);
+  t.deepEqual(asked, ['GET /metrics HTTP/1.1\r\nhost: localhost\r\nConnection: keep-alive\r\n\r\n']);
 });
 
 test('a node is asked so many things at once and no more; the others are asked as before', async (t) => {
