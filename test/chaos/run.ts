@@ -3,7 +3,7 @@
  * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
  * line a round, a summary at the end; the exit status says whether all held.
  *
- * `npm run chaos -- --history [--faults 400 | --seconds 120] [--admins 3] [--seed 1] [--only WORDS]`: clients ask several
+ * `npm run chaos -- --history [--faults 400] [--seconds 3600] [--admins 3] [--seed 1] [--only WORDS]`: clients ask several
  * admins for everything, while these are killed, frozen, ended and cut from their database, their agents and each other,
  * and what the clients were told is judged. Figures at the end say how often each operation was answered how, at the
  * owner and elsewhere.
@@ -52,7 +52,7 @@ const acts = values.history ? ACTS : ACTS.filter(({ names }) => names.some(isWan
 
 if (!counts.every((count) => Number.isSafeInteger(count) && count >= 1) || acts.length === 0) {
   process.stderr.write(
-    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] | --history [--faults NUMBER | --seconds NUMBER] [--admins NUMBER] [--clients NUMBER] [--seed NUMBER] [--only WORDS OF A FAULT] [--logs DIRECTORY]]\n',
+    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] | --history [--faults NUMBER] [--seconds NUMBER] [--admins NUMBER] [--clients NUMBER] [--seed NUMBER] [--only WORDS OF A FAULT] [--logs DIRECTORY]]\n',
   );
   process.exit(2);
 }

@@ -26,9 +26,11 @@ export interface FaultPlan {
   readonly atOnce: number;
   /** Time in which nothing more is done, between two of them, in ms. */
   readonly calmMs: number;
-  /** How many in all; as long as it is not over unless given. */
-  readonly count?: number;
+  /** How many in all, unless it is over before. */
+  readonly count: number;
   readonly isOver: () => boolean;
+  /** Told how many are done, after each. */
+  readonly told: (done: number) => void;
 }
 
 /** What faults work on. `joined`: an admin came that was not there before. */
@@ -57,6 +59,7 @@ class Faults {
   readonly #busy = new Set<string>();
   #left: FaultName[] = [];
   #begun = 0;
+  #ended = 0;
 
   constructor(ground: FaultGround, plan: FaultPlan) {
     this.#ground = ground;
@@ -66,7 +69,7 @@ class Faults {
 
   /** One after another. */
   async work(): Promise<void> {
-    const { calmMs, count = Infinity, isOver } = this.#plan;
+    const { calmMs, count, isOver, told } = this.#plan;
     for (;;) {
       await delay(calmMs);
       if (isOver() || this.#begun >= count) return;
@@ -74,6 +77,8 @@ class Faults {
       const name = this.#next();
       await this.#do(name);
       this.done.set(name, (this.done.get(name) ?? 0) + 1);
+      this.#ended += 1;
+      told(this.#ended);
     }
   }
 

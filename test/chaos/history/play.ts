@@ -48,12 +48,15 @@ const OWNERS_MS = 100;
 /** Longest until feeds have told all, when all is over, in ms: an admin that just came back is reached after some seconds. */
 const TOLD_MS_MAX = 20_000;
 
-/** What is played: for so many seconds, or until so many faults were done. */
+/** Faults after which it is told how far it is. */
+const FAULTS_A_LINE = 20;
+
+/** What is played: until so many faults were done, and no longer than so many seconds. */
 export interface HistoryOptions {
   readonly seconds?: number;
   readonly admins: number;
   readonly seed: number;
-  readonly faults: Omit<FaultPlan, 'isOver' | 'seed'>;
+  readonly faults: Omit<FaultPlan, 'isOver' | 'seed' | 'told'>;
   readonly clients?: number;
   /** Its admins have networks of their own. This process is to have one itself. */
   readonly hasNetworks?: boolean;
@@ -61,6 +64,8 @@ export interface HistoryOptions {
   readonly logs?: string;
   /** Clocks of its admins can be set. */
   readonly hasClocks?: boolean;
+  /** Told now and then how far it is, in a line. */
+  readonly tell: (line: string) => void;
 }
 
 /** How it went. */
@@ -113,7 +118,12 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
 
   const endMs = performance.now() + (options.seconds ?? Infinity) * 1_000;
   let areFaultsDone = false;
-  const isOver = (): boolean => performance.now() > endMs || (options.seconds === undefined && areFaultsDone);
+  const isOver = (): boolean => performance.now() > endMs || areFaultsDone;
+  const told = (done: number): void => {
+    if (done % FAULTS_A_LINE !== 0 || done === options.faults.count) return;
+    const seconds = Math.round(recorder.nowMs() / 1_000);
+    options.tell(`${done} of ${options.faults.count} faults, ${recorder.calls.length} calls, ${seconds} s`);
+  };
   const clients = Array.from(
     { length: options.clients ?? CLIENTS },
     (_, place) => new Client(place + 1, options.seed, service),
@@ -124,9 +134,11 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
     return new Client(hands, options.seed, { ...service, admins: [admin] });
   };
   const [faults] = await Promise.all([
-    doFaults({ fixture, recorder, joined, handAt }, { ...options.faults, seed: options.seed, isOver }).finally(() => {
-      areFaultsDone = true;
-    }),
+    doFaults({ fixture, recorder, joined, handAt }, { ...options.faults, seed: options.seed, isOver, told }).finally(
+      () => {
+        areFaultsDone = true;
+      },
+    ),
     ...clients.map((client) => client.run(isOver)),
   ]);
 

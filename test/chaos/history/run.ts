@@ -13,8 +13,8 @@ export interface HistoryWish {
   readonly admins: number;
   readonly clients?: number;
   readonly seed: number;
-  /** In all, unless `seconds` are given: then as many as fit. */
   readonly faults: number;
+  /** Not longer than this. */
   readonly seconds?: number;
   /** Those whose name has one of these words; all unless given. */
   readonly only?: readonly string[];
@@ -66,7 +66,8 @@ export async function tellHistory(
     ...(wish.logs !== undefined && { logs: wish.logs }),
     ...(clients !== undefined && { clients }),
     ...(seconds !== undefined && { seconds }),
-    faults: { kinds, ...(seconds === undefined && { count: wish.faults }), ...PACES[isShort ? 'short' : 'long'] },
+    faults: { kinds, count: wish.faults, ...PACES[isShort ? 'short' : 'long'] },
+    tell,
   });
   for (const what of leftOut) tell(`left out  ${what}`);
   for (const figure of figures) tell(figure);
