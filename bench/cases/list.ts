@@ -1,9 +1,10 @@
 /**
- * `list`: REST pages of 100 out of 100,000 nodes and 1,000,000 executions: the first, the middle and the deepest one.
+ * `list`: REST pages of 100 out of 100,000 nodes and 1,000,000 executions: the first, the middle and the deepest one;
+ * and the executions of one node.
  */
 import { startBenchServer, withClient } from '../fleet/database.ts';
 import { insertHistory } from '../fleet/history.ts';
-import { insertNodes } from '../fleet/nodes.ts';
+import { insertNodes, nodeId } from '../fleet/nodes.ts';
 import { interleave, type Side } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
@@ -16,6 +17,9 @@ const NODES = 100_000;
 const EXECUTIONS = 1_000_000;
 const PAGE_SIZE = 100;
 const REQUESTS = 300;
+
+/** Whose executions are listed by themselves. */
+const NODE = nodeId(0);
 
 /** Targets on the tail of a page. Source: docs/performance.md. */
 const P99_SECONDS_MAX = 0.05;
@@ -38,24 +42,15 @@ export async function list(options: CaseOptions): Promise<void> {
     const bare = createHttpClient(await floor.ask<number>('start', database), '');
     if (!options.floorOnly) admin = await startAdmin(await newAdminPlace(database));
 
-    for (const [name, rows] of [
-      ['nodes', nodes],
-      ['command_executions', EXECUTIONS],
-    ] as const) {
-      const last = Math.ceil(rows / PAGE_SIZE);
-      for (const [which, page] of [
-        ['first', 1],
-        ['middle', Math.ceil(last / 2)],
-        ['deepest', last],
-      ] as const) {
-        await floor.ask('prepare', { name, page });
-        const sides: Side[] = [timed('floor', bare, `/${name}/${page}`)];
-        if (admin) sides.push(timed('product', admin.http, `/api/v1/${name}?page_size=${PAGE_SIZE}&page=${page}`));
-        const result = await interleave(sides, options.repeats ?? REQUESTS, 30);
-        const target: Target = ({ series }) =>
-          quantile(series, 0.99) <= (which === 'deepest' ? DEEPEST_SECONDS_MAX : P99_SECONDS_MAX);
-        for (const finding of compare('list', { list: name, page: which }, result, target)) options.report.add(finding);
-      }
+    for (const { name, which, page, filter = '', rows = PAGE_SIZE } of pagesOf(nodes)) {
+      const path = `/api/v1/${name}?page_size=${PAGE_SIZE}&page=${page}${filter}`;
+      if (filter === '') await floor.ask('prepare', { name, page });
+      const sides: Side[] = [timed('floor', bare, filter === '' ? `/${name}/${page}` : `/node/${NODE}`, rows)];
+      if (admin) sides.push(timed('product', admin.http, path, rows));
+      const result = await interleave(sides, options.repeats ?? REQUESTS, 30);
+      const target: Target = ({ series }) =>
+        quantile(series, 0.99) <= (which === 'deepest' ? DEEPEST_SECONDS_MAX : P99_SECONDS_MAX);
+      for (const finding of compare('list', { list: name, page: which }, result, target)) options.report.add(finding);
     }
   } finally {
     await admin?.stop();
@@ -64,8 +59,35 @@ export async function list(options: CaseOptions): Promise<void> {
   }
 }
 
-/** One request, whose answer must hold a whole page. */
-function timed(name: string, http: HttpClient, path: string): Side {
+/** A page that is asked for. */
+interface Page {
+  readonly name: string;
+  readonly which: string;
+  readonly page: number;
+  readonly filter?: string;
+  /** What it holds; PAGE_SIZE unless given. */
+  readonly rows?: number;
+}
+
+function pagesOf(nodes: number): Page[] {
+  const counts = { nodes, command_executions: EXECUTIONS };
+  const pages = Object.entries(counts).flatMap(([name, rows]): Page[] => {
+    const last = Math.ceil(rows / PAGE_SIZE);
+    return [
+      { name, which: 'first', page: 1 },
+      { name, which: 'middle', page: Math.ceil(last / 2) },
+      { name, which: 'deepest', page: last },
+    ];
+  });
+  const ofNode = Math.min(PAGE_SIZE, EXECUTIONS / nodes);
+  return [
+    ...pages,
+    { name: 'command_executions', which: 'of one node', page: 1, filter: `&node_id=${NODE}`, rows: ofNode },
+  ];
+}
+
+/** One request, whose answer must hold so many rows. */
+function timed(name: string, http: HttpClient, path: string, wanted: number): Side {
   return {
     name,
     run: async () => {
@@ -73,7 +95,7 @@ function timed(name: string, http: HttpClient, path: string): Side {
       const answer = await http.request('GET', path);
       const seconds = (performance.now() - began) / 1_000;
       const rows = answer.status === 200 ? (JSON.parse(answer.body) as { data: unknown[] }).data.length : 0;
-      if (rows !== PAGE_SIZE)
+      if (rows !== wanted)
         throw new Error(`${path}: status ${answer.status}, ${rows} rows: ${answer.body.slice(0, 200)}`);
       return { seconds, readings: { body_kib: answer.body.length / 1_024 } };
     },

@@ -16,6 +16,8 @@ const EXECUTIONS = `select e.id, e.command_id, e.node_id, e.cluster_name, m.comm
     e.expired_at, e.sent_at, e.completed_at, e.cancelled_at, e.inserted_at, e.updated_at
   from command_execution e join command m on m.id = e.command_id where e.id <= $1 order by e.id desc limit 100`;
 
+const OF_NODE = EXECUTIONS.replace('where e.id <= $1', 'where e.node_id = $1');
+
 /** First row of a page: what a client that pages by key would send. */
 const BOUNDARIES: Readonly<Record<string, string>> = {
   nodes: 'select inserted_at::text as a, id::text as b from node order by inserted_at desc, id desc limit 1 offset $1',
@@ -25,10 +27,10 @@ const BOUNDARIES: Readonly<Record<string, string>> = {
 let client: Client;
 const boundaries = new Map<string, string[]>();
 
-/** /nodes/3 is the third page. */
+/** /nodes/3 is the third page, /node/ID the executions of that node. */
 const server = createServer((request, response) => {
   const [, name = '', number = ''] = (request.url ?? '').split('/');
-  const values = boundaries.get(`${name}/${number}`) ?? [];
+  const values = name === 'node' ? [number] : (boundaries.get(`${name}/${number}`) ?? []);
   void page(name, values).then((body) =>
     response
       .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
@@ -37,7 +39,8 @@ const server = createServer((request, response) => {
 });
 
 async function page(name: string, values: readonly string[]): Promise<string> {
-  const { rows } = await client.query({ name, text: name === 'nodes' ? NODES : EXECUTIONS, values: [...values] });
+  const text = name === 'nodes' ? NODES : name === 'node' ? OF_NODE : EXECUTIONS;
+  const { rows } = await client.query({ name, text, values: [...values] });
   return JSON.stringify({ data: rows });
 }
 

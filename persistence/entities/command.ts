@@ -44,6 +44,7 @@ export const CommandExecution = defineEntity({
     ...dates,
   },
   uniques: [{ name: 'command_execution_once', properties: ['commandId', 'nodeId'] }],
+  indexes: [{ name: 'command_execution_of_node', properties: ['nodeId', 'id'] }],
 });
 
 /** A piece of an output that is still arriving. */

@@ -39,8 +39,10 @@ export const EXECUTIONS: Source<ExecutionResource> = {
   },
   narrow: {
     does: ({ field, value }) =>
-      field === 'command_id' || (field === 'status' && !(value as readonly ExecutionStatus[]).some(isTerminal)),
-    words: 'command_id, or status=pending,sent for what is not over',
+      field === 'command_id' ||
+      field === 'node_id' ||
+      (field === 'status' && !(value as readonly ExecutionStatus[]).some(isTerminal)),
+    words: 'command_id or node_id, or status=pending,sent for what is not over',
   },
   creation: [sql`e.id`], // UUID v7: the primary key is in order of creation
   resources,

@@ -1,0 +1,111 @@
+/** Indexes that are made at a start, while other admins write. */
+import test, { type ExecutionContext } from 'ava';
+import { Client } from 'pg';
+import { makeIndexes } from '../../../persistence/concurrent-indexes.ts';
+import { patient } from '../../support/busy.ts';
+import { recordingLog } from '../../support/log.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { until } from '../../support/until.ts';
+
+const NAME = 'command_execution_of_node';
+
+const ADD = `with made as (insert into command (id, command_text, targeting, inserted_at, updated_at) values (uuidv7(), 'true', '{"type":"all"}', now(), now()) returning id)
+  insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at)
+  select uuidv7(), id, ('00000000-0000-4000-8000-' || lpad(node::text, 12, '0'))::uuid, 'c', true, now(), now() from made, generate_series(1, 2000) node`;
+
+async function opened(t: ExecutionContext) {
+  const { pool, reads } = await openedDatabase(t);
+  const client = async (): Promise<Client> => {
+    const one = new Client({ ...pool.options });
+    await one.connect();
+    t.teardown(() => one.end());
+    return one;
+  };
+  const isValid = async (): Promise<boolean | undefined> =>
+    (
+      await pool.query<{ valid: boolean }>(
+        'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
+        [NAME],
+      )
+    ).rows[0]?.valid;
+  return { pool, reads, client, isValid };
+}
+
+test('a database has them from the beginning, and a start leaves them alone', async (t) => {
+  const { client, isValid } = await opened(t);
+  const log = recordingLog();
+  t.true(await isValid());
+
+  await makeIndexes(await client(), log);
+
+  t.deepEqual(log.lines, []);
+});
+
+test('one that is missing, or was begun and not ended, is made, and executions of a node are read by it', async (t) => {
+  const { pool, client, isValid, reads } = await opened(t);
+  for (let round = 0; round < 10; round += 1) await pool.query(ADD);
+  await pool.query('analyze command_execution');
+  for (const spoil of [
+    `drop index ${NAME}`,
+    `update pg_index set indisvalid = false where indexrelid = '${NAME}'::regclass`,
+  ]) {
+    await pool.query(spoil);
+    t.not(await isValid(), true);
+
+    await makeIndexes(await client(), recordingLog());
+
+    t.true(await isValid());
+  }
+  const node = '00000000-0000-4000-8000-000000000007';
+  const filters = [{ field: 'node_id', op: 'eq', value: node }] as const;
+  const page = await reads.list('command_executions', { filters, sort: [], page: 1, pageSize: 5 });
+  t.is(page.totalCount, 10);
+  t.is(page.rows.length, 5);
+  await until('its use', async () => {
+    const { rows } = await pool.query<{ used: boolean }>(
+      'select idx_scan > 0 as used from pg_stat_user_indexes where indexrelname = $1',
+      [NAME],
+    );
+    return rows[0]?.used === true;
+  });
+});
+
+test('it waits for a writer that began before, and nobody else waits for it', async (t) => {
+  const { pool, client, isValid } = await opened(t);
+  await pool.query(`drop index ${NAME}`);
+  const writer = await client();
+  await writer.query(`begin; ${ADD}`);
+
+  const made = makeIndexes(await client(), recordingLog());
+  await until('its wait', async () => {
+    const { rows } = await pool.query(
+      `select from pg_stat_activity where query like 'create index concurrently%' and wait_event_type = 'Lock'`,
+    );
+    return rows.length > 0;
+  });
+  await pool.query(ADD);
+  t.not(await isValid(), true);
+  await writer.query('commit');
+  await made;
+
+  t.true(await isValid());
+});
+
+test('one that cannot be made in time is told in the log, keeps no start, and is made by the next one', async (t) => {
+  const { pool, client, isValid } = await opened(t);
+  await pool.query(`drop index ${NAME}`);
+  const writer = await client();
+  await writer.query(`begin; ${ADD}`);
+  const log = recordingLog();
+
+  await makeIndexes(await client(), log, patient(50));
+  await writer.query('commit');
+
+  t.not(await isValid(), true);
+  t.like(log.lines[0], {
+    level: 'warn',
+    message: 'an index could not be made: some lists are slow until the next start',
+  });
+  await makeIndexes(await client(), log);
+  t.true(await isValid());
+});
