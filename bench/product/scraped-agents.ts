@@ -66,7 +66,7 @@ function connect(port: number, index: number): Promise<void> {
     index,
     { ran() {}, confirmed() {}, live: () => resolve() },
     {
-      openTunnel: (adminUrls, token) => tunnels.open(adminUrls, token),
+      openTunnel: (adminUrls, token, ways) => tunnels.open(adminUrls, token, ways),
       verdict() {},
       endSsh() {},
       unanswered: () => [],

@@ -15,6 +15,7 @@ import {
   type AnswerWanted,
 } from './agent-answer.ts';
 import { KeptStreams } from './kept-streams.ts';
+import { COLLECTED_ANSWER_BYTES, createMinorGc } from './minor-gc.ts';
 import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
 import type { Tunnels } from './tunnels.ts';
 
@@ -68,6 +69,7 @@ export class AgentRequests {
   readonly #nowMs: () => number;
   readonly #openOf = new Map<NodeId, number>();
   readonly #place: AnswerPlace;
+  readonly #collect = createMinorGc(COLLECTED_ANSWER_BYTES);
   /** Under way with the time when each began, the oldest first; without those that made room. */
   readonly #open = new Map<Limit, number>();
 
@@ -126,7 +128,10 @@ export class AgentRequests {
     let answered = await readAnswer(asked, this.#place, limit.signal);
     if (isStale(answered)) answered = await readAnswer(asked, this.#place, limit.signal);
     if (limit.signal.aborted) return limit.failure();
-    if (answered.ok) return { ok: true, type: answered.type, body: [answered.body] };
+    if (answered.ok) {
+      this.#collect(answered.body.length);
+      return { ok: true, type: answered.type, body: [answered.body] };
+    }
     if ('dialled' in answered) return failed(FAILURES[answered.dialled.failure], SENTENCES[answered.dialled.failure]);
     return failed(answered.isOverloaded === true ? 'overloaded' : 'invalid', answered.problem);
   }

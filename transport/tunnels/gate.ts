@@ -8,7 +8,7 @@ import { socketStream } from '../net/streams/socket-stream.ts';
 import { webSocketStream } from '../net/streams/web-socket-stream.ts';
 import type { Intake } from '../net/streams/paced-pieces.ts';
 import type { Tunnels, TunnelWay } from './tunnels.ts';
-import { createMinorGc } from './minor-gc.ts';
+import { COLLECTED_BYTES, createMinorGc } from './minor-gc.ts';
 
 /** A tunnel that another admin passed on: the token that came with it, or the status that this gets. */
 export type ReceivedTunnel = { readonly token: string } | { readonly refused: string };
@@ -57,7 +57,7 @@ export function createTunnelGate(
     clientTracking: false,
     handleProtocols: (offered) => (offered.has(TUNNEL_SUBPROTOCOL) ? TUNNEL_SUBPROTOCOL : false),
   });
-  const passed = createMinorGc();
+  const passed = createMinorGc(COLLECTED_BYTES);
   return (request, socket, head) => {
     const received = relay?.received(request) ?? null;
     if (received !== null && 'refused' in received) return refuse(socket, received.refused);

@@ -61,9 +61,14 @@ export class KeptStreams extends Agent {
     void (options as StreamRequest).wanted.dial().then((dialled) => {
       if (!dialled.ok) return created(new NotDialled(dialled));
       const { stream } = dialled;
-      stream.once('close', () => this.#kept.delete(stream));
+      this.#watch(stream);
       return created(null, stream instanceof Socket ? stream : Object.assign(stream, NO_SOCKET));
     });
+  }
+
+  /** By itself, as a closure beside `created` would hold the first request and its answer for as long as the stream. */
+  #watch(stream: Duplex): void {
+    stream.once('close', () => this.#kept.delete(stream));
   }
 
   /** Beyond the limit the one that was just used goes: were it another, nodes that are asked in turns would all lose theirs. */

@@ -5,6 +5,8 @@
  * Promises: E5, L1.
  */
 import type { Socket } from 'node:net';
+import v8 from 'node:v8';
+import vm from 'node:vm';
 import test, { type ExecutionContext } from 'ava';
 import { AgentRequests, type AgentRequest } from '../../../../transport/tunnels/agent-requests.ts';
 import { target } from '../../../support/listening.ts';
@@ -143,6 +145,24 @@ test('streams that are kept are bounded in number, and the end of a tunnel ends 
   tunnels.end(NODE);
   await until('the end of all', () => requests.kept === 0);
   t.is(await get(), '2');
+});
+
+test('a stream that is kept holds nothing of the answer that came by it', async (t) => {
+  const BYTES = Buffer.poolSize; // in memory of its own
+  const { requests } = await keeping(t, (socket) => socket.write(answer('x'.repeat(BYTES), KEEPS)));
+  const ask = async (): Promise<WeakRef<ArrayBufferLike>> => {
+    const got = await requests.get(NODE, { ...METRICS, bytesMax: BYTES });
+    return new WeakRef(got.ok ? got.body[0]!.buffer : new ArrayBuffer(0));
+  };
+  const body = await ask();
+
+  v8.setFlagsFromString('--expose-gc');
+  const collect = vm.runInNewContext('gc') as () => void;
+  await until('the end of the answer', () => {
+    collect();
+    return body.deref() === undefined;
+  });
+  t.is(requests.kept, 1);
 });
 
 test('an agent that listens elsewhere since is asked there', async (t) => {

@@ -6,7 +6,7 @@ import { COLLECTED_BYTES, createMinorGc } from '../../../../transport/tunnels/mi
 test('the young generation is collected once for each so many bytes, and the collector made when it is first needed', (t) => {
   let made = 0;
   const kinds: string[] = [];
-  const passed = createMinorGc(() => {
+  const passed = createMinorGc(COLLECTED_BYTES, () => {
     made += 1;
     return ({ type }) => void kinds.push(type);
   });
@@ -29,7 +29,7 @@ test('the collection is one of the young generation alone', async (t) => {
     }
   });
   observer.observe({ entryTypes: ['gc'] });
-  createMinorGc()(COLLECTED_BYTES);
+  createMinorGc(COLLECTED_BYTES)(COLLECTED_BYTES);
   t.is(await promise, constants.NODE_PERFORMANCE_GC_MINOR);
   observer.disconnect();
 });
