@@ -33,7 +33,7 @@ export async function makeIndexes(client: Client, log: Log, waitMsMax = WAIT_MS_
       // one that was begun and not ended costs each write, and serves nobody
       await client.query(`drop index concurrently if exists "${index.name}"`);
       await client.query(`create index concurrently "${index.name}" on ${index.on}`);
-      log.info({ index: index.name, tookMs: Math.round(performance.now() - beganMs) }, 'made an index');
+      log.info({ index: index.name, duration_ms: Math.round(performance.now() - beganMs) }, 'made an index');
     } catch (error) {
       log.warn(
         { index: index.name, error: (error as Error).message },

@@ -126,15 +126,7 @@ export function readAnswer(
     if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax)));
   }
 
-  const asked: StreamRequest = {
-    agent: streams,
-    wanted: wanted.stream,
-    host: 'localhost',
-    path: wanted.path,
-    maxHeaderSize: AGENT_HEADER_BYTES_MAX,
-    headers: { host: 'localhost', ...wanted.headers },
-  };
-  const sent = request(asked);
+  const sent = request(requestOf(wanted, streams));
   signal.addEventListener('abort', aborted, { once: true });
   sent.on('socket', (opened) => {
     stream = opened;
@@ -155,6 +147,17 @@ export function readAnswer(
   sent.end();
   if (signal.aborted) aborted();
   return promise;
+}
+
+function requestOf({ stream, path, headers }: AnswerWanted, agent: KeptStreams): StreamRequest {
+  return {
+    agent,
+    wanted: stream,
+    host: 'localhost',
+    path,
+    maxHeaderSize: AGENT_HEADER_BYTES_MAX,
+    headers: { host: 'localhost', ...headers },
+  };
 }
 
 function wrong(problem: string): { readonly ok: false; readonly problem: string } {

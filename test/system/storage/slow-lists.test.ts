@@ -82,7 +82,11 @@ test('a list that is too long for its filters says which one to add; with that o
       .catch((error: unknown) => error);
   const filter = (field: string, value: Filter['value'], op: Filter['op'] = 'eq'): Filter => ({ field, op, value });
 
-  for (const wide of [filter('exit_code', 1), filter('target_all', false), filter('status', ['sent', 'completed'], 'in')])
+  for (const wide of [
+    filter('exit_code', 1),
+    filter('target_all', false),
+    filter('status', ['sent', 'completed'], 'in'),
+  ])
     t.like(await list(wide), {
       name: 'ListTooLong',
       message:
