@@ -4,6 +4,7 @@
  */
 import { request, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { AgentPorts } from '../protocol/agent-description.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import { NotDialled, type KeptStreams, type StreamRequest, type StreamWanted } from './kept-streams.ts';
 import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_REQUESTS_BYTES_MAX } from './limits.ts';
@@ -16,9 +17,16 @@ export interface AnswerJudge {
   readonly end: () => string | null;
 }
 
+/** Where a node is asked, and with what. */
+export interface AgentEndpoint {
+  readonly ports: AgentPorts;
+  /** SHA-256 of its API token. */
+  readonly tokenHash: Uint8Array;
+}
+
 /** What is asked, and where. */
 export interface AnswerWanted {
-  readonly stream: StreamWanted;
+  readonly stream: StreamWanted<AgentEndpoint>;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;
@@ -83,7 +91,7 @@ const AROUND_BYTES_MAX = 65_536;
 
 /** Where answers are read. */
 export interface AnswerPlace {
-  readonly streams: KeptStreams;
+  readonly streams: KeptStreams<AgentEndpoint>;
   readonly shelf: AnswerShelf;
 }
 
@@ -149,7 +157,10 @@ export function readAnswer(
   return promise;
 }
 
-function requestOf({ stream, path, headers }: AnswerWanted, agent: KeptStreams): StreamRequest {
+function requestOf(
+  { stream, path, headers }: AnswerWanted,
+  agent: AnswerPlace['streams'],
+): StreamRequest<AgentEndpoint> {
   return {
     agent,
     wanted: stream,

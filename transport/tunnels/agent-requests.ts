@@ -2,8 +2,8 @@
  * Asking the small HTTP servers of agents, through their tunnels. Answers are untrusted: they are bounded in bytes and
  * time, and nothing of them is believed.
  */
-import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { AgentPorts } from '../protocol/agent-description.ts';
+import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
 import {
@@ -11,20 +11,13 @@ import {
   readAnswer,
   type Answered,
   type AnswerJudge,
+  type AgentEndpoint,
   type AnswerPlace,
-  type AnswerWanted,
 } from './agent-answer.ts';
 import { KeptStreams } from './kept-streams.ts';
 import { COLLECTED_ANSWER_BYTES, createMinorGc } from './minor-gc.ts';
 import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
 import type { Tunnels } from './tunnels.ts';
-
-/** Where a node is asked, and with what. */
-export interface AgentEndpoint {
-  readonly ports: AgentPorts;
-  /** SHA-256 of its API token. */
-  readonly tokenHash: Uint8Array;
-}
 
 /** What requests need. */
 export interface AgentRequestPorts {
@@ -120,13 +113,23 @@ export class AgentRequests {
     return true;
   }
 
+  /**
+   * Where a stream is kept, as what was known when it was opened: it ends with the credential and with the server. Where
+   * its agent had closed it, on another one, as asking for nothing but to read may be repeated.
+   */
   async #ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
+    const known = this.#place.streams.placeOf(nameOf(node, wanted));
+    if (known !== null) {
+      const answered = await this.#read(node, wanted, known, limit);
+      if (!isStale(answered)) return this.#answer(answered, limit);
+    }
     const endpoint = await Promise.race([this.#endpointOf(node), limit.over]);
     if (endpoint === 'over') return limit.failure();
     if (endpoint === null) return failed('unknown_node', 'There is no such node.');
-    const asked = this.#answerWanted(node, wanted, endpoint, limit.signal);
-    let answered = await readAnswer(asked, this.#place, limit.signal);
-    if (isStale(answered)) answered = await readAnswer(asked, this.#place, limit.signal);
+    return this.#answer(await this.#read(node, wanted, endpoint, limit), limit);
+  }
+
+  #answer(answered: Answered, limit: Limit): AgentAnswer {
     if (limit.signal.aborted) return limit.failure();
     if (answered.ok) {
       this.#collect(answered.body.length);
@@ -137,26 +140,27 @@ export class AgentRequests {
   }
 
   /** With the key, where that server asks for one. */
-  #answerWanted(
-    node: NodeId,
-    { server, path, bytesMax, judge, headers }: AgentRequest,
-    endpoint: AgentEndpoint,
-    signal: AbortSignal,
-  ): AnswerWanted {
+  #read(node: NodeId, wanted: AgentRequest, endpoint: AgentEndpoint, { signal }: Limit): Promise<Answered> {
+    const { server, path, bytesMax, judge } = wanted;
     const key: Readonly<Record<string, string>> =
       server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
     const port = endpoint.ports[PORT_OF[server]];
     const stream = {
-      name: `${node} ${server} ${port}`,
+      name: nameOf(node, wanted),
+      place: endpoint,
       dial: () => this.#tunnels.reach(node, { use: 'self', host: 'localhost', port, server }, signal),
     };
-    return { stream, path, bytesMax, judge, headers: { ...headers, ...key } };
+    return readAnswer({ stream, path, bytesMax, judge, headers: { ...wanted.headers, ...key } }, this.#place, signal);
   }
 }
 
-/** Its agent closed the stream that was kept: another one is opened, as asking for nothing but to read may be repeated. */
+/** Nothing came on the stream that was kept, and so nothing was done. */
 function isStale(answered: Answered): boolean {
   return !answered.ok && 'problem' in answered && answered.isStale === true;
+}
+
+function nameOf(node: NodeId, { server }: AgentRequest): string {
+  return `${node} ${server}`;
 }
 
 /** How long one request may go on. */

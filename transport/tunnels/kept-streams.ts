@@ -9,17 +9,19 @@ import type { Dialled } from '../net/streams/dialled.ts';
 import { KEPT_STREAM_MS_MAX, KEPT_STREAMS_MAX } from './limits.ts';
 
 /** Where a request goes. */
-export interface StreamWanted {
+export interface StreamWanted<Place> {
   /** One server of one node: whoever gives the same name may have the same stream. */
   readonly name: string;
+  /** What is known of that server. */
+  readonly place: Place;
   /** Opens one, where none is kept. Never rejects. */
   readonly dial: () => Promise<Dialled>;
 }
 
 /** A request on such a stream. */
-export interface StreamRequest extends ClientRequestArgs {
-  readonly agent: KeptStreams;
-  readonly wanted: StreamWanted;
+export interface StreamRequest<Place> extends ClientRequestArgs {
+  readonly agent: KeptStreams<Place>;
+  readonly wanted: StreamWanted<Place>;
 }
 
 /** What a request fails with when no stream came up. */
@@ -36,8 +38,9 @@ export class NotDialled extends Error {
  * One stream a name is kept, for as long as its agent says and no longer than KEPT_STREAM_MS_MAX, and only while nothing
  * comes on it. None is open at first.
  */
-export class KeptStreams extends Agent {
+export class KeptStreams<Place> extends Agent {
   readonly #kept = new Set<Duplex>();
+  readonly #places = new WeakMap<Duplex, Place>();
   readonly #keptMax: number;
 
   constructor(keptMax: number = KEPT_STREAMS_MAX) {
@@ -50,17 +53,25 @@ export class KeptStreams extends Agent {
     return this.#kept.size;
   }
 
+  /** What was known of that server when the stream was opened that is kept of it; null: none is. */
+  placeOf(name: string): Place | null {
+    const stream = this.freeSockets[name]?.[0];
+    return stream === undefined || stream.destroyed ? null : (this.#places.get(stream) ?? null);
+  }
+
   override getName(options?: ClientRequestArgs): string {
-    return (options as StreamRequest).wanted.name;
+    return (options as StreamRequest<Place>).wanted.name;
   }
 
   override createConnection(
     options: ClientRequestArgs,
     created: (error: Error | null, stream?: Duplex) => void,
   ): undefined {
-    void (options as StreamRequest).wanted.dial().then((dialled) => {
+    const { wanted } = options as StreamRequest<Place>;
+    void wanted.dial().then((dialled) => {
       if (!dialled.ok) return created(new NotDialled(dialled));
       const { stream } = dialled;
+      this.#places.set(stream, wanted.place);
       this.#watch(stream);
       return created(null, stream instanceof Socket ? stream : Object.assign(stream, NO_SOCKET));
     });

@@ -32,16 +32,24 @@ async function keeping(t: ExecutionContext, asked: (socket: Socket, onIt: number
     });
   });
   const ports = { ...portsOf(port) };
+  let lookUps = 0;
+  let isThere = true;
   const requests = new AgentRequests({
     tunnels,
-    endpointOf: async () => ({ ports, tokenHash: Buffer.from('hash') }),
+    endpointOf: async () => {
+      lookUps += 1;
+      return isThere ? { ports, tokenHash: Buffer.from('hash') } : null;
+    },
     keptMax,
   });
+  const forget = (): void => {
+    isThere = false;
+  };
   const get = async (wanted: Partial<AgentRequest> = {}): Promise<string> => {
     const got = await requests.get(NODE, { ...METRICS, ...wanted });
     return got.ok ? Buffer.concat(got.body).toString('utf8') : got.message;
   };
-  return { requests, tunnels, sockets, get, ports };
+  return { requests, tunnels, sockets, get, ports, forget, lookUps: () => lookUps };
 }
 
 test('requests to one server of a node share a stream, and another server has its own', async (t) => {
@@ -165,17 +173,31 @@ test('a stream that is kept holds nothing of the answer that came by it', async 
   t.is(requests.kept, 1);
 });
 
-test('an agent that listens elsewhere since is asked there', async (t) => {
-  const { get, ports, requests } = await keeping(t, (socket) => socket.write(answer('before', KEEPS)));
+test('where a stream is kept nobody looks for the server again; where it turns out to be closed, somebody does', async (t) => {
+  const { get, ports, lookUps } = await keeping(t, (socket, onIt) => {
+    if (onIt < 2) socket.write(answer('before', KEEPS));
+    else socket.destroy();
+  });
   const moved = await target(t, (socket) => {
     socket.once('data', () => socket.write(answer('since', KEEPS)));
   });
-  const before = await get();
+  t.deepEqual([await get(), await get()], ['before', 'before']);
+  t.is(lookUps(), 1);
 
   ports.host_metrics_port = moved;
 
-  t.deepEqual([before, await get()], ['before', 'since']);
-  t.is(requests.kept, 2);
+  t.is(await get(), 'since');
+  t.is(lookUps(), 2);
+});
+
+test('a node that was deleted is unknown as soon as its tunnel ended', async (t) => {
+  const { get, tunnels, forget } = await keeping(t, (socket) => socket.write(answer('up 1\n', KEEPS)));
+  t.is(await get(), 'up 1\n');
+
+  forget();
+  tunnels.end(NODE);
+
+  t.is(await get(), 'There is no such node.');
 });
 
 test('a request that is given up takes its stream along', async (t) => {
