@@ -1,52 +1,146 @@
 /**
- * Indexes of tables of any length. They are made while others write, which a migration cannot do, as it is one
- * transaction.
+ * Indexes of tables of any length. Where a table has rows they are made while others write, which a migration cannot do,
+ * as it is one transaction; and beside the admin's work, which is slower without them and not wrong.
  */
-import type { Client } from 'pg';
+import type { Client, Pool } from 'pg';
+import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 
 interface ConcurrentIndex {
   readonly name: string;
-  /** Table and columns, in SQL. */
-  readonly on: string;
+  readonly table: string;
+  /** In SQL. */
+  readonly columns: string;
 }
 
 const INDEXES: readonly ConcurrentIndex[] = [
   // Executions of one node, the latest first.
-  { name: 'command_execution_of_node', on: '"command_execution" ("node_id", "id")' },
+  { name: 'command_execution_of_node', table: 'command_execution', columns: '"node_id", "id"' },
 ];
 
 /** Longest wait for transactions that began before, such as a backup, in ms. */
 const WAIT_MS_MAX = 30_000;
 
-/**
- * Makes those that are missing, one after another. What cannot be had now is logged and tried again at the next start:
- * without them lists are slower, and nothing else. `client` is the only one that does this, and waits for no statement
- * but these.
- */
-export async function makeIndexes(client: Client, log: Log, waitMsMax = WAIT_MS_MAX): Promise<void> {
+/** What could not be made is tried again after this, in ms. */
+const AGAIN_MS = 600_000;
+
+/** Advisory lock of whoever makes them: the first eight bytes of `sha256('edge-fleet-control indexes')`. */
+const INDEXES_LOCK = '-7097705591522533768';
+
+/** Makes those of tables that nobody has written to, which takes no time. For whoever holds the lock of the schema. */
+export async function indexEmptyTables(client: Client): Promise<void> {
   for (const index of INDEXES) {
-    if (await isThere(client, index)) continue;
-    const beganMs = performance.now();
-    try {
-      await client.query(`set lock_timeout = ${waitMsMax}`);
-      // one that was begun and not ended costs each write, and serves nobody
-      await client.query(`drop index concurrently if exists "${index.name}"`);
-      await client.query(`create index concurrently "${index.name}" on ${index.on}`);
-      log.info({ index: index.name, duration_ms: Math.round(performance.now() - beganMs) }, 'made an index');
-    } catch (error) {
-      log.warn(
-        { index: index.name, error: (error as Error).message },
-        'an index could not be made: some lists are slow until the next start',
-      );
-    }
+    if ((await stateOf(client, index)) !== 'missing') continue;
+    const { rowCount } = await client.query(`select from "${index.table}" limit 1`);
+    if (rowCount === 0) await client.query(`create index "${index.name}" on "${index.table}" (${index.columns})`);
   }
 }
 
-async function isThere(client: Client, { name }: ConcurrentIndex): Promise<boolean> {
+/** What the making of indexes needs. */
+export interface IndexBuildPorts {
+  readonly pool: Pick<Pool, 'query'>;
+  /** A connection without limits of time, not connected yet. */
+  readonly connect: () => Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** WAIT_MS_MAX unless a test has less patience. */
+  readonly waitMsMax?: number;
+}
+
+/** Makes what is missing, at one admin at a time, and again later where that fails. Nothing is begun at first. */
+export class IndexBuilds {
+  readonly #ports: IndexBuildPorts;
+  #client: Client | null = null;
+  #attempt: Promise<void> = Promise.resolve();
+  #cancel: (() => void) | null = null;
+  #isStopped = false;
+
+  constructor(ports: IndexBuildPorts) {
+    this.#ports = ports;
+  }
+
+  /** Returns at once. */
+  start(): void {
+    this.#attempt = this.#tryUntilDone();
+  }
+
+  /** What is being made is given up, and made anew by the next start. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel?.();
+    await this.#client?.end();
+    await this.#attempt;
+  }
+
+  /** Resolves when what is under way is done, or was given up. */
+  settled(): Promise<void> {
+    return this.#attempt;
+  }
+
+  async #tryUntilDone(): Promise<void> {
+    const isDone = await this.#tryOnce();
+    if (!isDone && !this.#isStopped) this.#cancel = this.#ports.clock.after(AGAIN_MS, () => this.start());
+  }
+
+  /** Whether nothing is left to do. Never rejects. */
+  async #tryOnce(): Promise<boolean> {
+    const { pool, connect, log } = this.#ports;
+    try {
+      const missing = await missingIn(pool);
+      if (missing.length === 0 || this.#isStopped) return true;
+      this.#client = connect();
+      await this.#client.connect();
+      return await this.#make(this.#client, missing);
+    } catch (error) {
+      if (!this.#isStopped) log.warn({ error: (error as Error).message }, NOT_MADE);
+      return false;
+    } finally {
+      await this.#client?.end();
+      this.#client = null;
+    }
+  }
+
+  async #make(client: Client, missing: readonly ConcurrentIndex[]): Promise<boolean> {
+    const { log, waitMsMax = WAIT_MS_MAX } = this.#ports;
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      INDEXES_LOCK,
+    ]);
+    if (rows[0]?.locked !== true) return false; // another admin makes them
+    await client.query(`set statement_timeout = 0; set lock_timeout = ${waitMsMax}`);
+    for (const { name, table, columns } of missing) {
+      const beganMs = performance.now();
+      // One that was begun and not ended costs each write, and serves nobody.
+      await client.query(`drop index concurrently if exists "${name}"`);
+      await client
+        .query(`create index concurrently "${name}" on "${table}" (${columns})`)
+        .catch((error: unknown) => dropped(client, name, error));
+      log.info({ index: name, duration_ms: Math.round(performance.now() - beganMs) }, 'made an index');
+    }
+    return true;
+  }
+}
+
+const NOT_MADE = 'an index could not be made: some lists are slow until it is, and it is tried again';
+
+/** What was left of it, as far as that can be had now; then rejects with what it failed for. */
+async function dropped(client: Client, name: string, error: unknown): Promise<never> {
+  await client.query(`drop index concurrently if exists "${name}"`).catch(() => null); // it fails for the same reason
+  throw error;
+}
+
+async function missingIn(pool: Pick<Pool, 'query'>): Promise<readonly ConcurrentIndex[]> {
+  const missing: ConcurrentIndex[] = [];
+  for (const index of INDEXES) if ((await stateOf(pool, index)) !== 'valid') missing.push(index);
+  return missing;
+}
+
+async function stateOf(
+  client: Pick<Pool, 'query'>,
+  { name }: ConcurrentIndex,
+): Promise<'missing' | 'valid' | 'invalid'> {
   const { rows } = await client.query<{ valid: boolean }>(
     'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
     [name],
   );
-  return rows[0]?.valid === true;
+  return rows[0] === undefined ? 'missing' : rows[0].valid ? 'valid' : 'invalid';
 }

@@ -7,7 +7,8 @@ import { AdminRegistry, type AdminSelf } from './admin-directory.ts';
 import { DatabaseArrival } from './arrival.ts';
 import { GroupCommitter } from './committer/committer.ts';
 import { DatabaseClock } from './database-clock.ts';
-import { openDatabase, type Database } from './database.ts';
+import { IndexBuilds } from './concurrent-indexes.ts';
+import { dedicatedClient, openDatabase, type Database } from './database.ts';
 import { encryptionKeysIn } from './embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './embedded/launcher.ts';
 import { watchIncarnation } from './incarnation.ts';
@@ -57,11 +58,8 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
     settings.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, log }) : null;
   if (postgres !== null) ends.add('PostgreSQL', () => postgres.stop());
   const vault = createVault(...keysOf(settings));
-  const database = await openDatabase({
-    connection: postgres?.connection ?? { url: settings.DATABASE_URL ?? '' },
-    poolMax: settings.DATABASE_POOL_MAX,
-    log,
-  });
+  const connection = postgres?.connection ?? { url: settings.DATABASE_URL ?? '' };
+  const database = await openDatabase({ connection, poolMax: settings.DATABASE_POOL_MAX, log });
   ends.add('database connections', () => database.close());
   const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log, signal);
   const { pool } = database;
@@ -98,6 +96,10 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
     log,
     committed: (notices) => bus.publish(notices),
   });
+  const connect = () => dedicatedClient(connection, log);
+  const indexes = new IndexBuilds({ pool, connect, clock: systemClock, log });
+  ends.add('making indexes', () => indexes.stop());
+  indexes.start();
   const rows = { database, listener, vault, keys, incarnation, clock, registry, committer, peers };
   return new Storage({ settings, adminId, ...rows, arrival, log });
 }

@@ -4,7 +4,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import { Client, type PoolConfig } from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../transport/net/log.ts';
-import { makeIndexes } from './concurrent-indexes.ts';
+import { indexEmptyTables } from './concurrent-indexes.ts';
 import { SecretCheck } from './entities/secret-check.ts';
 import { ormConnections } from './orm-connections.ts';
 import { Migration20261121000000_foundation } from './migrations/Migration20261121000000_foundation.ts';
@@ -84,8 +84,8 @@ export class SchemaTooNew extends Error {
 }
 
 /**
- * Runs the migrations that are missing, and makes the indexes, under a lock that all admins share; `last` is the last
- * migration to run, and no index then; null: all.
+ * Runs the migrations that are missing, and makes the indexes of empty tables, under a lock that all admins share;
+ * `last` is the last migration to run, and no index then; null: all.
  * Throws SchemaTooNew and changes nothing when the database is ahead.
  */
 export async function bringUpToDate(
@@ -101,7 +101,7 @@ export async function bringUpToDate(
     await lockSchema(holder);
     await refuseNewer(holder);
     await runMissing(connection, dbName, log, last);
-    if (last === null) await makeIndexes(holder, log);
+    if (last === null) await indexEmptyTables(holder);
   } finally {
     await holder.end(); // gives the lock back
   }

@@ -29,7 +29,7 @@ export interface WebLimits {
  * (transport/tunnels/limits.ts); bearer keys take 50 bytes of headers.
  */
 export const WEB_LIMITS: WebLimits = {
-  connectionsMax: 64,
+  connectionsMax: 256,
   requestsMax: 1_000,
   headerBytesMax: 8_192,
   headersMsMax: 5_000,

@@ -119,7 +119,7 @@ export function readAnswer(
     stream?.off('data', take);
     shelf.drop(reading);
     resolve(answered);
-    if (answered.ok && sent.shouldKeepAlive) return; // the stream is kept
+    if (answered.ok && sent.shouldKeepAlive && sent.writableFinished) return; // the stream is kept
     stream?.destroy();
     sent.destroy();
   }
@@ -143,6 +143,7 @@ export function readAnswer(
   sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
   sent.on('upgrade', () => settle(wrong('The node answered with another protocol.')));
   sent.on('response', (response) => {
+    if (isSettled) return; // what came with it was too much already, and room is taken for no answer that is over
     const problem = headProblem(response, wanted);
     if (problem === null) readBody(response, wanted, { reading, shelf, settle, isSettled: () => isSettled });
     else settle(wrong(problem));

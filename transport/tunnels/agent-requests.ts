@@ -70,7 +70,7 @@ export class AgentRequests {
     this.#tunnels = tunnels;
     this.#endpointOf = endpointOf;
     this.#nowMs = nowMs;
-    this.#place = { streams: new KeptStreams(keptMax), shelf: createAnswerShelf() };
+    this.#place = { streams: new KeptStreams({ keptMax, nowMs }), shelf: createAnswerShelf() };
   }
 
   /** Requests under way. */

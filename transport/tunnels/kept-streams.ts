@@ -6,7 +6,7 @@ import { Agent, type ClientRequest, type ClientRequestArgs } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Dialled } from '../net/streams/dialled.ts';
-import { KEPT_STREAM_MS_MAX, KEPT_STREAMS_MAX } from './limits.ts';
+import { KEPT_STREAM_AGE_MS_MAX, KEPT_STREAM_MS_MAX, KEPT_STREAMS_MAX } from './limits.ts';
 
 /** Where a request goes. */
 export interface StreamWanted<Place> {
@@ -34,18 +34,33 @@ export class NotDialled extends Error {
   }
 }
 
+/** What is known of an open stream. */
+interface OpenStream<Place> {
+  readonly place: Place;
+  /** Monotonic time in ms. */
+  readonly openedMs: number;
+}
+
 /**
  * One stream a name is kept, for as long as its agent says and no longer than KEPT_STREAM_MS_MAX, and only while nothing
- * comes on it. None is open at first.
+ * comes on it. After KEPT_STREAM_AGE_MS_MAX it is not kept any more. None is open at first.
  */
 export class KeptStreams<Place> extends Agent {
   readonly #kept = new Set<Duplex>();
-  readonly #places = new WeakMap<Duplex, Place>();
+  readonly #open = new WeakMap<Duplex, OpenStream<Place>>();
   readonly #keptMax: number;
+  readonly #nowMs: () => number;
 
-  constructor(keptMax: number = KEPT_STREAMS_MAX) {
+  constructor({
+    keptMax = KEPT_STREAMS_MAX,
+    nowMs,
+  }: {
+    readonly keptMax?: number | undefined;
+    readonly nowMs: () => number;
+  }) {
     super({ keepAlive: true, maxFreeSockets: 1, timeout: KEPT_STREAM_MS_MAX });
     this.#keptMax = keptMax;
+    this.#nowMs = nowMs;
   }
 
   /** Streams that nobody uses now. */
@@ -56,7 +71,7 @@ export class KeptStreams<Place> extends Agent {
   /** What was known of that server when the stream was opened that is kept of it; null: none is. */
   placeOf(name: string): Place | null {
     const stream = this.freeSockets[name]?.[0];
-    return stream === undefined || stream.destroyed ? null : (this.#places.get(stream) ?? null);
+    return stream === undefined || stream.destroyed ? null : (this.#open.get(stream)?.place ?? null);
   }
 
   override getName(options?: ClientRequestArgs): string {
@@ -68,39 +83,52 @@ export class KeptStreams<Place> extends Agent {
     created: (error: Error | null, stream?: Duplex) => void,
   ): undefined {
     const { wanted } = options as StreamRequest<Place>;
-    void wanted.dial().then((dialled) => {
-      if (!dialled.ok) return created(new NotDialled(dialled));
-      const { stream } = dialled;
-      this.#places.set(stream, wanted.place);
-      this.#watch(stream);
-      return created(null, stream instanceof Socket ? stream : Object.assign(stream, NO_SOCKET));
-    });
+    void wanted.dial().then(
+      (dialled) => {
+        if (!dialled.ok) return this.#notCreated(wanted.name, () => created(new NotDialled(dialled)));
+        const { stream } = dialled;
+        this.#opened(stream, wanted.place);
+        return created(null, stream instanceof Socket ? stream : Object.assign(stream, NO_SOCKET));
+      },
+      (error: Error) => this.#notCreated(wanted.name, () => created(error)),
+    );
   }
 
   /** By itself, as a closure beside `created` would hold the first request and its answer for as long as the stream. */
-  #watch(stream: Duplex): void {
+  #opened(stream: Duplex, place: Place): void {
+    this.#open.set(stream, { place, openedMs: this.#nowMs() });
     stream.once('close', () => this.#kept.delete(stream));
+  }
+
+  /** Node's agent takes the name of a server down before there is a socket, and removes it with the last one. */
+  #notCreated(name: string, tell: () => void): void {
+    if (this.sockets[name]?.length === 0) delete (this.sockets as Record<string, Socket[] | undefined>)[name];
+    tell();
   }
 
   /** Beyond the limit the one that was just used goes: were it another, nodes that are asked in turns would all lose theirs. */
   override keepSocketAlive(stream: Duplex): boolean {
-    if (this.#kept.size >= this.#keptMax) return false;
+    const { openedMs } = this.#open.get(stream) ?? { openedMs: -Infinity };
+    const isOld = this.#nowMs() - openedMs > KEPT_STREAM_AGE_MS_MAX;
+    if (isOld || stream.readableEnded || this.#kept.size >= this.#keptMax) return false;
     // Typed as void; what it answers says whether the agent's own time is long enough.
     const isKept = (super.keepSocketAlive as (stream: Duplex) => boolean)(stream);
     if (!isKept) return false;
     this.#kept.add(stream);
+    // that of Node's agent looks through all names
+    stream.removeAllListeners('timeout').once('timeout', ended);
     stream.on('data', ended).once('end', ended).resume();
     return true;
   }
 
   override reuseSocket(stream: Duplex, request: ClientRequest): void {
     this.#kept.delete(stream);
-    stream.off('data', ended).off('end', ended);
+    stream.off('data', ended).off('end', ended).off('timeout', ended);
     super.reuseSocket(stream, request);
   }
 }
 
-/** Its agent closed its side of a stream that is kept, or said what nobody asked for. */
+/** Its agent closed its side of a stream that is kept, or said what nobody asked for; or nobody asked for long. */
 function ended(this: Duplex): void {
   this.destroy();
 }

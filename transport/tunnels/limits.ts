@@ -52,6 +52,11 @@ export const KEPT_STREAMS_MAX = 4_096;
  */
 export const KEPT_STREAM_MS_MAX = 70_000;
 
+/**
+ * A stream is not kept any more after this, in ms: the next one may go through the VPN, or by another tunnel, since then.
+ */
+export const KEPT_STREAM_AGE_MS_MAX = 600_000;
+
 /** All headers of an agent's answer, in bytes. */
 export const AGENT_HEADER_BYTES_MAX = 8_192;
 

@@ -136,7 +136,7 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   const [faults] = await Promise.all([
     doFaults({ fixture, recorder, joined, handAt }, { ...options.faults, seed: options.seed, isOver, told }).finally(
       () => {
-        areFaultsDone = true;
+        areFaultsDone = options.seconds === undefined || options.faults.kinds.length > 0;
       },
     ),
     ...clients.map((client) => client.run(isOver)),

@@ -57,6 +57,7 @@ export async function tellHistory(
     if (why === null) kinds.push(name);
     else tell(`left out  ${name}: ${why}`);
   }
+  if (kinds.length === 0 && seconds === undefined) return ['none of the faults that are wanted can be done here'];
   tell(`seed ${seed}`);
   const { violations, calls, faults, figures, leftOut } = await playHistory(scope, {
     admins,

@@ -1,7 +1,8 @@
 /** Indexes that are made at a start, while other admins write. */
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
-import { makeIndexes } from '../../../persistence/concurrent-indexes.ts';
+import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
 import { patient } from '../../support/busy.ts';
 import { recordingLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -28,21 +29,35 @@ async function opened(t: ExecutionContext) {
         [NAME],
       )
     ).rows[0]?.valid;
-  return { pool, reads, client, isValid };
+  const builds = (log = recordingLog(), waitMsMax?: number): IndexBuilds => {
+    const connect = () => new Client({ ...pool.options, pipeline: false });
+    const made = new IndexBuilds({ pool, connect, clock: systemClock, log, ...(waitMsMax && { waitMsMax }) });
+    t.teardown(() => made.stop());
+    made.start();
+    return made;
+  };
+  const waiting = () =>
+    until('its wait', async () => {
+      const { rows } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and query like 'create index concurrently%' and wait_event_type = 'Lock'`,
+      );
+      return rows.length > 0;
+    });
+  return { pool, reads, client, isValid, builds, waiting };
 }
 
 test('a database has them from the beginning, and a start leaves them alone', async (t) => {
-  const { client, isValid } = await opened(t);
+  const { builds, isValid } = await opened(t);
   const log = recordingLog();
   t.true(await isValid());
 
-  await makeIndexes(await client(), log);
+  await builds(log).settled();
 
   t.deepEqual(log.lines, []);
 });
 
 test('one that is missing, or was begun and not ended, is made, and executions of a node are read by it', async (t) => {
-  const { pool, client, isValid, reads } = await opened(t);
+  const { pool, isValid, reads, builds } = await opened(t);
   for (let round = 0; round < 10; round += 1) await pool.query(ADD);
   await pool.query('analyze command_execution');
   for (const spoil of [
@@ -52,7 +67,7 @@ test('one that is missing, or was begun and not ended, is made, and executions o
     await pool.query(spoil);
     t.not(await isValid(), true);
 
-    await makeIndexes(await client(), recordingLog());
+    await builds().settled();
 
     t.true(await isValid());
   }
@@ -70,42 +85,53 @@ test('one that is missing, or was begun and not ended, is made, and executions o
   });
 });
 
-test('it waits for a writer that began before, and nobody else waits for it', async (t) => {
-  const { pool, client, isValid } = await opened(t);
+test('it waits for a writer that began before; nobody else waits for it, and other admins leave it to this one', async (t) => {
+  const { pool, client, isValid, builds, waiting } = await opened(t);
   await pool.query(`drop index ${NAME}`);
   const writer = await client();
   await writer.query(`begin; ${ADD}`);
 
-  const made = makeIndexes(await client(), recordingLog());
-  await until('its wait', async () => {
-    const { rows } = await pool.query(
-      `select from pg_stat_activity where query like 'create index concurrently%' and wait_event_type = 'Lock'`,
-    );
-    return rows.length > 0;
-  });
+  const made = builds();
+  await waiting();
   await pool.query(ADD);
+  const log = recordingLog();
+  await builds(log).settled();
+  t.deepEqual(log.lines, []);
   t.not(await isValid(), true);
   await writer.query('commit');
-  await made;
+  await made.settled();
 
   t.true(await isValid());
 });
 
-test('one that cannot be made in time is told in the log, keeps no start, and is made by the next one', async (t) => {
-  const { pool, client, isValid } = await opened(t);
+test('one that cannot be made in time is told in the log and taken away, and the next start makes it', async (t) => {
+  const { pool, client, isValid, builds } = await opened(t);
   await pool.query(`drop index ${NAME}`);
   const writer = await client();
   await writer.query(`begin; ${ADD}`);
   const log = recordingLog();
 
-  await makeIndexes(await client(), log, patient(50));
+  await builds(log, patient(50)).settled();
   await writer.query('commit');
 
   t.not(await isValid(), true);
-  t.like(log.lines[0], {
-    level: 'warn',
-    message: 'an index could not be made: some lists are slow until the next start',
-  });
-  await makeIndexes(await client(), log);
+  t.like(log.lines, [
+    { level: 'warn', message: 'an index could not be made: some lists are slow until it is, and it is tried again' },
+  ]);
+  await builds(log).settled();
   t.true(await isValid());
+});
+
+test('a stop gives up what is being made, without a word', async (t) => {
+  const { pool, client, builds, waiting } = await opened(t);
+  await pool.query(`drop index ${NAME}`);
+  const writer = await client();
+  await writer.query(`begin; ${ADD}`);
+  const log = recordingLog();
+  const made = builds(log);
+  await waiting();
+
+  await made.stop();
+
+  t.deepEqual(log.lines, []);
 });

@@ -1,0 +1,122 @@
+/**
+ * What is held while an answer of an agent is read, and afterwards, whatever the agent does with its stream.
+ *
+ * Promises: L1, L2.
+ */
+import { Duplex } from 'node:stream';
+import test from 'ava';
+import { WEB_LIMITS } from '../../../../agent/observability/web-server.ts';
+import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
+import {
+  createAnswerShelf,
+  readAnswer,
+  type AgentEndpoint,
+  type Answered,
+} from '../../../../transport/tunnels/agent-answer.ts';
+import { KeptStreams } from '../../../../transport/tunnels/kept-streams.ts';
+import { KEPT_STREAM_AGE_MS_MAX, KEPT_STREAM_MS_MAX } from '../../../../transport/tunnels/limits.ts';
+import { until } from '../../../support/until.ts';
+import { answer, portsOf } from '../metrics/fixture.ts';
+
+const BYTES_MAX = 1_000;
+const PLACE: AgentEndpoint = { ports: portsOf(1), tokenHash: Buffer.from('hash') };
+const KEPT_ANSWER = answer('up 1\n', { 'Keep-Alive': 'timeout=75' });
+
+/** A stream on which its end says this in one piece, once it was asked, and does what a stream of a tunnel does besides. */
+function saying(says: Buffer, { ends = false, isTaken = true } = {}): Duplex {
+  const stream = new Duplex({
+    read() {},
+    write(_chunk, _encoding, taken) {
+      this.push(says);
+      if (ends) this.push(null);
+      if (isTaken) taken();
+    },
+  });
+  return Object.assign(stream, { setTimeout: () => stream });
+}
+
+function reading() {
+  let nowMs = 0;
+  const shelf = createAnswerShelf();
+  const streams = new KeptStreams<AgentEndpoint>({ nowMs: () => nowMs });
+  const read = (dial: () => Promise<Dialled>): Promise<Answered> =>
+    readAnswer(
+      { stream: { name: 'a node', place: PLACE, dial }, path: '/metrics', headers: {}, bytesMax: BYTES_MAX },
+      { streams, shelf },
+      new AbortController().signal,
+    );
+  const readOn = (stream: Duplex): Promise<Answered> => read(() => Promise.resolve({ ok: true, stream }));
+  return {
+    shelf,
+    streams,
+    read,
+    readOn,
+    passes: (ms: number) => {
+      nowMs += ms;
+    },
+  };
+}
+
+for (const [what, says] of [
+  ['an interim answer with an answer behind it', `HTTP/1.1 103 Early Hints\r\n\r\n${KEPT_ANSWER.toString()}`],
+  ['too much before an answer', `${'\r\n'.repeat(BYTES_MAX + 33_000)}${KEPT_ANSWER.toString()}`],
+] as const)
+  test(`${what} is refused, and takes no room for good`, async (t) => {
+    const { shelf, readOn } = reading();
+    const stream = saying(Buffer.from(says));
+
+    t.false((await readOn(stream)).ok);
+
+    t.is(shelf.bytes, 0);
+    t.true(stream.destroyed);
+  });
+
+test('an answer before its request was taken is one, and its stream ends', async (t) => {
+  const { readOn, streams } = reading();
+  const stream = saying(KEPT_ANSWER, { isTaken: false });
+
+  t.true((await readOn(stream)).ok);
+
+  await until('its end', () => stream.destroyed);
+  t.is(streams.kept, 0);
+});
+
+test('a stream whose end came with the answer is not kept', async (t) => {
+  const { readOn, streams } = reading();
+  const stream = saying(KEPT_ANSWER, { ends: true });
+
+  t.true((await readOn(stream)).ok);
+
+  await until('its end', () => stream.destroyed);
+  t.is(streams.kept, 0);
+});
+
+test('a stream that is old is not kept any more', async (t) => {
+  const { readOn, streams, passes } = reading();
+  const stream = saying(KEPT_ANSWER);
+  t.true((await readOn(stream)).ok);
+  await until('it to be kept', () => streams.kept === 1);
+
+  passes(KEPT_STREAM_AGE_MS_MAX + 1);
+  t.true((await readOn(saying(Buffer.alloc(0)))).ok);
+
+  await until('its end', () => stream.destroyed);
+  t.is(streams.kept, 0);
+});
+
+test('nodes that cannot be reached leave nothing behind, and a dial that fails unforeseen is a failed answer', async (t) => {
+  const { read, streams } = reading();
+
+  t.deepEqual(await read(() => Promise.resolve(notDialled('offline', 'It is away.'))), {
+    ok: false,
+    dialled: { ok: false, failure: 'offline', message: 'It is away.' },
+  });
+  t.like(await read(() => Promise.reject(new Error('unforeseen'))), { ok: false });
+
+  t.deepEqual({ ...streams.sockets }, {});
+  t.deepEqual({ ...streams.requests }, {});
+});
+
+test('an agent keeps its end of a stream longer than an admin does', (t) => {
+  t.true(KEPT_STREAM_MS_MAX < WEB_LIMITS.keepAliveMs);
+});
