@@ -197,11 +197,17 @@ export class Fixture {
   /** Processes of the server that wait for a lock, once there are so many. */
   waiting(count: number): Promise<readonly number[]> {
     return until(`${count} in line`, async () => {
-      const waiting = await this.rows<{ pid: number }>(
-        "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-      );
-      return waiting.length === count ? waiting.map(({ pid }) => pid) : null;
+      const waiting = await this.inLine();
+      return waiting.length === count ? waiting : null;
     });
+  }
+
+  /** Who waits for a lock now, by process id. */
+  async inLine(): Promise<readonly number[]> {
+    const waiting = await this.rows<{ pid: number }>(
+      "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+    );
+    return waiting.map(({ pid }) => pid);
   }
 
   /** What was logged above the level of debugging. */

@@ -15,6 +15,7 @@ import { preparePlace, SOCKET_PORT, type Place } from '../../persistence/embedde
 import type { Scope } from './scope.ts';
 import type { TestConnection } from './server.ts';
 import { processesOf, signal } from './server-processes.ts';
+import { promoted } from './replicated-servers.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 import { until } from './until.ts';
 
@@ -65,7 +66,7 @@ export async function startReplicatedMovableServer(scope: Scope): Promise<Replic
     failOver: async () => {
       const next = await standby;
       await primary.kill();
-      await next.sql('select pg_promote(true, 60)');
+      await promoted(next);
       await unlink(host);
       await symlink(next.place.socketDir, host);
       primary = next;

@@ -88,10 +88,17 @@ export async function startReplicatedServers(
     url: `postgresql://${USER}@${ports}/${DATABASE}?target_session_attrs=read-write`,
     primary: again,
     standby,
-    async promote() {
-      await standby.sql('select pg_promote(true, 60)');
-    },
+    promote: () => promoted(standby),
   };
+}
+
+/** It takes writes when this resolves. A promotion that is waited for is a long query, which replay may cancel. */
+export async function promoted(standby: { sql(text: string): Promise<readonly object[]> }): Promise<void> {
+  await until('a promotion', async () => {
+    if ((await standby.sql('select where pg_is_in_recovery()')).length === 0) return true;
+    await standby.sql('select pg_promote(false)');
+    return false;
+  });
 }
 
 /** Data of a new server, or a copy of another one's, which is stopped. */

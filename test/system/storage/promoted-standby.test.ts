@@ -37,7 +37,7 @@ async function openWatched(t: ExecutionContext, synchronous: boolean) {
   await database.pool.query('create table kept (value int)');
   const failOver = async (): Promise<void> => {
     await servers.primary.kill();
-    await servers.standby.sql('select pg_promote(true, 60)');
+    await servers.promote();
   };
   const back = () => until('the database to answer', () => database.pool.query('select 1'));
   const asked = async () => (await database.pool.query<{ value: number }>('select value from kept order by 1')).rows;
