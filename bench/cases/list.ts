@@ -82,7 +82,7 @@ function pagesOf(nodes: number): Page[] {
   const ofNode = Math.min(PAGE_SIZE, EXECUTIONS / nodes);
   return [
     ...pages,
-    { name: 'command_executions', which: 'of one node', page: 1, filter: `&node_id=${NODE}`, rows: ofNode },
+    { name: 'command_executions', which: 'of one node', page: 1, filter: `&node_id__in=${NODE}`, rows: ofNode },
   ];
 }
 

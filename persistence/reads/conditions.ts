@@ -39,6 +39,9 @@ export function condition(kind: FieldKind, field: Filterable, filter: Filter): S
   const { op, value } = filter;
   if (kind === 'text' || (kind === 'version' && op === 'eq'))
     return textCondition(column, Array.isArray(value) ? value : [value]);
+  // by one value an index gives rows in its order, by any of one it does not
+  if (op === 'in' && Array.isArray(value) && value.length === 1)
+    return condition(kind, field, { ...filter, op: 'eq', value: value[0] as string });
   if (op === 'in')
     return kind === 'uuid' ? sql`${column} = any(${value}::uuid[])` : sql`${column} = any(${value}::text[])`;
   return sql`${column} ${COMPARISONS[op]} ${parameter(kind, value)}`;

@@ -72,7 +72,7 @@ test('one that is missing, or was begun and not ended, is made, and executions o
     t.true(await isValid());
   }
   const node = '00000000-0000-4000-8000-000000000007';
-  const filters = [{ field: 'node_id', op: 'eq', value: node }] as const;
+  const filters = [{ field: 'node_id', op: 'in', value: [node] }] as const;
   const page = await reads.list('command_executions', { filters, sort: [], page: 1, pageSize: 5 });
   t.is(page.totalCount, 10);
   t.is(page.rows.length, 5);

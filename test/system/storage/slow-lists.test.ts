@@ -95,7 +95,7 @@ test('a list that is too long for its filters says which one to add; with that o
   for (const narrow of [
     [],
     [filter('command_id', command)],
-    [filter('node_id', node)],
+    [filter('node_id', [node], 'in')],
     [filter('target_all', false), filter('status', ['pending'], 'in')],
   ])
     t.true((await list(...narrow)) instanceof DatabaseUnavailable);
