@@ -113,7 +113,7 @@ export class IndexBuilds {
       await client.query(`drop index concurrently if exists "${name}"`);
       await client
         .query(`create index concurrently "${name}" on "${table}" (${columns})`)
-        .catch((error: unknown) => dropped(client, name, error));
+        .catch((error: Error) => dropped(client, name, error));
       log.info({ index: name, duration_ms: Math.round(performance.now() - beganMs) }, 'made an index');
     }
     return true;
@@ -122,9 +122,11 @@ export class IndexBuilds {
 
 const NOT_MADE = 'an index could not be made: some lists are slow until it is, and it is tried again';
 
-/** What was left of it, as far as that can be had now; then rejects with what it failed for. */
-async function dropped(client: Client, name: string, error: unknown): Promise<never> {
-  await client.query(`drop index concurrently if exists "${name}"`).catch(() => null); // it fails for the same reason
+/** Takes away what was left of it, where that can be had now; then rejects with what it failed for, and with that. */
+async function dropped(client: Client, name: string, error: Error): Promise<never> {
+  await client.query(`drop index concurrently if exists "${name}"`).catch((left: Error) => {
+    throw new Error(`${error.message}; what is left of it costs each write, and stays: ${left.message}`);
+  });
   throw error;
 }
 

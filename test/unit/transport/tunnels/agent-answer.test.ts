@@ -71,25 +71,19 @@ for (const [what, says] of [
     t.true(stream.destroyed);
   });
 
-test('an answer before its request was taken is one, and its stream ends', async (t) => {
-  const { readOn, streams } = reading();
-  const stream = saying(KEPT_ANSWER, { isTaken: false });
+for (const [what, does] of [
+  ['came before its request was taken', { isTaken: false }],
+  ['came with the end of its stream', { ends: true }],
+] as const)
+  test(`an answer that ${what} is one, and its stream is not kept`, async (t) => {
+    const { readOn, streams } = reading();
+    const stream = saying(KEPT_ANSWER, does);
 
-  t.true((await readOn(stream)).ok);
+    t.true((await readOn(stream)).ok);
 
-  await until('its end', () => stream.destroyed);
-  t.is(streams.kept, 0);
-});
-
-test('a stream whose end came with the answer is not kept', async (t) => {
-  const { readOn, streams } = reading();
-  const stream = saying(KEPT_ANSWER, { ends: true });
-
-  t.true((await readOn(stream)).ok);
-
-  await until('its end', () => stream.destroyed);
-  t.is(streams.kept, 0);
-});
+    await until('its end', () => stream.destroyed);
+    t.is(streams.kept, 0);
+  });
 
 test('a stream that is old is not kept any more', async (t) => {
   const { readOn, streams, passes } = reading();
