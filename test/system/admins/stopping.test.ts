@@ -33,6 +33,7 @@ const ORDER = [
   'words of other admins',
   'words to other admins',
   'the VPN manager',
+  'making indexes',
   'registration',
   'the listening connection',
   'the clock',
