@@ -6,7 +6,12 @@ import { leftOutNote, type LeftOutPeer, type VpnPath, type VpnSettings } from '.
 import type { Log } from '../../transport/net/log.ts';
 import type { RelayMap } from '../../transport/vpn/derp/map.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
-import type { Member, MemberPorts, WantedMember } from '../../transport/vpn/member/member.ts';
+import {
+  NOTHING_REFUSED,
+  type Member,
+  type MemberPorts,
+  type WantedMember,
+} from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import type { VpnWay } from '../access/tunnel/tunnels.ts';
 import type { Service } from '../observability/health.ts';
@@ -271,7 +276,12 @@ export class Membership {
 
 /** Its own addresses are told by the admin: one that the system does not take is nobody else's fault. */
 function addressProblem(member: Member | null): string | null {
-  return (member?.refused().addresses.length ?? 0) === 0
-    ? null
-    : 'the interface does not take an address that the admin gave to this machine';
+  const { addresses, taken } = member?.refused() ?? NOTHING_REFUSED;
+  if (addresses.length > 0) return 'the interface does not take an address that the admin gave to this machine';
+  const [first] = taken;
+  if (first === undefined) return null;
+  const [without, left] = first.includes(':') ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
+  return taken.length > 1
+    ? 'this machine has other addresses in the ranges of its cluster, so it has none in the VPN: give the cluster other ranges'
+    : `this machine has another address in the ${without} range of its cluster, so it is in the VPN by ${left} alone: give the cluster another range`;
 }

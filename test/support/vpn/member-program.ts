@@ -40,6 +40,7 @@ export interface MemberLook {
   readonly paths: ReturnType<Member['paths']>;
   readonly place: ReturnType<Member['place']>;
   readonly problem: string | null;
+  readonly taken: readonly string[];
   readonly triesWanted: readonly string[];
   readonly cpuMs: number;
   readonly upMs: number;
@@ -81,6 +82,7 @@ async function answer(question: MemberQuestion): Promise<MemberLook> {
     paths: member.paths(),
     place: member.place(),
     problem: member.problem(),
+    taken: member.refused().taken,
     triesWanted,
     cpuMs: (cpu.user + cpu.system) / 1_000,
     upMs: performance.now(),

@@ -36,7 +36,7 @@ export function createLeftOut(log: Log): LeftOut {
       }
       crowded = nextCrowded;
 
-      const addresses = new Set(refused.addresses);
+      const addresses = new Set([...refused.addresses, ...refused.taken]);
       const without =
         addresses.size === 0
           ? []

@@ -56,6 +56,22 @@ export function localAddresses(
     .map(({ cidr }) => cidr);
 }
 
+/**
+ * Those of the VPN's addresses (with prefix lengths) in whose range this machine has an address of its own, outside of
+ * the interface `except`: their route would take its neighbours from it, and perhaps its gateway.
+ */
+export function takenRanges(interfaces: Interfaces, except: string, vpnRanges: readonly string[]): ReadonlySet<string> {
+  const own = Object.entries(interfaces).flatMap(([name, infos]) =>
+    name === except || MEMBER.test(name) ? [] : (infos ?? []),
+  );
+  return new Set(
+    vpnRanges.filter((range) => {
+      const inside = rangesOf([range]);
+      return own.some(({ address, family }) => inside.check(address, family === 'IPv6' ? 'ipv6' : 'ipv4'));
+    }),
+  );
+}
+
 /** The same as endpoints with this port. */
 export function localEndpoints(addresses: readonly string[], port: number): readonly string[] {
   return addresses.map((cidr) => endpointOf(cidr.split('/')[0] ?? '', port));

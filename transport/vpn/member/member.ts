@@ -50,10 +50,12 @@ export interface MemberRefusals {
   readonly peers: readonly LeftOutPeer[];
   /** Of its own, with prefix lengths: never to be shown (R3). */
   readonly addresses: readonly string[];
+  /** Of its own, which it goes without, as the machine has another address of their range: never to be shown either. */
+  readonly taken: readonly string[];
 }
 
 /** Everything was taken. */
-export const NOTHING_REFUSED: MemberRefusals = { peers: [], addresses: [] };
+export const NOTHING_REFUSED: MemberRefusals = { peers: [], addresses: [], taken: [] };
 
 /** A running member. */
 export interface Member {

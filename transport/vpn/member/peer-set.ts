@@ -72,7 +72,10 @@ function isSame(some: readonly string[], others: readonly string[]): boolean {
 }
 
 /** What the interface does not take of what is wanted. */
-export function refusalsOf({ peers, addresses }: DeviceRefusals, { peers: wanted }: WantedMember): MemberRefusals {
+export function refusalsOf(
+  { peers, addresses }: DeviceRefusals,
+  { peers: wanted }: WantedMember,
+): Omit<MemberRefusals, 'taken'> {
   return {
     peers: [...peers].flatMap(([key, reason]) => {
       const peer = wanted.get(key);

@@ -4,7 +4,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayReach } from '../derp/socket.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
-import type { OwnPlace } from './candidates.ts';
 import { perform, type PathEffectPorts } from './path-effects.ts';
 import { InterfaceRepair } from './interface-repair.ts';
 import { KnownPeers } from './known-peers.ts';
@@ -18,7 +17,7 @@ import {
   REPAIR_MS,
   SLEEP_MS_MIN,
 } from './limits.ts';
-import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
+import { localEndpoints, type Interfaces } from './local-endpoints.ts';
 import {
   NOTHING_REFUSED,
   type MemberPlace,
@@ -27,6 +26,7 @@ import {
   type PeerPath,
   type WantedMember,
 } from './member.ts';
+import { OwnAddresses } from './own-addresses.ts';
 import type { PathMessage } from './path-state.ts';
 import { refusalsOf } from './peer-set.ts';
 import { RelayedTraffic } from './relayed-traffic.ts';
@@ -46,11 +46,11 @@ export interface PeersOptions {
 
 /** The peers of a member, and the paths to them. Does nothing before it has a device. */
 export class Peers {
-  readonly #options: PeersOptions;
   readonly #ports: MemberPorts;
   readonly #peers: KnownPeers;
   readonly #traffic: RelayedTraffic;
   readonly #interface: InterfaceRepair;
+  readonly #own: OwnAddresses;
   readonly #startedAtMs = performance.now();
   readonly #ending = new AbortController();
   readonly #pacer = new LoopPacer();
@@ -64,16 +64,14 @@ export class Peers {
   #repairAtMs = 0;
   #lookAtMs = 0;
   #lastTurnMs = this.#startedAtMs;
-  #own: OwnPlace;
   #problem: string | null = null;
   #toldPlace = '';
   #toldRefused = '';
 
   constructor(options: PeersOptions, ports: MemberPorts) {
-    this.#options = options;
     this.#ports = ports;
     this.#wanted = options.wanted;
-    this.#own = { addresses: [], listenPort: options.listenPort, vpnRanges: [] };
+    this.#own = new OwnAddresses(options);
     this.#traffic = new RelayedTraffic({
       wireguardPort: options.listenPort,
       reach: options.relayReach,
@@ -88,7 +86,7 @@ export class Peers {
       },
       changed: () => this.#pacer.wake(),
     });
-    this.#peers = new KnownPeers(this.#own, {
+    this.#peers = new KnownPeers(this.#own.place, {
       carries: (region) => this.#traffic.relays.carries(region),
       relayEndpointOf: (publicKey) => this.#traffic.relaySockets.endpointOf(publicKey),
       earlyUntilMs: () => this.#earlyUntilMs(),
@@ -123,12 +121,13 @@ export class Peers {
   }
 
   place(): MemberPlace {
-    const { addresses, listenPort } = this.#own;
+    const { addresses, listenPort } = this.#own.place;
     return { listenPort, endpoints: localEndpoints(addresses, listenPort), relayRegion: this.#traffic.relays.home() };
   }
 
   refused(): MemberRefusals {
-    return this.#device === null ? NOTHING_REFUSED : refusalsOf(this.#device.refusals(), this.#wanted);
+    if (this.#device === null) return NOTHING_REFUSED;
+    return { ...refusalsOf(this.#device.refusals(), this.#wanted), taken: [...this.#own.taken] };
   }
 
   problem(): string | null {
@@ -242,26 +241,23 @@ export class Peers {
 
   /** The addresses of this machine, and what follows from them. */
   #look(nowMs: number, hasSlept: boolean): void {
-    const { interfaces, interfaceName, listenPort } = this.#options;
     this.#lookAtMs = nowMs + ADDRESSES_MS;
-    const vpnRanges = this.#wanted.addresses;
-    const addresses = localAddresses(interfaces(), interfaceName, vpnRanges);
-    const isSame =
-      JSON.stringify([addresses, vpnRanges]) === JSON.stringify([this.#own.addresses, this.#own.vpnRanges]);
-    if (isSame && !hasSlept) return;
-    if (hasSlept || this.#own.addresses.some((address) => !addresses.includes(address))) this.#traffic.relays.renew();
-    this.#own = { addresses, listenPort, vpnRanges };
-    this.#peers.moved(this.#own);
+    const { isMoved, isOneGone, isTakenOtherwise } = this.#own.look(this.#wanted.addresses);
+    if (isTakenOtherwise) this.#isWantedNew = true;
+    if (!isMoved && !hasSlept) return;
+    if (hasSlept || isOneGone) this.#traffic.relays.renew();
+    this.#peers.moved(this.#own.place);
     if (hasSlept) this.#readAtMs = nowMs;
   }
 
   /** Makes the interface what is wanted. */
   async #repair(device: WireguardDevice, nowMs: number): Promise<void> {
     const isRegular = nowMs >= this.#repairAtMs;
-    const target = this.#wanted;
-    this.#isWantedNew = false;
     this.#repairAtMs = nowMs + REPAIR_MS;
     this.#look(nowMs, false);
+    this.#isWantedNew = false;
+    const { taken } = this.#own;
+    const target = { ...this.#wanted, addresses: this.#wanted.addresses.filter((cidr) => !taken.has(cidr)) };
     const readings = await this.#interface.repair(device, { target, nowMs, isRegular });
     this.#readAtMs = nowMs;
     this.#heededAtMs = performance.now();
@@ -278,7 +274,7 @@ export class Peers {
 
   #tellRefused(device: WireguardDevice): void {
     const { peers: refused, addresses } = device.refusals();
-    const text = JSON.stringify([...refused.keys(), ...addresses.keys()]);
+    const text = JSON.stringify([...refused.keys(), ...addresses.keys(), ...this.#own.taken]);
     if (text === this.#toldRefused || (text === '[]' && this.#toldRefused === '')) return;
     this.#toldRefused = text;
     this.#ports.changed();

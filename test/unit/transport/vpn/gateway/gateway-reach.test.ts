@@ -1,6 +1,7 @@
 /** Whom a gateway reaches, and what it leaves out. */
 import test from 'ava';
 import { HANDSHAKE_MS_MAX } from '../../../../../transport/vpn/gateway/gateway.ts';
+import { NOTHING_REFUSED } from '../../../../../transport/vpn/member/member.ts';
 import { until } from '../../../../support/until.ts';
 import { clusterId, key, member, vpn, nodeId, path } from './fixture.ts';
 import { OWN, fixture } from './gateway-fixture.ts';
@@ -37,7 +38,11 @@ test('what an interface or the rows leave out is named in the note, by cluster a
   await pass(20);
   const [one] = members;
   if (one === undefined) throw new Error('no interface');
-  one.say.refused = { peers: [{ node: nodeId(2, 2), reason: 'it was refused' }], addresses: ['100.64.2.1/24'] };
+  one.say.refused = {
+    peers: [{ node: nodeId(2, 2), reason: 'it was refused' }],
+    addresses: ['100.64.2.1/24'],
+    taken: [],
+  };
   await pass();
   await pass();
 
@@ -47,12 +52,20 @@ test('what an interface or the rows leave out is named in the note, by cluster a
     note: `there is no room for the VPNs of cluster-3; the interface does not take the addresses of cluster-2; left out of the VPN: node ${nodeId(1, 9)} (its WireGuard key is none), node ${nodeId(2, 2)} (it was refused)`,
   });
   t.is(lines().length, 3);
-  one.say.refused = { peers: [], addresses: [] };
+  one.say.refused = NOTHING_REFUSED;
   owned.delete(clusterId(3));
   gateway.become(vpn(1, [member(1, 2)]));
   await pass();
   await pass();
   t.is(gateway.state().note, null);
+  one.say.refused = { ...NOTHING_REFUSED, taken: ['100.64.1.1/24'] };
+  await pass();
+  await pass();
+  t.is(
+    gateway.state().note,
+    'the interface does not take the addresses of cluster-1',
+    'this machine has another there',
+  );
 });
 
 test('a node is reached through the VPN while its handshake is young and its cluster is owned', async (t) => {

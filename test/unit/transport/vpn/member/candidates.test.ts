@@ -3,7 +3,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { candidatesOf, type OwnPlace } from '../../../../../transport/vpn/member/candidates.ts';
-import { localAddresses, localEndpoints } from '../../../../../transport/vpn/member/local-endpoints.ts';
+import { localAddresses, localEndpoints, takenRanges } from '../../../../../transport/vpn/member/local-endpoints.ts';
 import {
   decodePeerMessage,
   encodePeerMessage,
@@ -62,15 +62,16 @@ test('a family of addresses that this machine has not is not tried, and nothing 
   );
 });
 
+const info = (cidr: string, internal = false): NetworkInterfaceInfo => ({
+  address: cidr.split('/')[0] ?? '',
+  cidr,
+  netmask: '',
+  mac: '',
+  internal,
+  ...(cidr.includes(':') ? { family: 'IPv6', scopeid: 0 } : { family: 'IPv4' }),
+});
+
 test('a machine tells of its addresses, those of containers last, those of the VPN never, and not too many', (t) => {
-  const info = (cidr: string, internal = false): NetworkInterfaceInfo => ({
-    address: cidr.split('/')[0] ?? '',
-    cidr,
-    netmask: '',
-    mac: '',
-    internal,
-    ...(cidr.includes(':') ? { family: 'IPv6', scopeid: 0 } : { family: 'IPv4' }),
-  });
   const interfaces = {
     lo: [info('127.0.0.1/8', true)],
     docker0: [info('172.17.0.1/16')],
@@ -100,6 +101,24 @@ test('a machine tells of its addresses, those of containers last, those of the V
     localAddresses({ eth0: Array.from({ length: 20 }, (_, index) => info(`192.168.1.${index + 1}/24`)) }, 'edge1', [])
       .length,
     VPN_ENDPOINTS_MAX,
+  );
+});
+
+test('a range of the VPN in which the machine has another address is taken, one of its LAN around it is not', (t) => {
+  const vpn = ['100.64.0.5/24', 'fd00:64::5/64'];
+  const taken = (...cidrs: readonly string[]): readonly string[] => [
+    ...takenRanges({ edge1: [info('100.64.0.5/24')], eth0: cidrs.map((cidr) => info(cidr)) }, 'edge1', vpn),
+  ];
+
+  t.deepEqual(taken('192.168.1.5/24', '2001:db8::5/64'), []);
+  t.deepEqual(taken('100.64.0.200/24'), ['100.64.0.5/24']);
+  t.deepEqual(taken('100.64.0.200/32'), ['100.64.0.5/24'], 'by a point-to-point link');
+  t.deepEqual(taken('100.100.0.1/10'), [], 'the rest of a larger network is reached as before');
+  t.deepEqual(taken('fd00:64::77/64'), ['fd00:64::5/64']);
+  t.deepEqual(
+    [...takenRanges({ edgegw1: [info('100.64.0.1/24')] }, 'edge1', vpn)],
+    [],
+    'another member on this machine',
   );
 });
 
