@@ -35,20 +35,21 @@ export interface Forgotten {
 
 /**
  * At most `limit` of each that have stood still for longer than `afterMs`, among clusters that this admin owns. Telling
- * a node twice does no harm.
+ * a node twice does no harm. One that is unreachable is told only of what is cancelled before its agent had it: the rest
+ * waits for that agent.
  */
 export async function findForgotten(pool: Pool, adminId: string, afterMs: number, limit: number): Promise<Forgotten> {
   const longAgo = before(DATABASE_NOW, afterMs);
-  const mine = sql`join node n on n.id = e.node_id and n.status <> 'unreachable' join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid`;
+  const mine = sql`join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid`;
   const pending = await rowsOf<{ node_id: NodeId }>(
     pool,
     'looking for forgotten executions',
-    sql`select distinct e.node_id from command_execution e ${mine} where e.finished_at is null and e.status = 'pending' and e.inserted_at < ${longAgo} limit ${limit}`,
+    sql`select distinct e.node_id from command_execution e ${mine} where e.finished_at is null and e.status = 'pending' and n.status <> 'unreachable' and e.inserted_at < ${longAgo} limit ${limit}`,
   );
   const cancels = await rowsOf<CancelWanted>(
     pool,
     'looking for forgotten cancellations',
-    sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.finished_at is null and e.cancel_requested_at < ${longAgo} limit ${limit}`,
+    sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.finished_at is null and (e.status = 'pending' or n.status <> 'unreachable') and e.cancel_requested_at < ${longAgo} limit ${limit}`,
   );
   return { pending: pending.map((row) => row.node_id), cancels };
 }

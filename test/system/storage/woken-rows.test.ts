@@ -53,3 +53,17 @@ test('after a silence everything of reachable nodes is named, however short ago 
 
   t.deepEqual(pending.toSorted(), own.toSorted());
 });
+
+test('of nodes that are away what is pending is named once it is cancelled, and nothing else', async (t) => {
+  const { fixture, mine, own, command, executions } = await open(t);
+  const [first, ...pending] = executions.slice(0, own.length);
+  if (first === undefined) throw new Error('no execution');
+  await fixture.store(mine, { kind: 'execution-sent', execution: first, atMs: NOW_MS });
+  await fixture.rows(`update node set status = 'unreachable'`);
+  const { findForgotten } = wokenRows(fixture.database.pool, fixture.adminId);
+
+  t.deepEqual(await findForgotten(), { pending: [], cancels: [] });
+  await fixture.store(null, { kind: 'command-cancel-requested', command, atMs: NOW_MS });
+
+  t.deepEqual((await findForgotten()).cancels.map(({ execution }) => execution).toSorted(), pending.toSorted());
+});
