@@ -1,10 +1,10 @@
 /** Work of which only so much may be done at a time: it takes much memory, or a connection. */
-import { DatabaseUnavailable } from '../actors/ports.ts';
+import { NothingWritten } from '../actors/ports.ts';
 
 export interface Semaphore {
   /**
-   * Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its
-   * turn did not come in time.
+   * Does the work when it is its turn. Rejects with NothingWritten, at once when too many wait already, or when its turn
+   * did not come in time: the work was not begun.
    */
   <T>(work: () => Promise<T>): Promise<T>;
   /** Does the work if there is room for it now; null: there is none. */
@@ -33,7 +33,7 @@ export function createSemaphore(
         ? undefined
         : setTimeout(() => {
             waiting.delete(resolve);
-            reject(new DatabaseUnavailable(`${doing}: its turn did not come in time`));
+            reject(new NothingWritten(`${doing}: its turn did not come in time`));
           }, waitMsMax);
     await promise;
     clearTimeout(timer);
@@ -55,7 +55,7 @@ export function createSemaphore(
 
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     if (atWork >= atOnceMax) {
-      if (waiting.size >= waitingMax) throw new DatabaseUnavailable(`${doing}: too many wait already`);
+      if (waiting.size >= waitingMax) throw new NothingWritten(`${doing}: too many wait already`);
       await slot();
     } else {
       atWork += 1;

@@ -3,8 +3,10 @@
  * state that a repeated try goes on from.
  */
 import type { Pool } from 'pg';
+import { ASK_MS_MAX } from '../../actors/limits.ts';
 import type { CommandId } from '../../transport/protocol/ids.ts';
-import { rowsOf, sql } from '../reads/sql.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+import { createSemaphore } from '../semaphore.ts';
 
 /**
  * Executions that one transaction changes, at most: some 100 ms. What is within it stays one transaction with its
@@ -12,47 +14,61 @@ import { rowsOf, sql } from '../reads/sql.ts';
  */
 export const CHUNK_EXECUTIONS_MAX = 5_000;
 
-/**
- * Marks the open executions of a command as to be cancelled, in chunks. An intent that is stored twice is stored once;
- * a crash in between leaves some marked, and nobody was answered: whoever asks again marks the rest.
- */
-export async function markCancelled(pool: Pool, command: CommandId, atMs: number): Promise<void> {
-  for (let marked = CHUNK_EXECUTIONS_MAX; marked === CHUNK_EXECUTIONS_MAX;) {
-    const rows = await rowsOf(
-      pool,
-      'cancelling a command',
-      sql`
-      update command_execution set cancel_requested_at = to_timestamp(${atMs}::float8 / 1000) where id in (
-        select id from command_execution where command_id = ${command}::uuid and finished_at is null and cancel_requested_at is null limit ${CHUNK_EXECUTIONS_MAX}::int for update)
-      returning 1`,
-    );
-    marked = rows.length;
-  }
-}
+/** Chunks that are written at once, and that wait for their turn, until nobody waits for them any more. */
+const CHUNKS_AT_ONCE_MAX = 2;
+const CHUNKS_WAITING_MAX = 1_000;
 
-/**
- * Deletes the executions of a command that is over but for the last chunk, which goes with the command itself. One that
- * is not over is left as it is.
- */
-export async function deleteExecutions(pool: Pool, command: CommandId): Promise<void> {
-  const [open] = await rowsOf(
-    pool,
-    'deleting a command',
-    sql`select 1 from command_execution where command_id = ${command}::uuid and finished_at is null limit 1`,
-  );
-  if (open !== undefined) return; // no execution is added to a command later, so what is over stays so
-  for (;;) {
-    const [more] = await rowsOf(
-      pool,
+/** Chunks of all writes, in turns, on connections that neither batches nor leases need (L4, O1). */
+export class Chunks {
+  readonly #pool: Pool;
+  readonly #turn = createSemaphore('changing many executions', CHUNKS_AT_ONCE_MAX, CHUNKS_WAITING_MAX, ASK_MS_MAX);
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Marks the open executions of a command as to be cancelled. An intent that is stored twice is stored once; a crash in
+   * between leaves some marked, and nobody was answered: whoever asks again marks the rest.
+   */
+  async markCancelled(command: CommandId, atMs: number): Promise<void> {
+    for (let marked = CHUNK_EXECUTIONS_MAX; marked === CHUNK_EXECUTIONS_MAX;) {
+      const rows = await this.#rows(
+        'cancelling a command',
+        sql`
+        update command_execution set cancel_requested_at = to_timestamp(${atMs}::float8 / 1000) where id in (
+          select id from command_execution where command_id = ${command}::uuid and finished_at is null and cancel_requested_at is null limit ${CHUNK_EXECUTIONS_MAX}::int for update)
+        returning 1`,
+      );
+      marked = rows.length;
+    }
+  }
+
+  /**
+   * Deletes the executions of a command that is over but for the last chunk, which goes with the command itself. One
+   * that is not over is left as it is.
+   */
+  async deleteExecutions(command: CommandId): Promise<void> {
+    const [open] = await this.#rows(
       'deleting a command',
-      sql`select 1 from command_execution where command_id = ${command}::uuid offset ${CHUNK_EXECUTIONS_MAX}::int limit 1`,
+      sql`select 1 from command_execution where command_id = ${command}::uuid and finished_at is null limit 1`,
     );
-    if (more === undefined) return;
-    await rowsOf(
-      pool,
-      'deleting a command',
-      sql`
-      delete from command_execution where id in (select id from command_execution where command_id = ${command}::uuid limit ${CHUNK_EXECUTIONS_MAX}::int)`,
-    );
+    if (open !== undefined) return; // no execution is added to a command later, so what is over stays so
+    for (;;) {
+      const [more] = await this.#rows(
+        'deleting a command',
+        sql`select 1 from command_execution where command_id = ${command}::uuid offset ${CHUNK_EXECUTIONS_MAX}::int limit 1`,
+      );
+      if (more === undefined) return;
+      await this.#rows(
+        'deleting a command',
+        sql`
+        delete from command_execution where id in (select id from command_execution where command_id = ${command}::uuid limit ${CHUNK_EXECUTIONS_MAX}::int)`,
+      );
+    }
+  }
+
+  #rows(doing: string, statement: Sql): Promise<readonly unknown[]> {
+    return this.#turn(() => rowsOf(this.#pool, doing, statement));
   }
 }

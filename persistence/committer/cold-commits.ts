@@ -7,17 +7,21 @@ import type { RefusedChange } from '../../supervisors/ports.ts';
 import { isConflict } from '../availability.ts';
 import { ORM_CONNECTIONS_MAX } from '../database.ts';
 import { createSemaphore } from '../semaphore.ts';
-import { deleteExecutions } from './chunks.ts';
+import type { Chunks } from './chunks.ts';
 import { storeCold, type ColdOutcome, type ColdPorts } from './cold-writes.ts';
 import type { CommitNews } from './commit-news.ts';
 import { CONFLICTS_MAX } from './hot-commits.ts';
 import type { Outage } from './outage.ts';
 
-/** Cold changes that wait for a connection. Each is one of an actor that waits for nothing else. */
+/** Cold changes of callers that wait for a connection. Each is one of an actor that waits for nothing else. */
 export const COLD_WAITING_MAX = 1_000;
+
+/** Those besides that nobody waits for, what agents tell as they connect above all: more than the nodes of an admin. */
+const FACTS_WAITING_MAX = 30_000;
 
 /** Where cold changes are stored, and who hears of it. */
 export interface ColdCommitPorts extends ColdPorts {
+  readonly chunks: Chunks;
   readonly outage: Outage;
   readonly news: CommitNews;
 }
@@ -28,22 +32,26 @@ export class ColdCommits {
   /**
    * They wait here and not at the pool: there, a wait behind others looks like a database that is away (L4).
    */
-  readonly #semaphore = createSemaphore('storing a change', ORM_CONNECTIONS_MAX, COLD_WAITING_MAX);
+  readonly #turn = createSemaphore('storing a change', ORM_CONNECTIONS_MAX, COLD_WAITING_MAX);
+  /** Where facts wait before that, so that a caller is behind as many of them as are stored at once. */
+  readonly #factTurn = createSemaphore('storing what is so', ORM_CONNECTIONS_MAX, FACTS_WAITING_MAX);
 
   constructor(ports: ColdCommitPorts) {
     this.#ports = ports;
   }
 
-  /** Stores one after another. Resolves with those that were refused. */
-  async commit(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]> {
-    const { outage, database } = this.#ports;
+  /** Stores one after another. Resolves with those that were refused. What nobody waits for has time. */
+  async commit(lease: Lease | null, changes: readonly Change[], isAwaited: boolean): Promise<readonly RefusedChange[]> {
+    const { outage, chunks } = this.#ports;
     const refused: RefusedChange[] = [];
     for (const change of changes) {
       try {
         this.#throwIfAway();
-        if (change.write.kind === 'command-deleted') await deleteExecutions(database.writes, change.write.command);
-        const queuedMs = performance.now();
-        refused.push(...(await this.#semaphore(() => this.#storeInTime(lease, change, queuedMs))));
+        if (change.write.kind === 'command-deleted') await chunks.deleteExecutions(change.write.command);
+        const untilMs = isAwaited ? performance.now() + ASK_MS_MAX : Infinity;
+        const store = (): Promise<readonly RefusedChange[]> =>
+          this.#turn(() => this.#storeInTime(lease, change, untilMs));
+        refused.push(...(await (isAwaited ? store() : this.#factTurn(store))));
       } catch (error) {
         if (await outage.isSaidBy(error)) outage.began(error, error instanceof NothingWritten ? [] : [change]);
         throw error;
@@ -53,10 +61,10 @@ export class ColdCommits {
   }
 
   /** Its turn has come. Nobody waits any more for what is late: no time of others is spent on it. */
-  async #storeInTime(lease: Lease | null, change: Change, queuedMs: number): Promise<readonly RefusedChange[]> {
+  async #storeInTime(lease: Lease | null, change: Change, untilMs: number): Promise<readonly RefusedChange[]> {
     this.#throwIfAway();
     const beganMs = performance.now();
-    if (beganMs - queuedMs > ASK_MS_MAX) throw new NothingWritten('Too many changes wait to be stored.');
+    if (beganMs > untilMs) throw new NothingWritten('Too many changes wait to be stored.');
     const outcome = await this.#storeUnhindered(lease, change);
     const refused = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
     this.#ports.news.tell([change], refused, beganMs, outcome.notices);

@@ -2,14 +2,13 @@
  * The committer: hot changes go with those of other actors, cold ones in a transaction each. Both stop while the
  * database is away.
  */
-import type { Pool } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import { isHot } from '../../actors/writes.ts';
 import type { Committer, RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { markCancelled } from './chunks.ts';
+import { Chunks } from './chunks.ts';
 import type { ColdPorts } from './cold-writes.ts';
 import { ColdCommits } from './cold-commits.ts';
 import { CommitNews, type CommitCounters } from './commit-news.ts';
@@ -29,7 +28,7 @@ export interface CommitterPorts extends Omit<ColdPorts, 'wakeUps'>, WakeUpOption
  * transaction after its commit, in commit order.
  */
 export class GroupCommitter implements Committer {
-  readonly #pool: Pool;
+  readonly #chunks: Chunks;
   readonly #outage: Outage;
   readonly #news: CommitNews;
   readonly #hot: HotCommits;
@@ -37,27 +36,28 @@ export class GroupCommitter implements Committer {
 
   constructor(ports: CommitterPorts) {
     const { vault, adminId, log, committed } = ports;
-    this.#pool = ports.database.writes;
-    this.#outage = new Outage({ pool: this.#pool, log, committed });
+    const { writes: pool } = ports.database;
+    this.#chunks = new Chunks(ports.database.pool);
+    this.#outage = new Outage({ pool, log, committed });
     this.#news = new CommitNews(committed);
     const shared = { vault, wakeUps: new WakeUps(ports), outage: this.#outage, news: this.#news };
-    this.#hot = new HotCommits({ ...shared, pool: this.#pool, witnesses: ports.database.witnesses, log });
-    this.#cold = new ColdCommits({ ...shared, database: ports.database, adminId });
+    this.#hot = new HotCommits({ ...shared, pool, witnesses: ports.database.witnesses, log });
+    this.#cold = new ColdCommits({ ...shared, database: ports.database, adminId, chunks: this.#chunks });
   }
 
   get counters(): Readonly<CommitCounters> {
     return this.#news.counters;
   }
 
-  async commit(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]> {
+  async commit(lease: Lease | null, changes: readonly Change[], isAwaited = true): Promise<readonly RefusedChange[]> {
     const hot = changes.filter((change): change is HotChange => isHot(change.write));
     for (const { write } of hot)
       if (write.kind === 'command-cancel-requested' && !this.#outage.isOn)
-        await markCancelled(this.#pool, write.command, write.atMs);
+        await this.#chunks.markCancelled(write.command, write.atMs);
     const refused = hot.length === 0 ? [] : await this.#hot.commit(lease, hot);
     if (hot.length === changes.length) return refused;
     const cold = changes.filter((change) => !isHot(change.write));
-    return [...refused, ...(await this.#cold.commit(lease, cold))];
+    return [...refused, ...(await this.#cold.commit(lease, cold, isAwaited))];
   }
 
   ready(): Promise<void> {

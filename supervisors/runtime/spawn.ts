@@ -170,7 +170,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     try {
       let refused: readonly RefusedChange[];
       try {
-        refused = await this.#plan.committer.commit(this.#plan.lease(state), batch.changes);
+        const isAwaited = batch.messages.some(expectsReply);
+        refused = await this.#plan.committer.commit(this.#plan.lease(state), batch.changes, isAwaited);
       } catch (error) {
         return this.#turned(
           error instanceof DatabaseUnavailable
@@ -190,9 +191,11 @@ class Actor<S, M extends KitMessage> implements RunningActor {
    * Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows
    * have.
    */
-  #inDoubt(state: S, batch: Batch<S, M>, refusal: Refusal): Promise<S> {
+  async #inDoubt(state: S, batch: Batch<S, M>, refusal: Refusal): Promise<S> {
     for (const message of batch.messages) this.#refuse(message, refusal);
-    this.#plan.mailbox.putBack(batch.messages.filter((message) => !expectsReply(message)));
+    const facts = batch.messages.filter((message) => !expectsReply(message));
+    this.#plan.mailbox.putBack(facts);
+    if (refusal === UNAVAILABLE && facts.length > 0) await this.#pause(RECOVER_MS);
     return this.#recovered(state);
   }
 

@@ -32,14 +32,15 @@ export class FaultyCommitter {
   readonly over = (real: Committer): Committer => ({
     ready: () => real.ready(),
     caughtUp: () => real.caughtUp(),
-    commit: async (lease, changes) => {
+    commit: async (...change) => {
+      const [, changes] = change;
       await this.#held?.promise;
       const lost = this.#lost;
       if (lost === null || (lost.kind !== null && !changes.some(({ write }) => write.kind === lost.kind)))
-        return real.commit(lease, changes);
+        return real.commit(...change);
       this.#lost = null;
-      if (lost.fate === 'stored') await real.commit(lease, changes);
-      if (lost.fate instanceof Promise) void lost.fate.then(() => real.commit(lease, changes));
+      if (lost.fate === 'stored') await real.commit(...change);
+      if (lost.fate instanceof Promise) void lost.fate.then(() => real.commit(...change));
       throw new DatabaseUnavailable('the answer was lost');
     },
   });

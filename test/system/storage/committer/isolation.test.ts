@@ -3,7 +3,7 @@
  * up for it (L4).
  */
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
 import { ORM_CONNECTIONS_MAX } from '../../../../persistence/database.ts';
 import { COLD_WAITING_MAX } from '../../../../persistence/committer/cold-commits.ts';
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../../persistence/committer/units.ts';
@@ -17,6 +17,9 @@ const CALL_MS_MAX = 5_000;
 
 /** Callers wait for 4.5 s: all but the one at fault are well within it, in ms. */
 const OTHERS_MS_MAX = 4_000;
+
+/** Neighbours of what waits for locks: well below the 2 s after which a connection that is not to be had is a lost database. */
+const CANCEL_NEIGHBOURS_MS_MAX = 1_000;
 
 /** Tries of one that cannot be stored, about a second each. */
 const TRIES_MAX = 16;
@@ -167,6 +170,30 @@ test('so many cold writes may wait, and none is stored when nobody waits for it 
   t.deepEqual(await fixture.rows('select node_limit from cluster where id = $1', [lease.cluster]), [
     { node_limit: null },
   ]);
+  t.deepEqual(fixture.loud(), []);
+});
+
+test('cancels of what somebody else holds keep neither the writes of others waiting nor the leases', async (t) => {
+  const { fixture, lease, ids } = await openExecutions(t, 2 * ORM_CONNECTIONS_MAX);
+  const node = await fixture.node(lease);
+  const commands = await Promise.all(Array.from({ length: 9 }, async () => (await fixture.executions([node])).command));
+  await fixture.holder('select from command_execution where command_id = any($1::uuid[]) for update', [commands]);
+
+  const cancels = commands.map((command) =>
+    fixture.commit(null, [{ kind: 'command-cancel-requested', command, atMs: 0 }]).then(
+      ([code]) => code,
+      (error: unknown) => error,
+    ),
+  );
+  const beganMs = performance.now();
+  const renewed = fixture.leases.renew(fixture.adminId, []);
+  const { first, others } = await storeAll({ fixture, ids, lease });
+  await renewed;
+  const tookMs = performance.now() - beganMs;
+
+  for (const outcome of await Promise.all(cancels)) t.true(outcome instanceof NothingWritten, String(outcome));
+  t.deepEqual(others.add(first), new Set(['ok']));
+  t.true(tookMs < patient(CANCEL_NEIGHBOURS_MS_MAX), `${tookMs} ms`);
   t.deepEqual(fixture.loud(), []);
 });
 
