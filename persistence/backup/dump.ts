@@ -1,18 +1,12 @@
 /** Writes a database into a file while it is used: every row of one moment. */
+import { on } from 'node:events';
 import { link, rm } from 'node:fs/promises';
-import type { Client } from 'pg';
+import { Query, type Client, type Connection, type QueryArrayConfig } from 'pg';
 import { BACKUP_FORMAT, BackupRefused, readLines, writeLines } from './lines.ts';
 import { migrationsOf, quoted, sequencesOf, tablesOf } from './tables.ts';
 
-/**
- * Text that is fetched at once, in bytes, as near as the rows of before tell. One recording of a session can have
- * megabytes.
- */
-const FETCHED_BYTES = 4_194_304;
-
-/** Rows that are fetched at once, at first and at most. */
-const FETCHED_ROWS_MIN = 8;
-const FETCHED_ROWS_MAX = 5_000;
+/** Rows that are asked for at once: as many are taken at most where the backup fails among them. */
+const FETCHED_ROWS = 500;
 
 /** What a backup holds. */
 export interface BackupSummary {
@@ -84,13 +78,46 @@ async function dump(client: Client, file: string, version: string): Promise<Back
 }
 
 async function* rowsOf(client: Client, table: string): AsyncGenerator<string, void, undefined> {
-  await client.query(`declare backed_up no scroll cursor for select t::text as row from ${quoted(table)} t`);
-  for (let count = FETCHED_ROWS_MIN; ;) {
-    const { rows } = await client.query<{ row: string }>(`fetch ${count} from backed_up`);
-    for (const { row } of rows) yield row;
-    if (rows.length < count) break;
-    const bytes = rows.reduce((sum, { row }) => sum + row.length, 0) / rows.length;
-    count = Math.max(1, Math.min(FETCHED_ROWS_MAX, count * 4, Math.floor(FETCHED_BYTES / bytes)));
+  await client.query(`declare backed_up no scroll cursor for select t::text from ${quoted(table)} t`);
+  for (let count = FETCHED_ROWS; count === FETCHED_ROWS;) {
+    count = 0;
+    const rows = new Rows(`fetch ${FETCHED_ROWS} from backed_up`);
+    client.query(rows);
+    try {
+      for await (const [[row]] of on(rows, 'row', { close: ['end'], highWaterMark: 1 }) as AsyncIterable<[[string]]>) {
+        yield row;
+        count += 1;
+      }
+    } finally {
+      rows.resume(); // for the rollback behind them, where the file takes no more
+    }
   }
   await client.query('close backed_up');
+}
+
+/**
+ * Rows as they are taken: until then the server waits, so that no more is held than a piece of the connection, however
+ * large they are.
+ */
+class Rows extends Query<string[]> {
+  #connection: Connection | null = null;
+
+  constructor(text: string) {
+    const asked: QueryArrayConfig = { text, rowMode: 'array' };
+    super(asked);
+    this.on('error', () => {}); // where nobody takes rows any more; else it is thrown by the loop
+    const submit = this.submit.bind(this);
+    this.submit = (connection) => {
+      this.#connection = connection;
+      return submit(connection);
+    };
+  }
+
+  pause(): void {
+    this.#connection?.stream.pause();
+  }
+
+  resume(): void {
+    this.#connection?.stream.resume();
+  }
 }

@@ -1,6 +1,8 @@
 /** Backups of a database that is in use: whole, of one moment, and restored into an empty database only. */
+import { execFile } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
@@ -20,6 +22,11 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** What is said of a connection that is lost. */
 const LOST = /unexpected postmaster exit|Connection terminated unexpectedly/u;
+
+/** Of the heap of a backup, in MB: less than the large rows of a test have together. */
+const MEMORY_MB = 96;
+
+const run = promisify(execFile);
 
 /** The key of `openedDatabase`. */
 const KEY = Buffer.alloc(32, 7);
@@ -152,6 +159,26 @@ test('a backup is of one moment, whatever is stored while it is written', async 
   }>(`select (select count(*)::int from cluster where name like 'n%') as clusters,
     (select count(*)::int from event e join cluster c on c.id = e.subject) as events, (select count(*)::int from cluster c where c.name like 'n%' and not exists (select from event e where e.subject = c.id)) as apart`);
   t.deepEqual(row, { clusters: row?.events ?? 0, events: row?.clusters ?? 0, apart: 0 });
+});
+
+test('large rows behind small ones are written with little memory', async (t) => {
+  const { opened, connection } = await backedUp(t);
+  const command = v7();
+  await opened.pool.query(
+    `insert into command_execution (id, command_id, node_id, cluster_name, target_all, status, output, finished_at, inserted_at, updated_at)
+    select uuid_v7(), $1, gen_random_uuid(), 'c', true, 'dropped', repeat('x', case when i < 6000 then 1 else 900000 end), now(), now(), now() from generate_series(1, 6140) i`,
+    [command],
+  );
+  const file = join(temporaryDirectory(t), 'large.backup');
+  const module = new URL('../../../persistence/backup/backup.ts', import.meta.url).href;
+  const program = `const { backUp } = await import(process.argv[1]);
+    const log = Object.fromEntries(['debug', 'info', 'warn', 'error'].map((level) => [level, () => {}]));
+    console.log(await backUp({ ...JSON.parse(process.argv[2]), ENCRYPTION_KEY: Buffer.alloc(32, 7) }, process.argv[3], '9.9.9', log));`;
+  const words = ['--input-type=module', '-e', program, module, JSON.stringify(storageOf(connection)), file];
+
+  const { stdout } = await run(process.execPath, [`--max-old-space-size=${MEMORY_MB}`, ...words]);
+
+  t.regex(stdout, /^Backed up \d+ rows/u);
 });
 
 test('a database that is not empty is left alone, and so is a file that is there', async (t) => {
