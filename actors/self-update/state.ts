@@ -44,6 +44,8 @@ export interface SelfUpdateState {
   readonly record: SelfUpdateRecord | null;
   /** As they were counted last; null: not yet. */
   readonly counted: CountedSelfUpdate | null;
+  /** The revision of its last move here: what was counted at it, or before, is old. Null: none since the rows were read. */
+  readonly movedAt: number | null;
   /** Whether a count is under way. */
   readonly isCounting: boolean;
   /** News came while it was, or since: the next count is due. */
@@ -54,5 +56,5 @@ export interface SelfUpdateState {
 
 /** As its row has it: nothing is counted yet. `record` null: it is about to be created. */
 export function uncounted(id: string, record: SelfUpdateRecord | null): SelfUpdateState {
-  return { id, record, counted: null, isCounting: record !== null, isStale: false, countedAtMs: 0 };
+  return { id, record, counted: null, movedAt: null, isCounting: record !== null, isStale: false, countedAtMs: 0 };
 }

@@ -77,6 +77,7 @@ function counted(
 ): Step<SelfUpdateState> {
   const { record } = state;
   if (record === null || found === null || found.status === 'completed') return step(state, [], [{ type: 'stop' }]);
+  if (state.movedAt !== null && found.revision <= state.movedAt) return unchanged(state); // the count that follows it comes
   const next: SelfUpdateState = {
     ...state,
     counted: found,
@@ -101,8 +102,9 @@ function moving(
     events: [], // that of the end is made of the rows, which know the summary
     notices: move.type === 'complete' ? [{ type: 'events-stored' }] : [],
   };
-  if (move.type === 'complete') return step(state, [{ ...change, onceStored: [{ type: 'stop' }] }], []);
-  return step({ ...state, isCounting: true }, [change], move.type === 'due' ? [WAKE, COUNT] : [COUNT]);
+  if (move.type === 'complete') return step(state, [{ ...change, onceStored: [{ type: 'stop' }] }]);
+  const onceStored = move.type === 'due' ? [WAKE, COUNT] : [COUNT];
+  return step({ ...state, movedAt: revision, isCounting: true }, [{ ...change, onceStored }]);
 }
 
 /** Tells that a request is over. Source: docs/events.md. */

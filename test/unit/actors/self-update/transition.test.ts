@@ -80,8 +80,19 @@ test('after a start or a crash it counts; nodes that have their turn are woken o
     NOW_MS,
   );
 
-  t.deepEqual(step.changes, [{ write: moved({ type: 'due', nodes: 2 }, 7), events: [], notices: [] } as never]);
-  t.deepEqual(step.effects, [WAKE, COUNT]);
+  const onceStored = [WAKE, COUNT];
+  t.deepEqual(step.changes, [
+    { write: moved({ type: 'due', nodes: 2 }, 7), events: [], notices: [], onceStored } as never,
+  ]);
+  t.deepEqual(step.effects, [], 'a move that is refused is followed by no count but that of the recovery');
+});
+
+test('what was counted before its last move moves nothing, and is not counted again', (t) => {
+  const at = (revision: number) => ({ type: 'nodes-counted', counted: counted({ waiting: 5 }, { revision }) }) as const;
+  const { state } = transition({ ...open, isCounting: true }, at(7), NOW_MS);
+
+  for (const revision of [6, 7]) t.is(transition(state, at(revision), NOW_MS).state, state);
+  t.like(transition(state, at(8), NOW_MS).changes[0], { write: moved({ type: 'due', nodes: 2 }, 8) });
 });
 
 test('news of many nodes are counted together: one count at a time, and not more often than needed', (t) => {
