@@ -9,6 +9,12 @@ export const ANSWER_MS_MAX = 60_000;
 /** Code of the error after such a silence. */
 export const NO_ANSWER = 'ERR_NO_ANSWER';
 
+/** Code of the error where more than reading was asked for, and the answer did not come through. */
+export const ANSWER_LOST = 'ERR_ANSWER_LOST';
+
+/** Begins each refusal that leaves open whether something was done. Source: docs/api.md, What can go wrong. */
+const NOT_KNOWN = /^It is not known whether this was done/u;
+
 /** Exit statuses of `edge`. Those of a run are worse from 0 to 7. */
 export const EXIT = {
   ok: 0,
@@ -86,6 +92,11 @@ export function objectionIn(error: unknown): Problem | null {
   return OBJECTIONS.includes(data.code) ? refusalProblem(error.message, data, { url: '', key: null }) : null;
 }
 
+/** Whether a refusal in these words leaves open whether something was done. */
+export function leavesOpen(message: string): boolean {
+  return NOT_KNOWN.test(message);
+}
+
 function isRefusedAs(error: unknown, code: RefusalData['code']): boolean {
   return isOfClient(error) && (error.data as RefusalData | null | undefined)?.code === code;
 }
@@ -94,6 +105,9 @@ function isRefusedAs(error: unknown, code: RefusalData['code']): boolean {
 function isOfClient(error: unknown): error is TRPCClientError<never> {
   return error instanceof Error && error.name === 'TRPCClientError';
 }
+
+/** What to do where something may be done. */
+const LOOK_FIRST = 'Look before you ask again';
 
 function refusalProblem(
   message: string,
@@ -118,6 +132,7 @@ function refusalProblem(
       return new Problem(oneLine(fields(details) ?? message), EXIT.usage);
     case 'rate_limited':
     case 'service_unavailable':
+      if (leavesOpen(message)) return new Problem(oneLine(`${message} ${LOOK_FIRST}.`));
       return new Problem(oneLine(/try again/iu.test(message) ? message : `${message} Try again shortly.`));
     case 'internal_error':
       return new Problem(
@@ -136,8 +151,10 @@ function unreachableProblem(error: TRPCClientError<never>, url: string): Problem
     return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
   if (cause === NO_ANSWER)
     return new Problem(
-      `${url} took the call and has not answered for ${ANSWER_MS_MAX / 1_000} s: it may stand still, and what was asked for may be done. Look before you ask again`,
+      `${url} took the call and has not answered for ${ANSWER_MS_MAX / 1_000} s: it may stand still, and what was asked for may be done. ${LOOK_FIRST}`,
     );
+  if (cause === ANSWER_LOST)
+    return new Problem(`${url} took the call, and its answer was lost: what was asked for may be done. ${LOOK_FIRST}`);
   const [, remedy] = TLS_FAULTS.find(([codes]) => codes.test(cause)) ?? [];
   return new Problem(
     `cannot reach ${url} (${cause}): ${remedy ?? 'check that edge-admin runs there, or set EDGE_URL or --url'}`,

@@ -1,9 +1,7 @@
 /** The scripted round of the demo with several admins: one is killed while a command runs, and nothing may be lost. */
-import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { createClient, createLiveClient, type Api, type Execution, type LiveClient } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import { EXIT, Problem } from '../problem.ts';
@@ -11,10 +9,6 @@ import { shellWord } from '../reach/openssh.ts';
 import { followCommand } from '../run/watch.ts';
 import { ownersNow, type OwnerWatch } from './owner-watch.ts';
 import { targetingOf, type DemoAdmin } from './admins.ts';
-
-/** How long a create that was not answered is asked for again, under the same key, in ms. */
-const CREATE_MS_MAX = 15_000;
-const CREATE_AGAIN_MS = 200;
 
 /** The longest that the whole round may take, in ms. */
 const ROUND_MS_MAX = 90_000;
@@ -44,46 +38,23 @@ export async function killRound({ connection, admins, clusters, watch, say }: Ki
   try {
     // each start of a process leaves a line: one that was started twice would leave two
     const ledger = join(directory, 'started');
-    const command = (text: string) => ({
-      command_text: `echo "$EDGE_EXECUTION_ID" >>${shellWord(ledger)}; ${text}`,
-      targeting: targetingOf(clusters),
-    });
+    const created = async (text: string): Promise<string> => {
+      const command_text = `echo "$EDGE_EXECUTION_ID" >>${shellWord(ledger)}; ${text}`;
+      return (await api.create_command.mutate({ command_text, targeting: targetingOf(clusters) })).id;
+    };
     say(`\nStarting a command that takes ${SCRIPT_S} s on all nodes ...`);
-    const first = followed(live, await created(connection, command(`sleep ${SCRIPT_S}; echo it survived`)), late);
+    const first = followed(live, await created(`sleep ${SCRIPT_S}; echo it survived`), late);
     await first.started;
     const victim = await ownerOfMost(api, admins);
     say(`Killing ${victim.name} with SIGKILL, and running another command at once ...`);
     process.kill(victim.pid, 'SIGKILL');
-    const second = followed(live, await created(connection, command('echo it runs')), late);
+    const second = followed(live, await created('echo it runs'), late);
     await Promise.all([first.over, second.over, Promise.race([watch.takenOver(victim.name), aborted(late)])]);
     const executions = await Promise.all([first.id, second.id].map((id) => executionsOf(api, id)));
     return judged(executions, { nodes: clusters.length, starts: linesOf(ledger), say });
   } finally {
     live.close();
     rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-/** The id of the command. The key makes it one command, whichever admin answers which try. */
-async function created({ url, key }: Connection, command: object): Promise<string> {
-  const headers = {
-    authorization: `Bearer ${key ?? ''}`,
-    'content-type': 'application/json',
-    'idempotency-key': randomUUID(),
-  };
-  const deadlineMs = performance.now() + CREATE_MS_MAX;
-  for (;;) {
-    const answer = await fetch(`${url}/api/v1/commands`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(command),
-      signal: AbortSignal.timeout(CREATE_MS_MAX),
-    }).catch(() => null);
-    if (answer?.status === 201) return ((await answer.json()) as { readonly data: { readonly id: string } }).data.id;
-    if (performance.now() > deadlineMs)
-      throw new Problem(`the command was not taken: ${answer === null ? 'no answer' : await answer.text()}`);
-    await answer?.body?.cancel();
-    await wait(CREATE_AGAIN_MS);
   }
 }
 

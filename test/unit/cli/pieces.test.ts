@@ -4,6 +4,7 @@ import { linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
+import { NOT_KNOWN } from '../../../actors/refusal.ts';
 import { connectionFrom, DEFAULT_URL } from '../../../cli/connection.ts';
 import { storeConnection } from '../../../cli/contexts.ts';
 import { differenceText } from '../../../cli/differences.ts';
@@ -175,8 +176,8 @@ test('flags go before the environment, and that before what was remembered', (t)
 const ASKED = { url: 'http://x', key: 'k' };
 
 test('each failure is one line that says what to do, with its exit status', (t) => {
-  const refused = (code: string, details: object | null = null) =>
-    problemOf(TRPCClientError.from({ error: { message: 'Said so', code: -32_000, data: { code, details } } }), ASKED);
+  const refused = (code: string, details: object | null = null, message = 'Said so') =>
+    problemOf(TRPCClientError.from({ error: { message, code: -32_000, data: { code, details } } }), ASKED);
   const unreachable = TRPCClientError.from(
     new TypeError('fetch failed', { cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }) }),
   );
@@ -192,6 +193,7 @@ test('each failure is one line that says what to do, with its exit status', (t) 
     'status must be one of a, b; public key number 2 is none',
   );
   t.is(refused('service_unavailable').message, 'Said so Try again shortly.');
+  t.is(refused('service_unavailable', null, `${NOT_KNOWN}.`).message, `${NOT_KNOWN}. Look before you ask again.`);
   t.regex(refused('unauthorized').message, /^http:\/\/x does not accept this key: /u);
   t.regex(
     problemOf(TRPCClientError.from({ error: { message: 'No', code: -32_000, data: { code: 'unauthorized' } } }), {
