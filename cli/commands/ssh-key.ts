@@ -5,7 +5,7 @@ import { existing, idOf } from '../id-names.ts';
 import { addListCommand } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { firstRows } from '../pages.ts';
-import { EXIT, Problem } from '../problem.ts';
+import { EXIT, isNotFound, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
 
@@ -24,8 +24,8 @@ const TABLE: Table<SshPublicKey> = {
   ],
 };
 
-/** Usernames that one key is taken away from at once; more take another call. */
-const REMOVED_AT_ONCE_MAX = 10_000;
+/** Keys that are read at a time to be removed. Equals the largest page. */
+const REMOVED_AT_ONCE = 100;
 
 const HELP = `
 Examples:
@@ -76,23 +76,52 @@ export function addSshKeyCommands(program: Program): void {
     .action(async (keys: readonly string[], flags: { readonly everywhere?: boolean }, command: Program) => {
       const { api } = sessionOf(command);
       for (const text of keys)
-        for (const id of text.startsWith('SHA256:')
-          ? await idsOf(api, text, flags.everywhere === true)
-          : [await idOf(api, 'sshkey', text)])
+        if (flags.everywhere === true && isFingerprint(text)) await removeEverywhere(api, text);
+        else {
+          const id = isFingerprint(text) ? await onlyIdOf(api, text) : await idOf(api, 'sshkey', text);
           await existing('sshkey', text, api.delete_ssh_public_key.mutate({ id }));
+        }
     });
 }
 
-async function idsOf(api: Api, fingerprint: string, everywhere: boolean): Promise<readonly string[]> {
-  if (fingerprint.includes('*')) throw new Problem(`"${fingerprint}" is no fingerprint`, EXIT.usage);
-  const { rows, totalCount } = await firstRows<SshPublicKey>(REMOVED_AT_ONCE_MAX, (page) =>
-    api.list_ssh_public_keys.query({ fingerprint, ...page }),
-  );
-  if (totalCount === 0) throw new Problem(`there is no key ${fingerprint}: edge sshkey ls shows all`, EXIT.notFound);
-  if (totalCount > 1 && !everywhere)
+/** Takes a key from all who have it, and from those who get it meanwhile. What another took away first is gone, too. */
+async function removeEverywhere(api: Api, fingerprint: string): Promise<void> {
+  const tried = new Set<string>();
+  for (;;) {
+    const ids = (await keysOf(api, fingerprint)).rows.map(({ id }) => id).filter((id) => !tried.has(id));
+    if (ids.length === 0 && tried.size === 0) throw noKey(fingerprint);
+    if (ids.length === 0) return;
+    for (const id of ids) {
+      tried.add(id);
+      await api.delete_ssh_public_key.mutate({ id }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    }
+  }
+}
+
+async function onlyIdOf(api: Api, fingerprint: string): Promise<string> {
+  const { rows, totalCount } = await keysOf(api, fingerprint);
+  if (totalCount > 1)
     throw new Problem(
       `${totalCount} SSH usernames have the key ${fingerprint}: give its id, or --everywhere`,
       EXIT.usage,
     );
-  return rows.map(({ id }) => id);
+  const [only] = rows;
+  if (only === undefined) throw noKey(fingerprint);
+  return only.id;
+}
+
+/** The first of them. */
+async function keysOf(api: Api, fingerprint: string): ReturnType<typeof firstRows<SshPublicKey>> {
+  if (fingerprint.includes('*')) throw new Problem(`"${fingerprint}" is no fingerprint`, EXIT.usage);
+  return firstRows(REMOVED_AT_ONCE, (page) => api.list_ssh_public_keys.query({ fingerprint, ...page }));
+}
+
+function isFingerprint(text: string): boolean {
+  return text.startsWith('SHA256:');
+}
+
+function noKey(fingerprint: string): Problem {
+  return new Problem(`there is no key ${fingerprint}: edge sshkey ls shows all`, EXIT.notFound);
 }

@@ -1,10 +1,12 @@
 /** Large fleets: what is not all of it is said to be a part, and what would be only a part is refused. */
 import test from 'ava';
 import { openEdge } from '../../support/edge-terminal.ts';
-import { edge, NODE, service, stranger } from './foreign-service.ts';
+import { edge, NODE, notFound, paged, service, stranger } from './foreign-service.ts';
 
 /** The first page of so many rows, and no further one. */
 const many = (count: number, row: object) => ({ data: [row], pagination: { total_count: count, has_next: false } });
+
+const nodeId = (index: number): string => `01a00000-0000-7000-8000-${String(index).padStart(12, '0')}`;
 
 const node = { id: NODE, name: 'web-1', cluster_name: 'prod', status: 'unreachable' };
 
@@ -43,6 +45,27 @@ test('a pattern that means more than one command may name is refused', async (t)
     'edge: "p*" matches 20000 clusters, and at most 10000 can be named: say it by labels or --all\n',
   );
   t.false(asked.some(([operation]) => operation === 'create_command'));
+});
+
+test('a lost key is taken from all who have it, also where one is gone meanwhile and another one gets it', async (t) => {
+  const fingerprint = 'SHA256:abc';
+  const left = new Set(Array.from({ length: 120 }, (_, index) => nodeId(index)));
+  const late = nodeId(500);
+  const removed: unknown[] = [];
+  const { url } = await service(t, {
+    list_ssh_public_keys: (input: Readonly<Record<string, unknown>>) => paged([...left].map((id) => ({ id })))(input),
+    delete_ssh_public_key: ({ id }: Readonly<Record<string, unknown>>) => {
+      removed.push(id);
+      if (removed.length === 1) left.add(late);
+      left.delete(String(id));
+      if (removed.length === 2) throw notFound();
+      return null;
+    },
+  });
+  const { status, stderr } = await edge(stranger(t, url), 'sshkey', 'rm', fingerprint, '--everywhere');
+
+  t.deepEqual([status, stderr], [0, '']);
+  t.deepEqual([left.size, removed.length, removed.includes(late)], [0, 121, true]);
 });
 
 test('what was not found among the newest is not said to be nowhere', async (t) => {

@@ -1,5 +1,6 @@
 /** Services that are not what a person takes them for, and people's directories. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import { storeConnection } from '../../../cli/contexts.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
@@ -14,7 +15,7 @@ export interface Service {
   readonly url: string;
   /** Headers of every request, in order. */
   readonly heard: IncomingHttpHeaders[];
-  /** Operations that were asked, in order, with what stood in their URL. */
+  /** Operations that were asked, in order, with their input. */
   readonly asked: (readonly [operation: string, input: Readonly<Record<string, unknown>>])[];
 }
 
@@ -22,8 +23,25 @@ export interface Service {
 export const ADMIN = { name: 'own', version: '1', proxies: { http_port: 43_128, socks5_port: 41_080 } };
 const NOTHING = { total_count: 0, has_next: false };
 
-/** Answers by what is asked: the input of the operation, as JSON. What it throws is that it is not available. */
+/** Answers by what is asked: the input of the operation, as JSON. What it throws is that it is not available, or not there. */
 export type Answer = (input: Readonly<Record<string, unknown>>) => unknown;
+
+/** What an answer throws where there is no such thing. */
+export function notFound(): Error {
+  return new Error('Resource not found', { cause: 'not_found' });
+}
+
+/** These rows, page by page. Another list may be given for each page, as one changes while it is read. */
+export function paged(rows: readonly object[] | ((page: number) => readonly object[])): Answer {
+  return ({ page, page_size: size }) => {
+    const [at, length] = [Number(page ?? 1), Number(size ?? 20)];
+    const now = typeof rows === 'function' ? rows(at) : rows;
+    return {
+      data: now.slice((at - 1) * length, at * length),
+      pagination: { total_count: now.length, has_next: at * length < now.length },
+    };
+  };
+}
 
 /** A service that answers each operation with what is given, or what that makes of its input, as tRPC does. */
 export async function service(t: ExecutionContext, answers: Readonly<Record<string, unknown>> = {}): Promise<Service> {
@@ -33,13 +51,15 @@ export async function service(t: ExecutionContext, answers: Readonly<Record<stri
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
     const operation = pathname.replace('/api/trpc/', '');
     const answer = { get_admin: ADMIN, ...answers }[operation];
-    const input = JSON.parse(searchParams.get('input') ?? '{}') as Parameters<Answer>[0];
+    const sent = request.method === 'POST' ? await text(request) : searchParams.get('input');
+    const input = JSON.parse(sent ?? '{}') as Parameters<Answer>[0];
     asked.push([operation, input]);
     try {
       const data = typeof answer === 'function' ? await (answer as Answer)(input) : answer;
       return { result: { data: data ?? { data: [], pagination: NOTHING } } };
     } catch (error) {
-      return { error: { message: String(error), code: -32_603, data: { code: 'service_unavailable' } } };
+      const code = error instanceof Error && error.cause === 'not_found' ? error.cause : 'service_unavailable';
+      return { error: { message: String(error), code: -32_603, data: { code } } };
     }
   };
   const server = createServer((request, response) => {
