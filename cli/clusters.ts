@@ -46,7 +46,7 @@ export async function clusterNamesOf(api: Api, given: readonly string[]): Promis
       const { rows, totalCount } = PATTERN.test(name)
         ? await firstRows(TARGET_CLUSTERS_MAX, (page) => api.list_clusters.query({ name, ...page }))
         : { rows: [], totalCount: 0 };
-      if (totalCount > rows.length)
+      if (totalCount > TARGET_CLUSTERS_MAX)
         throw new Problem(
           `"${name}" matches ${totalCount} clusters, and at most ${TARGET_CLUSTERS_MAX} can be named: say it by labels or --all`,
           EXIT.usage,

@@ -123,7 +123,7 @@ async function beginning(
   const { rows, totalCount } = await firstRows(SEARCHED_ROWS_MAX, (page) => list(api, { ...page, ...range }));
   return {
     found: rows.flatMap(({ id }) => (id.startsWith(text) ? [id] : [])),
-    isWhole: totalCount <= rows.length,
+    isWhole: totalCount <= SEARCHED_ROWS_MAX,
   };
 }
 

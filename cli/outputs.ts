@@ -74,7 +74,7 @@ async function takenNames(api: Api, nodes: readonly Node[]): Promise<(node: Node
   if (nodes.every(hasOwnName)) return () => false;
   const { rows, totalCount } = await firstRows(ALIASES_MAX, (page) => api.list_aliases.query(page));
   const taken = new Set(rows.map(({ name }) => name));
-  return (node) => !hasOwnName(node) && (totalCount > rows.length || taken.has(node.name.toLowerCase()));
+  return (node) => !hasOwnName(node) && (totalCount > ALIASES_MAX || taken.has(node.name.toLowerCase()));
 }
 
 /** What nodes are called, asked for as they come up. */

@@ -1,11 +1,9 @@
 /** The nodes that a targeting means, one by one: the service tells how many there are, and the first of them. */
 import type { Api, Inputs, Node } from '../client.ts';
+import { TARGET_NODES_MAX } from '../node-names.ts';
 import { firstRows } from '../pages.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
 import type { Targeting } from '../targeting.ts';
-
-/** Nodes that are read. Source: what one targeting may name. */
-const NODES_MAX = 27_000;
 
 /** Ids in one question: of so many, the service tells each that a targeting reaches. Equals the largest page. */
 const IDS_MAX = 100;
@@ -13,7 +11,10 @@ const IDS_MAX = 100;
 /** What of a targeting leaves nodes out. */
 type Narrowing = Pick<Inputs['preview_targeting']['targeting'], 'labels' | 'cluster_filters' | 'node_filters'>;
 
-/** All nodes that are meant now. Rejects with a Problem where there are none, and for a group that there is not. */
+/**
+ * All nodes that are meant now. Rejects with a Problem where there are none, where there are more than a targeting may
+ * name, and for a group that there is not.
+ */
 export async function nodesOf(api: Api, targeting: Targeting): Promise<readonly Node[]> {
   const nodes = await meant(api, targeting);
   if (nodes.length === 0)
@@ -33,6 +34,7 @@ async function meant(api: Api, targeting: Targeting): Promise<readonly Node[]> {
     type: type === 'group' ? 'all' : type,
     ...(ids !== undefined && { node_ids: [...ids] }),
     ...(clusters !== undefined && { cluster_names: [...clusters] }),
+    ...(narrowing.labels !== undefined && { labels: narrowing.labels }),
   });
   return narrowed(api, await narrowed(api, members, narrowing), targeting);
 }
@@ -47,14 +49,30 @@ async function groupTargeting(api: Api, name: string) {
   }
 }
 
-/** The nodes that are named, before any is left out. */
+/** The nodes that are named, before any is left out for more than its labels. */
 async function candidatesOf(
   api: Api,
-  { type, node_ids: ids = [], cluster_names: clusters = [] }: Pick<Targeting, 'type' | 'node_ids' | 'cluster_names'>,
+  {
+    type,
+    node_ids: ids = [],
+    cluster_names: clusters = [],
+    labels,
+  }: Pick<Targeting, 'type' | 'node_ids' | 'cluster_names' | 'labels'>,
 ): Promise<readonly Node[]> {
   if (type !== 'nodes') {
-    const filter = type === 'clusters' ? { cluster_name__in: clusters } : {};
-    return (await firstRows(NODES_MAX, (page) => api.list_nodes.query({ ...filter, ...page }))).rows;
+    const filter = {
+      ...(labels !== undefined && { labels }),
+      ...(type === 'clusters' && { cluster_name__in: clusters }),
+    };
+    const { rows, totalCount } = await firstRows(TARGET_NODES_MAX, (page) =>
+      api.list_nodes.query({ ...filter, ...page }),
+    );
+    if (totalCount > TARGET_NODES_MAX)
+      throw new Problem(
+        `${totalCount} nodes match, and at most ${TARGET_NODES_MAX} can be copied to or from at once: say it by labels or clusters`,
+        EXIT.usage,
+      );
+    return rows;
   }
   const found: Node[] = [];
   for (let from = 0; from < ids.length; from += IDS_MAX) {

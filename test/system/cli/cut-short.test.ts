@@ -1,10 +1,15 @@
 /** Large fleets: what is not all of it is said to be a part, and what would be only a part is refused. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { openEdge } from '../../support/edge-terminal.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { edge, NODE, notFound, paged, service, stranger } from './foreign-service.ts';
 
 /** The first page of so many rows, and no further one. */
 const many = (count: number, row: object) => ({ data: [row], pagination: { total_count: count, has_next: false } });
+
+const NONE = { data: [], pagination: { total_count: 0, has_next: false } };
 
 const nodeId = (index: number): string => `01a00000-0000-7000-8000-${String(index).padStart(12, '0')}`;
 
@@ -45,6 +50,28 @@ test('a pattern that means more than one command may name is refused', async (t)
     'edge: "p*" matches 20000 clusters, and at most 10000 can be named: say it by labels or --all\n',
   );
   t.false(asked.some(([operation]) => operation === 'create_command'));
+});
+
+test('files for more machines than can be named go nowhere, and few of many are asked for by their labels', async (t) => {
+  const { url, asked } = await service(t, {
+    list_nodes: ({ labels }: Readonly<Record<string, unknown>>) => (labels === undefined ? many(30_000, node) : NONE),
+  });
+  const env = stranger(t, url);
+  const file = join(temporaryDirectory(t), 'file');
+  writeFileSync(file, 'x');
+
+  for (const command of [
+    ['push', file, '--to', '/etc/'],
+    ['pull', temporaryDirectory(t), '--from', '/etc/x'],
+  ])
+    t.deepEqual(await edge(env, ...command, '--all'), {
+      status: 2,
+      stdout: '',
+      stderr:
+        'edge: 30000 nodes match, and at most 27000 can be copied to or from at once: say it by labels or clusters\n',
+    });
+  t.is((await edge(env, 'push', file, '-l', 'env=prod:/etc/')).status, 4);
+  t.like(asked.at(-1)?.[1], { labels: 'env=prod' });
 });
 
 test('a lost key is taken from all who have it, also where one is gone meanwhile and another one gets it', async (t) => {

@@ -1,8 +1,11 @@
 /** Which node a name means, where machines choose what they are called. */
 import test, { type ExecutionContext } from 'ava';
-import { edge, NODE, service, stranger, type Answer } from './foreign-service.ts';
+import { createClient } from '../../../cli/client.ts';
+import { nodesOf } from '../../../cli/transfer/targets.ts';
+import { edge, NODE, paged, service, stranger, type Answer } from './foreign-service.ts';
 
 const OTHER = '01a00000-0000-7000-8000-000000000002';
+const idOf = (index: number): string => `${String(index).padStart(8, '0')}-0000-7000-8000-000000000000`;
 const SHORT = NODE.slice(0, 8);
 
 const listed = (rows: readonly object[]) => ({ data: rows, pagination: { total_count: rows.length, has_next: false } });
@@ -73,6 +76,29 @@ test('a name with a wildcard removes no node and no alias where one is meant', a
   const alias = await edge(stranger(t, url), 'alias', 'rm', 'web-*');
   t.is(alias.stderr, 'edge: "web-*" could mean several aliases, and one is taken away at a time\n');
   t.false(asked.some(([operation]) => operation === 'delete_alias'));
+});
+
+test('a node that enrols while pages are read leaves a beginning unique, and every other node there once', async (t) => {
+  const nodes = [OTHER, ...Array.from({ length: 150 }, (_, index) => idOf(index))].map((id) => ({ id, name: id }));
+  const { url, asked } = await service(t, {
+    list_nodes: (input: Readonly<Record<string, unknown>>) =>
+      input['hostname'] === undefined ? paged((page) => (page === 1 ? nodes.slice(1) : nodes))(input) : listed([]),
+    list_commands: paged((page) => (page === 1 ? nodes.slice(1) : nodes)),
+    delete_node: null,
+    get_command: ({ id }: Readonly<Record<string, unknown>>) => ({ id }),
+  });
+  const env = stranger(t, url);
+  const seam = idOf(99);
+
+  t.is((await edge(env, 'node', 'rm', seam.slice(0, 8))).status, 0);
+  t.deepEqual(asked.at(-1), ['delete_node', { id: seam }]);
+  t.is((await edge(env, '-o', 'id', 'command', 'get', seam.slice(0, 8))).status, 0);
+  t.deepEqual(asked.at(-1), ['get_command', { id: seam }]);
+  const meant = await nodesOf(createClient({ url, key: null }), { type: 'all' });
+  t.deepEqual(
+    meant.map(({ id }) => id),
+    nodes.slice(1).map(({ id }) => id),
+  );
 });
 
 test('nodes stand in the order of their names in every format', async (t) => {
