@@ -95,7 +95,7 @@ export function addGroupCommands(program: Program): void {
         ...(flags.description !== undefined && { description: flags.description }),
       });
       await record(isForPeople(format) ? groupFields(created) : created);
-      const { node_count: count } = await api.preview_targeting.query({ targeting });
+      const { node_count: count } = await api.preview_targeting.query({ targeting: { type: 'group', group: name } });
       tell(`${countOfNodes(count)} ${count === 1 ? 'is' : 'are'} in it now`);
     });
 

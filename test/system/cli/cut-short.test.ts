@@ -95,6 +95,19 @@ test('a lost key is taken from all who have it, also where one is gone meanwhile
   t.deepEqual([left.size, removed.length, removed.includes(late)], [0, 121, true]);
 });
 
+test('a group of more nodes than fit into a URL is saved, and its nodes are counted', async (t) => {
+  const names = Array.from({ length: 1_500 }, (_, index) => ({ node_id: nodeId(index) }));
+  const { url, asked } = await service(t, {
+    list_aliases: paged(names),
+    create_group: { name: 'web', targeting: { type: 'all' } },
+    preview_targeting: { node_count: 1_500, nodes: [] },
+  });
+  const { status, stderr } = await edge(stranger(t, url), 'group', 'create', 'web', '-n', 'web-*');
+
+  t.deepEqual([status, stderr], [0, 'edge: 1500 nodes are in it now\n']);
+  t.deepEqual(asked.at(-1), ['preview_targeting', { targeting: { type: 'group', group: 'web' } }]);
+});
+
 test('what was not found among the newest is not said to be nowhere', async (t) => {
   const { url } = await service(t, { list_commands: many(6_000, { id: NODE }) });
   const { status, stderr } = await edge(stranger(t, url), 'command', 'get', 'beef');
