@@ -149,12 +149,15 @@ async function byPrefix(api: Api, text: string, isNamed: boolean): Promise<strin
     throw new Problem(`${matches.length} nodes begin with "${text}": give more of the id`, EXIT.usage);
   if (first !== undefined) return first.id;
   if (totalCount > SEARCHED_NODES_MAX && !isNamed)
-    throw new Problem(
+    throw new NotAmongNewest(
       `no node among the newest ${SEARCHED_NODES_MAX} begins with "${text}": give the whole id, an alias or a host name`,
       EXIT.notFound,
     );
   return null;
 }
+
+/** There may be such a node among those that are not looked through. */
+export class NotAmongNewest extends Problem {}
 
 function unknown(name: string): Problem {
   return new Problem(

@@ -4,7 +4,7 @@ import type { Command as Program } from 'commander';
 import { wordOf } from '../arguments.ts';
 import type { Api, Node } from '../client.ts';
 import { durationMs } from '../duration.ts';
-import { nodeIdOf } from '../node-names.ts';
+import { nodeIdOf, NotAmongNewest } from '../node-names.ts';
 import { NODE_STATUSES } from '../node-table.ts';
 import { tell } from '../output.ts';
 import { plainText } from '../plain-text.ts';
@@ -64,8 +64,9 @@ export function addWaitCommand(program: Program): void {
 class Waiting {
   readonly #wanted: State;
   readonly #names: Set<string>;
-  /** How each was when it was last seen. */
+  /** How each was when it was last seen, and its id. */
   readonly #seen = new Map<string, string>();
+  readonly #ids = new Map<string, string>();
   #hasLooked = false;
   #isFailing = false;
 
@@ -86,7 +87,7 @@ class Waiting {
   async look({ api, connection }: Session): Promise<boolean> {
     try {
       for (const name of this.#names) {
-        const node = await nodeNow(api, name);
+        const node = await this.#nodeNow(api, name);
         if (node === null && this.#wanted !== 'gone' && !this.#hasLooked)
           tell(`there is no node "${plainText(name)}" yet: it is waited for`);
         if (this.#wanted === (node?.status ?? 'gone')) this.#names.delete(name);
@@ -102,15 +103,28 @@ class Waiting {
     }
     return this.#names.size === 0;
   }
-}
 
-/** The node as it is now; null: there is none of this name. */
-async function nodeNow(api: Api, name: string): Promise<Node | null> {
-  try {
-    return await api.get_node.query({ id: await nodeIdOf(api, name) });
-  } catch (error) {
-    if (isNotFound(error) || (error instanceof Problem && error.status === EXIT.notFound)) return null;
-    throw error;
+  /** The node as it is now; null: there is none of this name. */
+  async #nodeNow(api: Api, name: string): Promise<Node | null> {
+    try {
+      const id = await this.#idNow(api, name);
+      this.#ids.set(name, id);
+      return await api.get_node.query({ id });
+    } catch (error) {
+      if (error instanceof NotAmongNewest) throw error;
+      if (isNotFound(error) || (error instanceof Problem && error.status === EXIT.notFound)) return null;
+      throw error;
+    }
+  }
+
+  async #idNow(api: Api, name: string): Promise<string> {
+    try {
+      return await nodeIdOf(api, name);
+    } catch (error) {
+      const known = this.#ids.get(name);
+      if (error instanceof NotAmongNewest && known !== undefined) return known; // its row may be gone
+      throw error;
+    }
   }
 }
 

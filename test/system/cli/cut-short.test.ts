@@ -108,6 +108,36 @@ test('a group of more nodes than fit into a URL is saved, and its nodes are coun
   t.deepEqual(asked.at(-1), ['preview_targeting', { targeting: { type: 'group', group: 'web' } }]);
 });
 
+test('a node that is not among those that are looked through is not said to be gone', async (t) => {
+  const list_nodes = ({ hostname }: Readonly<Record<string, unknown>>) =>
+    hostname === undefined ? many(6_000, node) : NONE;
+  const { url } = await service(t, { list_nodes });
+  const { status, stderr } = await edge(stranger(t, url), 'wait', 'ffff0001', '--for', 'gone', '--timeout', '1s');
+
+  t.deepEqual(
+    [status, stderr],
+    [4, 'edge: no node among the newest 5000 begins with "ffff0001": give the whole id, an alias or a host name\n'],
+  );
+});
+
+test('a node that was seen by the beginning of its id is gone once it is deleted, also from a large fleet', async (t) => {
+  let looks = 0;
+  const { url } = await service(t, {
+    list_nodes: ({ hostname }: Readonly<Record<string, unknown>>) => {
+      if (hostname !== undefined) return NONE;
+      looks += 1;
+      return many(6_000, looks === 1 ? node : { ...node, id: nodeId(1) });
+    },
+    get_node: () => {
+      if (looks > 1) throw notFound();
+      return { ...node, status_since: new Date().toISOString(), status_reason: null };
+    },
+  });
+  const { status, stderr } = await edge(stranger(t, url), 'wait', NODE.slice(0, 13), '--for', 'gone');
+
+  t.deepEqual([status, stderr], [0, '']);
+});
+
 test('what was not found among the newest is not said to be nowhere', async (t) => {
   const { url } = await service(t, { list_commands: many(6_000, { id: NODE }) });
   const { status, stderr } = await edge(stranger(t, url), 'command', 'get', 'beef');
