@@ -32,16 +32,13 @@ interface Answer {
 }
 
 /** Opens a stream. It is paused, and either side may end first. Rejects with a Problem that says what to do. */
-export async function dial(proxy: Proxy, way: Way, signal?: AbortSignal): Promise<Socket> {
+export async function dial(proxy: Proxy, way: Way, signal?: AbortSignal, answerMsMax = ANSWER_MS_MAX): Promise<Socket> {
   const socket = await connected(proxy);
   const abort = (): void => {
     socket.destroy(new Problem('given up'));
   };
   signal?.addEventListener('abort', abort, { once: true });
-  const timer = setTimeout(
-    () => socket.destroy(new Problem(`the proxy ${proxy.url} does not answer: try again shortly`)),
-    ANSWER_MS_MAX,
-  );
+  const timer = limitSilence(socket, proxy, answerMsMax);
   try {
     if (signal?.aborted === true) abort();
     socket.write(request(proxy, way));
@@ -59,16 +56,22 @@ export async function dial(proxy: Proxy, way: Way, signal?: AbortSignal): Promis
 }
 
 /** Rejects with a Problem when the proxy cannot be reached or does not take the key. Reaches no node. */
-export async function checkProxy(proxy: Proxy, nodeHost: string): Promise<void> {
+export async function checkProxy(proxy: Proxy, nodeHost: string, answerMsMax = ANSWER_MS_MAX): Promise<void> {
   // Nothing listens on port 0: the proxy says so, once it has looked at the key.
   const socket = await connected(proxy);
+  const timer = limitSilence(socket, proxy, answerMsMax);
   try {
     socket.write(request(proxy, { username: nodeHost, host: nodeHost, port: 0 }));
     const answer = await answerOf(socket, proxy);
     if (answer.status === 407 || answer.status === 429) throw refusal(answer, await refusalText(socket, answer), proxy);
   } finally {
+    clearTimeout(timer);
     socket.destroy();
   }
+}
+
+function limitSilence(socket: Socket, { url }: Proxy, msMax: number): NodeJS.Timeout {
+  return setTimeout(() => socket.destroy(new Problem(`the proxy ${url} does not answer: try again shortly`)), msMax);
 }
 
 async function connected(proxy: Proxy): Promise<Socket> {

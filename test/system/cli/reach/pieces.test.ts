@@ -20,6 +20,8 @@ import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 const withSsh = await peerTest('ssh');
 
 const usage = { instanceOf: Problem, message: /./u };
+/** Patience with a proxy that stays silent, in ms. */
+const SILENCE_MS = 50;
 const WAY = { username: '_', host: 'web-1.prod.edge.internal', port: 22 };
 
 /** A proxy that does with each connection what is given. */
@@ -264,4 +266,12 @@ test('a check of the proxy reaches no machine, and minds only the key', async (t
 
   t.regex(asked, /^CONNECT n\.c\.d:0 HTTP/u);
   await t.throwsAsync(checkProxy(await proxyWith(407), 'n.c.d'), { message: /does not accept this key/u });
+});
+
+test('a proxy that takes the connection and says nothing is given up', async (t) => {
+  const proxy = await proxyThat(t, (socket) => socket.resume());
+  const problem = { instanceOf: Problem, message: `the proxy ${proxy.url} does not answer: try again shortly` };
+
+  await t.throwsAsync(checkProxy(proxy, 'n.c.d', SILENCE_MS), problem);
+  await t.throwsAsync(dial(proxy, WAY, undefined, SILENCE_MS), problem);
 });
