@@ -105,7 +105,8 @@ export interface SessionRunner {
   /** Ends their processes without a result and makes the journal forget them. */
   settle(executions: readonly ExecutionId[]): void;
   /**
-   * Follows an output from byte `offset`; null for an unknown execution. `wake` is called when `read` may have more.
+   * Follows an output from byte `offset`; null for one that cannot be had from there: an unknown execution, or a stored
+   * output whose middle was cut out. `wake` is called when `read` may have more.
    */
   tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null;
 }

@@ -1,18 +1,15 @@
 /** Streams outputs that somebody watches over one connection, as fast as the socket takes them and no faster. */
 import type { AgentFrameBody } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import { OUTPUT_PART_BYTES_MAX } from '../../transport/protocol/limits.ts';
+import { OUTPUT_PART_BYTES_MAX, TAILS_PER_SESSION_MAX } from '../../transport/protocol/limits.ts';
 import type { OutputCursor, SessionRunner } from './ports.ts';
-
-/**
- * Outputs that one session streams at the same time, at most; the oldest is ended for a further one. At 10 pieces a
- * second each it stays below the frames that an admin takes.
- */
-export const TAILS_MAX = 32;
 
 type Send = (body: AgentFrameBody) => void;
 
-/** Lives as long as its connection. */
+/**
+ * Lives as long as its connection. It says `end` only of an output of which it has sent the last byte: whatever else
+ * stops a stream is silent, and the admin tells its readers what is stored.
+ */
 export class TailSender {
   readonly #runner: SessionRunner;
   readonly #send: Send;
@@ -25,13 +22,13 @@ export class TailSender {
     this.#isRoomy = isRoomy;
   }
 
-  /** Begins, or begins again, at byte `offset`. An unknown execution ends at once. */
+  /** Begins, or begins again, at byte `offset`. For one too many, which an older admin asks for, the oldest stops. */
   open(execution: ExecutionId, offset: number): void {
     this.close(execution);
     const oldest = this.#cursors.keys().next().value;
-    if (this.#cursors.size >= TAILS_MAX && oldest !== undefined) this.#end(oldest);
+    if (this.#cursors.size >= TAILS_PER_SESSION_MAX && oldest !== undefined) this.close(oldest);
     const cursor = this.#runner.tail(execution, offset, () => this.#pump(execution));
-    if (cursor === null) return this.#send({ type: 'tail-output', execution, offset, text: '', end: true });
+    if (cursor === null) return;
     this.#cursors.set(execution, cursor);
     this.#pump(execution);
   }

@@ -29,7 +29,8 @@ export interface Tails {
    * Streams output of an execution that runs on a node from byte `offset`. Calls `onOutput` in order; `end` is the last
    * call.
    * `onRenewed`: the node's session is another one, on which nothing comes of this stream: it has to be opened anew.
-   * The returned function stops the stream. Null when the node has no live session here.
+   * The returned function stops the stream. Null when the node has no live session here, or streams as many outputs as
+   * one session may.
    */
   open(
     node: NodeId,

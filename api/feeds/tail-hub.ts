@@ -70,7 +70,8 @@ class OutputHub implements TailHub {
   #isFinished = false;
   #isGraceOver = false;
   #endsAt: number | null = null;
-  /** Where the stream is that sends now. */
+  /** Where the stream began that sends now, and where it is. */
+  #beganAt = 0;
   #position: number | null = null;
   /** Gaps in a row: a piece began behind what a reader needs. */
   #gaps = 0;
@@ -112,7 +113,7 @@ class OutputHub implements TailHub {
       take: () => this.#take(reading),
       news: () => (signal.aborted ? Promise.resolve() : pending.promise),
       isOver: () => this.isOver(),
-      isComplete: () => this.#endsAt !== null && reading.waitingBytes === 0 && reading.wanted === this.#endsAt,
+      isComplete: () => this.#isSeenToEnd && reading.waitingBytes === 0 && reading.wanted === this.#endsAt,
       leave: () => {
         signal.removeEventListener('abort', aborted);
         this.#leave(reading);
@@ -146,6 +147,11 @@ class OutputHub implements TailHub {
     return this.#isFinished && (this.#isGraceOver || this.#endsAt !== null);
   }
 
+  /** An agent that is older says `end` also where it has nothing from the place on that it was asked for. */
+  get #isSeenToEnd(): boolean {
+    return this.#endsAt !== null && (this.#beganAt === 0 || this.#endsAt > this.#beganAt);
+  }
+
   #take(reading: Reading): { readonly offset: number; readonly text: string } | null {
     const offset = reading.wanted - reading.waitingBytes;
     const text = takeFrom(reading, this.#kit.all);
@@ -171,6 +177,7 @@ class OutputHub implements TailHub {
     const from = Math.min(...[...this.#readings].map(({ wanted }) => wanted));
     for (const reading of this.#readings) reading.behind = false;
     this.#endsAt = null;
+    this.#beganAt = from;
     let current = true;
     let late = this.#position === null || this.#position === from ? null : new LatePieces(this.#position);
     const close = tails.open(

@@ -201,7 +201,7 @@ function* stored(
   yield* rest(execution, from, complete);
 }
 
-/** What of the stored output a reader at `from` has not had, and the end. */
+/** What of the stored output a reader at `from` has not had, and the end. `complete`: the agent said that it was all. */
 function* rest(
   execution: ExecutionResource,
   from: number,
@@ -209,13 +209,13 @@ function* rest(
 ): Generator<Tracked<TailMessage>, void, undefined> {
   const bytes = Buffer.from(execution.output ?? '');
   let at = from;
-  // The middle of a long output is cut out when it is stored, so its places are not those of the live stream.
-  if (execution.output_truncated && from > 0 && !complete) {
+  // The middle of a long output is cut out when it is stored, so its places are not those of the live stream. One who saw
+  // all of that has had at least as much as is stored.
+  if (execution.output_truncated && from > 0 && !(complete && from >= bytes.length)) {
     at = 0;
     yield snapshot(execution, 0);
   }
-  const end = complete ? at : bytes.length;
-  while (at < end) {
+  while (at < bytes.length) {
     const to = boundary(bytes, at + TAIL_PIECE_BYTES);
     const text = bytes.subarray(at, to).toString();
     yield { id: String(to), data: { type: 'output', offset: at, text } };

@@ -61,6 +61,10 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
   Commands: [
     limits('transport/protocol/limits.ts', protocol, [
       ['COMMAND_TEXT_BYTES_MAX', 'Longest script of a command. A longer one is a 422.'],
+      [
+        'TAILS_PER_SESSION_MAX',
+        'Outputs of one node that are shown as they come. A further one is shown when one of them ends, or it itself is over.',
+      ],
     ]),
     limits('api/targeting-input.ts', targetingInput, [
       ['TARGET_NODES_MAX', 'Nodes that one command may name by id; more is a 422. Filters and `all` have no bound.'],

@@ -104,7 +104,7 @@ export const AgentFrame = z.discriminatedUnion('type', [
   }),
   /** Repeated on every connection until confirmed. */
   z.object({ seq, type: z.literal('result'), results: z.array(ExecutionResult).min(1).max(EXECUTIONS_PER_FRAME_MAX) }),
-  /** Live output for a tail, from byte `offset` of the (replaced-UTF-8) output. `end` when the process is over. */
+  /** Live output for a tail, from byte `offset` of the (replaced-UTF-8) output. `end`: it is over, and this was all. */
   z.object({
     seq,
     type: z.literal('tail-output'),

@@ -15,6 +15,12 @@ export const OUTPUT_PART_BYTES_MAX = 65_536;
 /** Parts of one output: 16 MiB, far above the default cap of 1 MiB (docs/commands.md). */
 export const OUTPUT_PARTS_MAX = 256;
 
+/**
+ * Outputs that one session streams at the same time: an admin asks for no more. At 10 pieces a second each they stay
+ * below the frames that it takes.
+ */
+export const TAILS_PER_SESSION_MAX = 32;
+
 /** Executions named in one list of a frame. Also the most that an agent may hold unconfirmed. */
 export const EXECUTIONS_PER_FRAME_MAX = 1_024;
 

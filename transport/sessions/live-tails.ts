@@ -5,6 +5,7 @@
 import type { Tails } from '../../api/feeds/ports.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../protocol/ids.ts';
+import { TAILS_PER_SESSION_MAX } from '../protocol/limits.ts';
 
 type Piece = Extract<AgentFrame, { type: 'tail-output' }>;
 type Listener = Parameters<Tails['open']>[3];
@@ -29,8 +30,10 @@ export interface LiveTails extends Tails {
  */
 export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => boolean): LiveTails {
   const open = new Map<ExecutionId, Open>();
+  const openOf = (node: NodeId): readonly Open[] => [...open.values()].filter((one) => one.node === node);
   return {
     open(node, execution, offset, listener, renewed) {
+      if (openOf(node).length >= TAILS_PER_SESSION_MAX && !open.has(execution)) return null;
       if (!send(node, { type: 'tail', execution, offset })) return null;
       const mine: Open = { node, listener, renewed };
       open.set(execution, mine);
@@ -47,8 +50,7 @@ export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => b
       one.listener({ offset, text, end });
     },
     welcomed(node) {
-      const interrupted = [...open.values()].filter((one) => one.node === node); // each comes back into the map
-      for (const { renewed } of interrupted) renewed();
+      for (const { renewed } of openOf(node)) renewed(); // each comes back into the map
     },
   };
 }

@@ -123,6 +123,31 @@ test('when the live rest does not come, the stored output completes it', async (
   t.is(textOf(tail.messages), 'one two');
 });
 
+test('an agent that says the end early, or of what it does not know, keeps nothing of the stored output from a reader', async (t) => {
+  const early = fixtureWith({ status: 'sent' });
+  const unknown = fixtureWith({ status: 'sent' });
+  const tails = [await follow(early), await follow(unknown, '12')];
+  early.streams[0]?.send(0, 'one ');
+  early.streams[0]?.send(4, '', true);
+  unknown.streams[0]?.send(12, '', true);
+  await settle();
+
+  finish(early, { output: 'one two' });
+  finish(unknown, { output: 'hea…ail', output_truncated: true });
+  await Promise.all(tails.map(({ ended }) => ended));
+
+  t.deepEqual(
+    tails.map(({ messages }) => messages.flatMap((message) => (message.type === 'output' ? [message] : []))),
+    [
+      [
+        { type: 'output', offset: 0, text: 'one ' },
+        { type: 'output', offset: 4, text: 'two' },
+      ],
+      [{ type: 'output', offset: 0, text: 'hea…ail' }],
+    ],
+  );
+});
+
 test('a node that is away is asked again when it may be back, from where the reader is', async (t) => {
   const fixture = fixtureWith({ status: 'sent' });
   fixture.online = false;
