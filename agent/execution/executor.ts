@@ -150,7 +150,9 @@ export class Executor implements SessionRunner {
 
   tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null {
     if (this.#running.get(execution) === undefined && !this.#waiting.has(execution)) {
-      return this.#options.journal.result(execution) === null
+      const finished = this.#options.journal.result(execution);
+      // One that was cut has its places elsewhere than the live output had: who read that is told all that is stored.
+      return finished === null || finished.outputTruncated
         ? null
         : storedOutputCursor(this.#options.journal, execution, offset);
     }

@@ -40,6 +40,27 @@ test.serial('an output at the limit is whole, and one byte more is cut', async (
   t.like(await fixture.run('head -c 4097 /dev/zero | tr "\\0" x'), { outputTruncated: true, outputBytes: 4_095 });
 });
 
+test.serial(
+  'what is stored of an output is streamed from any place on when it is whole, and not when it was cut',
+  async (t) => {
+    const fixture = new Fixture(t, { outputBytesMax: 4_096 });
+    const whole = fixture.start('echo one; echo two');
+    const cut = fixture.start('seq 1 10000');
+    await fixture.result(whole);
+    await fixture.result(cut);
+
+    const cursor = fixture.executor.tail(whole, 4, () => {});
+    t.deepEqual(cursor?.read(1_000), { offset: 4, text: 'two\n' });
+    t.deepEqual([cursor?.read(1_000), cursor?.ended], [null, true]);
+
+    t.deepEqual(
+      [0, 2_000, 4_000, 48_894].map((offset) => fixture.executor.tail(cut, offset, () => {})),
+      [null, null, null, null],
+      'its places are not those of the live output',
+    );
+  },
+);
+
 test.serial('an output of many files of the ring keeps its ends, whatever its length', async (t) => {
   const fixture = new Fixture(t, { outputBytesMax: 100_000 });
   const half = Math.floor((100_000 - CUT_MARKER.length) / 2);
