@@ -106,7 +106,10 @@ export class EnrolledAgent {
     });
   }
 
-  /** Runs until the program is told to stop, the admin revokes the node, or the machine has joined anew. Call once. */
+  /**
+   * Runs until the program is told to stop, the admin revokes the node, the machine has joined anew, or the journal cannot
+   * be read. Call once.
+   */
   async run(): Promise<AgentEnd> {
     const { directory, journal, log, signal } = this.#options;
     const executor = this.#executor;
@@ -136,7 +139,8 @@ export class EnrolledAgent {
     const looks = setInterval(() => this.#facts.look(), LOOK_MS).unref();
     await this.#updates.begin();
     session.start();
-    const end = await Promise.race([this.#over.promise, aborted(signal)]);
+    const failed = journal.unreadable.then(() => EXIT_STATUS.failed); // its service starts it anew
+    const end = await Promise.race([this.#over.promise, aborted(signal), failed]);
     clearInterval(beats);
     clearInterval(looks);
     const whenConfirmed = (act: () => void) => {

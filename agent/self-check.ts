@@ -9,12 +9,10 @@ import { pathToFileURL } from 'node:url';
 import type { GivenConfig } from './config.ts';
 import { IDENTITY_FILE, JOURNAL_FILE, LEDGER_FILE } from './data-directory.ts';
 import { readIdentity } from './enrollment/identity.ts';
+import { isDamage } from './execution/journal/damage.ts';
 import { JOURNAL_GROWTH, JOURNAL_VERSION, JournalVersionError } from './execution/journal/journal-schema.ts';
 import { decodeHeader, LEDGER_VERSION, RECORD_BYTES } from './execution/ledger/ledger-record.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
-
-/** SQLite result codes of a file that is damaged, or that was being written as it was read; the agent sets it aside. */
-const UNREADABLE_CODES = new Set([11, 26]);
 
 /**
  * One line that says that it can. Throws an `AgentProblem` that says why not: an identity that cannot be read, or files
@@ -47,8 +45,8 @@ function journalVersion(path: string): number {
       database.close();
     }
   } catch (error) {
-    const { errcode = 0 } = error as { errcode?: number };
-    if (UNREADABLE_CODES.has(errcode % 256) || !isThere(path)) return 0;
+    // The agent sets a damaged one aside. One that was being written as it was read looks damaged, too.
+    if (isDamage(error) || !isThere(path)) return 0;
     throw new AgentProblem(`The journal ${path} cannot be read: ${systemProblem(error)}`, EXIT_STATUS.failed);
   }
 }

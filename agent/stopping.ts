@@ -57,8 +57,8 @@ export async function aborted(signal: AbortSignal): Promise<AgentEnd> {
 }
 
 /**
- * Resolves when nothing of it is left that holds the process. Where an update ends it, or it has joined again, what runs
- * goes on: the next one takes it up, as after a restart.
+ * Resolves when nothing of it is left that holds the process. Where an update ends it, or a failure, or it has joined
+ * again, what runs goes on: the next one takes it up, as after a restart.
  */
 export async function stopParts(parts: RunningParts, end: AgentEnd): Promise<void> {
   const { journal, executor, session, updates, log } = parts;
@@ -69,10 +69,8 @@ export async function stopParts(parts: RunningParts, end: AgentEnd): Promise<voi
   updates.close();
   parts.visibility.close();
   parts.reports.close();
-  const ended =
-    typeof end !== 'number' || isUpdate
-      ? executor.detach()
-      : executor.close({ keepsWaiting: end === EXIT_STATUS.revoked });
+  const goesOn = typeof end !== 'number' || end === EXIT_STATUS.failed || isUpdate;
+  const ended = goesOn ? executor.detach() : executor.close({ keepsWaiting: end === EXIT_STATUS.revoked });
   await Promise.race([Promise.all([ended, parts.reach.close()]), sleep(CLOSE_MS_MAX)]);
   // after an update the next agent sends what is left: the machine is away for as short as can be
   if (session.isLive && journal.finished().length > 0 && !isUpdate)

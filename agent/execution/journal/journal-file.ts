@@ -2,6 +2,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
+import { isDamage, JournalDamageError } from './damage.ts';
 import { JOURNAL_SCHEMA, JOURNAL_VERSION, JournalVersionError, LATER_COLUMNS } from './journal-schema.ts';
 import type { Log } from '../../../transport/net/log.ts';
 
@@ -25,7 +26,9 @@ export class JournalFile {
   readonly #database: DatabaseSync;
   readonly #log: Log;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #unreadable = Promise.withResolvers<void>();
   #problem: string | null = null;
+  #isUnreadable = false;
   #durability: Durability = 'now';
 
   /** Opens or creates it. Throws what SQLite throws when it is no sound journal. */
@@ -41,13 +44,30 @@ export class JournalFile {
     }
   }
 
-  /** Null while writes succeed; else one sentence. */
+  /** Null while it is read and writes succeed; else one sentence. */
   get problem(): string | null {
     return this.#problem;
   }
 
+  /** Resolves once it was read in vain or is found damaged: from then on nothing is read from it or written to it. */
+  get unreadable(): Promise<void> {
+    return this.#unreadable.promise;
+  }
+
+  /** What `look` finds in it; `otherwise` where it cannot be read. */
+  read<T>(look: () => T, otherwise: T): T {
+    if (this.#isUnreadable) return otherwise;
+    try {
+      return look();
+    } catch (error) {
+      this.#giveUp(error as Error);
+      return otherwise;
+    }
+  }
+
   /** One transaction. False: nothing changed, and `problem` says why. */
   write(what: string, change: () => void, durability: Durability = 'now'): boolean {
+    if (this.#isUnreadable) return false;
     try {
       this.#takeBack();
       this.#setDurability(durability);
@@ -59,12 +79,26 @@ export class JournalFile {
       return true;
     } catch (error) {
       this.#takeBackNowOrLater();
+      if (isDamage(error)) {
+        this.#giveUp(error as Error);
+        return false;
+      }
       const problem = `the journal cannot ${what}: ${(error as Error).message}`;
       if (this.#problem === null)
         this.#log.error({}, `The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
       this.#problem = problem;
       return false;
     }
+  }
+
+  #giveUp({ message }: Error): void {
+    this.#problem = `the journal cannot be read: ${message}`;
+    this.#isUnreadable = true;
+    this.#log.error(
+      {},
+      `The journal cannot be read: ${message}. The agent ends, so that its next start sets a damaged journal aside; what runs goes on`,
+    );
+    this.#unreadable.resolve();
   }
 
   #takeBack(): void {
@@ -101,8 +135,8 @@ export class JournalFile {
     this.#database.exec(
       'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024',
     );
-    const check = this.get('PRAGMA quick_check');
-    if (check?.['quick_check'] !== 'ok') throw new Error('quick_check found damage');
+    const check = this.get('PRAGMA integrity_check');
+    if (check?.['integrity_check'] !== 'ok') throw new JournalDamageError('integrity_check found damage');
     const version = this.get('PRAGMA user_version')?.['user_version'];
     if (version === 0)
       this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);

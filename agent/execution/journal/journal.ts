@@ -21,7 +21,8 @@ import { stampNow, type Timeline } from '../timeline.ts';
 
 /**
  * Every method that writes has done so when it returns true, and has changed nothing when it returns false: the disk is
- * full or broken, which `problem` then says until a write succeeds again. Only a corrupt file throws, at opening.
+ * full or broken, which `problem` then says until a write succeeds again. Only a corrupt file throws, at opening: one
+ * that turns out so later is `unreadable`, and its agent ends, since the next start sets it aside.
  *
  * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them.
  * A start is fsynced in the ledger, which a damaged journal does not touch; the journal's own record of it follows with
@@ -57,9 +58,14 @@ export class Journal implements SessionJournal {
     });
   }
 
-  /** Null while writes succeed; else one sentence. */
+  /** Null while it is read and writes succeed; else one sentence. */
   get problem(): string | null {
     return this.#file.problem ?? this.#ledger?.problem ?? null;
+  }
+
+  /** Resolves once it cannot be read. It answers as if it knew of nothing from then on, and takes nothing in. */
+  get unreadable(): Promise<void> {
+    return this.#file.unreadable;
   }
 
   /** For metrics. */
@@ -72,7 +78,7 @@ export class Journal implements SessionJournal {
   }
 
   finished(): readonly ExecutionId[] {
-    return this.#rows.finished().filter((execution) => !this.#held.unwanted.has(execution));
+    return this.#file.read(() => this.#rows.finished(), []).filter((execution) => !this.#held.unwanted.has(execution));
   }
 
   /**
@@ -150,7 +156,7 @@ export class Journal implements SessionJournal {
 
   /** What is needed to start it; null when it is not waiting. */
   load(execution: ExecutionId): Waiting | null {
-    return this.#rows.waiting(execution);
+    return this.#file.read(() => this.#rows.waiting(execution), null);
   }
 
   /** Records starts before any of their processes exists. */
@@ -183,7 +189,7 @@ export class Journal implements SessionJournal {
     return isStored;
   }
 
-  /** All whose start is recorded and whose end is not. */
+  /** All whose start is recorded and whose end is not. Throws where that cannot be read: none is another answer. */
   started(): readonly Started[] {
     return this.#rows.started();
   }
@@ -206,11 +212,11 @@ export class Journal implements SessionJournal {
   }
 
   result(execution: ExecutionId): Finished | null {
-    return this.#rows.result(execution);
+    return this.#file.read(() => this.#rows.result(execution), null);
   }
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
-    return this.#rows.output(execution, offset, bytesMax);
+    return this.#file.read(() => this.#rows.output(execution, offset, bytesMax), null);
   }
 
   forget(executions: readonly ExecutionId[]): void {

@@ -1,18 +1,13 @@
 /** Opens the journal, and sets a damaged one aside. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { DataDirectory } from '../../data-directory.ts';
+import { isDamage } from './damage.ts';
 import { JournalVersionError } from './journal-schema.ts';
 import { Journal } from './journal.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from '../../problem.ts';
 import type { Timeline } from '../timeline.ts';
-
-/**
- * SQLite result codes that mean damage rather than trouble. Source: sqlite.org/rescode.html: SQLITE_CORRUPT,
- * SQLITE_NOTADB.
- */
-const DAMAGE_CODES = new Set([11, 26]);
 
 /**
  * The journal at `path`. A damaged one is kept under a dated name and a new one begun: executions whose processes still
@@ -40,9 +35,4 @@ export function openJournal(path: string, timeline: Timeline, log: Log, ledger: 
 export function removeJournal(directory: Pick<DataDirectory, 'journal' | 'ledger'>): void {
   rmSync(directory.ledger, { force: true });
   for (const suffix of ['', '-wal', '-shm']) rmSync(directory.journal + suffix, { force: true });
-}
-
-function isDamage(error: unknown): boolean {
-  const { errcode, message } = error as { errcode?: number; message: string };
-  return (errcode !== undefined && DAMAGE_CODES.has(errcode % 256)) || message.includes('quick_check');
 }

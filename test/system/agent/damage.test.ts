@@ -1,5 +1,5 @@
 /**
- * An agent that is killed, and whose journal or ledger is damaged when it comes back: nothing runs twice (C3, C5). The
+ * An agent whose journal or ledger is damaged when it comes back, or while it runs: nothing runs twice (C3, C5). The
  * ledger that the script itself writes says how often it ran.
  */
 import { rmSync } from 'node:fs';
@@ -87,6 +87,37 @@ test.serial(
     fixture.letGo();
 
     t.deepEqual(last.of('hello')[0]?.holding, [running]);
+    t.like(await admin.result(running), { outcome: 'completed', exit_code: 5 });
+    t.deepEqual(fixture.lines(), ['done', 'running']);
+  },
+);
+
+test.serial(
+  'a journal that is damaged while the agent runs ends it, and its next start goes on with all',
+  async (t) => {
+    const { fixture, admin, session } = await AgentFixture.open(
+      t,
+      { confirms: false },
+      { COMMAND_OUTPUT_MAX_BYTES: '4000000' }, // more than SQLite keeps in memory
+    );
+    const done = admin.deliver(session, `echo done >>${fixture.ledger}; head -c 3000000 /dev/zero; exit 7`);
+    await admin.result(done);
+    const running = admin.deliver(session, `echo running >>${fixture.ledger}; ${fixture.waiting()}; exit 5`);
+    await fixture.wrote(2);
+
+    fixture.damage(JOURNAL_FILES);
+    session.terminate(); // what is not confirmed is read again
+    t.deepEqual(await fixture.agent.ended(), { code: 1, signal: null });
+    t.regex(fixture.agent.log, /The journal cannot be read: .*\. The agent ends, so that its next start/);
+    fixture.start();
+    const again = await admin.session(2);
+    fixture.letGo();
+
+    t.deepEqual(again.of('hello')[0]?.holding.toSorted(), [done, running].toSorted());
+    t.like(await admin.until('the result again', () => again.resultsOf(done)[0]), {
+      outcome: 'completed',
+      exit_code: 7,
+    });
     t.like(await admin.result(running), { outcome: 'completed', exit_code: 5 });
     t.deepEqual(fixture.lines(), ['done', 'running']);
   },

@@ -180,6 +180,23 @@ test('a damaged journal is kept under a dated name and a new one begun', (t) => 
   t.deepEqual(readFileSync(join(directory, aside ?? '')), bytes);
 });
 
+test('a journal that is damaged while it is open answers as one that knows nothing, takes nothing in, and says so', async (t) => {
+  const { journal, path } = journalIn(t);
+  journal.receive([1, 2].map((n) => delivery(n)));
+  journal.finish([{ ...END, execution: executionId(1), output: Buffer.alloc(3_000_000, 'x') }]);
+  for (const file of [path, `${path}-wal`])
+    writeFileSync(file, Buffer.alloc(statSync(file).size, 0xab), { flag: 'r+' });
+
+  for (let offset = 0; journal.output(executionId(1), offset, 65_536) !== null;) offset += 65_536;
+  await journal.unreadable;
+
+  t.deepEqual([journal.finished(), journal.result(executionId(1)), journal.load(executionId(2))], [[], null, null]);
+  t.deepEqual(journal.receive([delivery(3)]), { acknowledged: [], fresh: [] });
+  t.false(journal.finish([{ ...END, execution: executionId(2), output: Buffer.alloc(0) }]));
+  t.false(journal.heal());
+  t.regex(journal.problem ?? '', /^the journal cannot be read: /);
+});
+
 test('a journal of a newer agent is left alone', (t) => {
   const { journal, path, time } = journalIn(t);
   journal.close();
