@@ -4,12 +4,7 @@
  */
 import type { AgentFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import {
-  EXECUTIONS_PER_FRAME_MAX,
-  FRAME_BYTES_MAX,
-  OUTPUT_PARTS_MAX,
-  OUTPUT_PART_BYTES_MAX,
-} from '../../transport/protocol/limits.ts';
+import { EXECUTIONS_PER_FRAME_MAX, FRAME_BYTES_MAX, OUTPUT_PART_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import type { Finished, SessionJournal } from './ports.ts';
 
 /** Most bytes that JSON makes of one byte of text: \u0000. */
@@ -120,15 +115,26 @@ export class ResultSender {
   #sendPart(upload: Upload): void {
     const finished = this.#journal.result(upload.execution);
     if (finished === null) return this.#endUpload(); // settled meanwhile
-    if (upload.next >= finished.outputBytes || upload.part >= OUTPUT_PARTS_MAX) {
+    if (upload.next >= finished.outputBytes) {
       this.#sent.add(upload.execution);
       this.#send({ type: 'result', results: [this.#result(upload.execution, finished, '', upload.part)] });
       return this.#endUpload();
     }
-    const piece = this.#journal.output(upload.execution, upload.next, OUTPUT_PART_BYTES_MAX);
-    if (piece === null) return this.#endUpload();
-    upload.next = piece.next;
-    this.#send({ type: 'output-part', execution: upload.execution, part: upload.part, text: piece.text });
+    const text = this.#partOf(upload);
+    if (text === null) return this.#endUpload();
+    upload.next += Buffer.byteLength(text);
+    this.#send({ type: 'output-part', execution: upload.execution, part: upload.part, text });
+  }
+
+  /**
+   * Wherever code points lie, part n ends n + 1 times OUTPUT_PART_BYTES_MAX into the output, or up to 2 bytes before that or
+   * 1 behind it: OUTPUT_PARTS_MAX of them carry all that is kept. Where every letter that was read takes one byte, the last
+   * is one more than a part may have.
+   */
+  #partOf({ execution, part, next }: Upload): string | null {
+    const end = (part + 1) * OUTPUT_PART_BYTES_MAX;
+    const piece = this.#journal.output(execution, next, end + 1 - next);
+    return piece?.text.slice(0, OUTPUT_PART_BYTES_MAX) ?? null;
   }
 
   #result(

@@ -1,11 +1,12 @@
 /** The journal of a session without a disk. */
+import { pieceOf } from '../../../agent/execution/output/output-text.ts';
 import type { Finished, SessionJournal } from '../../../agent/session/ports.ts';
 import type { Delivery } from '../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 
 /** Keeps everything in maps. Refuses to store while `isFull`. */
 export class MemoryJournal implements SessionJournal {
-  readonly held = new Map<ExecutionId, (Finished & { readonly output: string }) | null>();
+  readonly held = new Map<ExecutionId, (Finished & { readonly output: Buffer }) | null>();
   isFull = false;
 
   holding(): readonly ExecutionId[] {
@@ -26,12 +27,13 @@ export class MemoryJournal implements SessionJournal {
     return ended;
   }
 
-  finish(execution: ExecutionId, output = ''): void {
+  finish(execution: ExecutionId, text = ''): void {
+    const output = Buffer.from(text);
     this.held.set(execution, {
       outcome: 'completed',
       exitCode: 0,
       outputTruncated: false,
-      outputBytes: Buffer.byteLength(output),
+      outputBytes: output.length,
       output,
     });
   }
@@ -47,8 +49,7 @@ export class MemoryJournal implements SessionJournal {
   output(execution: ExecutionId, offset: number, bytesMax: number) {
     const result = this.held.get(execution);
     if (result === null || result === undefined) return null;
-    const text = result.output.slice(offset, offset + bytesMax); // tests use ASCII here
-    return { text, next: offset + text.length };
+    return pieceOf(result.output.subarray(offset, offset + bytesMax + 4), offset, bytesMax);
   }
 
   forget(executions: readonly ExecutionId[]): void {
