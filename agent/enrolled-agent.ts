@@ -14,7 +14,7 @@ import { BEAT_MS } from './execution/starts/start-gate.ts';
 import { aliveMs } from './execution/timeline.ts';
 import { FactsWatch, LOOK_MS } from './machine/facts-watch.ts';
 import { machineFacts } from './machine/facts.ts';
-import { aborted, stopParts, type AgentEnd } from './stopping.ts';
+import { stopParts, stopped, type AgentEnd } from './stopping.ts';
 import { FirstTrim } from './trim-memory.ts';
 import { Reports } from './observability/doctor/reports.ts';
 import { diskService, healthReport, type Service } from './observability/health.ts';
@@ -106,10 +106,7 @@ export class EnrolledAgent {
     });
   }
 
-  /**
-   * Runs until the program is told to stop, the admin revokes the node, the machine has joined anew, or the journal cannot
-   * be read. Call once.
-   */
+  /** Runs until the program is to stop, the admin revokes the node, or the machine has joined anew. Call once. */
   async run(): Promise<AgentEnd> {
     const { directory, journal, log, signal } = this.#options;
     const executor = this.#executor;
@@ -139,8 +136,7 @@ export class EnrolledAgent {
     const looks = setInterval(() => this.#facts.look(), LOOK_MS).unref();
     await this.#updates.begin();
     session.start();
-    const failed = journal.unreadable.then(() => EXIT_STATUS.failed); // its service starts it anew
-    const end = await Promise.race([this.#over.promise, aborted(signal), failed]);
+    const end = await Promise.race([this.#over.promise, stopped(signal, journal)]);
     clearInterval(beats);
     clearInterval(looks);
     const whenConfirmed = (act: () => void) => {

@@ -47,13 +47,13 @@ export interface RunningParts {
   readonly log: Log;
 }
 
-/** Resolves when the program is told to stop. */
-export async function aborted(signal: AbortSignal): Promise<AgentEnd> {
-  if (!signal.aborted)
-    await new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-  return EXIT_STATUS.ok;
+/** Resolves when the program is told to stop, or its journal cannot be read: then its service starts it anew. */
+export async function stopped(signal: AbortSignal, { unreadable }: Pick<Journal, 'unreadable'>): Promise<AgentEnd> {
+  const aborted = new Promise<AgentEnd>((resolve) => {
+    if (signal.aborted) resolve(EXIT_STATUS.ok);
+    else signal.addEventListener('abort', () => resolve(EXIT_STATUS.ok), { once: true });
+  });
+  return Promise.race([aborted, unreadable.then(() => EXIT_STATUS.failed)]);
 }
 
 /**

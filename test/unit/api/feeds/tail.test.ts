@@ -1,5 +1,4 @@
 import test from 'ava';
-import type { ExecutionResource } from '../../../../actors/resources/command.ts';
 import {
   FEED_RETRY_MS,
   TAIL_PIECE_BYTES,
@@ -8,18 +7,8 @@ import {
   TAIL_WAITING_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
 import type { TailMessage } from '../../../../api/feeds/tail.ts';
-import {
-  commandId,
-  createFixture,
-  executionId,
-  executionOf,
-  gather,
-  granted,
-  idOf,
-  nodeId,
-  settle,
-  type Fixture,
-} from '../../../support/api/rows.ts';
+import { createFixture, executionId, granted, nodeId, settle } from '../../../support/api/rows.ts';
+import { change, finish, fixtureWith, follow, textOf } from '../../../support/api/tail-fixture.ts';
 
 test('the output of a running execution comes as the agent sends it, and ends when its result is stored', async (t) => {
   const fixture = fixtureWith({ status: 'sent' });
@@ -275,46 +264,6 @@ test('an execution that does not exist is refused', async (t) => {
     refusal: { code: 'not_found' },
   });
 });
-
-function fixtureWith(execution: Partial<ExecutionResource>): Fixture {
-  const fixture = createFixture();
-  fixture.executions.set(idOf(0), executionOf(0, 7, execution));
-  return fixture;
-}
-
-async function follow(fixture: Fixture, lastEventId?: string) {
-  const controller = new AbortController();
-  const reader = await granted(
-    fixture.feeds.executions.tail(executionId(0), { lastEventId, signal: controller.signal }),
-  );
-  const watching = gather(() => reader);
-  await settle();
-  return { ...watching, gone: () => controller.abort() };
-}
-
-function change(fixture: Fixture, changes: Partial<ExecutionResource>): void {
-  const changed = { ...executionOf(0, 7), ...changes };
-  fixture.executions.set(idOf(0), changed);
-  fixture.bus.publish([
-    {
-      type: 'execution-changed',
-      execution: executionId(0),
-      command: commandId(7),
-      node: nodeId(1_000),
-      clusterName: 'demo',
-      status: changed.status,
-      exitCode: changed.exit_code,
-    },
-  ]);
-}
-
-function finish(fixture: Fixture, changes: Partial<ExecutionResource>): void {
-  change(fixture, { status: 'completed', exit_code: 0, ...changes });
-}
-
-function textOf(messages: readonly TailMessage[]): string {
-  return messages.map((message) => (message.type === 'output' ? message.text : '')).join('');
-}
 
 function lengthOf({ value }: IteratorResult<{ readonly data: TailMessage }, void>): number {
   return value?.data.type === 'output' ? value.data.text.length : 0;
