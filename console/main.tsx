@@ -4,7 +4,7 @@ import { App } from './app.tsx';
 import { startClock } from './clock.ts';
 import { startKeys } from './keys.ts';
 import { takeOverLinks } from './router.ts';
-import { askWho, tellOfUse } from './session.ts';
+import { askWho, tellOfKeys } from './session.ts';
 import { startSeen } from './seen.ts';
 import { startTheme } from './theme.ts';
 
@@ -13,6 +13,6 @@ startClock();
 startSeen();
 startKeys();
 takeOverLinks();
-tellOfUse();
+tellOfKeys();
 render(<App />, document.getElementById('app') ?? document.body);
 await askWho(true);

@@ -107,13 +107,17 @@ export async function endSession(id: string): Promise<boolean> {
   return answer !== null && (answer.status < 300 || answer.status === 404);
 }
 
-/** Tells the admin of keys and clicks, now and then: what a page does by itself keeps no session alive. */
+let toldAtMs = Date.now();
+
+/** Tells the admin, now and then, that somebody uses this page: what a page does by itself keeps no session alive. */
 export function tellOfUse(): void {
-  let toldAtMs = Date.now();
-  const used = (): void => {
-    if (signedIn.value.kind !== 'in' || Date.now() - toldAtMs < USED_EVERY_MS) return;
-    toldAtMs = Date.now();
-    void askWho(true);
-  };
-  for (const event of ['keydown', 'pointerdown'] as const) addEventListener(event, used, { passive: true });
+  if (signedIn.value.kind !== 'in' || Date.now() - toldAtMs < USED_EVERY_MS) return;
+  toldAtMs = Date.now();
+  void askWho(true);
+}
+
+/** Tells of keys and clicks, also of those that a terminal keeps to itself. */
+export function tellOfKeys(): void {
+  for (const event of ['keydown', 'pointerdown'] as const)
+    addEventListener(event, tellOfUse, { passive: true, capture: true });
 }

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { ServiceMessage } from '../../api/terminal/messages.ts';
 import { confirmed } from '../parts/confirm.tsx';
 import { notify } from '../parts/notice.tsx';
+import { tellOfUse } from '../session.ts';
 import { TERMINAL } from '../texts/terminal.ts';
 import { Connection, type Login } from './connection.ts';
 import { FileMoves } from './file-moves.ts';
@@ -68,6 +69,9 @@ export class Shell {
       clearTimeout(timer);
       fitting.disconnect();
     };
+    this.files.move.subscribe((move) => {
+      if (move !== null) tellOfUse(); // a file that moves is in use, though nobody types
+    });
     fit.fit();
     this.open();
   }

@@ -22,7 +22,7 @@ import {
 } from '../../run/form.ts';
 import { takeHanded } from '../../run/handed-form.ts';
 import { durationText } from '../../run/duration.ts';
-import { submitted } from '../../run/submission.ts';
+import { Submissions } from '../../run/submission.ts';
 import { TEXTS } from '../../texts.ts';
 import { RUN } from '../../texts/run.ts';
 import { Places } from './places.tsx';
@@ -75,6 +75,7 @@ function useSending(live: Live, form: Signal<RunForm>, again: ReadonlySignal<Aga
   const wrong = useSignal<readonly FormField[]>([]);
   const progress = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
+  const [submissions] = useState(() => new Submissions());
   const send = async (): Promise<void> => {
     if (progress.value !== null) return;
     const made = commandOfForm(form.value, again.value, Date.now());
@@ -83,10 +84,10 @@ function useSending(live: Live, form: Signal<RunForm>, again: ReadonlySignal<Aga
     if ('wrong' in made) return focusOn(made.wrong[0]);
     progress.value = T.running;
     try {
-      const id = await stored(live, made.command, () => (progress.value = T.sentAgain));
+      const id = await stored(live, made.command, submissions, () => (progress.value = T.sentAgain));
       if (id !== null) go(addressOf('command', { id }));
     } catch (error) {
-      problem.value = wordsOf(error);
+      problem.value = submissions.isInDoubt ? `${wordsOf(error)} ${T.inDoubt}` : wordsOf(error);
     } finally {
       progress.value = null;
     }
@@ -195,7 +196,12 @@ function Script({ form, wrong }: { readonly form: Signal<RunForm>; readonly wron
 }
 
 /** Its id, once it is stored; null: somebody thought better of it. Throws what is to be said. */
-async function stored(live: Live, command: NewCommand, unanswered: () => void): Promise<string | null> {
+async function stored(
+  live: Live,
+  command: NewCommand,
+  submissions: Submissions,
+  unanswered: () => void,
+): Promise<string | null> {
   const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting: command.targeting });
   if (count === 0) throw new Error(RUN.preview.none);
   const isForAll = command.targeting.type === 'all' && Object.keys(command.targeting).length === 1;
@@ -209,7 +215,7 @@ async function stored(live: Live, command: NewCommand, unanswered: () => void): 
     });
     if (!isWanted) return null;
   }
-  const { id } = await submitted(command, newKey(), {
+  const { id } = await submissions.send(command, newKey, {
     create: (input) => live.api.create_command.mutate(input),
     unanswered,
     nowMs: () => performance.now(),

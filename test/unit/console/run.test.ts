@@ -14,9 +14,10 @@ import {
   EMPTY_FORM,
   formOf,
   searchOfForm,
+  type NewCommand,
   type RunForm,
 } from '../../../console/run/form.ts';
-import { submitted, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
+import { Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 10);
 
@@ -185,34 +186,64 @@ test('of an earlier command it runs again where it ended, or did not succeed, an
   );
 });
 
-test('a command is sent again under the same key when no answer came, and not when it was refused', async (t) => {
-  const keys: string[] = [];
-  const lost = new Error('WebSocket closed');
-  const refused = Object.assign(new Error('Validation failed'), { data: { code: 'validation_failed' } });
+/** Submissions to a service whose answers, one after another, are these, the last of them for good. */
+function submitting() {
+  const sent: { readonly key: string; readonly expiresAt: string | null | undefined }[] = [];
+  const submissions = new Submissions();
   let nowMs = 0;
-  const kit = (answers: readonly (Error | { readonly id: string })[]) => {
+  let keys = 0;
+  const send = (command: NewCommand, ...answers: readonly (Error | { readonly id: string })[]) => {
     let at = 0;
-    return {
-      create: async ({ idempotency_key: key }: { readonly idempotency_key: string }) => {
-        keys.push(key);
+    return submissions.send(command, () => `key ${(keys += 1)}`, {
+      create: async ({ idempotency_key: key, expired_at: expiresAt }) => {
+        sent.push({ key, expiresAt });
         const answer = answers[Math.min(at, answers.length - 1)];
         at += 1;
-        if (answer instanceof Error) throw answer;
-        return answer as CommandResource;
+        return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as CommandResource);
       },
       unanswered: () => {},
       nowMs: () => nowMs,
-      wait: async (ms: number) => {
+      wait: async (ms) => {
         nowMs += ms;
+        return Promise.resolve();
       },
-    };
+    });
   };
-  const command = { command_text: 'true', targeting: { type: 'all' as const } };
+  return { sent, submissions, send };
+}
 
-  t.is((await submitted(command, 'k', kit([lost, lost, { id: 'made' }]))).id, 'made');
-  t.deepEqual(keys, ['k', 'k', 'k']);
-  t.is(await t.throwsAsync(submitted(command, 'k', kit([refused]))), refused);
-  t.is(keys.length, 4);
-  t.is(await t.throwsAsync(submitted(command, 'k', kit([lost]))), lost);
-  t.true(keys.length <= 4 + SUBMISSION_MS_MAX / 1_000 + 1);
+const LOST = new Error('WebSocket closed');
+const REFUSED = Object.assign(new Error('Validation failed'), { data: { code: 'validation_failed' } });
+const SENT_COMMAND: NewCommand = { command_text: 'true', targeting: { type: 'all' } };
+
+test('a command is sent again under the same key when no answer came, and not when it was refused', async (t) => {
+  const { sent, send } = submitting();
+
+  t.is((await send(SENT_COMMAND, LOST, LOST, { id: 'made' })).id, 'made');
+  t.deepEqual(
+    sent.map(({ key }) => key),
+    ['key 1', 'key 1', 'key 1'],
+  );
+  t.is(await t.throwsAsync(send(SENT_COMMAND, REFUSED)), REFUSED);
+  t.is(sent.length, 4);
+  t.is(await t.throwsAsync(send(SENT_COMMAND, LOST)), LOST);
+  t.true(sent.length <= 4 + SUBMISSION_MS_MAX / 1_000 + 1);
+});
+
+test('one of which nobody said what became of it is the same one when it is sent once more, and another one is not', async (t) => {
+  const { sent, submissions, send } = submitting();
+  await t.throwsAsync(send({ ...SENT_COMMAND, expired_at: 'soon' }, LOST));
+  t.true(submissions.isInDoubt);
+
+  await send({ ...SENT_COMMAND, expired_at: 'a moment later' }, { id: 'made' });
+  t.deepEqual(sent.at(-1), { key: 'key 1', expiresAt: 'soon' });
+  t.false(submissions.isInDoubt);
+
+  await send(SENT_COMMAND, { id: 'another' });
+  t.is(sent.at(-1)?.key, 'key 2');
+  await t.throwsAsync(send(SENT_COMMAND, LOST));
+  await send({ ...SENT_COMMAND, command_text: 'false' }, { id: 'of another text' });
+  t.is(sent.at(-1)?.key, 'key 4');
+  await t.throwsAsync(send(SENT_COMMAND, REFUSED));
+  t.false(submissions.isInDoubt, 'what is refused is not stored');
 });

@@ -72,6 +72,12 @@ class ScriptedTerminal implements Running {
   #open = 3;
   #status: number | null = null;
   #isHungUp = false;
+  /** Asked for last; null: it has the size that it began with. */
+  #size: TerminalSize | null = null;
+  /** Whether it is to be set, and whether that is under way: one after another, so that the last one stays. */
+  #isSizeDue = false;
+  #isSizing = false;
+  #wasSeen = false;
 
   constructor(child: ChildProcess, start: Start) {
     this.#child = child;
@@ -83,7 +89,11 @@ class ScriptedTerminal implements Running {
       channel.pipe(stdin, { end: false }); // the end of what is typed is a character, not the end of the terminal
       stdin.on('error', () => {}).on('close', () => channel.resume());
     }
-    if (stdout !== null) writer.from(stdout, 'out', start.seen);
+    if (stdout !== null)
+      writer.from(stdout, 'out', (kind, data) => {
+        this.#began();
+        start.seen?.(kind, data);
+      });
     if (stderr !== null) writer.from(stderr, 'error', start.seen);
     for (const stream of [stdout, stderr]) stream?.on('error', () => {}).on('close', () => this.#ended());
     child.on('exit', (code) => {
@@ -99,13 +109,33 @@ class ScriptedTerminal implements Running {
   }
 
   resize(columns: number, rows: number): void {
+    this.#size = { columns, rows };
+    this.#isSizeDue = true;
+    this.#resized();
+  }
+
+  /** Its program says something: whatever size was asked for before, that with which it began was set behind it. */
+  #began(): void {
+    if (this.#wasSeen) return;
+    this.#wasSeen = true;
+    this.#isSizeDue = this.#size !== null;
+    this.#resized();
+  }
+
+  #resized(): void {
     const program = this.#program();
     const terminal = program === null ? null : terminalOf(program);
-    if (terminal === null || this.#isHungUp) return;
-    spawn('stty', ['-F', terminal, 'rows', String(rows), 'cols', String(columns)], { stdio: 'ignore' }).on(
-      'error',
-      () => {},
-    );
+    if (!this.#isSizeDue || this.#isSizing || this.#size === null || terminal === null || this.#isHungUp) return;
+    const { columns, rows } = this.#size;
+    this.#isSizeDue = false;
+    this.#isSizing = true;
+    const stty = spawn('stty', ['-F', terminal, 'rows', String(rows), 'cols', String(columns)], { stdio: 'ignore' });
+    const over = (): void => {
+      this.#isSizing = false;
+      this.#resized();
+    };
+    if (stty.pid === undefined) stty.once('error', over);
+    else stty.once('exit', over).on('error', () => {});
   }
 
   hangUp(ms: number, over: () => void): void {

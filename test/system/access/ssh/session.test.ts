@@ -1,8 +1,9 @@
 /** What runs in a session over SSH: commands, shells and terminals, and what their clients do to them. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import type { ExecutionContext } from 'ava';
@@ -16,6 +17,15 @@ import { execRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'scp', 'rsync');
+
+/** The words of a process, each with a NUL behind it; none where it is gone. */
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}
 
 /** OpenSSH in a terminal of its own, as a person has it. */
 function person(
@@ -151,6 +161,30 @@ for (const [by, settings] of Object.entries(TERMINALS))
     const [, one, two] = /(\/dev\/pts\/\d+) (\/dev\/pts\/\d+)/u.exec(shown) ?? [];
     t.is(one, two);
   });
+
+test('a terminal by script has the size that was asked for last, however often it is asked, with one process for it', async (t) => {
+  const { fixture, words } = await withAlice(t, { loadPty: async () => null });
+  const { terminal, sees } = person(t, fixture, words);
+  await sees(/\$ $|# $/u);
+  terminal.write('echo "<$(tty)>"\r');
+  const [, path = ''] = await sees(/<(\/dev\/pts\/\d+)>/u);
+  const sizers = (): number =>
+    readdirSync('/proc').filter((pid) => commandOf(pid).startsWith(`stty\0-F\0${path}\0`)).length;
+  let most = 0;
+
+  for (let columns = 40; columns <= 160; columns += 1) {
+    terminal.resize(columns, 30);
+    await setImmediate();
+    most = Math.max(most, sizers());
+  }
+  terminal.write('until [ "$(stty size)" = "30 160" ]; do sleep 0.05; done; echo re"sized"\r');
+  await sees(/resized/u);
+
+  t.true(most <= 1, `${most} at once`);
+  await until('no size is being set', () => sizers() === 0);
+  terminal.write('echo "<$(stty size)>"\r');
+  await sees(/<30 160>/u);
+});
 
 test('a terminal by script goes with its client, and all that runs in it', async (t) => {
   const { fixture, words } = await withAlice(t, { loadPty: async () => null, limits: { hangUpMs: 500 } });
