@@ -4,6 +4,7 @@ import type { Log } from '../../transport/net/log.ts';
 import { layoutOf } from './layout.ts';
 import type { UpdaterParts } from './parts.ts';
 import { DEAD_MS } from './repair.ts';
+import { AGAIN_MS } from './running-updates.ts';
 import { createAgentService } from './service.ts';
 import type { UpdaterConfig } from './settings.ts';
 import { WATCH_TIMES } from './watch.ts';
@@ -20,6 +21,7 @@ export function openUpdater(config: UpdaterConfig, log: Log, signal: AbortSignal
     log,
     times: { ...WATCH_TIMES, wellMs: config.UPDATER_WELL_FOR, deadlineMs: config.UPDATER_DEADLINE },
     lookMs: LOOK_MS,
+    againMs: AGAIN_MS,
     deadMs: DEAD_MS,
     signal,
     nowMs: () => Date.now(),

@@ -15,6 +15,8 @@ export interface UpdaterParts {
   readonly log: Log;
   readonly times: WatchTimes;
   readonly lookMs: number;
+  /** Until an update that could not go on is taken up again, in ms. */
+  readonly againMs: number;
   /** An agent that said nothing for so long is dead, in ms. */
   readonly deadMs: number;
   /** Stops it where it is; what is stored is taken up by the next one. */

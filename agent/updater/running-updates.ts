@@ -4,11 +4,14 @@ import { BusyProblem } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { reasonOf } from './problem.ts';
 import type { Asked, UpdaterCalls } from './server.ts';
-import type { Outcome, UpdaterEvent, Wish } from './state.ts';
+import { wishOf, type Outcome, type Wish } from './state.ts';
 import { drive, stateOf } from './updater.ts';
 
 /** Between two tries to take up what was interrupted, while another process has the lock, in ms. */
 const BUSY_MS = 1_000;
+
+/** Until an update that could not go on, such as for want of room on the disk, is taken up again, in ms. */
+export const AGAIN_MS = 10_000;
 
 /** Updates of this process. */
 export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> {
@@ -26,11 +29,14 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
     return this.#running !== null;
   }
 
-  /** Takes up what an earlier process left. */
+  /** Takes up what an earlier process left, or a command of somebody's. */
   resume(): void {
-    const { phase } = stateOf(this.#parts);
-    const request = phase.step === 'idle' ? null : 'wish' in phase ? phase.wish.request : phase.change.wish.request;
-    this.#begin(request, null);
+    this.#begin(this.#stored()?.request ?? null, null);
+  }
+
+  /** Whether something is under way on the disk that nobody here works at. */
+  get isLeft(): boolean {
+    return this.#running === null && this.#stored() !== null;
   }
 
   update({ request, force }: Asked): { readonly finished: Promise<Outcome | null> } | null {
@@ -44,15 +50,15 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
   /** Begins one for this reason; null: another one runs. */
   wish(wish: Omit<Wish, 'asked_at'>): { readonly finished: Promise<Outcome | null> } | null {
     if (this.#running !== null) return null;
-    return this.#begin(wish.request, { type: 'asked', wish: { ...wish, asked_at: this.#parts.nowMs() } });
+    return this.#begin(wish.request, { ...wish, asked_at: this.#parts.nowMs() });
   }
 
   outcome(): Outcome | null {
     return stateOf(this.#parts).outcome;
   }
 
-  #begin(request: string | null, event: UpdaterEvent | null): { readonly finished: Promise<Outcome | null> } {
-    const finished = this.#drive(event).finally(() => {
+  #begin(request: string | null, wish: Wish | null): { readonly finished: Promise<Outcome | null> } {
+    const finished = this.#drive(wish).finally(() => {
       this.#running = null;
       this.#ended();
     });
@@ -60,21 +66,36 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
     return this.#running;
   }
 
-  async #drive(event: UpdaterEvent | null): Promise<Outcome | null> {
-    const { signal, log } = this.#parts;
+  async #drive(wish: Wish | null): Promise<Outcome | null> {
+    const { againMs, signal, log } = this.#parts;
+    let open = wish;
     for (;;) {
+      let pauseMs = BUSY_MS;
       try {
-        const state = await drive(this.#parts, event);
+        const state = await drive(this.#parts, open === null ? null : { type: 'asked', wish: open });
         return state.phase.step === 'idle' ? state.outcome : null;
       } catch (error) {
         if (signal.aborted) return null;
         if (!(error instanceof BusyProblem)) {
           log.error({ error: reasonOf(error) }, 'The updater could not go on');
-          return null;
+          const stored = this.#stored();
+          if (stored === null) return null;
+          if (stored.asked_at === open?.asked_at) open = null; // it is on the disk: it is not begun twice
+          pauseMs = againMs;
         }
       }
-      await sleep(BUSY_MS, undefined, { signal }).catch(() => {});
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return null;
+    }
+  }
+
+  /** The wish that is under way on the disk; null: none, or the disk does not say. */
+  #stored(): Wish | null {
+    try {
+      const { phase } = stateOf(this.#parts);
+      return phase.step === 'idle' ? null : wishOf(phase);
+    } catch {
+      return null; // whoever drives it is told
     }
   }
 }

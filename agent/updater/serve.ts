@@ -60,8 +60,7 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
   const look = setInterval(() => {
     showLife();
     // by a command of somebody's
-    if (isOurs && !updates.isRunning && linkedName(layout.current) !== began && stateOf(parts).phase.step === 'idle')
-      replace();
+    if (isOurs && !updates.isRunning && linkedName(layout.current) !== began && !updates.isLeft) replace();
   }, OWN_VERSION_MS);
   const stopped = new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
@@ -104,6 +103,10 @@ async function lookAfter(parts: UpdaterParts, updates: RunningUpdates): Promise<
     const waitMs = checkAfterMs(config.UPDATER_CHECK_EVERY, Math.random());
     await sleep(waitMs, undefined, { signal }).catch(() => {});
     if (signal.aborted || updates.isRunning) continue;
+    if (updates.isLeft) {
+      updates.resume();
+      continue;
+    }
     const isDead = await silence.isDead(performance.now());
     if (isDead)
       log.warn({}, 'The agent has said nothing for a long time: it is repaired or updated where that can be done');

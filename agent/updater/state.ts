@@ -50,6 +50,11 @@ const Phase = z.discriminatedUnion('step', [
 /** Where it is. */
 export type Phase = z.infer<typeof Phase>;
 
+/** Who wants what is under way. */
+export function wishOf(phase: Exclude<Phase, { step: 'idle' }>): Wish {
+  return phase.step === 'preparing' ? phase.wish : phase.change.wish;
+}
+
 /** What came of the last update. `from` and `to` are versions; `away_ms`: how long the agent was not connected. */
 const Outcome = z.object({
   request: z.string().max(REQUEST_CHARS_MAX).nullable(),
@@ -83,7 +88,7 @@ export type UpdaterEvent =
   | { readonly type: 'asked'; readonly wish: Wish }
   /** The program starts, or takes up what another one left. `current`: the name that the link has now. */
   | { readonly type: 'restarted'; readonly current: string | null }
-  /** Nothing was changed: why, or null where there was nothing to do. */
+  /** Nothing was changed, neither the links nor what runs: why, or null where there was nothing to do. */
   | { readonly type: 'left'; readonly from: string; readonly to: string; readonly error: string | null }
   | { readonly type: 'prepared'; readonly change: Omit<Switch, 'restarted_at'> }
   /** `restartedAt`: when the restart began, in Unix ms. */

@@ -1,6 +1,15 @@
 /** The steps of an update, as a pure function: what was interrupted is taken up where its state says. */
 import { UPDATE_ERROR_CHARS_MAX } from '../../transport/protocol/limits.ts';
-import type { OnDisk, Outcome, State, Switch, UpdaterEvent, UpdaterStep, Wish } from './state.ts';
+import {
+  wishOf,
+  type OnDisk,
+  type Outcome,
+  type State,
+  type Switch,
+  type UpdaterEvent,
+  type UpdaterStep,
+  type Wish,
+} from './state.ts';
 
 /** An update that a killed updater or machine interrupted is begun again so often, and then given up. */
 export const STARTS_MAX = 3;
@@ -80,10 +89,11 @@ function restarted(state: State, current: string | null, nowMs: number): Updater
 }
 
 function left(state: State, event: Extract<UpdaterEvent, { type: 'left' }>, nowMs: number): UpdaterStep {
-  if (state.phase.step !== 'preparing') return unchanged(state);
+  const { phase } = state;
+  if (phase.step !== 'preparing' && phase.step !== 'switching') return unchanged(state);
   const { from, to, error } = event;
   const outcome = {
-    ...named(state.phase.wish, from, to),
+    ...named(wishOf(phase), from, to),
     outcome: 'unchanged',
     error: cut(error),
     away_ms: null,

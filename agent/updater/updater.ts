@@ -3,6 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeDurably } from '../durable-file.ts';
+import { systemProblem } from '../problem.ts';
 import { noteVerified } from './boot.ts';
 import { linkedName, replaceLink } from './durable.ts';
 import { UPDATING_FILE } from './layout.ts';
@@ -41,8 +42,7 @@ export async function drive(parts: UpdaterParts, event: UpdaterEvent | null): Pr
   const lock = takeLock(parts.layout.lock, parts.layout.lockHolder, parts.nowMs());
   try {
     let state = stateOf(parts);
-    if (event === null || state.phase.step !== 'idle')
-      state = await follow(parts, state, { type: 'restarted', current: linkedName(parts.layout.current) });
+    if (event === null || state.phase.step !== 'idle') state = await takeUp(parts, state);
     return event === null || state.phase.step !== 'idle' ? state : await follow(parts, state, event);
   } finally {
     lock.release();
@@ -56,12 +56,18 @@ export async function restartAgent(parts: UpdaterParts): Promise<void> {
   try {
     const version = linkedVersion(layout, layout.current)?.version ?? '';
     log.warn({ version }, 'The agent hangs: it is restarted');
-    tellAgent(parts, version, version);
+    tellIfPossible(parts, version, version);
     await service.restart();
   } finally {
     rmSync(agentFile(config, UPDATING_FILE), { force: true });
     lock.release();
   }
+}
+
+async function takeUp(parts: UpdaterParts, left: State): Promise<State> {
+  // A disk that takes no state is found out before the agent is restarted for the same step once more.
+  if (left.phase.step !== 'idle') writeState(parts.layout.state, left);
+  return follow(parts, left, { type: 'restarted', current: linkedName(parts.layout.current) });
 }
 
 async function follow(parts: UpdaterParts, first: State, event: UpdaterEvent): Promise<State> {
@@ -115,8 +121,16 @@ async function switchOver(parts: UpdaterParts, change: Switch): Promise<UpdaterE
     log.info({ duration_ms: nowMs() - restartedAt }, 'The agent was restarted');
     return { type: 'switched', restartedAt };
   } catch (error) {
-    return { type: 'failed', reason: reasonOf(error) };
+    const reason = reasonOf(error);
+    return isUntouched(parts, change)
+      ? { type: 'left', from: from.version, to: to.version, error: reason }
+      : { type: 'failed', reason };
   }
+}
+
+/** Whether a switch has changed nothing yet: an agent that runs well is not restarted to go back. */
+function isUntouched({ layout }: UpdaterParts, { from, to, before }: Switch): boolean {
+  return from.name !== to.name && linkedName(layout.current) === from.name && linkedName(layout.previous) === before;
 }
 
 async function watch(parts: UpdaterParts, change: Switch, starts: number): Promise<UpdaterEvent | null> {
@@ -141,7 +155,7 @@ async function goBack(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent
   const { layout, log } = parts;
   const { from, to, before } = change;
   log.warn({ from_version: to.version, to_version: from.version }, 'The new version is taken back');
-  tellAgent(parts, to.version, from.version);
+  tellIfPossible(parts, to.version, from.version);
   const isWhole = await isVersionWhole(layout, from.name);
   if (isWhole) {
     noteVerified(layout, [from.name]);
@@ -174,5 +188,21 @@ function tidy({ config, layout, log, nowMs }: UpdaterParts, state: State): null 
 /** Has the agent take the SIGTERM that follows for an update: its commands go on. */
 function tellAgent({ config, nowMs }: UpdaterParts, from: string, to: string): void {
   if (!existsSync(config.UPDATER_AGENT_DATA_DIR)) return; // it never ran
-  writeDurably(agentFile(config, UPDATING_FILE), `${JSON.stringify({ from, to, until: nowMs() + RESTART_MS_MAX })}\n`);
+  try {
+    writeDurably(
+      agentFile(config, UPDATING_FILE),
+      `${JSON.stringify({ from, to, until: nowMs() + RESTART_MS_MAX })}\n`,
+    );
+  } catch (error) {
+    throw new UpdateProblem(`the agent cannot be told of the update: ${systemProblem(error)}`, { cause: error });
+  }
+}
+
+/** The same on the way back, or for an agent that hangs: a disk that is full keeps neither. */
+function tellIfPossible(parts: UpdaterParts, from: string, to: string): void {
+  try {
+    tellAgent(parts, from, to);
+  } catch (error) {
+    parts.log.error({ error: reasonOf(error) }, 'The agent may end its commands with its restart');
+  }
 }

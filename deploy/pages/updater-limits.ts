@@ -3,6 +3,7 @@ import * as download from '../../agent/updater/download.ts';
 import * as mirror from '../../agent/updater/mirror.ts';
 import * as repair from '../../agent/updater/repair.ts';
 import * as room from '../../agent/updater/room.ts';
+import * as runningUpdates from '../../agent/updater/running-updates.ts';
 import * as selfCheck from '../../agent/updater/self-check.ts';
 import * as server from '../../agent/updater/server.ts';
 import * as service from '../../agent/updater/service.ts';
@@ -44,6 +45,9 @@ const JUDGING: readonly (readonly Limit[])[] = [
   ]),
   limits('agent/updater/transition.ts', transition, [
     ['STARTS_MAX', 'An update that was interrupted is begun again so often, then given up or taken back.'],
+  ]),
+  limits('agent/updater/running-updates.ts', runningUpdates, [
+    ['AGAIN_MS', 'An update that could not go on, as on a full disk, is taken up again after this.'],
   ]),
   limits('agent/updater/service.ts', service, [
     ['RESTART_MS_MAX', 'A restart of the agent. Then it failed, and the version is taken back.'],

@@ -1,6 +1,6 @@
 /** A disk that can be full, for tests. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, rmSync, symlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { temporaryDirectory } from './temporary-directory.ts';
@@ -27,6 +27,12 @@ export function fill(disk: string, bytesFree = 0): () => void {
   write(filler, Number.POSITIVE_INFINITY);
   rmSync(reserve);
   return () => rmSync(filler);
+}
+
+/** As on a full disk, without one: whatever is written to this path is refused for want of room, until the answer is called. */
+export function fillAt(path: string): () => void {
+  symlinkSync('/dev/full', path);
+  return () => rmSync(path);
 }
 
 function write(path: string, bytes: number): void {

@@ -72,7 +72,7 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
       logTail: async () => agent.output.slice(-200),
       isStopped: async () => false,
     };
-    return { ...opened, times: TIMES, lookMs: 25, service, ...changes };
+    return { ...opened, times: TIMES, lookMs: 25, againMs: 100, service, ...changes };
   };
   return {
     releases,

@@ -7,8 +7,9 @@ import { checkAfterMs, serveUpdater } from '../../../agent/updater/serve.ts';
 import type { UpdaterConfig } from '../../../agent/updater/settings.ts';
 import type { UpdaterParts } from '../../../agent/updater/parts.ts';
 import { patient } from '../../support/busy.ts';
+import { fillAt } from '../../support/small-disk.ts';
 import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
-import { TIMES } from '../../support/updater/times.ts';
+import { SHORT_TIMES, TIMES } from '../../support/updater/times.ts';
 import { until } from '../../support/until.ts';
 
 /** Instead of 10 minutes each, in ms. */
@@ -42,6 +43,16 @@ async function installed(t: ExecutionContext): Promise<UpdaterFixture> {
   await machine.install();
   await until('the agent', () => machine.running() === '0.1.0');
   return machine;
+}
+
+/** An update to a version that does not connect, whose updater is gone while it watches. */
+async function leftWatching(machine: UpdaterFixture): Promise<void> {
+  const stop = new AbortController();
+  await machine.publish('0.2.0', 'not-connected');
+  const update = machine.update({}, { signal: stop.signal });
+  await until('the new version', () => machine.running() === '0.2.0');
+  stop.abort();
+  await update;
 }
 
 const isLogged = ({ lines }: UpdaterFixture, words: string) => lines.some((line) => line.includes(words));
@@ -139,4 +150,54 @@ test('with UPDATER_AUTOMATIC it installs what the channel names, and otherwise n
   await until('the update', () => machine.running() === '0.2.0');
   await until('its outcome', () => storedState(machine).outcome?.outcome === 'updated');
   t.like(storedState(machine).outcome, { request: null, from: '0.1.0', to: '0.2.0' });
+});
+
+test('an update that a full disk holds up goes on once there is room: a version that is not well is taken back', async (t) => {
+  const machine = await installed(t);
+  await leftWatching(machine);
+  const makeRoom = fillAt(`${machine.layout.state}.new`);
+
+  served(t, machine, {}, { times: SHORT_TIMES });
+  await until('that it is held up', () => isLogged(machine, 'The updater could not go on'));
+  makeRoom();
+
+  await until('the version before', () => machine.running() === '0.1.0');
+  await until('its outcome', () => storedState(machine).phase.step === 'idle');
+  t.like(storedState(machine).outcome, { outcome: 'rolled_back', from: '0.1.0', to: '0.2.0' });
+});
+
+test('an agent is not restarted again and again while a disk is full', async (t) => {
+  const machine = await installed(t);
+  await leftWatching(machine);
+  const { service } = machine.parts();
+  const state = `${machine.layout.state}.new`;
+  let [restarts, makeRoom] = [0, () => {}];
+  const restart = async () => {
+    restarts += 1;
+    if (restarts === 1) makeRoom = fillAt(state);
+    await service.restart();
+  };
+  const heldUp = () => machine.lines.filter((line) => line.includes('The updater could not go on')).length;
+
+  served(t, machine, {}, { times: SHORT_TIMES, service: { ...service, restart } });
+  await until('that it is held up several times', () => heldUp() >= 5);
+  const whileFull = restarts;
+  makeRoom();
+  await until('the end', () => storedState(machine).phase.step === 'idle');
+
+  t.is(whileFull, 1);
+  t.is(storedState(machine).outcome?.outcome, 'rolled_back');
+  await until('the version before', () => machine.running() === '0.1.0');
+});
+
+test('an update that a command of somebody left behind is taken up by the timer', async (t) => {
+  const machine = await installed(t);
+  served(t, machine, {}, { times: SHORT_TIMES });
+  await until('that it serves', () => isLogged(machine, 'The updater is ready'));
+
+  await leftWatching(machine);
+
+  await until('the version before', () => machine.running() === '0.1.0');
+  await until('its outcome', () => storedState(machine).phase.step === 'idle');
+  t.like(storedState(machine).outcome, { outcome: 'rolled_back', from: '0.1.0', to: '0.2.0' });
 });

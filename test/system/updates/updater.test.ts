@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { pin, rollBack } from '../../../agent/updater/commands.ts';
 import { linkedVersion } from '../../../agent/updater/versions.ts';
-import { fill, smallDisk } from '../../support/small-disk.ts';
+import { fill, fillAt, smallDisk } from '../../support/small-disk.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';
 import { SHORT_TIMES, TIMES } from '../../support/updater/times.ts';
 import type { Behaviour } from '../../support/updater/small-agent.ts';
@@ -157,6 +157,31 @@ test('a disk without room is told before anything is fetched, and one that fills
   t.regex(full.outcome?.error ?? '', /updater has \d+ MiB free, and the release needs 1\d MiB/u);
   t.deepEqual(files, []);
   t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+});
+
+test('where the agent cannot be told of its restart nothing is switched to, and a version that is not well is taken back all the same', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await until('the agent', () => machine.running() === '0.1.0');
+  await machine.publish('0.2.0', 'not-connected');
+  const news = join(machine.dataDirectory, 'updating.json.new');
+  const makeRoom = fillAt(news);
+
+  const untold = await machine.update();
+  const { starts } = machine.agent;
+  makeRoom();
+  const update = machine.update({}, { times: SHORT_TIMES });
+  await until('the new version', () => machine.running() === '0.2.0');
+  fillAt(news);
+  const { outcome } = await update;
+
+  t.like(untold.outcome, { outcome: 'unchanged', from: '0.1.0', to: '0.2.0' });
+  t.regex(untold.outcome?.error ?? '', /the agent cannot be told of the update: .*(?:no space|disk is full)/iu);
+  t.is(untold.refused, null);
+  t.is(starts, 1);
+  t.is(outcome?.outcome, 'rolled_back', outcome?.error ?? '');
+  await until('the version before', () => machine.running() === '0.1.0');
 });
 
 test('two updates at once are one: the second is told who is at it', async (t) => {

@@ -41,9 +41,14 @@ test('a version that is not well is taken back, and remembered', (t) => {
   });
 });
 
-test('where there is nothing to do, or it cannot be prepared, nothing was changed', (t) => {
-  for (const error of [null, 'no room'])
-    t.deepEqual(after(asked, { type: 'left', from: '0.1.0', to: '0.2.0', error }), {
+test('where there is nothing to do, or it cannot be prepared or begun, nothing was changed', (t) => {
+  const cases: readonly (readonly [readonly UpdaterEvent[], string | null])[] = [
+    [[asked], null],
+    [[asked], 'no room'],
+    [[asked, prepared], 'the agent cannot be told'],
+  ];
+  for (const [events, error] of cases)
+    t.deepEqual(after(...events, { type: 'left', from: '0.1.0', to: '0.2.0', error }), {
       phase: { step: 'idle' },
       outcome: { ...NAMES, outcome: 'unchanged', error, finished_at: 100, away_ms: null },
       refused: null,
