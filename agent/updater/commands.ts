@@ -10,12 +10,12 @@ import { keptProblems, readHealth } from './health.ts';
 import { HEALTH_FILE } from './layout.ts';
 import { UpdateProblem } from './problem.ts';
 import { agentFile } from './settings.ts';
-import type { Outcome, State, Wish } from './state.ts';
+import type { Outcome, State, Switch, Wish } from './state.ts';
 import { readState, writeState } from './state-file.ts';
 import { tokenAt } from './token.ts';
 import { refusing, transition } from './transition.ts';
 import { trustRoot } from './trust.ts';
-import { drive, stateOf } from './updater.ts';
+import { drive, follow, stateOf, withNothingLeft } from './updater.ts';
 import { isVersionWhole, linkedVersion } from './versions.ts';
 
 /**
@@ -51,9 +51,26 @@ export async function updateNow(parts: UpdaterParts, force: boolean): Promise<Ou
   return state.phase.step === 'idle' ? state.outcome : null;
 }
 
-/** Goes back to the version before, by hand; the one that is left is not taken again by itself. */
+/**
+ * Goes back to the version before, by hand; the one that is left is not taken again by itself. An update that was
+ * interrupted is ended first: where that changes the version, that was it.
+ */
 export async function rollBack(parts: UpdaterParts): Promise<Outcome | null> {
-  const { layout, config, nowMs } = parts;
+  const { layout, nowMs } = parts;
+  const seen = linkedName(layout.current);
+  const { phase, outcome } = await withNothingLeft(parts, async (idle) => {
+    if (linkedName(layout.current) !== seen) return idle;
+    const change = await wayBack(parts);
+    const state = await follow(parts, idle, { type: 'prepared', change });
+    if (state.phase.step !== 'idle' || state.outcome?.outcome !== 'updated') return state;
+    const refused = refusing(state, change.from, 'somebody went back from it by hand', nowMs());
+    writeState(layout.state, refused);
+    return refused;
+  });
+  return phase.step === 'idle' ? outcome : null;
+}
+
+async function wayBack({ layout, config, nowMs }: UpdaterParts): Promise<Omit<Switch, 'restarted_at'>> {
   const [from, to] = [linkedVersion(layout, layout.current), linkedVersion(layout, layout.previous)];
   if (from === null || to === null || from.name === to.name)
     throw new UpdateProblem('there is no version before this one: nothing was changed');
@@ -61,10 +78,7 @@ export async function rollBack(parts: UpdaterParts): Promise<Outcome | null> {
     throw new UpdateProblem(`the files of ${to.version} are damaged: nothing was changed`);
   const wish: Wish = { by: 'hand', request: null, force: true, asked_at: nowMs() };
   const problems = [...keptProblems(readHealth(agentFile(config, HEALTH_FILE)))];
-  const state = await drive(parts, { type: 'prepared', change: { wish, from, to, before: to.name, problems } });
-  if (state.phase.step === 'idle' && state.outcome?.outcome === 'updated')
-    writeState(layout.state, refusing(state, from, 'somebody went back from it by hand', nowMs()));
-  return state.phase.step === 'idle' ? state.outcome : null;
+  return { wish, from, to, before: to.name, problems };
 }
 
 /** Keeps this machine at one version, which the next update installs; null: it follows its channel again. */

@@ -38,12 +38,17 @@ export function stateOf({ layout, log }: Pick<UpdaterParts, 'layout' | 'log'>): 
  * Takes up what an earlier process left, and then does what this event asks for. Resolves with the state in which it
  * ended, which is idle unless the signal came. Throws a BusyProblem while another process is at it.
  */
-export async function drive(parts: UpdaterParts, event: UpdaterEvent | null): Promise<State> {
+export function drive(parts: UpdaterParts, event: UpdaterEvent | null): Promise<State> {
+  return withNothingLeft(parts, (state) => (event === null ? takeUp(parts, state) : follow(parts, state, event)));
+}
+
+/** The same for work of several steps, which nobody else's come between. It is not begun once the signal came. */
+export async function withNothingLeft(parts: UpdaterParts, work: (idle: State) => Promise<State>): Promise<State> {
   const lock = takeLock(parts.layout.lock, parts.layout.lockHolder, parts.nowMs());
   try {
-    let state = stateOf(parts);
-    if (event === null || state.phase.step !== 'idle') state = await takeUp(parts, state);
-    return event === null || state.phase.step !== 'idle' ? state : await follow(parts, state, event);
+    const left = stateOf(parts);
+    const state = left.phase.step === 'idle' ? left : await takeUp(parts, left);
+    return state.phase.step === 'idle' ? await work(state) : state;
   } finally {
     lock.release();
   }
@@ -70,7 +75,8 @@ async function takeUp(parts: UpdaterParts, left: State): Promise<State> {
   return follow(parts, left, { type: 'restarted', current: linkedName(parts.layout.current) });
 }
 
-async function follow(parts: UpdaterParts, first: State, event: UpdaterEvent): Promise<State> {
+/** Does what follows from an event, step by step. For who has the lock. */
+export async function follow(parts: UpdaterParts, first: State, event: UpdaterEvent): Promise<State> {
   let state = first;
   let next: UpdaterEvent | null = event;
   while (next !== null) {

@@ -197,6 +197,28 @@ test('two updates at once are one: the second is told who is at it', async (t) =
   t.is((await first).outcome?.outcome, 'updated');
 });
 
+test('going back by hand ends an update that was interrupted: a version that is taken back by that is not gone back to', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  await machine.update();
+  await machine.publish('0.3.0', 'not-connected');
+  const stop = new AbortController();
+  const update = machine.update({}, { signal: stop.signal });
+  await until('the new version', () => machine.running() === '0.3.0');
+  stop.abort();
+  await update;
+
+  const back = await rollBack(machine.parts({ times: SHORT_TIMES }));
+
+  t.like(back, { outcome: 'rolled_back', from: '0.2.0', to: '0.3.0' });
+  t.is(machine.current(), '0.2.0');
+  t.is(linkedVersion(machine.layout, machine.layout.previous)?.version, '0.1.0');
+  await until('the version before', () => machine.running() === '0.2.0');
+  t.is(machine.agent.starts, 4);
+});
+
 test('somebody goes back by hand, stays there, and pins a version', async (t) => {
   const machine = await updaterFixture(t);
   await machine.publish('0.1.0');
