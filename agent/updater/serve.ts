@@ -110,7 +110,7 @@ async function lookAfter(parts: UpdaterParts, updates: RunningUpdates): Promise<
     const isDead = await silence.isDead(performance.now());
     if (isDead)
       log.warn({}, 'The agent has said nothing for a long time: it is repaired or updated where that can be done');
-    if (!isDead && !config.UPDATER_AUTOMATIC) continue;
+    if (!isDead && (!config.UPDATER_AUTOMATIC || (await parts.service.isStopped()))) continue;
     const outcome = await updates.wish({ by: 'timer', request: null, force: false })?.finished;
     if (!isDead || outcome?.outcome !== 'unchanged') continue;
     // Nothing is damaged, and nothing newer there: what is left is a process that hangs.

@@ -7,7 +7,7 @@ import type { UpdaterConfig } from './settings.ts';
 /** A restart takes at most so long, in ms: an agent takes up to 24 s to end, and systemd waits 90 s before it kills. */
 export const RESTART_MS_MAX = 120_000;
 
-/** Asking systemd for a log or a state takes at most so long, in ms. */
+/** Asking for a log or a state takes at most so long, in ms. */
 const ASK_MS_MAX = 5_000;
 
 /** What is kept of a log, in bytes, and what is read to find it. */
@@ -31,7 +31,8 @@ export interface AgentService {
 /** As the settings say. */
 export function createAgentService(config: UpdaterConfig): AgentService {
   const { UPDATER_AGENT_SERVICE: service, UPDATER_RESTART_COMMAND: command, UPDATER_AGENT_LOG: log } = config;
-  const words = command === undefined ? ['systemctl', 'restart', service] : ['/bin/sh', '-c', command];
+  const words = command === undefined ? ['systemctl', 'restart', service] : shell(command);
+  const { UPDATER_STATE_COMMAND: state } = config;
   return {
     async restart() {
       const { code, text } = await run(words, RESTART_MS_MAX);
@@ -50,11 +51,15 @@ export function createAgentService(config: UpdaterConfig): AgentService {
       return Buffer.from(text).subarray(-LOG_TAIL_BYTES).toString('utf8').trim();
     },
     async isStopped() {
-      if (command !== undefined) return false;
-      const { text } = await run(['systemctl', 'is-active', service], ASK_MS_MAX);
+      if (state === undefined && command !== undefined) return false;
+      const { text } = await run(state === undefined ? ['systemctl', 'is-active', service] : shell(state), ASK_MS_MAX);
       return text.trim() === 'inactive';
     },
   };
+}
+
+function shell(command: string): readonly string[] {
+  return ['/bin/sh', '-c', command];
 }
 
 function fileTail(path: string): string {

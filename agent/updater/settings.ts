@@ -73,6 +73,11 @@ export const UPDATER_SETTINGS = {
     defaultText: 'systemctl restart with UPDATER_AGENT_SERVICE',
     description: 'Command for /bin/sh that restarts the agent, for machines without systemd.',
   }),
+  UPDATER_STATE_COMMAND: text().optional().meta({
+    defaultText: 'systemctl is-active with UPDATER_AGENT_SERVICE, unless UPDATER_RESTART_COMMAND is set',
+    description:
+      'Command for /bin/sh that prints inactive where somebody stopped the agent, so that it is left alone. Without one, where UPDATER_RESTART_COMMAND is set, a stopped agent is taken for a dead one.',
+  }),
   UPDATER_AGENT_LOG: path().optional().meta({
     defaultText: 'the journal of systemd',
     description: "File with the agent's log: its end is told when an update is taken back.",
@@ -91,7 +96,7 @@ export const UPDATER_SETTINGS = {
   UPDATER_AUTOMATIC: flag().default(false).meta({
     expected: 'true or false',
     description:
-      'Whether it then updates to what the channel names without being asked. Otherwise it only repairs an agent that is dead.',
+      'Whether it then updates to what the channel names without being asked, where nobody stopped the agent. Otherwise it only repairs an agent that is dead.',
   }),
   HTTPS_PROXY: AGENT_SETTINGS.HTTPS_PROXY.meta({
     ...AGENT_SETTINGS.HTTPS_PROXY.meta(),

@@ -28,7 +28,7 @@ STOP_S_MAX=30
 FINAL='2 3 4'
 
 usage() {
-  echo 'Usage: edge-agentctl start|stop|restart|status [agent|updater]' >&2
+  echo 'Usage: edge-agentctl start|stop|restart|status|is-active [agent|updater]' >&2
   exit 2
 }
 
@@ -94,7 +94,8 @@ supervise() {
     [ "$stopping" = yes ] || [ $(($(date +%s) - began)) -ge "$SHORT_S" ] || sleep "$AGAIN_S"
   done
   kill "$keeper" 2>/dev/null
-  rm -f "$RUN/$name.pid"
+  # the file of one that gave up stays: nobody stopped it
+  [ "$stopping" = no ] || rm -f "$RUN/$name.pid"
 }
 
 keep_log() {
@@ -131,13 +132,15 @@ start() {
 }
 
 stop() {
-  is_running "$1" || return 0
-  child=$(child_of "$1")
-  kill "$pid" 2>/dev/null
-  ended "$pid" || {
-    [ -z "$child" ] || kill -9 "$child" 2>/dev/null
-    ended "$pid" || kill -9 "$pid" 2>/dev/null
-  }
+  if is_running "$1"; then
+    child=$(child_of "$1")
+    kill "$pid" 2>/dev/null
+    ended "$pid" || {
+      [ -z "$child" ] || kill -9 "$child" 2>/dev/null
+      ended "$pid" || kill -9 "$pid" 2>/dev/null
+    }
+  fi
+  rm -f "$RUN/$1.pid"
 }
 
 # The supervisor stays: it starts the next one as soon as this one is gone.
@@ -162,10 +165,23 @@ status() {
   fi
 }
 
+# In the words of systemctl, and with its status: inactive is one that somebody stopped, or never started.
+is_active() {
+  if is_running "$1"; then
+    echo active
+  elif [ -e "$RUN/$1.pid" ]; then
+    echo failed
+    return 3
+  else
+    echo inactive
+    return 3
+  fi
+}
+
 [ $# -ge 1 ] || usage
 action=$1
 name=${2:-agent}
-case $action in start | stop | restart | status | supervise) ;; *) usage ;; esac
+case $action in start | stop | restart | status | is-active | supervise) ;; *) usage ;; esac
 case $name in agent | updater) ;; *) usage ;; esac
 
 if [ "$action" = supervise ]; then
@@ -175,6 +191,8 @@ elif [ "$INIT" = systemd ] && [ "$SCOPE" = user ]; then
   exec systemctl --user "$action" "edge-$name.service"
 elif [ "$INIT" = systemd ]; then
   exec systemctl "$action" "edge-$name.service"
+elif [ "$action" = is-active ]; then
+  is_active "$name"
 elif [ "$INIT" = openrc ] && [ "$action" != restart ] && [ -z "${RC_SVCNAME:-}" ]; then # else OpenRC asks us
   exec rc-service "edge-$name" "$action"
 else

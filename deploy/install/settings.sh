@@ -67,6 +67,7 @@ write_updater_settings() {
   set_setting UPDATER_AGENT_SETTINGS "$AGENT_ENV"
   if [ "$INIT" != systemd ] || [ "$SCOPE" = user ]; then
     set_setting UPDATER_RESTART_COMMAND "$LIB/edge-agentctl restart agent"
+    set_setting UPDATER_STATE_COMMAND "$LIB/edge-agentctl is-active agent"
   fi
   [ "$INIT" = systemd ] || set_setting UPDATER_AGENT_LOG "$LOGS/agent.log"
   set_way_out

@@ -118,6 +118,24 @@ test('an agent that lives, or was stopped on purpose, is nobody to repair', asyn
   t.false(isLogged(machine, 'has said nothing'));
 });
 
+test('with UPDATER_AUTOMATIC an agent that was stopped on purpose is not updated', async (t) => {
+  const machine = await installed(t);
+  await machine.publish('0.2.0');
+  const { service } = machine.parts();
+  await machine.agent.stop();
+  machine.mirror.requests.splice(0);
+  let asked = 0;
+  const isStopped = async () => {
+    asked += 1;
+    return true;
+  };
+
+  served(t, machine, { UPDATER_AUTOMATIC: true }, { service: { ...service, isStopped } });
+
+  await until('that it asks whether somebody stopped it', () => asked > 2);
+  t.deepEqual(machine.mirror.requests, []);
+});
+
 test('an agent that is dead and a mirror that is away: it is tried again when it is time', async (t) => {
   const machine = await installed(t);
   const file = join(machine.layout.current, 'edge-agent.cjs');
