@@ -78,7 +78,7 @@ export function createCall(kit: CallKit): CallOperation {
 }
 
 function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
-  const limits = createAddressLimits(ports.clock);
+  const limited = limitsOf(ports);
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const admitted = caller.principal === undefined ? gate.admit(operation.scope, caller) : ok(caller.principal);
     if (!admitted.ok) return admitted;
@@ -86,10 +86,6 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
 
     const input = parse(operation, rawInput);
     if (!input.ok) return input;
-    if (operation.needsCapacity && ports.standing().kind === 'overfull') return DEGRADED;
-
-    const busy = limits.begin(operation, caller);
-    if (busy !== null) return { ok: false, refusal: busy };
     try {
       const { requestId, surface, record } = caller;
       const trace = record?.isTraced === true ? record.context : null;
@@ -109,17 +105,36 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
         });
       const entered = async () => (await operation.enters?.(input.value, ports)) ?? null;
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
-        withRoom(() => perform(idempotency), { entered, ports, forward }),
+        limited(operation, caller, () => withRoom(() => perform(idempotency), { entered, ports, forward })),
       );
-      if (!handled.ok) limits.takeBack(operation, caller);
       return (
         handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled
       ) as Result<Answer<O>>;
     } catch (error) {
-      limits.takeBack(operation, caller);
       const { requestId, surface, record } = caller;
       const circumstances = { operation: operation.name, kind: operation.kind, surface, requestId, record };
       return { ok: false, refusal: failureOf(error, circumstances, log) };
+    }
+  };
+}
+
+/**
+ * Refuses what does more than the fleet has room for, or more often than its caller may. What does nothing is not
+ * counted; a retried create that has its answer already does not come here.
+ */
+function limitsOf(ports: Pick<OperationPorts, 'standing' | 'clock'>) {
+  const limits = createAddressLimits(ports.clock);
+  return async <T>(operation: AnyOperation, caller: Caller, perform: () => Promise<Result<T>>): Promise<Result<T>> => {
+    if (operation.needsCapacity && ports.standing().kind === 'overfull') return DEGRADED;
+    const busy = limits.begin(operation, caller);
+    if (busy !== null) return { ok: false, refusal: busy };
+    let isDone = false;
+    try {
+      const done = await perform();
+      isDone = done.ok;
+      return done;
+    } finally {
+      if (!isDone) limits.takeBack(operation, caller);
     }
   };
 }

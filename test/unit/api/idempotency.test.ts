@@ -1,10 +1,17 @@
 /** Retried creates (C1). */
 import test from 'ava';
+import { WHOLE, type Standing } from '../../../actors/standing.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import { commandOf } from '../../support/api/command.ts';
 import { KEYS, serveApi, SOME_ID, type FakeOptions, type ServedApi } from '../../support/api/fakes.ts';
 
 const body = { command_text: 'true', targeting: { type: 'all' } };
+
+/** An admin that gives enrolment keys to whoever asks. */
+const PUBLIC_KEYS = {
+  operations: { publicEnrollmentKeyEnabled: true, defaultClusterName: 'main' },
+  reads: { clusterId: async () => SOME_ID as never },
+} satisfies FakeOptions;
 
 interface Store {
   readonly served: ServedApi;
@@ -117,12 +124,43 @@ test('a refused create is not remembered, and operations that do not create igno
   t.is(answers.size, 1);
 });
 
+test('a repeat gets its answer while the fleet is overfull, where a first try is refused', async (t) => {
+  let standing: Standing = WHOLE;
+  const { served } = await withStore(t, undefined, { ports: { standing: () => standing } });
+  const post = (key: string) =>
+    served.request('POST', `/api/v1/nodes/${SOME_ID}/recovery_key`, { headers: { 'idempotency-key': key } });
+  const first = await post('k');
+  standing = { kind: 'overfull', orphans: [], roomMax: 1 };
+
+  const [repeated, fresh] = [await post('k'), await post('k2')];
+
+  t.deepEqual([first.status, repeated.status, repeated.body?.data], [201, 201, first.body?.data]);
+  t.deepEqual([fresh.status, fresh.body?.error?.code], [503, 'degraded_mode']);
+});
+
+test('a repeat counts as none of the calls that an address has, and gets its answer where it has none left', async (t) => {
+  const { served } = await withStore(t, undefined, PUBLIC_KEYS);
+  const post = (key: string) =>
+    served.request('POST', '/api/v1/clusters/default/enrollment_keys/public', {
+      headers: { 'idempotency-key': key, authorization: '' },
+    });
+  const first = await post('0');
+  for (let times = 0; times < 30; times += 1) t.is((await post('0')).status, 201);
+
+  let created = 1;
+  while ((await post(`${created}`)).status === 201) created += 1;
+
+  t.is(created, 20);
+  const repeated = await post('0');
+  t.deepEqual([repeated.status, repeated.body?.data], [201, first.body?.data]);
+});
+
 test('callers without a credential share no keys across addresses', async (t) => {
   const scopes: string[] = [];
   const { served } = await withStore(t, undefined, {
-    operations: { publicEnrollmentKeyEnabled: true, defaultClusterName: 'main' },
+    ...PUBLIC_KEYS,
     reads: {
-      clusterId: async () => SOME_ID as never,
+      ...PUBLIC_KEYS.reads,
       idempotencyRecord: async (scope) => {
         scopes.push(scope);
         return null;
