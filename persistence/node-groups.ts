@@ -4,7 +4,7 @@ import type { Groups } from '../api/ports.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 import type { GroupResource } from '../actors/resources/group.ts';
 import { instant } from '../actors/resources/instant.ts';
-import { insertIdempotencyRecord } from './committer/idempotency-records.ts';
+import { insertIdempotencyRecord, KEY_TAKEN } from './committer/idempotency-records.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 import { inTransaction } from './transaction.ts';
 import type { Vault } from './vault.ts';
@@ -28,7 +28,7 @@ export function createGroups(pool: Pool, vault: Vault): Groups {
         if (idempotency === null || (await insertIdempotencyRecord(client, vault, { ...idempotency, answer: group })))
           return ok(group);
         await client.query('delete from node_group where id = $1', [id]);
-        return refuse('idempotency_conflict', 'Another request with this Idempotency-Key came first.');
+        return { ok: false, refusal: KEY_TAKEN };
       });
     },
     update: async (name, { description, targeting }, atMs) => {

@@ -10,21 +10,30 @@ export interface Ended {
   readonly status: 'expired' | 'dropped';
 }
 
+/** What one batch of everything that is kept no longer deleted. */
+export interface Pruned {
+  readonly executions: readonly ExecutionId[];
+  readonly commands: readonly CommandId[];
+  readonly events: number;
+  readonly idempotencyRecords: number;
+  readonly outputParts: number;
+  readonly deliveries: number;
+  readonly orphanDeliveries: number;
+  readonly recordings: number;
+  readonly publicKeys: number;
+  /** Nodes of self-update requests. */
+  readonly selfUpdateNodes: number;
+  readonly releaseFiles: number;
+  readonly consoleSessions: number;
+}
+
 /** What the sweeper asks of the rows. Implemented by persistence; each call is one bounded transaction. */
 export interface SweepPort {
   expireDue(): Promise<readonly Ended[]>;
   dropOrphans(): Promise<readonly Ended[]>;
   /** Ends executions of one node that is gone. */
   dropOf(node: NodeId): Promise<readonly Ended[]>;
-  prune(): Promise<{
-    readonly executions: readonly ExecutionId[];
-    readonly commands: readonly CommandId[];
-    readonly events: number;
-    readonly deliveries: number;
-    readonly orphanDeliveries: number;
-    readonly recordings: number;
-    readonly selfUpdateNodes: number;
-  }>;
+  prune(): Promise<Pruned>;
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */
   findForgotten(): Promise<{

@@ -8,7 +8,7 @@ import type { Notice } from '../actors/notice.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import type { Ended, SweepPort } from './sweep-port.ts';
+import type { Ended, Pruned, SweepPort } from './sweep-port.ts';
 import type { Directory } from './runtime/directory.ts';
 import { HeldTask, type TaskLease } from './tasks/held-task.ts';
 
@@ -251,9 +251,8 @@ class Sweeper {
     const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
     if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });
     bus.publish(notices);
-    const { executions, events, deliveries, orphanDeliveries, recordings, selfUpdateNodes } = pruned;
-    return (
-      Math.max(executions.length, events, deliveries, orphanDeliveries, recordings, selfUpdateNodes) >= sweeps.batchRows
+    return Object.values(pruned).some(
+      (rows: Pruned[keyof Pruned]) => (typeof rows === 'number' ? rows : rows.length) >= sweeps.batchRows,
     );
   }
 }

@@ -11,14 +11,13 @@ import { asUnavailable } from '../availability.ts';
 import { WITNESS, type Witness } from '../commit-witnesses.ts';
 import type { Database } from '../database.ts';
 import { Event } from '../entities/event.ts';
-import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { refusalOf } from './constraint-refusals.ts';
 import { writeCluster } from './cluster-rows.ts';
 import { writeEnrollmentKey } from './enrollment-key-rows.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
 import { writeVpn } from './vpn-rows.ts';
 import { writeNode } from './node-rows.ts';
-import { sealIdempotencyRecord } from './idempotency-records.ts';
+import { insertColdIdempotencyRecord } from './idempotency-records.ts';
 import { writeSelfUpdate } from './self-update-rows.ts';
 import { writeSsh } from './ssh-rows.ts';
 import type { WakeUps } from './wake-ups.ts';
@@ -52,11 +51,8 @@ export async function storeCold(
       await insertEvents(em, outcome.events ?? change.events);
       if (change.write.kind === 'node-moved') await wakeUps.ofMove(em, change.write.node, change.write.to);
       await wakeUps.ofRevoked(em, change.notices);
-      if (change.idempotencyRecord !== undefined) {
-        const { scope, key } = change.idempotencyRecord;
-        // since when: the database's clock
-        await em.insert(IdempotencyKey, { scope, key, ...sealIdempotencyRecord(vault, change.idempotencyRecord) });
-      }
+      if (change.idempotencyRecord !== undefined)
+        await insertColdIdempotencyRecord(em, vault, change.idempotencyRecord);
       const [last] = database.witnesses.areKept ? await em.execute<Witness[]>(WITNESS) : [];
       return { written: outcome, witness: last };
     });

@@ -15,10 +15,6 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   ssh_public_key_taken: { code: 'conflict', message: 'The SSH username has this key already.' },
   ssh_username_node_id_foreign: { code: 'not_found', message: 'Resource not found' },
   ssh_public_key_ssh_username_id_foreign: { code: 'not_found', message: 'Resource not found' },
-  idempotency_key_used: {
-    code: 'idempotency_conflict',
-    message: 'Another request with this Idempotency-Key came first.',
-  },
   node_cluster_id_foreign: { code: 'conflict', message: 'The cluster does not exist any more.' },
   enrollment_key_cluster_id_foreign: { code: 'conflict', message: 'The cluster does not exist any more.' },
   node_enrollment_key_id_foreign: { code: 'invalid_key', message: 'The enrollment key is not valid.' },

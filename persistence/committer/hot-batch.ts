@@ -11,7 +11,7 @@ import { plainArray } from './arrays.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
 import { Pipelined } from './pipelined.ts';
 import { keyOf, missedBy, orRefused, type Client, type Statement } from './statement.ts';
-import { idempotencyStatement, insertIdempotencyRecord } from './idempotency-records.ts';
+import { idempotencyStatement, insertIdempotencyRecord, KEY_TAKEN } from './idempotency-records.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /** A hot change, which is all that a batch takes. */
@@ -27,10 +27,6 @@ export interface Unit {
 
 const KINDS = Object.keys(HOT_STATEMENTS) as HotWrite['kind'][];
 const ALREADY: Refusal = { code: 'conflict', message: 'It has already finished, or was changed meanwhile.' };
-const KEY_TAKEN: Refusal = {
-  code: 'idempotency_conflict',
-  message: 'Another request with this Idempotency-Key came first.',
-};
 
 /** What is put into rows, and who tells other admins of it. */
 export interface BatchPorts {

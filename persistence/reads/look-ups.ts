@@ -5,14 +5,11 @@ import type { Reads } from '../../api/ports.ts';
 import type { Vault } from '../vault.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
-import { openIdempotencyRecord } from '../committer/idempotency-records.ts';
+import { IDEMPOTENCY_RECORD_HOURS, openIdempotencyRecord } from '../committer/idempotency-records.ts';
 import { CommandExecution } from '../entities/command.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { Alias } from '../entities/node.ts';
 import { rowsOf, sql } from './sql.ts';
-
-/** For how long an answer is remembered. Source: docs/api.md, Retried creates. */
-export const IDEMPOTENCY_RECORD_HOURS = 24;
 
 type LookUps = Pick<
   Reads,

@@ -5,7 +5,7 @@
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
-import { IDEMPOTENCY_RECORD_HOURS } from '../reads/look-ups.ts';
+import { IDEMPOTENCY_RECORD_HOURS } from '../committer/idempotency-records.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
@@ -71,14 +71,14 @@ export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): P
   );
 }
 
-/** Forgets at most `limit` answers that are no longer promised. Returns how many. */
+/** Forgets at most `limit` answers that are no longer promised, and none whose place another takes now. Returns how many. */
 export function pruneIdempotencyRecords(pool: Pool, limit: number): Promise<number> {
   return deleted(
     pool,
     'forgetting remembered answers',
     sql`
     delete from idempotency_key where (scope, key) in (
-      select scope, key from idempotency_key where inserted_at < now() - make_interval(hours => ${IDEMPOTENCY_RECORD_HOURS}::int) order by inserted_at limit ${limit}::int) returning 1`,
+      select scope, key from idempotency_key where inserted_at < now() - make_interval(hours => ${IDEMPOTENCY_RECORD_HOURS}::int) order by inserted_at limit ${limit}::int for update skip locked) returning 1`,
   );
 }
 

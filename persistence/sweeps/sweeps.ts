@@ -2,7 +2,8 @@
  * Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller.
  */
 import type { Pool } from 'pg';
-import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { Pruned } from '../../supervisors/sweep-port.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
 import { pruneConsoleSessions, type SessionAges } from './console-sessions.ts';
@@ -37,23 +38,6 @@ export interface Retention {
   /** SSH_RECORDING_RETENTION_DAYS */
   readonly recordingDays: number;
   readonly consoleSessions: SessionAges;
-}
-
-/** What one batch deleted. */
-export interface Pruned {
-  readonly executions: readonly ExecutionId[];
-  readonly commands: readonly CommandId[];
-  readonly events: number;
-  readonly idempotencyRecords: number;
-  readonly outputParts: number;
-  readonly deliveries: number;
-  readonly orphanDeliveries: number;
-  readonly recordings: number;
-  readonly publicKeys: number;
-  /** Nodes of self-update requests. */
-  readonly selfUpdateNodes: number;
-  readonly releaseFiles: number;
-  readonly consoleSessions: number;
 }
 
 /** Who sweeps, and what is kept. */

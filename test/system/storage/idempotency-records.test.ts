@@ -29,6 +29,18 @@ test('an answer comes back with the hash of its body, and neither can be read fr
   );
 });
 
+test('an answer that is promised no longer gives its place to that of another create', async (t) => {
+  const { pool, reads, vault } = await openedDatabase(t);
+  await insertIdempotencyRecord(pool, vault, REMEMBERED);
+  await pool.query(`update idempotency_key set inserted_at = now() - interval '24 hours'`);
+  t.is(await reads.idempotencyRecord(REMEMBERED.scope, 'k'), null);
+  const other = { ...REMEMBERED, bodyHash: 'another', answer: { id: 'another' } };
+
+  t.true(await insertIdempotencyRecord(pool, vault, other));
+
+  t.deepEqual(await reads.idempotencyRecord(REMEMBERED.scope, 'k'), { bodyHash: 'another', answer: { id: 'another' } });
+});
+
 test('an answer that an earlier version kept, with the hash beside it, comes back too', async (t) => {
   const { pool, reads, vault } = await openedDatabase(t);
   const { scope, key, bodyHash, answer } = REMEMBERED;

@@ -1,8 +1,9 @@
 /** Who sweeps what: whole tables under a lease that one admin has, what belongs to owners at each admin. */
 import test, { type ExecutionContext } from 'ava';
+import { v7 } from 'uuid';
 import { createBus } from '../../../actors/bus.ts';
 import { EXPIRY_EVERY_MS, FORGOTTEN_EVERY_MS, PRUNE_EVERY_MS, startSweeper } from '../../../supervisors/sweeper.ts';
-import type { SweepPort } from '../../../supervisors/sweep-port.ts';
+import type { Pruned, SweepPort } from '../../../supervisors/sweep-port.ts';
 import { RENEW_MS } from '../../../supervisors/tasks/held-task.ts';
 import type { Directory } from '../../../supervisors/runtime/directory.ts';
 import { silentLog } from '../../support/log.ts';
@@ -11,6 +12,21 @@ import { channelFixture, LEASE_MS, settled } from './publishing/fixture.ts';
 /** Sweeps of whole tables, and those for what this admin owns. */
 const TABLES = ['dropOrphans', 'expireDue', 'forgetAdmins', 'markOwnerless', 'prune', 'sealAnew'];
 const OWNERS = ['compareKeys', 'findForgotten', 'findGone', 'storePresence'];
+
+const NOTHING_PRUNED: Pruned = {
+  executions: [],
+  commands: [],
+  events: 0,
+  idempotencyRecords: 0,
+  outputParts: 0,
+  deliveries: 0,
+  orphanDeliveries: 0,
+  recordings: 0,
+  publicKeys: 0,
+  selfUpdateNodes: 0,
+  releaseFiles: 0,
+  consoleSessions: 0,
+};
 
 function openSweeper(t: ExecutionContext) {
   const fixture = channelFixture();
@@ -23,16 +39,7 @@ function openSweeper(t: ExecutionContext) {
     expireDue: () => called('expireDue', []),
     dropOrphans: () => called('dropOrphans', []),
     dropOf: () => called('dropOf', []),
-    prune: () =>
-      called('prune', {
-        executions: [],
-        commands: [],
-        events: 0,
-        deliveries: 0,
-        orphanDeliveries: 0,
-        recordings: 0,
-        selfUpdateNodes: 0,
-      }),
+    prune: () => called('prune', NOTHING_PRUNED),
     storePresence: () => called('storePresence', undefined),
     findForgotten: () => called('findForgotten', { pending: [], cancels: [] }),
     markOwnerless: () => called('markOwnerless', []),
@@ -87,6 +94,21 @@ test('one that was paused beyond its lease sweeps no table when it wakes and ano
 
   t.deepEqual(await sweptIn(FORGOTTEN_EVERY_MS), ['compareKeys', 'findForgotten']);
   t.false(sweeper.holds());
+});
+
+test('pruning goes on at once while anything that it deletes fills its batch', async (t) => {
+  for (const [what, none] of Object.entries(NOTHING_PRUNED)) {
+    const { sweeps, start, pass } = openSweeper(t);
+    const full = typeof none === 'number' ? sweeps.batchRows : Array.from({ length: sweeps.batchRows }, () => v7());
+    let rounds = 0;
+    const prune = async () => ({ ...NOTHING_PRUNED, ...((rounds += 1) < 3 && { [what]: full }) });
+    Object.assign(sweeps, { prune });
+    start();
+
+    await pass(PRUNE_EVERY_MS + RENEW_MS);
+
+    t.is(rounds, 3, what);
+  }
 });
 
 test('stopped, it gives the lease back when the last batch is over', async (t) => {
