@@ -1,6 +1,6 @@
 /** Labels of many nodes, each of which decides for itself, at the owner of its cluster. */
 import { z } from 'zod';
-import { ok, type Result } from '../actors/refusal.ts';
+import { IN_DOUBT, ok, type Refusal, type Result } from '../actors/refusal.ts';
 import { FAILED_NODES_MAX, type LabelledNodesResource } from '../actors/resources/labelled-nodes.ts';
 import type { Target } from '../actors/targeting.ts';
 import { ClusterId, NodeId } from '../transport/protocol/ids.ts';
@@ -36,34 +36,41 @@ export const label_given_nodes = operation({
   output: z.array(Failed),
   ownedBy: ({ cluster: id }) => ({ kind: 'cluster', id }),
   repeatable: true,
-  handle: ({ nodes, ...change }, call) => labelHere(nodes, change, call),
+  handle: ({ nodes, ...change }, call) => labelHere(nodes, change, call, new Set()),
 });
 
-/** Where a whole batch could not be asked, what is left is not tried. */
+/**
+ * Where a whole batch could not be asked, what is left is not tried; nor after `untilMs`, when what was not answered yet
+ * may be done or not.
+ */
 export async function labelled(
   targets: readonly Target[],
   change: LabelChange,
   call: Call,
+  untilMs: number,
 ): Promise<LabelledNodesResource> {
   const failed: FailedNode[] = [];
   let tried = 0;
-  while (tried < targets.length) {
-    const batch = targets.slice(tried, tried + LABELLED_AT_ONCE_MAX);
-    const failedNow = (
-      await Promise.all(
-        [...Map.groupBy(batch, ({ cluster }) => cluster)].map(([cluster, nodes]) =>
-          labelOfCluster(
-            cluster,
-            nodes.map(({ node }) => node),
-            change,
-            call,
-          ),
-        ),
-      )
-    ).flat();
-    tried += batch.length;
-    failed.push(...failedNow);
-    if (failedNow.length === batch.length && failedNow.every(({ code }) => code === 'service_unavailable')) break;
+  const { clock } = call.ports;
+  const over = Promise.withResolvers<Result<never>>();
+  const cancel = clock.after(untilMs - clock.nowMs(), () => over.resolve({ ok: false, refusal: IN_DOUBT }));
+  try {
+    while (tried < targets.length && clock.nowMs() < untilMs) {
+      const batch = targets.slice(tried, tried + LABELLED_AT_ONCE_MAX);
+      const failedNow = (
+        await Promise.all(
+          [...Map.groupBy(batch, ({ cluster }) => cluster)].map(([cluster, nodes]) => {
+            const ids = nodes.map(({ node }) => node);
+            return labelOfCluster(cluster, ids, change, call, over.promise);
+          }),
+        )
+      ).flat();
+      tried += batch.length;
+      failed.push(...failedNow);
+      if (failedNow.length === batch.length && failedNow.every(({ code }) => code === 'service_unavailable')) break;
+    }
+  } finally {
+    cancel();
   }
   const failedCount = failed.length + targets.length - tried;
   return {
@@ -79,35 +86,48 @@ async function labelOfCluster(
   nodes: readonly NodeId[],
   change: LabelChange,
   call: Call,
+  over: Promise<Result<never>>,
 ): Promise<readonly FailedNode[]> {
-  const done = await call.forward<readonly FailedNode[]>({
+  const done = new Set<NodeId>();
+  const asked = call.forward<readonly FailedNode[]>({
     operation: label_given_nodes.name,
     input: { cluster, nodes, ...change },
     afterLoss: 'again',
     ownedBy: () => ({ kind: 'cluster', id: cluster }),
-    handle: () => labelHere(nodes, change, call),
+    handle: () => labelHere(nodes, change, call, done),
   });
-  return done.ok ? done.value : nodes.map((node_id) => ({ node_id, ...reasonOf(done) }));
+  const answered = await Promise.race([asked, over]);
+  if (answered.ok) return answered.value;
+  const reason = reasonOf(answered.refusal);
+  return nodes.flatMap((node_id) => (done.has(node_id) ? [] : { node_id, ...reason }));
 }
 
-/** Nodes of a cluster that is owned elsewhere now are all asked of that owner; a single one that moved away has failed. */
+/**
+ * Nodes of a cluster that is owned elsewhere now are all asked of that owner; a single one that moved away has failed.
+ * Each is in `done` as soon as it is.
+ */
 async function labelHere(
   nodes: readonly NodeId[],
   { labels, removed }: LabelChange,
   call: Call,
+  done: Set<NodeId>,
 ): Promise<Result<FailedNode[]>> {
   const results: readonly Result<unknown>[] = await Promise.all(
-    nodes.map((node) => askNode(node, call, (replyTo) => ({ type: 'set-labels', replyTo, labels, removed }))),
+    nodes.map(async (node) => {
+      const result = await askNode(node, call, (replyTo) => ({ type: 'set-labels', replyTo, labels, removed }));
+      if (result.ok) done.add(node);
+      return result;
+    }),
   );
   const elsewhere = results.find((result) => !result.ok && result.refusal.notOwner === true);
   if (elsewhere?.ok === false && results.every((result) => !result.ok && result.refusal.notOwner === true))
     return elsewhere;
   return ok(
-    results.flatMap((result, index) => (result.ok ? [] : { node_id: nodes[index] ?? '', ...reasonOf(result) })),
+    results.flatMap((result, index) => (result.ok ? [] : { node_id: nodes[index] ?? '', ...reasonOf(result.refusal) })),
   );
 }
 
-function reasonOf({ refusal }: Extract<Result<unknown>, { ok: false }>): { code: string; message: string } {
-  const details = Object.values(refusal.details ?? {}).flat();
-  return { code: refusal.code, message: details.length > 0 ? details.join('; ') : refusal.message };
+function reasonOf({ code, message, details = {} }: Refusal): { code: string; message: string } {
+  const wrong = Object.values(details).flat();
+  return { code, message: wrong.length > 0 ? wrong.join('; ') : message };
 }

@@ -4,6 +4,7 @@ import { ok, refuse } from '../../actors/refusal.ts';
 import { LabelledNodesResource } from '../../actors/resources/labelled-nodes.ts';
 import { NodeResource } from '../../actors/resources/node.ts';
 import { LabelKey, Labels, LABELS_MAX } from '../../transport/protocol/labels.ts';
+import { FORWARD_MS_MAX } from '../forwarded-call.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { labelled } from '../labelling.ts';
 import { operation } from '../operation.ts';
@@ -67,6 +68,7 @@ export const label_nodes = operation({
     .meta({ anyOf: [{ required: ['set'] }, { required: ['remove'] }] }),
   output: LabelledNodesResource,
   handle: async ({ targeting, set = {}, remove = [] }, call) => {
+    const untilMs = call.ports.clock.nowMs() + FORWARD_MS_MAX;
     const reached = await targetsOf(call.ports.reads, targeting);
     if (!reached.ok) return reached;
     const targets = reached.value;
@@ -74,6 +76,6 @@ export const label_nodes = operation({
       return refuse('validation_failed', 'Validation failed', {
         targeting: [`reaches ${targets.length} nodes, and at most ${LABELLED_NODES_MAX} are labelled at once`],
       });
-    return ok(await labelled(targets, { labels: set, removed: remove }, call));
+    return ok(await labelled(targets, { labels: set, removed: remove }, call, untilMs));
   },
 });
