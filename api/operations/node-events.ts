@@ -4,6 +4,7 @@ import { ok, refuse } from '../../actors/refusal.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
+import type { Reads } from '../ports.ts';
 import { NOT_FOUND } from '../reading.ts';
 
 /** Types of events whose subject is a node. */
@@ -25,14 +26,25 @@ export const list_node_events = operation({
   handle: async ({ filters, sort: [sort], page, pageSize }, { ports }) => {
     const valueOf = (name: string) => filters.find(({ field }) => field === name)?.value;
     const node = String(valueOf('node_id')) as NodeId;
+    const types = (valueOf('type') as readonly EventType[] | undefined) ?? null;
     const { rows, totalCount } = await ports.reads.nodeEvents({
       node,
-      types: (valueOf('type') as readonly EventType[] | undefined) ?? null,
+      types,
       page,
       pageSize,
       isOldestFirst: sort?.descending === false,
     });
-    if (totalCount === 0 && (await ports.reads.get('nodes', node)) === null) return refuse('not_found', NOT_FOUND);
+    const isKnown =
+      totalCount > 0 ||
+      (await ports.reads.get('nodes', node)) !== null ||
+      (types !== null && (await hasEvents(node, ports.reads)));
+    if (!isKnown) return refuse('not_found', NOT_FOUND);
     return ok({ rows: rows.map((event) => envelope(event, ports.settings.coreName)), totalCount });
   },
 });
+
+/** Of any type: so much is left of a node that was deleted. */
+async function hasEvents(node: NodeId, reads: Pick<Reads, 'nodeEvents'>): Promise<boolean> {
+  const { totalCount } = await reads.nodeEvents({ node, types: null, page: 1, pageSize: 1, isOldestFirst: false });
+  return totalCount > 0;
+}

@@ -1,9 +1,10 @@
-/** The event catalogue on the API. */
+/** Events on the API: their catalogue, and those of one node. */
 import test from 'ava';
+import { v7 } from 'uuid';
 import { envelopeOf } from '../../../actors/event-catalogue.ts';
-import { EVENT_TYPES } from '../../../actors/events.ts';
+import { EVENT_TYPES, type StoredEvent } from '../../../actors/events.ts';
 import { EventTypeResource } from '../../../actors/event-catalogue.ts';
-import { serveApi, type Reply } from '../../support/api/fakes.ts';
+import { NOW_MS, serveApi, SOME_ID, type Reply } from '../../support/api/fakes.ts';
 
 function typesOf({ body }: Reply): readonly string[] {
   const rows = (body?.data ?? []) as unknown as readonly { readonly type: string }[];
@@ -47,4 +48,35 @@ test('a test event answers its envelope', async (t) => {
     corename: 'north',
     data: { message: 'This is a test event.', requested_at: '2026-01-15T10:00:00.000Z' },
   });
+});
+
+test('of a deleted node whose events are kept a type that none of them has is an empty list, and a node that nobody knew is not found', async (t) => {
+  const kept: StoredEvent = {
+    id: SOME_ID,
+    cursor: '1-1',
+    type: 'edge.node.status_changed',
+    subject: SOME_ID,
+    time: new Date(NOW_MS).toISOString(),
+    data: {},
+  };
+  const { request } = await serveApi(t, {
+    reads: {
+      nodeEvents: async ({ node, types }) => {
+        const rows = [kept].filter(
+          ({ subject, type }) => subject === node && (types === null || types.some((one) => one === type)),
+        );
+        return { rows, totalCount: rows.length };
+      },
+    },
+  });
+  const told = async (path: string) => {
+    const { status, body } = await request('GET', `/api/v1/nodes/${path}`);
+    return [status, (body?.data as readonly unknown[] | undefined)?.length];
+  };
+
+  t.deepEqual(await told(`${SOME_ID}/events`), [200, 1]);
+  t.deepEqual(await told(`${SOME_ID}/events?type__in=edge.node.status_changed`), [200, 1]);
+  t.deepEqual(await told(`${SOME_ID}/events?type__in=edge.node.version_changed`), [200, 0]);
+  for (const unknown of ['', '?type__in=edge.node.version_changed'])
+    t.deepEqual(await told(`${v7()}/events${unknown}`), [404, undefined], unknown);
 });
