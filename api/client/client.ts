@@ -1,8 +1,11 @@
 /** The client of the service: calls over HTTP, live feeds over one WebSocket. It knows the router by its type only. */
-import { createTRPCClient, createWSClient, httpLink, wsLink } from '@trpc/client';
+import { createTRPCClient, createWSClient, httpLink, splitLink, wsLink } from '@trpc/client';
 import type { AppRouter } from '../trpc/router.ts';
 import type { Api } from './api.ts';
 import { promptWebSocket } from './prompt-web-socket.ts';
+
+/** Longest URL, in bytes; a query that would have a longer one is a POST. Source: RFC 9110, 4.1, what everybody takes. */
+const URL_BYTES_MAX = 8_000;
 
 /** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */
 const RETRY_MS_MIN = 250;
@@ -43,12 +46,19 @@ export type Fetch = (
  * would keep a program that is to end. Throws a TypeError where the URL is none.
  */
 export function createClient({ url, key }: Connection, signal?: AbortSignal, by: Fetch = fetch): Api {
+  const http: Parameters<typeof httpLink>[0] = {
+    url: trpcUrl(url),
+    headers: () => authorization(key),
+    fetch: (at, init) => by(at, signal === undefined ? init : { ...init, signal: either(signal, init?.signal) }),
+  };
   return createTRPCClient<AppRouter>({
     links: [
-      httpLink({
-        url: trpcUrl(url),
-        headers: () => authorization(key),
-        fetch: (at, init) => by(at, signal === undefined ? init : { ...init, signal: either(signal, init?.signal) }),
+      splitLink({
+        condition: ({ type, path, input }) =>
+          type === 'query' &&
+          `${http.url}/${path}?input=${encodeURIComponent(JSON.stringify(input))}`.length > URL_BYTES_MAX,
+        true: httpLink({ ...http, methodOverride: 'POST' }),
+        false: httpLink(http),
       }),
     ],
   });

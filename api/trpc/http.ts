@@ -1,4 +1,7 @@
-/** tRPC over HTTP: queries by GET, mutations by POST, subscriptions as server-sent events. */
+/**
+ * tRPC over HTTP: queries by GET, or by POST where they are too long for a URL; mutations by POST; subscriptions as
+ * server-sent events.
+ */
 import type { ServerResponse } from 'node:http';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -53,6 +56,7 @@ export function registerHttp(app: FastifyInstance, router: AppRouter, log: Log):
           path: (request.params as { readonly path: string }).path,
           createContext: ({ info }) => contextOf(request, info.connectionParams?.['authorization']),
           maxBatchSize: BATCH_CALLS_MAX,
+          allowMethodOverride: true,
           onError: ({ error }) => logBug(log, error, request.id),
           responseMeta: ({ errors }) => ({
             headers: headersOf(

@@ -1,6 +1,7 @@
 /** Subscriptions outlive an admin that cannot serve them, and refusals are read from what calls throw. */
 import { createServer } from 'node:http';
 import test from 'ava';
+import { v7 } from 'uuid';
 import { WebSocketServer } from 'ws';
 import {
   createClient,
@@ -127,6 +128,28 @@ test('a client takes the URL of the service with and without what stands behind 
     await createClient({ url: url + behind, key: null }).get_admin.query({});
 
   t.deepEqual([...new Set(asked.map((path) => path.split('?')[0]))], ['/api/trpc/get_admin']);
+});
+
+test('a query is a GET, and one that is too long for a URL a POST', async (t) => {
+  const asked: string[] = [];
+  const url = await origin(t, (request, response) => {
+    asked.push(`${request.method} ${request.url?.split('?')[0]}`);
+    if ((request.url?.length ?? 0) > 8_000) asked.push('which is too long');
+    response.setHeader('content-type', 'application/json').end('{"result":{"data":{}}}');
+  });
+  const api = createClient({ url, key: null });
+
+  for (const ids of [1, 170, 190, 500])
+    await api.list_nodes.query({ node_id__in: Array.from({ length: ids }, () => v7()) });
+  await api.get_admin.query({});
+
+  t.deepEqual(asked, [
+    'GET /api/trpc/list_nodes',
+    'GET /api/trpc/list_nodes',
+    'POST /api/trpc/list_nodes',
+    'POST /api/trpc/list_nodes',
+    'GET /api/trpc/get_admin',
+  ]);
 });
 
 test('a URL that is none is told at once', (t) => {

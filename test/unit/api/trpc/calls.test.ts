@@ -1,13 +1,22 @@
 import test, { type ExecutionContext } from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
+import { createClient } from '../../../../api/client/client.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { commandOf, idOf, nodeOf } from '../../../support/api/rows.ts';
-import { batchClient, failure, httpClient, socketClient, type Client } from '../../../support/api/trpc-clients.ts';
+import {
+  batchClient,
+  failure,
+  httpClient,
+  postClient,
+  socketClient,
+  type Client,
+} from '../../../support/api/trpc-clients.ts';
 import { answerWith, serve, type Served } from '../../../support/api/served.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
   ['HTTP', (_t, url, key) => httpClient(url, key)],
+  ['HTTP by POST alone', (_t, url, key) => postClient(url, key)],
   ['a batch', (_t, url, key) => batchClient(url, key)],
   ['WebSocket', socketClient],
 ];
@@ -94,6 +103,27 @@ for (const [way, connect] of WAYS) {
     await log.seen(/failed/u);
   });
 }
+
+test('a targeting of as many nodes as a body holds is previewed by a client over HTTP', async (t) => {
+  const { url } = await start(t);
+  const api = createClient({ url, key: KEYS.api });
+  const node_ids = Array.from({ length: 26_000 }, (_, n) => idOf(n));
+
+  const reached = await api.preview_targeting.query({ targeting: { type: 'nodes', node_ids } });
+
+  t.deepEqual(reached, { node_count: 0, nodes: [] });
+});
+
+test('no mutation is a GET', async (t) => {
+  const { url, asked } = await start(t);
+  const input = encodeURIComponent(JSON.stringify({ command_text: 'true', targeting: { type: 'all' } }));
+
+  const answer = await fetch(`${url}/api/trpc/create_command?input=${input}`, {
+    headers: { authorization: `Bearer ${KEYS.api}` },
+  });
+
+  t.deepEqual([answer.status, answer.headers.get('allow'), asked.length], [405, 'POST', 0]);
+});
 
 test('an unknown procedure is not found', async (t) => {
   const { url } = await start(t);
