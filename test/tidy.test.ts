@@ -42,6 +42,7 @@ const EVERYTHING = [''];
 const PORTS = [
   ...['', 'console/', 'terminal/', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
   'supervisors/ports.ts',
+  'supervisors/sweep-port.ts',
   'transport/diagnoses/ports.ts',
   'transport/releases/ports.ts',
 ];

@@ -46,17 +46,17 @@ export type Fetch = (
  * would keep a program that is to end. Throws a TypeError where the URL is none.
  */
 export function createClient({ url, key }: Connection, signal?: AbortSignal, by: Fetch = fetch): Api {
+  const at = trpcUrl(url);
   const http: Parameters<typeof httpLink>[0] = {
-    url: trpcUrl(url),
+    url: at,
     headers: () => authorization(key),
-    fetch: (at, init) => by(at, signal === undefined ? init : { ...init, signal: either(signal, init?.signal) }),
+    fetch: (to, init) => by(to, signal === undefined ? init : { ...init, signal: either(signal, init?.signal) }),
   };
   return createTRPCClient<AppRouter>({
     links: [
       splitLink({
         condition: ({ type, path, input }) =>
-          type === 'query' &&
-          `${http.url}/${path}?input=${encodeURIComponent(JSON.stringify(input))}`.length > URL_BYTES_MAX,
+          type === 'query' && `${at}/${path}?input=${encodeURIComponent(JSON.stringify(input))}`.length > URL_BYTES_MAX,
         true: httpLink({ ...http, methodOverride: 'POST' }),
         false: httpLink(http),
       }),

@@ -2,7 +2,6 @@
 import test from 'ava';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
-import { insertIdempotencyRecord } from '../../../persistence/committer/idempotency-records.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCommands, storeEvents } from '../../support/stored-rows.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
@@ -203,24 +202,6 @@ test('events, remembered answers and stray output parts go when their time is ov
     );
   t.deepEqual(await left('idempotency_key', 'key'), ['23']);
   t.deepEqual(await left('execution_output_part', 'execution_id'), [open.id]);
-});
-
-test('an answer that takes the place of an old one while that is to be forgotten stays', async (t) => {
-  const { opened, sweeps } = await swept(t, Date.now());
-  const { pool, reads, vault } = opened;
-  const record = { scope: 'scope', key: 'k', bodyHash: 'hash', answer: { n: 1 } };
-  await insertIdempotencyRecord(pool, vault, record);
-  await pool.query(`update idempotency_key set inserted_at = now() - interval '25 hours'`);
-  const client = await pool.connect();
-  t.teardown(() => client.release());
-  await client.query('begin');
-  await insertIdempotencyRecord(client, vault, { ...record, answer: { n: 2 } });
-
-  const { idempotencyRecords } = await sweeps.prune();
-  await client.query('commit');
-
-  t.is(idempotencyRecords, 0);
-  t.like(await reads.idempotencyRecord('scope', 'k'), { answer: { n: 2 } });
 });
 
 test('deliveries go with their tries when they were finished long ago, unfinished ones never', async (t) => {

@@ -213,29 +213,6 @@ test('of two cold creates under one idempotency key, also from two admins, one i
   t.is((await fixture.rows('select 1 from cluster')).length, 1);
 });
 
-test('an idempotency key is free again once its answer is promised no longer, although nobody has swept it yet', async (t) => {
-  const fixture = await openFixture(t);
-  const creates: Readonly<Record<string, (body: string) => Write>> = {
-    hot: () => ({ kind: 'command-created', command: commandRecord({ id: v7() as CommandId }), executions: [] }),
-    cold: (body) => clusterCreated({ name: body, ipv4Range: `10.0.${body}.0/24`, ipv6Range: `fd00:${body}::/64` }),
-  };
-
-  for (const [scope, create] of Object.entries(creates)) {
-    const commit = (body: string): Promise<string[]> =>
-      fixture.commit(null, [
-        { ...change(create(body)), idempotencyRecord: { scope, key: "it's k\\?", bodyHash: body, answer: {} } },
-      ]);
-    const first = await commit('1');
-    await fixture.rows(`update idempotency_key set inserted_at = now() - interval '24 hours' where scope = $1`, [
-      scope,
-    ]);
-
-    const [second, third] = [await commit('2'), await commit('3')];
-
-    t.deepEqual([...first, ...second, ...third], ['ok', 'ok', 'idempotency_conflict'], scope);
-  }
-});
-
 test('100 self-update requests are open at once and no more, also when they are created together; one without nodes is none of them', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
