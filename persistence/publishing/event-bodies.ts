@@ -7,9 +7,16 @@ import { envelopeText, type EventType } from '../../actors/events.ts';
 import { batched } from '../reads/batch.ts';
 import { cursorPlace, eventCursor } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
+import { BATCH_BYTES_MAX } from './broker-rows.ts';
 
 /** Bodies that are kept for others who send the same event, in bytes. */
 export const KEPT_BYTES_MAX = 16_777_216;
+
+/**
+ * Bodies asked for in one statement, at most: it takes the size of each of them, also of those that do not fit into
+ * BATCH_BYTES_MAX. Of executions with the longest script that is some 15 MiB.
+ */
+const BODIES_ASKED_MAX = 100;
 
 /**
  * The envelope of the event at a cursor in UTF-8; null when it is no longer stored. All who are sent one hold the same
@@ -24,15 +31,23 @@ interface Row {
   readonly id: string;
   readonly type: EventType;
   readonly time: Date;
-  readonly data: string;
+  /** Null: it did not fit. */
+  readonly data: string | null;
 }
+
+/** The event is there, and its turn is in a later statement. */
+type DidNotFit = 'did-not-fit';
 
 /**
  * Not Buffer.from: it cuts small buffers out of slabs of 8 KiB that others share, and one body kept would keep a slab.
  */
 const utf8 = new TextEncoder();
 
-/** Bodies on this pool. Those asked for together are read together. */
+/**
+ * Bodies on this pool. Those asked for together are read together, as many as a batch of the broker takes
+ * (BATCH_BYTES_MAX): webhooks that begin anew ask for hundreds, each of which may hold a script, and a statement that
+ * reads them all is given up, and then all of them ask again.
+ */
 export function createEventBodies(pool: Pool, coreName: string): EventBodies {
   const kept = new Map<string, Uint8Array>();
   const asked = new Map<string, Promise<Uint8Array | null>>();
@@ -44,17 +59,22 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
       pool,
       'reading bodies of events',
       sql`
-      select e.txid::text as txid, e.seq::text as seq, e.id, e.type, e.time, e.data::text as data
-      from unnest(${places.map(({ txid }) => txid)}::xid8[], ${places.map(({ seq }) => seq)}::bigint[]) as p(txid, seq) join event e on e.txid = p.txid and e.seq = p.seq`,
+      select txid::text as txid, seq::text as seq, id, type, time, case when bytes <= ${BATCH_BYTES_MAX}::int or place = 1 then data::text end as data
+      from (
+        select e.*, sum(octet_length(e.data::text)) over in_order as bytes, row_number() over in_order as place
+        from unnest(${places.map(({ txid }) => txid)}::xid8[], ${places.map(({ seq }) => seq)}::bigint[]) with ordinality as p(txid, seq, asked) join event e on e.txid = p.txid and e.seq = p.seq
+        window in_order as (order by p.asked rows unbounded preceding)) sized`,
     );
-    const found = new Map(
-      rows.map((row) => [
-        eventCursor(row.txid, row.seq),
-        utf8.encode(envelopeText({ id: row.id, type: row.type, time: row.time.toISOString() }, row.data, coreName)),
-      ]),
-    );
+    const found = new Map(rows.map((row) => [eventCursor(row.txid, row.seq), bodyOf(row, coreName)]));
     return cursors.map((cursor) => found.get(cursor) ?? null);
-  });
+  }, BODIES_ASKED_MAX);
+
+  async function readInTurn(cursor: string): Promise<Uint8Array | null> {
+    for (;;) {
+      const body = await read(cursor);
+      if (body !== 'did-not-fit') return body;
+    }
+  }
 
   function keep(cursor: string, body: Uint8Array): void {
     kept.set(cursor, body);
@@ -71,7 +91,7 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
     if (ready !== undefined) return Promise.resolve(ready);
     const known = asked.get(cursor);
     if (known !== undefined) return known;
-    const reading = read(cursor)
+    const reading = readInTurn(cursor)
       .then((body) => {
         if (body !== null) keep(cursor, body);
         return body;
@@ -80,4 +100,9 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
     asked.set(cursor, reading);
     return reading;
   };
+}
+
+function bodyOf({ id, type, time, data }: Row, coreName: string): Uint8Array | DidNotFit {
+  if (data === null) return 'did-not-fit';
+  return utf8.encode(envelopeText({ id, type, time: time.toISOString() }, data, coreName));
 }

@@ -1,6 +1,6 @@
 /** Look-ups that wait together become one query. */
 
-/** Look-ups in one query: bounds a statement's parameters. The rest goes with the next. */
+/** Look-ups in one query unless said otherwise: bounds a statement's parameters. The rest goes with the next. */
 const BATCH_MAX = 1_000;
 
 /** Queries of one batcher at a time. While they run, look-ups gather; more would only take connections from others. */
@@ -13,11 +13,14 @@ interface Waiting<K, V> {
 }
 
 /**
- * A look-up by key that shares queries with those that wait at the same time. `load` gets the keys, and answers a value
- * for each, in their order; when it rejects, all of them do. Every look-up is answered from a query that began after it
- * was asked.
+ * A look-up by key that shares queries with those that wait at the same time, at most `keysMax` in one. `load` gets the
+ * keys, and answers a value for each, in their order; when it rejects, all of them do. Every look-up is answered from a
+ * query that began after it was asked.
  */
-export function batched<K, V>(load: (keys: readonly K[]) => Promise<readonly V[]>): (key: K) => Promise<V> {
+export function batched<K, V>(
+  load: (keys: readonly K[]) => Promise<readonly V[]>,
+  keysMax = BATCH_MAX,
+): (key: K) => Promise<V> {
   let waiting: Waiting<K, V>[] = [];
   let running = 0;
   let scheduled = false;
@@ -36,8 +39,8 @@ export function batched<K, V>(load: (keys: readonly K[]) => Promise<readonly V[]
   const pump = (): void => {
     scheduled = false;
     while (running < RUNNING_MAX && waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH_MAX);
-      waiting = waiting.slice(BATCH_MAX);
+      const batch = waiting.slice(0, keysMax);
+      waiting = waiting.slice(keysMax);
       running += 1;
       void run(batch);
     }

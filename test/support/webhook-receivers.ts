@@ -59,6 +59,7 @@ export function posting(
     timeoutMs: patient(5_000),
     connectionsMax: 4,
     version: '1.2.3',
+    random: Math.random,
     monotonicMs,
     nowMs: () => NOW_MS,
     log: silentLog,

@@ -154,6 +154,23 @@ test('an event that is gone is a failed try, and a database that does not answer
   );
 });
 
+test('events that could not be read together are read again one after the other', async (t) => {
+  const there = await receiver(t, (_request, response) => response.end());
+  const reads: string[] = [];
+  const jitters = [1, 0];
+  const sender = posting(t, {
+    random: () => jitters.shift() ?? 0,
+    bodyOf: (cursor) => {
+      reads.push(cursor);
+      return reads.length <= 2 ? Promise.reject(new Error('no database')) : Promise.resolve(Buffer.from(ENVELOPE));
+    },
+  });
+
+  await Promise.all(['1-1', '1-2'].map((cursor) => sender.post(webhookTo(there.url), { ...DELIVERY, cursor })));
+
+  t.deepEqual(reads, ['1-1', '1-2', '1-2', '1-1']);
+});
+
 test('a secret that was sealed under another key is a failed try, and the log names the webhook and no secret', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   const log = recordingLog();

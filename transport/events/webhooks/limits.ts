@@ -46,5 +46,5 @@ export const ENDPOINT_IDLE_MS_MAX = 300_000;
 /** How often that is looked for, in ms. */
 export const ENDPOINT_SWEEP_MS = 60_000;
 
-/** Wait before an event is read again when the database did not answer, in ms. */
+/** Wait before an event is read again when the database did not answer, in ms, at most; at least half of it. */
 export const BODY_RETRY_MS = 1_000;

@@ -36,6 +36,7 @@ export function openWebhooks(settings: WebhookSettings, { clock, log, ...ports }
     connect: guard.connector(),
     timeoutMs: settings.WEBHOOK_TIMEOUT_MS,
     connectionsMax: settings.WEBHOOK_CONCURRENCY,
+    random: Math.random,
     monotonicMs,
     nowMs: () => clock.nowMs(),
     log,

@@ -32,6 +32,8 @@ export interface WebhookSenderOptions {
   readonly connectionsMax: number;
   /** Of the program, for `User-Agent`. */
   readonly version: string;
+  /** Jitter of waits, from 0 to 1. */
+  readonly random: () => number;
   readonly monotonicMs: () => number;
   readonly nowMs: () => number;
   readonly log: Log;
@@ -95,7 +97,7 @@ export class HttpWebhookSender implements WebhookSender {
 
   /**
    * Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no
-   * time of it.
+   * time of it. Those that it left alone together do not come back together.
    */
   async #readBody(endpoint: Endpoint, cursor: string): Promise<Uint8Array | null> {
     while (this.#isWanted(endpoint)) {
@@ -105,7 +107,7 @@ export class HttpWebhookSender implements WebhookSender {
         this.#options.log.warn({ error }, 'an event could not be read for its webhooks');
       }
       await new Promise((resolve) => {
-        setTimeout(resolve, BODY_RETRY_MS).unref();
+        setTimeout(resolve, BODY_RETRY_MS * (0.5 + this.#options.random() / 2)).unref();
       });
     }
     return null;

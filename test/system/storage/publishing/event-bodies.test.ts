@@ -1,20 +1,26 @@
 /** Bodies of events: what is sent is what the catalogue says, byte for byte, read once for all who send it. */
 import test from 'ava';
-import type { Pool } from 'pg';
+import type { Pool, QueryResult } from 'pg';
 import { envelope, type EventType } from '../../../../actors/events.ts';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { BATCH_BYTES_MAX } from '../../../../persistence/publishing/broker-rows.ts';
 import { createEventBodies, KEPT_BYTES_MAX } from '../../../../persistence/publishing/event-bodies.ts';
 import { createRecords } from '../../../../persistence/ownerless-writes.ts';
 import { openedDatabase } from '../../../support/opened.ts';
+import { column } from '../../../support/columns.ts';
 import { storeEvent } from './fixture.ts';
 
-/** A pool that counts statements, or fails. */
+/** A pool that counts statements, and the bytes of data that each of them read, or fails. */
 function counted(pool: Pool) {
-  const counter = { statements: 0, isAway: false };
-  const query = (...args: readonly unknown[]) => {
+  const counter = { statements: 0, isAway: false, statementsMax: Infinity, bytes: [] as number[] };
+  const query = async (...args: readonly unknown[]) => {
     counter.statements += 1;
-    if (counter.isAway) return Promise.reject(new DatabaseUnavailable('away'));
-    return (pool.query.bind(pool) as (...args: readonly unknown[]) => Promise<unknown>)(...args);
+    if (counter.isAway || counter.statements > counter.statementsMax) throw new DatabaseUnavailable('away');
+    const answer = await (pool.query.bind(pool) as (...args: readonly unknown[]) => Promise<QueryResult>)(...args);
+    counter.bytes.push(
+      (answer.rows as { data: string | null }[]).reduce((sum, { data }) => sum + (data?.length ?? 0), 0),
+    );
+    return answer;
   };
   return { counter, pool: { query } as unknown as Pool };
 }
@@ -71,6 +77,44 @@ test('those asked for together are read together, and once for all', async (t) =
   t.is(new Set(bodies).size, 3); // the very same bytes
   t.deepEqual(await Promise.all(cursors.map((cursor) => bodyOf(cursor))), bodies.slice(0, 3)); // kept
   t.is(counter.statements, 1);
+});
+
+/** Stores events whose data are of these sizes, in bytes: their cursors. */
+async function storeSized(pool: Pool, sizes: readonly number[]): Promise<readonly string[]> {
+  const cursors: string[] = [];
+  for (const size of sizes)
+    cursors.push(await storeEvent(pool, undefined, { data: JSON.stringify('x'.repeat(size - 2)) }));
+  return cursors;
+}
+
+test('large ones that are asked for together are read in statements of a bounded size, and one that is larger than that alone', async (t) => {
+  const opened = await openedDatabase(t);
+  const { counter, pool } = counted(opened.pool);
+  const bodyOf = createEventBodies(pool, 'default');
+  const [half, third] = [BATCH_BYTES_MAX / 2, Math.floor(BATCH_BYTES_MAX / 3)];
+  const cursors = await storeSized(opened.pool, [half, third, third, BATCH_BYTES_MAX + 1, third, half]);
+
+  const bodies = await Promise.all([...cursors, '1-1'].map((cursor) => bodyOf(cursor)));
+
+  t.deepEqual(counter.bytes, [half + third, third, BATCH_BYTES_MAX + 1, third + half]);
+  t.deepEqual(
+    bodies.map((body) => body?.byteLength),
+    await Promise.all(
+      [...cursors, '1-1'].map(async (cursor) => (await createEventBodies(opened.pool, 'default')(cursor))?.byteLength),
+    ),
+  );
+});
+
+test('what was read is answered, whatever becomes of those that did not fit', async (t) => {
+  const opened = await openedDatabase(t);
+  const { counter, pool } = counted(opened.pool);
+  const bodyOf = createEventBodies(pool, 'default');
+  const cursors = await storeSized(opened.pool, [BATCH_BYTES_MAX / 2, BATCH_BYTES_MAX / 2, 100]);
+  counter.statementsMax = 1;
+
+  const ended = await Promise.allSettled(cursors.map((cursor) => bodyOf(cursor)));
+
+  t.deepEqual(column(ended, 'status'), ['fulfilled', 'fulfilled', 'rejected']);
 });
 
 test('one that could not be read is read again', async (t) => {
