@@ -6,7 +6,13 @@ import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
 import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
 import type { TaskLease } from '../tasks/held-task.ts';
-import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
+import { BACK_OFF_MS_MAX, Channel, type ChannelPorts, type Outcome } from './channel.ts';
+
+/**
+ * A connection that was lost sooner, and took no event, is a failure: a server that accepts it and hangs up would be
+ * dialled without a pause. In ms: the longest wait after failures.
+ */
+export const CONNECTED_MS_MIN = BACK_OFF_MS_MAX;
 
 /** Events to publish, and where the channel stands after them. */
 export interface Batch {
@@ -53,6 +59,12 @@ export class BrokerChannel {
   readonly #counted: BrokerCounters = { published: 0, tooOld: 0, connects: 0, failures: 0 };
   readonly #channel: Channel;
   #broker: Broker | null = null;
+  /** By the lease clock. */
+  #connectedMs = 0;
+  /** The connection there is has taken an event. */
+  #isTried = false;
+  /** Why the last connection was lost, if it was a failure that was not told yet. */
+  #failedBy: Error | null = null;
   #problem: string | null = 'the broker was not reached yet';
   /** Read while the batch before it was on its way. */
   #ahead: { readonly epoch: number; readonly batch: Promise<Batch | null> } | null = null;
@@ -71,6 +83,7 @@ export class BrokerChannel {
       work: (epoch) => this.#work(epoch),
       lost: () => {
         this.#problem = null;
+        this.#failedBy = null;
         void this.#disconnect();
       },
     });
@@ -119,9 +132,10 @@ export class BrokerChannel {
 
   async #work(epoch: number): Promise<Outcome> {
     try {
-      this.#broker ??= await this.#connect();
-      return await this.#publishNext(epoch, this.#broker);
+      if (this.#failedBy !== null) throw this.#failedBy;
+      return await this.#publishNext(epoch, this.#broker ?? (await this.#connect()));
     } catch (error) {
+      this.#failedBy = null;
       this.#ahead = null;
       await this.#moving.catch(() => false);
       this.#moving = Promise.resolve(true);
@@ -138,6 +152,9 @@ export class BrokerChannel {
     this.#counted.connects += 1;
     if (this.#problem !== null) this.#ports.log.info({}, 'the broker is reached');
     this.#problem = null;
+    this.#broker = opened;
+    this.#connectedMs = this.#ports.leaseClockMs();
+    this.#isTried = false;
     void this.#whenLost(opened);
     return opened;
   }
@@ -147,9 +164,15 @@ export class BrokerChannel {
     if (this.#broker !== opened) return;
     this.#broker = null;
     this.#problem = reason.message;
-    this.#ports.log.warn({ error: reason.message }, 'the connection to the broker was lost');
-    this.#channel.wake(); // connects again
+    if (this.#isProven()) this.#ports.log.warn({ error: reason.message }, 'the connection to the broker was lost');
+    else this.#failedBy = reason;
+    this.#channel.wake(); // connects again, or waits as after any failure
     await opened.close();
+  }
+
+  /** Whether the connection there is, or was until now, has shown that the broker keeps it. */
+  #isProven(): boolean {
+    return this.#isTried || this.#ports.leaseClockMs() - this.#connectedMs >= CONNECTED_MS_MIN;
   }
 
   async #disconnect(): Promise<void> {
@@ -163,7 +186,7 @@ export class BrokerChannel {
     const batch = await (this.#ahead?.epoch === epoch ? this.#ahead.batch : rows.next(epoch, null, this.#eventsMax));
     this.#ahead = null;
     if (batch === null || !this.#channel.holds()) return 'lost';
-    if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
+    if (batch.to === null) return batch.unsettled ? 'soon' : this.#isProven() ? 'none' : 'untried';
     if (batch.more) this.#readAhead(epoch, batch);
     if (batch.events.length > 0) await this.#publish(to, batch.events);
     if (!(await this.#hasMoved())) return 'lost';
@@ -180,6 +203,7 @@ export class BrokerChannel {
   async #publish(to: Broker, events: readonly PublishedEvent[]): Promise<void> {
     try {
       await to.publish(events);
+      this.#isTried = true;
     } catch (error) {
       this.#eventsMax = Math.max(1, Math.floor(events.length / 2));
       throw error;

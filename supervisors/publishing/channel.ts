@@ -22,10 +22,10 @@ export const BACK_OFF_MS = 500;
 export const BACK_OFF_MS_MAX = 30_000;
 
 /**
- * What a piece of work came to: there is more, there will be soon, there is none, or another admin serves the channel
- * now.
+ * What a piece of work came to: there is more, there will be soon, there is none, there is none and whether it could be
+ * done is not shown yet, or another admin serves the channel now.
  */
-export type Outcome = 'more' | 'soon' | 'none' | 'lost';
+export type Outcome = 'more' | 'soon' | 'none' | 'untried' | 'lost';
 
 /** What a channel needs. */
 export interface ChannelPorts extends HeldTaskPorts {
@@ -110,7 +110,7 @@ export class Channel {
   async #attempt(held: number): Promise<Outcome | 'failed' | 'away'> {
     try {
       const outcome = await this.#ports.work(held);
-      this.#failures = 0;
+      if (outcome !== 'untried') this.#failures = 0;
       if (outcome === 'lost') this.#held.isOver(held); // whoever is lost to, the next claim says
       return outcome;
     } catch (error) {

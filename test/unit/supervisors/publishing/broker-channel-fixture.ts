@@ -35,10 +35,11 @@ export function openBrokerChannel() {
   };
   const received: number[] = [];
   const connections: Connection[] = [];
-  const trouble: { open: Error | null; publish: ((events: readonly PublishedEvent[]) => Promise<void>) | null } = {
-    open: null,
-    publish: null,
-  };
+  const trouble: {
+    open: Error | null;
+    opened: ((connection: Connection) => void) | null;
+    publish: ((events: readonly PublishedEvent[]) => Promise<void>) | null;
+  } = { open: null, opened: null, publish: null };
 
   function checked(epoch: number): boolean {
     if (stored.isAway) throw new DatabaseUnavailable('away');
@@ -95,6 +96,7 @@ export function openBrokerChannel() {
         },
       };
       connections.push(connection);
+      trouble.opened?.(connection);
       return connection;
     },
   });

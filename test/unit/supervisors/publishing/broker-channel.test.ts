@@ -4,7 +4,8 @@
  */
 import test from 'ava';
 import { BATCH_EVENTS_MAX } from '../../../../actors/published-event.ts';
-import { BACK_OFF_MS } from '../../../../supervisors/publishing/channel.ts';
+import { CONNECTED_MS_MIN } from '../../../../supervisors/publishing/broker-channel.ts';
+import { BACK_OFF_MS, BACK_OFF_MS_MAX } from '../../../../supervisors/publishing/channel.ts';
 import { LEASE_MS, settled } from './fixture.ts';
 import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
 import { column } from '../../../support/columns.ts';
@@ -45,7 +46,7 @@ test('while the broker cannot be reached events wait, health says why, and nothi
   t.deepEqual([channel.problem(), received, channel.counters.connects], [null, upTo(5), 1]);
 });
 
-test('a connection that is lost is opened again at once', async (t) => {
+test('a connection that is lost after it took an event is opened again at once', async (t) => {
   const { channel, log, connections, received, store, pass } = openBrokerChannel();
   await channel.start();
   store(1);
@@ -58,6 +59,48 @@ test('a connection that is lost is opened again at once', async (t) => {
 
   t.deepEqual([received, connections.length, open(connections), channel.problem()], [[1, 2], 2, 1, null]);
   t.is(log.lines.filter(({ level }) => level === 'warn').length, 1);
+});
+
+test('a connection that is lost before it took an event is opened again at once if it had lasted', async (t) => {
+  const { channel, connections, pass } = openBrokerChannel();
+  await channel.start();
+  await pass(CONNECTED_MS_MIN);
+
+  connections[0]?.break('the server went away');
+  await pass(100);
+
+  t.deepEqual([connections.length, open(connections), channel.problem(), channel.counters.failures], [2, 1, null, 0]);
+});
+
+test('a broker that accepts the connection and hangs up is dialled after longer and longer waits, and told of once', async (t) => {
+  const { channel, log, connections, received, trouble, store, pass } = openBrokerChannel();
+  trouble.opened = (connection) => void settled().then(() => connection.break('it hung up'));
+  await channel.start();
+
+  await pass(60_000);
+  t.deepEqual(
+    [connections.length, open(connections), channel.problem(), channel.counters.failures],
+    [7, 0, 'it hung up', 7],
+  ); // 0.5 s, 1 s, … 30 s
+  t.is(log.lines.filter(({ level }) => level === 'warn').length, 1);
+  trouble.opened = null;
+  store(2);
+  await pass(BACK_OFF_MS_MAX);
+
+  t.deepEqual([received, connections.length, open(connections), channel.problem()], [upTo(2), 8, 1, null]);
+});
+
+test('a connection that is lost while it is made is not kept', async (t) => {
+  const { channel, connections, trouble, pass } = openBrokerChannel();
+  trouble.opened = (connection) => {
+    trouble.opened = null;
+    connection.break('it hung up');
+  };
+  await channel.start();
+
+  await pass(2 * BACK_OFF_MS);
+
+  t.deepEqual([connections.length, open(connections), channel.problem(), channel.counters.failures], [2, 1, null, 1]);
 });
 
 test('a batch that failed is halved until it gets through, and grows again', async (t) => {
