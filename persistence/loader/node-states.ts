@@ -1,5 +1,5 @@
 /** Nodes as their actors hold them, many at once. */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, youngest, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, VpnPlace, OpenExecution } from '../../actors/records.ts';
 import { FULL_FACTS_ALLOWANCE } from '../../actors/node/facts.ts';
@@ -43,19 +43,27 @@ export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<re
       'loading nodes',
       sql`select ${NODE_COLUMNS}, ${UPDATES_COLUMN} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`,
     ),
-    rowsOf<AliasRecord & { node_id: NodeId }>(
-      pool,
-      'loading aliases',
-      sql`select node_id, id, name from alias where node_id = any(${ids}::uuid[]) order by name`,
-    ),
+    aliasesOf(pool, ids),
     firstOpen(pool, ids, OPEN_EXECUTIONS_MAX + 1), // one more tells that there is a backlog
     vpnPlaces(pool, ids),
   ]);
-  const aliasesOf = Map.groupBy(aliases, (alias) => alias.node_id);
   const openOf = Map.groupBy(open, (execution) => execution.node);
   return nodes.map((row) =>
-    nodeState(row, aliasesOf.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null, row.updates),
+    nodeState(row, aliases.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null, row.updates),
   );
+}
+
+/** Aliases of these nodes; those without one are left out. */
+export async function aliasesOf(
+  client: Pool | PoolClient,
+  ids: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, readonly AliasRecord[]>> {
+  const rows = await rowsOf<AliasRecord & { node_id: NodeId }>(
+    client,
+    'loading aliases',
+    sql`select node_id, id, name from alias where node_id = any(${ids}::uuid[]) order by name`,
+  );
+  return Map.groupBy(rows, ({ node_id: node }) => node);
 }
 
 /** A node's state from its rows. */

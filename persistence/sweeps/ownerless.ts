@@ -8,7 +8,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
 import { HOT_STATEMENTS } from '../committer/hot-statements.ts';
 import { missedBy } from '../committer/statement.ts';
-import { nodeState } from '../loader/node-states.ts';
+import { aliasesOf, nodeState } from '../loader/node-states.ts';
 import { NODE_COLUMNS, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
@@ -54,8 +54,14 @@ export async function markOwnerless(
       select ${NODE_COLUMNS}, free.lease_until, now() as now from free join cluster c on c.id = free.cluster_id join node n on n.cluster_id = c.id
       where n.status <> 'unreachable' order by n.id limit ${limit}::int for no key update of n skip locked`,
     );
+    const aliases = await aliasesOf(
+      client,
+      rows.map(({ id }) => id),
+    );
     const changes = rows.flatMap(
-      (row) => ownerless(nodeState(row, [], [], null), row.lease_until.getTime(), row.now.getTime()).changes,
+      (row) =>
+        ownerless(nodeState(row, aliases.get(row.id) ?? [], [], null), row.lease_until.getTime(), row.now.getTime())
+          .changes,
     );
     const writes = changes.flatMap(({ write }) => (write.kind === 'node-status' ? [write] : []));
     const clusters = [...new Set(rows.map((row) => row.cluster_id))];

@@ -59,13 +59,20 @@ test('nodes of a cluster that nobody has owned for a while are unreachable, each
   );
   t.deepEqual(column(rows, 'id'), ownerless);
   t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);
+  const { events } = await reads.eventsAfter(cursor, 1_000);
   t.deepEqual(
-    (await reads.eventsAfter(cursor, 1_000)).events
+    events
       .map(
         ({ type, subject, data }) =>
           `${type} ${subject} ${String((data as { previous_status?: string }).previous_status)}`,
       )
       .toSorted(),
     ownerless.map((id) => `edge.node.status_changed ${id} healthy`),
+  );
+  const nameOf = new Map(fixture.nodes.map(({ id, name }) => [String(id), name]));
+  t.true(fixture.nodes.some(({ id, aliases }) => ownerless.includes(id) && aliases.length > 0));
+  t.deepEqual(
+    events.map(({ data }) => data['name']),
+    events.map(({ subject }) => nameOf.get(subject)),
   );
 });
