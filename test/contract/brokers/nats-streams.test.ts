@@ -4,6 +4,7 @@ import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
 import { numberedEvents } from '../../support/brokers/events.ts';
 import { startNats } from '../../support/brokers/nats.ts';
+import { storedIn } from '../../support/brokers/nats-reader.ts';
 import { freeze } from '../../support/frozen.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
@@ -32,6 +33,24 @@ test('10,000 events arrive once each and in order, and are still in their stream
   await server.start();
   const info = await (await server.read()).ask('$JS.API.STREAM.INFO.EDGE_COMMANDS_EVENTS');
   t.like(info, { state: { messages: 10_000 } });
+});
+
+test('an event that its stream refuses is not overtaken by a later one of its entity', async (t) => {
+  const server = await startNats(t);
+  const operator = await server.read();
+  const stream = { name: 'EDGE_COMMANDS_EVENTS', subjects: STREAMS['EDGE_COMMANDS_EVENTS'] };
+  await operator.ask(`$JS.API.STREAM.CREATE.${stream.name}`, { ...stream, max_msg_size: 1_000 });
+  const broker = await opened(t, { ...server.env, EVENT_BROKER_NATS_JETSTREAM: 'true' });
+  const [first, ...later] = numberedEvents(9, 3);
+  if (first === undefined) throw new Error('no event');
+  const events = [{ ...first, text: first.text.padEnd(2_000) }, ...later];
+
+  await t.throwsAsync(broker.publish(events), { message: /^NATS at \S+ did not take the events: /u });
+  await until('the events of the others', async () => (await storedIn(operator, stream.name)).length >= 6);
+  await operator.ask(`$JS.API.STREAM.UPDATE.${stream.name}`, stream);
+  await broker.publish(events);
+
+  areAll(t, await storedIn(operator, stream.name), events);
 });
 
 test('without JetStream 10,000 events arrive once each and in order', async (t) => {

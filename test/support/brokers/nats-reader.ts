@@ -101,6 +101,17 @@ export async function readNats(
   };
 }
 
+/** The texts of all that is in a stream, in order. */
+export async function storedIn(reader: NatsReader, stream: string): Promise<readonly string[]> {
+  const info = (await reader.ask(`$JS.API.STREAM.INFO.${stream}`)) as { readonly state: { readonly messages: number } };
+  const rows = await Promise.all(
+    Array.from({ length: info.state.messages }, async (_, index) =>
+      reader.ask(`$JS.API.STREAM.MSG.GET.${stream}`, { seq: index + 1 }),
+    ),
+  );
+  return rows.map((row) => Buffer.from((row['message'] as { data: string }).data, 'base64').toString());
+}
+
 async function firstLine(socket: Socket): Promise<{ nonce?: string }> {
   let text = '';
   const onData = (chunk: Buffer): void => {

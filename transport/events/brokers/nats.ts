@@ -12,6 +12,7 @@ import { within } from './deadline.ts';
 import { natsCredentialNames, natsOptions, natsServers, type NatsServer } from './nats-options.ts';
 import { provideStreams } from './nats-streams.ts';
 import { reasonOf } from './reason.ts';
+import { sendInRequests, type RequestLimits } from './requests.ts';
 import type { NatsSettings } from './settings.ts';
 
 /** Patience with a goodbye, in ms. */
@@ -25,6 +26,15 @@ const ID_HEADER_BYTES = 128;
 
 /** Bytes of one UTF-16 unit in UTF-8, at most. */
 const UTF8_BYTES_MAX = 3;
+
+/** Requests to JetStream: one for each event, as many as there are entities. */
+const ONE_BY_ONE: RequestLimits = {
+  eventsMax: 1,
+  bytesMax: Infinity,
+  requestsMax: Infinity,
+  bytesOf: () => 0,
+  groupOf: (event) => event.topic,
+};
 
 /** Publishes a batch; resolves as Broker.publish does. */
 type Publish = (events: readonly PublishedEvent[]) => Promise<void>;
@@ -175,12 +185,16 @@ function reading(connection: NatsConnection): Publish {
 }
 
 /**
- * JetStream: every event is under way at once, on one connection and so in order, and each is confirmed by its stream.
+ * JetStream: events of different entities are under way at once, and each is confirmed by its stream. It may refuse one
+ * and take the next: were that of the same entity, its repetition would be dropped later, and that of the first stored
+ * behind it.
  */
 function storing(connection: NatsConnection): Publish {
   const client = jetstream(connection, { timeout: PUBLISH_MS_MAX });
   return async (events) => {
-    await Promise.all(events.map((event) => client.publish(event.type, event.text, { msgID: event.id })));
+    await sendInRequests(events, ONE_BY_ONE, async (request) => {
+      for (const event of request) await client.publish(event.type, event.text, { msgID: event.id });
+    });
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Envelope } from '../../../../actors/events.ts';
 import { NATS_MODES, startNats } from '../../../support/brokers/nats.ts';
-import type { NatsReader } from '../../../support/brokers/nats-reader.ts';
+import { storedIn, type NatsReader } from '../../../support/brokers/nats-reader.ts';
 import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import { trust } from '../../../support/certificates.ts';
 import { openGate } from '../../../support/gate.ts';
@@ -16,19 +16,6 @@ const { serial: test } = await peerTest('nats-server'); // serial: an admin each
 
 /** What a reader got. */
 const textsOf = (reader: NatsReader) => () => reader.messages.map(({ text }) => text);
-
-/** All that is in a stream, in order. */
-async function stored(reader: NatsReader, stream: string): Promise<Envelope[]> {
-  const info = (await reader.ask(`$JS.API.STREAM.INFO.${stream}`)) as { readonly state: { readonly messages: number } };
-  const rows = await Promise.all(
-    Array.from({ length: info.state.messages }, async (_, index) =>
-      reader.ask(`$JS.API.STREAM.MSG.GET.${stream}`, { seq: index + 1 }),
-    ),
-  );
-  return rows.map(
-    (row) => JSON.parse(Buffer.from((row['message'] as { data: string }).data, 'base64').toString()) as Envelope,
-  );
-}
 
 for (const mode of NATS_MODES) {
   test(`signed in by ${mode}, the admin publishes what happens under its type`, async (t) => {
@@ -55,9 +42,9 @@ test('a server that is killed while events flow has them all in its stream after
   const events = await eventsAcross(admin, { goes: () => server.kill(), comes: () => server.start() });
 
   const reader = await server.read();
-  await until('all events', async () => (await stored(reader, 'EDGE_CORE_EVENTS')).length >= events.length);
+  await until('all events', async () => (await storedIn(reader, 'EDGE_CORE_EVENTS')).length >= events.length);
   t.deepEqual(
-    (await stored(reader, 'EDGE_CORE_EVENTS')).map(({ id }) => id),
+    (await storedIn(reader, 'EDGE_CORE_EVENTS')).map((text) => (JSON.parse(text) as Envelope).id),
     events.map(({ id }) => id),
   );
   await isWell(admin);
