@@ -40,11 +40,13 @@ export type EventData = {
 };
 
 /**
- * One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its
- * full snapshot, `atMs` when the change happened.
+ * One event, written in the transaction of its change (V1). `subject` is the entity, `data` its full snapshot, `atMs`
+ * when the change happened. It gets its id when it is stored, but for one that may be told of again: that brings its
+ * own (event-id.ts).
  */
 export type DomainEvent<T extends EventType = EventType> = {
   readonly [Type in T]: {
+    readonly id?: string;
     readonly type: Type;
     readonly subject: string;
     readonly atMs: number;

@@ -19,5 +19,5 @@ export const EVENT_SETTINGS = {
     .describe('Days for which finished deliveries are kept. One can be sent again for as long as its event is kept.'),
   EVENT_DELIVERY_MAX_AGE_SECONDS: integer({ min: 1, max: 31_536_000 })
     .default(3_600)
-    .describe('Events older than this are not published to the broker any more, after an outage.'),
+    .describe('Events stored longer ago than this are not published to the broker any more, after an outage.'),
 };

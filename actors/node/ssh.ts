@@ -2,6 +2,7 @@
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict } from '../../transport/protocol/ssh.ts';
 import type { DomainEvent } from '../event-catalogue.ts';
+import { eventIdOf } from '../event-id.ts';
 import { type Change, type Effect, type Step, step, unchanged } from '../step.ts';
 import { instant } from '../resources/instant.ts';
 import {
@@ -75,7 +76,7 @@ function limited(
 
 /**
  * Logins that the agent refused while no admin answered: each is an event of the time when it was tried, and confirmed
- * once that is stored.
+ * once that is stored. One whose confirmation was lost is told of again, under the same id.
  */
 export function unansweredReported(
   state: NodeState,
@@ -94,8 +95,12 @@ export function unansweredReported(
       continue;
     }
     const atMs = nowMs - Math.min(msAgo, SSH_UNANSWERED_MS_MAX);
+    const tried = { username, method };
+    const change = judged(state, { session: session.id, attempt: 0, tried, outcome: UNKNOWN, atMs });
+    const eventId = eventIdOf(state.record.id, id);
     changes.push({
-      ...judged(state, { session: session.id, attempt: 0, tried: { username, method }, outcome: UNKNOWN, atMs }),
+      ...change,
+      events: change.events.map((event) => ({ ...event, id: eventId })),
       onceStored: [stored(session, [id])],
     });
   }

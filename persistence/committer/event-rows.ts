@@ -26,7 +26,7 @@ export async function serializeEvents(events: readonly DomainEvent[]): Promise<r
 }
 
 /**
- * Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). The id of the transaction
+ * Inserts events in order. Each that has no id gets its UUID v4 here, unique per publish (spec, envelope). The id of the transaction
  * is asked for once, not by the default once a row.
  */
 export async function insertEvents(client: Client, events: readonly DomainEvent[]): Promise<void> {
@@ -42,7 +42,7 @@ export function eventStatements(events: readonly SerializedEvent[]): readonly St
   const times: number[] = [];
   const texts: string[] = [];
   for (const { event, text } of events) {
-    ids.push(randomUUID());
+    ids.push(event.id ?? randomUUID());
     types.push(event.type);
     subjects.push(event.subject);
     times.push(event.atMs);

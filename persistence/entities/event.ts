@@ -17,6 +17,8 @@ export const Event = defineEntity({
     type: p.text().$type<EventType>(),
     subject: p.uuid(),
     time: instant(),
+    /** Null in rows of before there was this column. */
+    storedAt: instant().nullable().defaultRaw('now()'),
     data: p.json<Readonly<Record<string, unknown>>>().columnType('json'),
   },
 });

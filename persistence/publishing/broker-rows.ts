@@ -35,7 +35,7 @@ interface Row {
   readonly subject: string;
   readonly at: number;
   readonly data: string;
-  /** Older than may be published, by the database's clock (O2). */
+  /** Stored longer ago than it may be published, by the database's clock (O2). */
   readonly too_old: boolean;
 }
 
@@ -47,8 +47,8 @@ interface Row {
 export const BATCH_BYTES_MAX = 8_388_608;
 
 /**
- * The next events behind a batch (null: behind where the channel stands), at most `limit`, without those older than
- * `ageMsMax`. Null: the channel is not held under this epoch any more.
+ * The next events behind a batch (null: behind where the channel stands), at most `limit`, without those stored longer
+ * than `ageMsMax` ago. Null: the channel is not held under this epoch any more.
  */
 export async function nextForBroker(
   pool: Pool,
@@ -65,7 +65,7 @@ export async function nextForBroker(
     pool,
     'reading events for the broker',
     sql`
-    select found::int as found, txid::text as txid, seq::text as seq, id, type, subject, (extract(epoch from time) * 1000)::float8 as at, data::text as data, time < now() - ${ageMsMax}::float8 * interval '1 ms' as too_old
+    select found::int as found, txid::text as txid, seq::text as seq, id, type, subject, (extract(epoch from time) * 1000)::float8 as at, data::text as data, coalesce(stored_at, time) < now() - ${ageMsMax}::float8 * interval '1 ms' as too_old
     from (
       select *, count(*) over () as found, sum(octet_length(data::text)) over in_order as bytes, row_number() over in_order as place
       from (select * from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen

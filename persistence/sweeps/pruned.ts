@@ -51,12 +51,12 @@ export async function pruneCommands(pool: Pool, before: Sql, limit: number): Pro
 /**
  * So many of the oldest events are looked at for old ones, without those stamped in the future. They lie in the order
  * in which they were stored, so what is old stands first, but for what an admin with a clock of its own stamped:
- * versions before 0.2 did. Some 25 ms where none is old.
+ * versions before 0.2 did, which stored no `stored_at`. Some 25 ms where none is old.
  */
 const EVENTS_LOOKED_AT_MAX = 50_000;
 
 /**
- * Deletes at most `limit` events that are older than this instant. Those stamped later than `now` hold nothing up.
+ * Deletes at most `limit` events that were stored before this instant. Those stamped later than `now` hold nothing up.
  * Returns how many.
  */
 export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): Promise<number> {
@@ -65,8 +65,8 @@ export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): P
     'pruning events',
     sql`
     with old as (
-      select txid, seq from (select txid, seq, time from event where time <= ${now} order by txid, seq limit ${EVENTS_LOOKED_AT_MAX}::int) looked_at
-      where time < ${before} limit ${limit}::int)
+      select txid, seq from (select txid, seq, coalesce(stored_at, time) as at from event where coalesce(stored_at, time) <= ${now} order by txid, seq limit ${EVENTS_LOOKED_AT_MAX}::int) looked_at
+      where at < ${before} limit ${limit}::int)
     delete from event x using old o where x.txid = o.txid and x.seq = o.seq returning 1`,
   );
 }

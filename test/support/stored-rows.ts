@@ -10,10 +10,10 @@ export async function storeCommands(pool: Pool | PoolClient, ids: readonly strin
   );
 }
 
-/** Events of tests, stored now, with the time of so long ago, as an interval. */
+/** Events of tests, of so long ago and stored then, as an interval. */
 export async function storeEvents(pool: Pool | PoolClient, count: number, ago = '0 s'): Promise<void> {
   await pool.query(
-    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - $1::interval, '{}' from generate_series(1, $2)`,
+    `insert into event (id, type, subject, time, data, stored_at) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - $1::interval, '{}', now() - $1::interval from generate_series(1, $2)`,
     [ago, count],
   );
 }

@@ -4,6 +4,7 @@ import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCommands, storeEvents } from '../../support/stored-rows.ts';
+import { storeEvent } from './publishing/fixture.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
 import { openStoredFleet } from './fixture.ts';
 
@@ -182,6 +183,8 @@ test('events, remembered answers and stray output parts go when their time is ov
   const { opened, fixture, sweeps } = await swept(t, Date.now());
   const { pool } = opened;
   for (const days of [9, 8, 6, 1]) await storeEvents(pool, 1, `${days} days`);
+  await storeEvent(pool, undefined, { time: new Date(0), storedAt: new Date() }); // told of late
+  await storeEvent(pool, undefined, { time: new Date(0), storedAt: null }); // of before that was written down
   await pool.query(
     `insert into idempotency_key select 'scope', age::text, 'hash', 'sealed', now() - make_interval(hours => age) from unnest(array[25, 23]) as age`,
   );
@@ -195,7 +198,7 @@ test('events, remembered answers and stray output parts go when their time is ov
 
   const { events, idempotencyRecords, outputParts } = await sweeps.prune();
 
-  t.deepEqual({ events, idempotencyRecords, outputParts }, { events: 2, idempotencyRecords: 1, outputParts: 4 });
+  t.deepEqual({ events, idempotencyRecords, outputParts }, { events: 3, idempotencyRecords: 1, outputParts: 4 });
   const left = async (table: string, column: string) =>
     (await pool.query<{ value: string }>(`select distinct ${column}::text as value from ${table}`)).rows.map(
       ({ value }) => value,

@@ -144,6 +144,19 @@ test('events that are too old are left out and counted, and the place goes on be
   t.deepEqual([onlyOld?.events, onlyOld?.tooOld, onlyOld?.more], [[], 2, true]);
 });
 
+test('the age of an event counts from when it was stored, whatever time it tells of, or from that where the row does not say', async (t) => {
+  const fixture = await held(t);
+  const late = crypto.randomUUID();
+  const time = new Date(Date.now() - 7_200_000);
+  await storeEvent(fixture.pool, late, { time, storedAt: new Date() });
+  await storeEvent(fixture.pool, undefined, { time, storedAt: null });
+  await storeEvent(fixture.pool, undefined, { storedAt: time });
+
+  const batch = await next(fixture, null, 500, 3_600_000);
+
+  t.deepEqual([column(batch?.events, 'subject'), batch?.tooOld], [[late], 2]);
+});
+
 test('whoever lost the channel reads nothing and moves nothing (O1)', async (t) => {
   const fixture = await held(t);
   await storeEvent(fixture.pool);

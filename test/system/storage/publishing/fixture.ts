@@ -39,7 +39,7 @@ export async function holdChannels(pool: Opened['pool']): Promise<void> {
   );
 }
 
-/** Stores an event and answers its cursor. */
+/** Stores an event, at the time that it tells of unless said otherwise, and answers its cursor. */
 export async function storeEvent(
   client: Opened['pool'] | PoolClient,
   subject: string = v7(),
@@ -47,13 +47,19 @@ export async function storeEvent(
     type = 'edge.core.test',
     data = '{}',
     time = new Date(),
-  }: { readonly type?: EventType; readonly data?: string; readonly time?: Date } = {},
+    storedAt = time,
+  }: {
+    readonly type?: EventType;
+    readonly data?: string;
+    readonly time?: Date;
+    readonly storedAt?: Date | null;
+  } = {},
 ): Promise<string> {
   const {
     rows: [row],
   } = await client.query<{ txid: string; seq: string }>(
-    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), $2, $1, $3, $4) returning txid::text as txid, seq::text as seq`,
-    [subject, type, time, data],
+    `insert into event (id, type, subject, time, data, stored_at) values (gen_random_uuid(), $2, $1, $3, $4, $5) returning txid::text as txid, seq::text as seq`,
+    [subject, type, time, data, storedAt],
   );
   if (row === undefined) throw new Error('no event was stored');
   return eventCursor(row.txid, row.seq);

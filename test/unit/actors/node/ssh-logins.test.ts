@@ -1,10 +1,14 @@
 /** SSH logins at a node: who is asked about what, and what is told before and after it is stored. */
 import test from 'ava';
+import { z } from 'zod';
+import type { NodeState } from '../../../../actors/node/state.ts';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { SSH_DECIDED_MS_MAX, type SshOutcome, SSH_UNANSWERED_MS_MAX } from '../../../../actors/ssh/login-attempts.ts';
-import { liveNode, NODE, nodeState, NOW_MS, session } from '../../../support/actors.ts';
+import { id, liveNode, NODE, nodeState, NOW_MS, session } from '../../../support/actors.ts';
 import { USERNAME, GRANT, YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
 import { behaviour } from './fixture.ts';
+import { column } from '../../../support/columns.ts';
 import { ofType } from '../../../support/steps.ts';
 
 const WRONG: SshOutcome = { sshUsername: USERNAME, grant: null };
@@ -156,4 +160,27 @@ test('logins that no admin answered are events of their own time, each confirmed
     ] as never,
   );
   t.deepEqual(ofType(effects, 'send'), []);
+});
+
+test('a login that no admin answered has the same id each time that it is told of, and no other login or node has it', (t) => {
+  const idsOf = (state: NodeState, ...logins: readonly string[]) =>
+    behaviour
+      .transition(
+        state,
+        {
+          type: 'ssh-unanswered-reported',
+          session: session(1),
+          logins: logins.map((login) => ({ id: login, username: 'ada', method: 'password', ms_ago: 61_000 })),
+        },
+        NOW_MS,
+      )
+      .changes.flatMap(({ events }) => column(events, 'id'));
+  const other = liveNode([], { record: { ...liveNode().record, id: id<NodeId>('a', 2) } });
+
+  const [first, second, ...more] = idsOf(liveNode(), 'id-1', 'id-2');
+
+  t.deepEqual(idsOf(liveNode(), 'id-1'), [first]);
+  t.is(new Set([first, second, ...idsOf(other, 'id-1')]).size, 3);
+  t.deepEqual(more, []);
+  t.true(z.uuidv4().safeParse(first).success);
 });
