@@ -69,7 +69,7 @@ test('nodes of a cluster that nobody has owned for a while are unreachable, each
       .toSorted(),
     ownerless.map((id) => `edge.node.status_changed ${id} healthy`),
   );
-  const nameOf = new Map(fixture.nodes.map(({ id, name }) => [String(id), name]));
+  const nameOf = new Map(fixture.nodes.map(({ id, name }) => [id, name]));
   t.true(fixture.nodes.some(({ id, aliases }) => ownerless.includes(id) && aliases.length > 0));
   t.deepEqual(
     events.map(({ data }) => data['name']),
