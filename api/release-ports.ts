@@ -52,7 +52,7 @@ export interface Download {
 
 /** A place among the downloads. */
 export interface Place {
-  /** Resolves when so many bytes may go out. */
+  /** Resolves when so many bytes may go out. Rejects once the place was left. */
   mayWrite(bytes: number): Promise<void>;
   /** Counts that the download was cut. */
   cut(): void;

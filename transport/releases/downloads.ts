@@ -44,15 +44,19 @@ export class Downloads implements Pick<Releases, 'find' | 'enter' | 'counters'> 
       return null;
     }
     this.#counted.started += 1;
+    const left = new AbortController();
     return {
       mayWrite: async (bytes) => {
-        await this.#pace.turn(source, bytes);
+        await this.#pace.turn(source, bytes, left.signal);
         this.#counted.bytes += bytes;
       },
       cut: () => {
         this.#counted.cut += 1;
       },
-      leave: () => this.#pace.leave(source),
+      leave: () => {
+        this.#pace.leave(source);
+        left.abort();
+      },
     };
   }
 

@@ -28,7 +28,7 @@ export class Pace {
   readonly #limits: BucketLimits;
   readonly #clock: Pick<Clock, 'nowMs'>;
   /** By source, in the order of their turns. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, Set<Waiting>>();
   readonly #places = new Map<string, number>();
   #bucket: TokenBucket;
   #timer: NodeJS.Timeout | null = null;
@@ -66,14 +66,36 @@ export class Pace {
     else this.#places.set(source, left);
   }
 
-  /** Resolves when it is the turn of this source, and what went out before is paid for. */
-  turn(source: string, bytes: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
+  /**
+   * Resolves when it is the turn of this source, and what went out before is paid for. Rejects when `signal` is aborted,
+   * which takes the turn out of the queue: it costs nobody anything.
+   */
+  turn(source: string, bytes: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const withdraw = (): void => {
+      this.#remove(source, waiting);
+      reject(signal.reason as Error);
+    };
+    const waiting: Waiting = {
+      bytes,
+      go: () => {
+        signal.removeEventListener('abort', withdraw);
+        resolve();
+      },
+    };
+    signal.addEventListener('abort', withdraw, { once: true });
     const queue = this.#waiting.get(source);
-    if (queue === undefined) this.#waiting.set(source, [{ bytes, go: resolve }]);
-    else queue.push({ bytes, go: resolve });
+    if (queue === undefined) this.#waiting.set(source, new Set([waiting]));
+    else queue.add(waiting);
     this.#serve();
     return promise;
+  }
+
+  #remove(source: string, waiting: Waiting): void {
+    const queue = this.#waiting.get(source);
+    queue?.delete(waiting);
+    if (queue?.size === 0) this.#waiting.delete(source);
   }
 
   #serve(): void {
@@ -92,10 +114,11 @@ export class Pace {
         return;
       }
       const [source, queue] = next;
-      const first = queue.shift();
+      const [first] = queue;
       this.#waiting.delete(source);
-      if (queue.length > 0) this.#waiting.set(source, queue); // behind the others
       if (first === undefined) continue;
+      queue.delete(first);
+      if (queue.size > 0) this.#waiting.set(source, queue); // behind the others
       this.#bucket = spend(this.#bucket, this.#limits, first.bytes, nowMs);
       first.go();
     }

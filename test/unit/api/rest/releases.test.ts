@@ -1,5 +1,5 @@
 /** Downloads of releases: whoever stands still loses his place, and places are counted by the client's address. */
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Downloads } from '../../../../transport/releases/downloads.ts';
 import { SOURCE_DOWNLOADS_MAX } from '../../../../transport/releases/pace.ts';
@@ -37,12 +37,13 @@ async function serve(t: ExecutionContext, { bytes, rate }: { readonly bytes: num
 }
 
 /** Asks for the file as this client of a proxy, and takes nothing of it. */
-function begin(t: ExecutionContext, url: string, client: string): void {
+function begin(t: ExecutionContext, url: string, client: string): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   t.teardown(() => void socket.destroy());
   socket.on('error', () => {}).pause();
   socket.write(`GET ${PATH} HTTP/1.1\r\nHost: ${hostname}\r\nX-Forwarded-For: ${client}\r\n\r\n`);
+  return socket;
 }
 
 test('one that takes nothing for a while is cut and counted, one that waits for its turn is not', async (t) => {
@@ -71,4 +72,20 @@ test('one client behind a trusted proxy has its own places, and another one has 
 
   t.deepEqual([more.status, more.headers.get('retry-after')], [503, '5']);
   await until('another client has a place', () => downloads.counters.active === SOURCE_DOWNLOADS_MAX + 1);
+});
+
+test('clients that ask and hang up hold up nobody, and what they did not get is not counted', async (t) => {
+  // Each write of 65,536 bytes has its turn half a second after the one before.
+  const { url, downloads } = await serve(t, { bytes: 4 * 65_536, rate: 131_072 });
+  const hasty = Array.from({ length: SOURCE_DOWNLOADS_MAX }, () => begin(t, url, '203.0.113.1'));
+  await until('all of them have a place', () => downloads.counters.started === SOURCE_DOWNLOADS_MAX);
+  for (const socket of hasty) socket.destroy();
+  await until('they left', () => downloads.counters.active === 0);
+  const before = downloads.counters.bytes;
+
+  const answer = await fetch(url + PATH, { headers: { 'x-forwarded-for': '203.0.113.1' } });
+
+  t.is((await answer.arrayBuffer()).byteLength, 4 * 65_536);
+  t.is(downloads.counters.bytes - before, 4 * 65_536);
+  t.is(downloads.counters.cut, 0);
 });
