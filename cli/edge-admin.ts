@@ -15,6 +15,7 @@ import {
 } from '../settings/admin.ts';
 import { readStorageConfig } from '../settings/storage.ts';
 import type { Storage } from '../persistence/command-database.ts';
+import { EmbeddedPostgresError } from '../persistence/embedded/failure.ts';
 import { masterKeyIn } from '../persistence/embedded/master-key.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
@@ -203,7 +204,8 @@ function readConfig(): AdminConfigResult {
   try {
     return readAdminConfig(process.env, hostname(), masterKeyIn);
   } catch (error) {
-    return { ok: false, problems: [`MASTER_KEY is not set, and none can be made: ${(error as Error).message}`] };
+    if (!(error instanceof EmbeddedPostgresError)) throw error;
+    return { ok: false, problems: [`MASTER_KEY is not set, and none can be made: ${error.message}`] };
   }
 }
 

@@ -31,8 +31,8 @@ const SESSION_ATTRIBUTES = new Set(['read-write', 'primary']);
 
 /**
  * Reads it: `postgresql://user:password@one:5432,two:5433/database?target_session_attrs=read-write`, or the hosts and
- * ports as the parameters `host` and `port`. One port stands for all hosts. Null: it is no such URL, names more than
- * DATABASE_HOSTS_MAX hosts, or wants a server that takes no writes.
+ * ports as the parameters `host` and `port`. One port stands for all hosts. Null: it is no such URL, cannot be decoded,
+ * names more than DATABASE_HOSTS_MAX hosts, or wants a server that takes no writes.
  */
 export function readDatabaseUrl(url: string): DatabaseUrl | null {
   const [, scheme, who = '', where = '', path = '/', search = ''] = FORM.exec(url) ?? [];
@@ -46,7 +46,19 @@ export function readDatabaseUrl(url: string): DatabaseUrl | null {
     url: found.length === 1 ? url : `${scheme}${who}${writtenHost(place)}${path}${restOf(said, place)}`,
   }));
   if (!places.every((place) => URL.canParse(place.url))) return null;
-  return { places, database: decodeURIComponent(path.slice(1)) };
+  const database = decoded(path.slice(1));
+  // Of a password that somebody typed as it is, pg takes a percent sign that encodes nothing for itself.
+  const login = decoded(who.replaceAll(/%(?![\da-f]{2})/giu, '%25'));
+  return database === null || login === null ? null : { places, database };
+}
+
+/** Null: a percent sign in it encodes nothing. */
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }
 
 /** Null: something of it is no host or no port. */
@@ -66,8 +78,9 @@ function placesOf(where: string, hosts: string | null, ports: string | null): re
 
 function hostAndPort(text: string): { readonly host: string; readonly port: number | null } | null {
   const [, address, name, port] = /^(?:\[([^\]]+)\]|([^:[\]]*))(?::(\d*))?$/u.exec(text) ?? [];
-  if (address === undefined && name === undefined) return null;
-  return { host: decodeURIComponent(address ?? name ?? ''), port: port === undefined ? null : portOf(port) };
+  const host = decoded(address ?? name ?? '');
+  if (host === null || (address === undefined && name === undefined)) return null;
+  return { host, port: port === undefined ? null : portOf(port) };
 }
 
 /** NaN: it is none. Null: nothing is said. */

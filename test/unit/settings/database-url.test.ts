@@ -24,6 +24,12 @@ test('hosts, ports and sockets are read as libpq reads them', (t) => {
   }
 });
 
+test('a percent sign of a password that encodes nothing is one, as drivers read it', (t) => {
+  const url = 'postgres://u:50%off@one/db';
+
+  t.is(readDatabaseUrl(url)?.places[0]?.url, url);
+});
+
 test('what one connection needs names the first host and keeps the rest', (t) => {
   const firstOf = (url: string) => readDatabaseUrl(url)?.places[0]?.url;
 
@@ -48,6 +54,12 @@ test('what is no such URL, or wants a server that takes no writes, is refused', 
     'postgres://one,two/db?target_session_attrs=standby',
     'postgres://one,two/db?target_session_attrs=any',
     `postgres://${many}/db`,
+    'postgres://u:p@h/%zz',
+    'postgres://u:p@h/%ff',
+    'postgres://u:p@h%zz/db',
+    'postgres://u:%ff@h/db',
+    'postgres://u:p@h%/db?port=1',
+    'postgres://u:p@one,two%f0/db',
   ])
     t.is(readDatabaseUrl(url), null, url);
 });
