@@ -29,6 +29,7 @@ choose_places() {
   fi
   AGENT_ENV=$ETC/agent.env
   UPDATER_ENV=$ETC/updater.env
+  AUTHORITY=$ETC/ca.pem
   TOKEN_FILE=$STATE/token # made by the updater
   given=$(setting_in "$AGENT_ENV" AGENT_DATA_DIR)
   [ -z "$given" ] || DATA=$given

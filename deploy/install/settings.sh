@@ -30,6 +30,7 @@ is_enrolled() {
 
 install_settings() {
   act "make $ETC, $DATA and $LOGS" make_directories
+  [ -z "$CA_FILE" ] || act "put the authority of the admin's certificate into $AUTHORITY" write_authority
   act "write the settings of the agent to $AGENT_ENV" write_agent_settings
   [ "$UPDATER" = no ] || act "write the settings of the updater to $UPDATER_ENV" write_updater_settings
 }
@@ -39,6 +40,13 @@ make_directories() {
   chmod 755 "$ETC"
   chmod 700 "$DATA"
   chmod 750 "$LOGS"
+}
+
+# A copy, as services do not see all that whoever installs them sees: the updater has no homes and a /tmp of its own.
+write_authority() {
+  cat "$CA_FILE" >"$AUTHORITY.new"
+  chmod 644 "$AUTHORITY.new"
+  replace "$AUTHORITY"
 }
 
 write_agent_settings() {
@@ -86,7 +94,7 @@ set_way_out() {
     eval "value=\${$name:-\${$upper:-}}"
     [ -z "$value" ] || set_setting "$upper" "$value"
   done
-  [ -z "$CA_FILE" ] || set_setting NODE_EXTRA_CA_CERTS "$(readlink -f "$CA_FILE")"
+  [ -z "$CA_FILE" ] || set_setting NODE_EXTRA_CA_CERTS "$AUTHORITY"
 }
 
 # Settings are changed in a copy that only this user reads, and come into their place whole.
@@ -118,15 +126,21 @@ unset_setting() {
 }
 
 end_settings() {
-  if cmp -s "$SETTINGS.new" "$SETTINGS" 2>/dev/null; then
-    rm -f "$SETTINGS.new"
+  replace "$SETTINGS"
+}
+
+# Whether anything that services read when they start is another than before.
+CHANGED=no
+
+# replace FILE: FILE.new comes into its place. The same one stays.
+replace() {
+  if cmp -s "$1.new" "$1" 2>/dev/null; then
+    rm -f "$1.new"
   else
-    mv -f "$SETTINGS.new" "$SETTINGS"
+    mv -f "$1.new" "$1"
     CHANGED=yes
   fi
 }
-
-CHANGED=no
 
 # A key that was used is of no more use here, and one of many uses is of too much use to who steals the machine.
 forget_key() {

@@ -1,13 +1,16 @@
 /** From a plain Debian without Node to a healthy node, and back, by the line that `edge node add` prints. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import plain from 'ava';
 import { hangAfter, patient } from '../../support/busy.ts';
+import { certificates } from '../../support/certificates.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import { startInstallingFleet, VERSION, type InstallingFleet } from '../../support/installing/installing-fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { procFile, processIds } from '../../support/processes.ts';
 import { createScope } from '../../support/scope.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('root', 'debian-root');
@@ -165,17 +168,56 @@ test.serial(
   },
 );
 
+test.serial(
+  'the authority that --ca-file names is copied to where the updater reads it, and a newer one starts both services anew; the purge takes it away',
+  async (t) => {
+    t.timeout(hangAfter(120_000));
+    const { line: lineOf, machine: machineOf } = installing();
+    const machine = await machineOf(t);
+    const authorities = await Promise.all([1, 2].map(async () => (await certificates(temporaryDirectory(t))).ca));
+    const [first = '', second = ''] = authorities.map((file) => readFileSync(file, 'utf8'));
+    const line = `cd /root && ${await lineOf(CLUSTER)} --ca-file ca.pem`;
+    const pids = async () =>
+      (await machine.run('cat /run/edge/agent.child /run/edge/updater.child')).stdout.split('\n');
+    machine.write('/root/ca.pem', first, 0o600);
+
+    const installed = await machine.run(`${line} && rm ca.pem`);
+    const named = await machine.run('cd /etc/edge-agent && grep -h NODE_EXTRA_CA_CERTS agent.env updater.env');
+    const mode = await machine.run('stat -c %a /etc/edge-agent/ca.pem');
+    const copied = machine.read('/etc/edge-agent/ca.pem');
+    const before = await pids();
+    machine.write('/root/ca.pem', second);
+    const renewed = await machine.run(line);
+    const after = await pids();
+    const copiedAgain = machine.read('/etc/edge-agent/ca.pem');
+    const left = await machine.run(`${UNINSTALL} --purge`);
+
+    t.regex(installed.stdout, /healthy after/u, installed.stderr);
+    t.is(named.stdout, "NODE_EXTRA_CA_CERTS='/etc/edge-agent/ca.pem'\n".repeat(2));
+    t.deepEqual([mode.stdout, copied], ['644\n', first]);
+    t.regex(renewed.stdout, /healthy after/u, renewed.stderr);
+    t.is(copiedAgain, second);
+    t.deepEqual(
+      after.filter((pid) => pid !== '' && before.includes(pid)),
+      [],
+    );
+    t.is(left.status, 0, left.stderr);
+    t.is((await machine.run('ls /etc/edge-agent 2>&1')).status, 2);
+  },
+);
+
 test.serial('a user without root gets an agent below the home, and nothing else changes', async (t) => {
   t.timeout(hangAfter(120_000));
   const { fleet, line: lineOf, machine: machineOf } = installing();
   const machine = await machineOf(t);
+  machine.write('/opt/ca.pem', readFileSync((await certificates(temporaryDirectory(t))).ca, 'utf8'));
   await machine.run(
     'echo ada:x:1000:1000::/home/ada:/bin/sh >> /etc/passwd && echo ada:x:1000: >> /etc/group && mkdir -p /home/ada/.config/edge-agent && cp /etc/edge-agent/agent.env /home/ada/.config/edge-agent/ && chown -R 1000:1000 /home/ada',
   );
   const ada = { uid: 1_000, env: { HOME: '/home/ada' } };
   const before = await machine.files();
 
-  const installed = await machine.run(`${await lineOf(CLUSTER)} --user`, ada);
+  const installed = await machine.run(`${await lineOf(CLUSTER)} --user --ca-file /opt/ca.pem`, ada);
   t.regex(
     installed.stdout,
     /healthy after/u,
@@ -185,9 +227,11 @@ test.serial('a user without root gets an agent below the home, and nothing else 
     await fleet.run('id -u', { targeting: { type: 'nodes', node_ids: [nodeIn(installed.stdout)] } }),
   );
   const changed = difference(before, await machine.files()).filter((line) => !line.includes('/home/ada'));
+  const named = await machine.run('grep -hs NODE_EXTRA_CA_CERTS ~/.config/edge-agent/*.env', ada);
   const left = await machine.run('sh ~/.local/lib/edge/install.sh --user --uninstall --purge', ada);
 
   t.like(execution, { output: '1000\n' });
+  t.is(named.stdout, "NODE_EXTRA_CA_CERTS='/home/ada/.config/edge-agent/ca.pem'\n".repeat(2));
   t.deepEqual(changed, []);
   t.is(left.status, 0, left.stderr);
   t.is((await machine.run('find /home/ada -mindepth 1')).stdout, '');
