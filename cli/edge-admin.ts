@@ -15,7 +15,6 @@ import {
 } from '../settings/admin.ts';
 import { readStorageConfig } from '../settings/storage.ts';
 import type { Storage } from '../persistence/command-database.ts';
-import { EmbeddedPostgresError } from '../persistence/embedded/failure.ts';
 import { masterKeyIn } from '../persistence/embedded/master-key.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
@@ -59,7 +58,7 @@ const COMMANDS = [
 
 /** What forgetting costs: said instead of doing it, until somebody says that he knows. */
 const FORGET_WARNING =
-  'forget-releases deletes all signed metadata of releases and the root that admins trust: machines are not updated until another root is published, and those that were installed with the old one must be installed again. Say edge-admin forget-releases --yes';
+  'forget-releases deletes all signed metadata of releases and the root that admins trust: machines are not updated until another root is published, and those that were installed with the old one must be uninstalled and installed again (docs/releases.md). Say edge-admin forget-releases --yes';
 
 const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
@@ -204,8 +203,9 @@ function readConfig(): AdminConfigResult {
   try {
     return readAdminConfig(process.env, hostname(), masterKeyIn);
   } catch (error) {
-    if (!(error instanceof EmbeddedPostgresError)) throw error;
-    return { ok: false, problems: [`MASTER_KEY is not set, and none can be made: ${error.message}`] };
+    const { name, message } = error as Error;
+    if (name !== 'EmbeddedPostgresError') throw error;
+    return { ok: false, problems: [`MASTER_KEY is not set, and none can be made: ${message}`] };
   }
 }
 
