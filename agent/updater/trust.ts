@@ -1,19 +1,11 @@
 /** What this machine may install: metadata by TUF, verified from the root keys that it got when it was installed. */
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Updater, type Fetcher, type TargetFile } from 'tuf-js';
 import { DownloadHTTPError, ExpiredMetadataError } from 'tuf-js/dist/error.js';
+import { TrustedMetadataStore } from 'tuf-js/dist/store.js';
 import {
   RELEASE_DESCRIPTION_BYTES_MAX,
   RELEASE_METADATA_BYTES_MAX,
@@ -38,6 +30,8 @@ export const ROOTS_MAX = 64;
 
 /** The metadata that is kept, in the order in which it is replaced: an older one below a newer one is fetched again. */
 const ROLES = ['root', 'timestamp', 'snapshot', 'targets'] as const;
+
+type SignedRoot = TrustedMetadataStore['root'];
 
 /** A clock that is so much before the day of a release is wrong, in ms: releases are made in all time zones. */
 const CLOCK_BEHIND_MS_MAX = 86_400_000;
@@ -74,7 +68,7 @@ export async function refreshTrust(
   const seen = new Map<string, string>();
   let isVerified = false;
   try {
-    const updater = openClient(work, mirror, { fetcher: new Fetching(options, seen) });
+    const updater = openClient(work, mirror, new Fetching(options, seen));
     await updater.refresh();
     isVerified = true;
     return { mirror, ...reading(updater, mirror, options, nowMs) };
@@ -86,21 +80,46 @@ export async function refreshTrust(
   }
 }
 
-/** Makes this the root that is trusted. Where another one is trusted already, that stays: it may be newer. */
+/**
+ * Makes this the root that is trusted. Where one of its chain is trusted already, that stays: it may be newer. Throws an
+ * UpdateProblem for what is no root, and for one of another chain, as its keys were not those that this machine trusts.
+ */
 export function trustRoot(trust: string, text: string): 'trusted' | 'kept' {
-  if (existsSync(join(trust, 'root.json'))) return 'kept';
-  const work = workOf(trust);
-  try {
-    writeFileSync(join(work, 'root.json'), text);
-    openClient(work, 'http://localhost', {}); // reads and verifies it: a root is signed by its own keys
-  } catch (error) {
-    throw new UpdateProblem(`this is no signed root.json: ${reasonOf(error)}`, { cause: error });
-  } finally {
-    rmSync(work, { recursive: true, force: true });
+  const path = join(trust, 'root.json');
+  const given = rootOf('this', text);
+  if (existsSync(path)) {
+    if (!isOfOneChain(rootOf(path, stored(path)), given))
+      throw new UpdateProblem(
+        `${path} is another root, which neither signed this one nor is signed by it, and stays trusted: remove ${trust} to trust this one instead`,
+      );
+    return 'kept';
   }
   mkdirSync(trust, { recursive: true, mode: 0o700 });
-  writeDurably(join(trust, 'root.json'), text);
+  writeDurably(path, text);
   return 'trusted';
+}
+
+/** A root that its own keys signed. */
+function rootOf(what: string, text: string): SignedRoot {
+  try {
+    return new TrustedMetadataStore(Buffer.from(text)).root;
+  } catch (error) {
+    throw new UpdateProblem(`${what} is no signed root.json: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** Whether they are the same, or the keys of the one signed the other. */
+function isOfOneChain(one: SignedRoot, other: SignedRoot): boolean {
+  return hasSigned(one, other) || hasSigned(other, one);
+}
+
+function hasSigned(before: SignedRoot, after: SignedRoot): boolean {
+  try {
+    before.verifyDelegate('root', after);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -121,12 +140,12 @@ function workOf(trust: string): string {
   return work;
 }
 
-function openClient(metadataDir: string, mirror: string, more: { readonly fetcher?: Fetcher }): Updater {
+function openClient(metadataDir: string, mirror: string, fetcher: Fetcher): Updater {
   return new Updater({
     metadataDir,
     metadataBaseUrl: `${mirror}${RELEASES_METADATA_PATH}`,
     config: { ...METADATA_BYTES_MAX, maxRootRotations: ROOTS_MAX, prefixTargetsWithHash: false },
-    ...more,
+    fetcher,
   });
 }
 

@@ -12,6 +12,9 @@ import type { InstallFile } from './script.ts';
 /** A description is read by this admin for itself: it takes no place of a download. */
 const OWN_PLACE: Place = { mayWrite: async () => Promise.resolve(), cut: () => {}, leave: () => {} };
 
+/** Roots that are told of: machines follow as many new ones at once. Source: agent/updater/trust.ts. */
+const ROOTS_MAX = 64;
+
 /** Asks these releases. The root is the newest: keys that older ones knew may be lost. */
 export function publishedRelease(releases: Pick<Releases, 'list' | 'find'>): PublishedRelease {
   return async () => {
@@ -27,8 +30,18 @@ export function publishedRelease(releases: Pick<Releases, 'list' | 'find'>): Pub
         .filter(({ version, arch }) => isStored(version, arch))
         .map(({ channel, arch }) => filesOf(releases, channel, arch)),
     );
-    return { root: { path: withoutSlash(path), sha256: root.etag }, files: files.flat() };
+    const chain = await chainOf(releases, metadata.root);
+    return { root: { path: withoutSlash(path), sha256: root.etag }, chain, files: files.flat() };
   };
+}
+
+/** The last roots up to this version. One that was not brought here is no file of it. */
+async function chainOf(releases: Pick<Releases, 'find'>, last: number): Promise<readonly string[]> {
+  const versions = Array.from({ length: Math.min(last, ROOTS_MAX) }, (_, index) => last - index);
+  const roots = await Promise.all(
+    versions.map((version) => releases.find(`${RELEASES_METADATA_PATH}${version}.root.json`)),
+  );
+  return roots.flatMap((root) => root?.etag ?? []);
 }
 
 async function filesOf(

@@ -19,6 +19,8 @@ export interface InstallFile {
 /** What this admin serves: all machines trust the root that they are given here, and nothing else, from then on. */
 export interface InstallRelease {
   readonly root: { readonly path: string; readonly sha256: string };
+  /** SHA-256 of that root and those before it: who trusts one of them comes to trust it. */
+  readonly chain: readonly string[];
   readonly files: readonly InstallFile[];
 }
 
@@ -62,6 +64,8 @@ function factsText({ adminUrls, release }: ScriptFacts): string {
     `ADMIN_URLS='${plainUrls(adminUrls).join(' ')}'`,
     `ROOT_PATH='${root?.path ?? ''}'`,
     `ROOT_SHA256='${root?.sha256 ?? ''}'`,
+    '# That root and those before it: a machine that trusts one of them comes to trust it.',
+    `ROOT_CHAIN='${root === null ? '' : (release?.chain.filter((sha256) => SHA256.test(sha256)).join(' ') ?? '')}'`,
     '# One file a line: channel, architecture, version, name, SHA-256 and bytes, the same packed, path.',
     `RELEASE_FILES='${root === null ? '' : files.join('\n')}'`,
   ].join('\n');

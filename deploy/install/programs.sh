@@ -5,6 +5,7 @@ check_release() {
   NEEDS_PROGRAMS=no
   NEEDED_BYTES=0
   ! works "$STATE/current" || return 0
+  ! trusts_another_root || fail "This machine trusts another root of releases than this admin serves: $TO_THIS_ROOT."
   [ -n "$RELEASE_FILES" ] ||
     fail 'This admin has no release to install: its operator publishes one first, by edge release init.'
   NEEDS_PROGRAMS=yes
@@ -13,6 +14,15 @@ check_release() {
     NEEDED_BYTES=$((NEEDED_BYTES + FILE_BYTES + FILE_PACKED_BYTES))
   done
 }
+
+# Whether this machine trusts a root that does not lead to the one here, as when the keys of the first one were lost. It
+# keeps that: an admin could otherwise bring releases of its own.
+trusts_another_root() {
+  [ -n "$ROOT_CHAIN" ] && [ -e "$STATE/trust/root.json" ] || return 1
+  case " $ROOT_CHAIN " in *" $(sha256_of "$STATE/trust/root.json") "*) return 1 ;; esac
+}
+
+TO_THIS_ROOT='to trust this one instead, run the line with --uninstall first, and then as it is; the node stays the same'
 
 # The channels and architectures of releases, in one line.
 offered() {
@@ -41,7 +51,11 @@ begin_work() {
 
 install_programs() {
   if [ "$NEEDS_PROGRAMS" = no ]; then
-    note "The programs are there: $(agent_version). Newer ones come by the updater."
+    if trusts_another_root; then
+      note "The programs are there: $(agent_version). They take no release of this admin, as this machine trusts another root of releases: $TO_THIS_ROOT."
+    else
+      note "The programs are there: $(agent_version). Newer ones come by the updater."
+    fi
     return
   fi
   release_file node
@@ -56,8 +70,12 @@ install_programs() {
   chmod 755 "$WORK/node"
   check_runtime
   unpacked edge-updater.cjs "$WORK/edge-updater.cjs"
-  fetch_checked "$ROOT_PATH" "$ROOT_SHA256" "$WORK/root.json"
-  lay_out
+  if [ -e "$STATE/trust/root.json" ]; then
+    lay_out # it is of the chain, and may be newer
+  else
+    fetch_checked "$ROOT_PATH" "$ROOT_SHA256" "$WORK/root.json"
+    lay_out --root "$WORK/root.json"
+  fi
   DOWNLOAD_S=$(($(date +%s) - BEGAN))
   works "$STATE/current" || fail "The agent that was installed does not start: $("$STATE/current/runtime/node" "$STATE/current/edge-agent.cjs" --version 2>&1 | sed -n '1p')."
 }
@@ -73,11 +91,11 @@ check_runtime() {
   esac
 }
 
-# By the updater itself, which checks all metadata from the root on, as it does at each update.
+# lay_out [--root FILE]: by the updater itself, which checks all metadata from the root on, as it does at each update.
 lay_out() {
   message=$(
     set_environment
-    "$WORK/node" "$WORK/edge-updater.cjs" bootstrap --root "$WORK/root.json" 2>&1
+    "$WORK/node" "$WORK/edge-updater.cjs" bootstrap "$@" 2>&1
   ) || fail "The release was not accepted: $(one_line "$(printf '%s\n' "$message" | sed -n 's/^edge-updater: //p')")."
 }
 

@@ -32,5 +32,5 @@ export async function forgetReleases(storage: Storage, log: Log): Promise<string
   const last = gone.at(-1);
   if (last === undefined)
     throw new ForgetRefused('No release was published at this service: there is no root to forget.');
-  return `Forgot root ${last.version} (SHA-256 ${last.id}) and all that it signed. The next edge release publish says which root is trusted from now on. Machines that trust the old one refuse what the new one signs: install them again.`;
+  return `Forgot root ${last.version} (SHA-256 ${last.id}) and all that it signed. The next edge release publish says which root is trusted from now on. Machines that trust the old one refuse what the new one signs: uninstall them (install.sh --uninstall) and install them again, which leaves them the nodes that they are. Where packages brought the agent, remove /var/lib/edge-updater/trust, then: edge-updater bootstrap --root FILE`;
 }

@@ -5,6 +5,7 @@ import { makeKeys, readKeys, type SigningKey } from '../../cli/release/keys.ts';
 import { packFile } from '../../cli/release/packing.ts';
 import { promote, refreshRepository, signRepository, startRepository } from '../../cli/release/releases.ts';
 import { Repository } from '../../cli/release/repository.ts';
+import { rotate } from '../../cli/release/rotation.ts';
 import { VALIDITY, type Validity } from '../../cli/release/signing.ts';
 import {
   DEFAULT_CHANNEL,
@@ -143,4 +144,12 @@ export function forge(
   const path = join(repository.directory, 'metadata', file);
   const json = JSON.parse(readFileSync(path, 'utf8')) as { readonly signed: Record<string, unknown> };
   writeFileSync(path, JSON.stringify({ ...json, signed: { ...json.signed, expires: '2099-01-01T00:00:00Z' } }));
+}
+
+/** Retires a key and signs the next root. */
+export async function rotateKey({ repository, directory }: ReleaseFixture, key: string): Promise<void> {
+  const keys = join(directory, '..', 'keys');
+  const rotation = { directory: keys, retire: [key], threshold: null, newPassphrase: null };
+  const time = { nowMs: Date.now(), validity: VALIDITY };
+  await rotate(repository, { ...rotation, passphrase: () => Promise.resolve('') }, time);
 }

@@ -70,7 +70,8 @@ export async function startMirror(scope: Scope, options: MirrorOptions = {}): Pr
     });
   };
   const files = archs.flatMap((arch) => Object.entries(programs).map(([name, text]) => fileOf(arch, name, text)));
-  const release: InstallRelease = { root: { path: ROOT_PATH, sha256: sha256(Buffer.from('{}')) }, files };
+  const root = sha256(Buffer.from('{}'));
+  const release: InstallRelease = { root: { path: ROOT_PATH, sha256: root }, chain: [root], files };
   const asked: string[] = [];
   let script = '';
   const server = tls === undefined ? createServer() : createTlsServer(tls);

@@ -6,7 +6,12 @@ import plain from 'ava';
 import { hangAfter, patient } from '../../support/busy.ts';
 import { certificates } from '../../support/certificates.ts';
 import { CLUSTER } from '../../support/fleet.ts';
-import { startInstallingFleet, VERSION, type InstallingFleet } from '../../support/installing/installing-fleet.ts';
+import {
+  nodeIn,
+  startInstallingFleet,
+  VERSION,
+  type InstallingFleet,
+} from '../../support/installing/installing-fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { procFile, processIds } from '../../support/processes.ts';
 import { createScope } from '../../support/scope.ts';
@@ -29,11 +34,6 @@ plain.after.always('the fleet ends', () => scope.end());
 function installing(): InstallingFleet {
   if (started === undefined) throw new Error('the fleet did not start');
   return started;
-}
-
-/** The id of the node that the line of the end tells of. */
-function nodeIn(said: string): string {
-  return /\((?<id>[\da-f-]{36})\)/u.exec(said)?.groups?.['id'] ?? said;
 }
 
 /** What is on one list and not on the other. */

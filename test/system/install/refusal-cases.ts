@@ -209,4 +209,10 @@ export const CASES: readonly Case[] = [
     before: (machine) => machine.write('/var/lib/edge-agent/agent.pid', '1\n'),
     says: `An agent that was not installed by this script runs on /var/lib/edge-agent (process 1): stop it first. Its identity is taken over. ${NOTHING}`,
   },
+  {
+    what: 'a root of releases that does not lead to the one here',
+    words: WITH_KEY,
+    before: (machine) => machine.write('/var/lib/edge-updater/trust/root.json', '{"of": "keys that were lost"}'),
+    says: `This machine trusts another root of releases than this admin serves: to trust this one instead, run the line with --uninstall first, and then as it is; the node stays the same. ${NOTHING}`,
+  },
 ];

@@ -97,7 +97,11 @@ test('a tarball is checked and published at a service without a line; what is da
       ENCRYPTION_KEY,
     }).ended;
   refused(t, await publish(), /is another one than the root that is trusted/u);
-  refused(t, await forget(), /must be installed again\. Say edge-admin forget-releases --yes$/mu);
+  refused(
+    t,
+    await forget(),
+    /must be uninstalled and installed again \(docs\/releases\.md\)\. Say edge-admin forget-releases --yes$/mu,
+  );
   t.is((await fetch(`${admin.url}/releases/targets/${path}`)).status, 200, 'a warning forgets nothing');
   const forgotten = await forget('--yes');
   t.is(forgotten.status, 0, forgotten.stderr);

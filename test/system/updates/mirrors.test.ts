@@ -4,11 +4,10 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { wouldBe } from '../../../agent/updater/serve.ts';
-import { rotate } from '../../../cli/release/rotation.ts';
 import { signTargets, VALIDITY } from '../../../cli/release/signing.ts';
 import { listening } from '../../support/listening.ts';
 import { mirrorReleases } from '../../support/release-mirror.ts';
-import { createReleases, forge, type ReleaseFixture } from '../../support/releases.ts';
+import { createReleases, forge, rotateKey } from '../../support/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 
@@ -16,14 +15,6 @@ const DAY_MS = 86_400_000;
 
 interface Root {
   readonly signed: { readonly version: number };
-}
-
-/** Retires a key and signs the next root. */
-function rotated({ repository, directory }: ReleaseFixture, key: string) {
-  const keys = join(directory, '..', 'keys');
-  const rotation = { directory: keys, retire: [key], threshold: null, newPassphrase: null };
-  const time = { nowMs: Date.now(), validity: VALIDITY };
-  return rotate(repository, { ...rotation, passphrase: () => Promise.resolve('') }, time);
 }
 
 /** With 0.1.0 installed and 0.2.0 published. */
@@ -207,7 +198,7 @@ test('a root that nobody who counts signed is not followed, nor one twice', asyn
   const metadata = join(machine.releases.directory, 'metadata');
   const next = join(metadata, '2.root.json');
   const stranger = await createReleases(temporaryDirectory(t));
-  await rotated(stranger, 'root.pem');
+  await rotateKey(stranger, 'root.pem');
 
   writeFileSync(next, readFileSync(join(metadata, '1.root.json')));
   t.regex(await refusal(t, machine), /Expected version 2, got 1/u);
@@ -221,9 +212,9 @@ test('a machine that slept over several changes of keys follows them root by roo
   const machine = await outdated(t);
   const { releases } = machine;
   const before = releases.repository.state();
-  await rotated(releases, 'release.pem');
-  await rotated(releases, 'root.pem');
-  await rotated(releases, 'timestamp.pem');
+  await rotateKey(releases, 'release.pem');
+  await rotateKey(releases, 'root.pem');
+  await rotateKey(releases, 'timestamp.pem');
   const trusted = () =>
     (JSON.parse(readFileSync(join(machine.layout.trust, 'root.json'), 'utf8')) as Root).signed.version;
   t.is(trusted(), 1);

@@ -1,10 +1,13 @@
 /** An update from a mirror, by the real steps and with a real service: done, or taken back. */
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { pin, rollBack } from '../../../agent/updater/commands.ts';
+import { bootstrap, pin, rollBack } from '../../../agent/updater/commands.ts';
+import { UpdateProblem } from '../../../agent/updater/problem.ts';
 import { linkedVersion } from '../../../agent/updater/versions.ts';
+import { createReleases, rotateKey } from '../../support/releases.ts';
 import { fill, fillAt, smallDisk } from '../../support/small-disk.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';
 import { SHORT_TIMES, TIMES } from '../../support/updater/times.ts';
 import type { Behaviour } from '../../support/updater/small-agent.ts';
@@ -24,6 +27,35 @@ test('a release is fetched, switched to, watched and kept', async (t) => {
   t.is(machine.current(), '0.2.0');
   t.is(machine.running(), '0.2.0');
   t.false(existsSync(join(machine.dataDirectory, 'updating.json')));
+});
+
+test('a root that neither signed the trusted one nor is signed by it is refused, and one of its chain changes nothing', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  const place = temporaryDirectory(t);
+  const stranger = await createReleases(join(place, 'stranger'));
+  await rotateKey(machine.releases, 'root.pem');
+  const trusted = () => readFileSync(join(machine.layout.trust, 'root.json'), 'utf8');
+  const give = (root: string) => {
+    writeFileSync(join(place, 'root.json'), root);
+    return bootstrap(machine.parts(), join(place, 'root.json'));
+  };
+  const [first = '', second = ''] = machine.releases.repository.roots();
+
+  const same = await give(first);
+  const newer = await give(second);
+  const other = await t.throwsAsync(give(stranger.root), { instanceOf: UpdateProblem });
+
+  t.deepEqual([same, newer], ['0.1.0', '0.1.0']);
+  t.regex(
+    other?.message ?? '',
+    /root\.json is another root, which .* stays trusted: remove \S+trust to trust this one instead$/u,
+  );
+  t.is(trusted(), first);
+  await machine.update();
+  t.is(trusted(), second);
+  t.is(await give(first), '0.1.0', 'an older one of its chain');
 });
 
 const BROKEN: readonly (readonly [Behaviour, RegExp])[] = [

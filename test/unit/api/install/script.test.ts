@@ -18,31 +18,40 @@ const NODE: InstallFile = {
   path: `releases/targets/files/${SUM}.gz`,
 };
 
-const RELEASE: InstallRelease = { root: { path: 'releases/metadata/1.root.json', sha256: SUM }, files: [NODE] };
+const RELEASE: InstallRelease = {
+  root: { path: 'releases/metadata/2.root.json', sha256: SUM },
+  chain: [SUM, 'c'.repeat(64)],
+  files: [NODE],
+};
+
+const CHAIN = `${SUM} ${'c'.repeat(64)}`;
 
 /** What a shell has in these variables once it has read the beginning of the script. */
 function factsOf(adminUrls: readonly string[], release: InstallRelease | null): readonly string[] {
   const script = installScript(readPieces(), { adminUrls, release });
   const [facts = ''] = /^ADMIN_URLS=.*?^RELEASE_FILES='[^']*'$/msu.exec(script) ?? [];
-  const shown = ['ADMIN_URLS', 'ROOT_PATH', 'ROOT_SHA256', 'RELEASE_FILES'].map((name) => `printf '%s\\n' "$${name}"`);
+  const shown = ['ADMIN_URLS', 'ROOT_PATH', 'ROOT_SHA256', 'ROOT_CHAIN', 'RELEASE_FILES'].map(
+    (name) => `printf '%s\\n' "$${name}"`,
+  );
   return execFileSync('sh', ['-c', [facts, ...shown].join('\n')], { encoding: 'utf8' })
     .split('\n')
     .slice(0, -1);
 }
 
-test('an admin puts in its URLs, its root and one line a file', (t) => {
+test('an admin puts in its URLs, its root, those before it and one line a file', (t) => {
   const line = `stable linux-x64 0.2.0 node ${SUM} 3 ${'b'.repeat(64)} 2 releases/targets/files/${SUM}.gz`;
 
   t.deepEqual(factsOf(['https://fleet.example/', 'http://[fd00::1]:44000'], RELEASE), [
     'https://fleet.example http://[fd00::1]:44000',
-    'releases/metadata/1.root.json',
+    'releases/metadata/2.root.json',
     SUM,
+    CHAIN,
     line,
   ]);
 });
 
 test('without a release there is nothing to install', (t) => {
-  t.deepEqual(factsOf(['https://fleet.example'], null), ['https://fleet.example', '', '', '']);
+  t.deepEqual(factsOf(['https://fleet.example'], null), ['https://fleet.example', '', '', '', '']);
 });
 
 test('what could mean something to a shell is left out', (t) => {
@@ -58,8 +67,8 @@ test('what could mean something to a shell is left out', (t) => {
   ]);
   const urls = ["https://a'b", 'https://a b', 'https://$(id)', 'file:///etc/passwd', 'https://a\nb', 'https://`id`'];
 
-  t.deepEqual(factsOf(urls, { ...RELEASE, files }), ['', 'releases/metadata/1.root.json', SUM, '']);
-  t.deepEqual(factsOf([], { root: { path: '$(id)', sha256: SUM }, files: [NODE] }), ['', '', '', '']);
+  t.deepEqual(factsOf(urls, { ...RELEASE, chain: hostile, files }), ['', 'releases/metadata/2.root.json', SUM, '', '']);
+  t.deepEqual(factsOf([], { ...RELEASE, root: { path: '$(id)', sha256: SUM } }), ['', '', '', '', '']);
 });
 
 test('every piece is used, and no mark is left', (t) => {
