@@ -1,13 +1,11 @@
 /** What runs in a session over SSH: commands, shells and terminals, and what their clients do to them. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
-import { spawn as spawnTerminal } from '@lydell/node-pty';
-import type { ExecutionContext } from 'ava';
-import { withAlice, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
+import { withAlice } from '../../../support/agent/ssh-fixture.ts';
+import { person } from '../../../support/agent/ssh-person.ts';
 import { patient } from '../../../support/busy.ts';
 import { freePort } from '../../../support/free-ports.ts';
 import { collect, options, runClient } from '../../../support/openssh.ts';
@@ -17,47 +15,6 @@ import { execRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'scp', 'rsync');
-
-/** The words of a process, each with a NUL behind it; none where it is gone. */
-function commandOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-  } catch {
-    return '';
-  }
-}
-
-/** OpenSSH in a terminal of its own, as a person has it. */
-function person(
-  t: ExecutionContext,
-  fixture: SshServerFixture,
-  words: readonly string[],
-  size = { cols: 91, rows: 33 },
-) {
-  const terminal = spawnTerminal('ssh', [...words], {
-    name: 'xterm-256color',
-    ...size,
-    env: { PATH: process.env['PATH'], HOME: fixture.directory, LC_ALL: 'C.UTF-8' },
-    cwd: fixture.directory,
-  });
-  let seen = '';
-  terminal.onData((text) => {
-    seen += text;
-  });
-  const ended = new Promise<number>((resolve) => {
-    terminal.onExit(({ exitCode }) => resolve(exitCode));
-  });
-  t.teardown(() => terminal.kill());
-  return {
-    terminal,
-    ended,
-    seen: () => seen,
-    sees: async (pattern: RegExp) =>
-      until(`the screen shows ${pattern}`, () => pattern.exec(seen), 10_000).catch((error: unknown) => {
-        throw new Error(seen, { cause: error });
-      }),
-  };
-}
 
 test('a command has its two outputs, its exit status and its input to the end', async (t) => {
   const { fixture, words } = await withAlice(t);
@@ -161,43 +118,6 @@ for (const [by, settings] of Object.entries(TERMINALS))
     const [, one, two] = /(\/dev\/pts\/\d+) (\/dev\/pts\/\d+)/u.exec(shown) ?? [];
     t.is(one, two);
   });
-
-test('a terminal by script has the size that was asked for last, however often it is asked, with one process for it', async (t) => {
-  const { fixture, words } = await withAlice(t, { loadPty: async () => null });
-  const { terminal, sees } = person(t, fixture, words);
-  await sees(/\$ $|# $/u);
-  terminal.write('echo "<$(tty)>"\r');
-  const [, path = ''] = await sees(/<(\/dev\/pts\/\d+)>/u);
-  const sizers = (): number =>
-    readdirSync('/proc').filter((pid) => commandOf(pid).startsWith(`stty\0-F\0${path}\0`)).length;
-  let most = 0;
-
-  for (let columns = 40; columns <= 160; columns += 1) {
-    terminal.resize(columns, 30);
-    await setImmediate();
-    most = Math.max(most, sizers());
-  }
-  terminal.write('until [ "$(stty size)" = "30 160" ]; do sleep 0.05; done; echo re"sized"\r');
-  await sees(/resized/u);
-
-  t.true(most <= 1, `${most} at once`);
-  await until('no size is being set', () => sizers() === 0);
-  terminal.write('echo "<$(stty size)>"\r');
-  await sees(/<30 160>/u);
-});
-
-test('a terminal by script goes with its client, and all that runs in it', async (t) => {
-  const { fixture, words } = await withAlice(t, { loadPty: async () => null, limits: { hangUpMs: 500 } });
-  const { terminal, sees } = person(t, fixture, words);
-  await sees(/\$ $|# $/u);
-  terminal.write('trap "" HUP; echo pid"="$$; sleep 1000\r');
-  const [, pid = '0'] = await sees(/pid=(\d+)/u);
-
-  terminal.kill('SIGKILL');
-
-  await until('it is gone', () => !lives(Number(pid)));
-  t.pass();
-});
 
 test('where nothing makes terminals, the person is told what to install', async (t) => {
   const { fixture, words } = await withAlice(t, { loadPty: () => Promise.reject(new Error('no terminal for you')) });
