@@ -48,12 +48,16 @@ export interface Membership {
   readonly shim: string;
   /** Process id of the exec shim, which leads the session; null when it never said. */
   readonly shimPid: number | null;
+  /** This agent saw it live. Else its process id is from a start lock, and may be another process's by now. */
+  readonly isShimSeen: boolean;
 }
 
 /**
  * The execution's processes, without its exec shim's own: those that carry its mark, those of its session, those that were
  * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What
- * drops its environment, its session and its parents before it is ever looked at cannot be found without a cgroup.
+ * drops its environment, its session and its parents before it is ever looked at cannot be found without a cgroup. Nor
+ * can what dropped its environment alone, where all others of its session ended while no agent was there: by then the
+ * number of the session may be a stranger's.
  */
 export function membersOf(
   membership: Membership,
@@ -70,15 +74,31 @@ export function membersOf(
     members.set(entry.pid, entry);
     return true;
   };
-  for (const entry of processes) {
-    if (isMarked(entry, mark) || seen.has(nameOf(entry)) || entry.session === membership.shimPid) take(entry);
-  }
+  const isKnown = (entry: ProcessEntry) => isMarked(entry, mark) || seen.has(nameOf(entry));
+  const inSession = processes.filter((entry) => entry.session === membership.shimPid);
+  const isOwnSession = isSessionOf(membership, inSession, (entry) => family.has(entry.pid) || isKnown(entry));
+  for (const entry of processes) if (isKnown(entry)) take(entry);
+  if (isOwnSession) for (const entry of inSession) take(entry);
   for (let isGrowing = members.size > 0; isGrowing;) {
     isGrowing = false;
     for (const entry of processes) if (members.has(entry.parent) && take(entry)) isGrowing = true;
   }
   for (const entry of members.values()) seen.add(nameOf(entry));
   return [...members.values()];
+}
+
+/**
+ * Whether those who bear the exec shim's number as their session are in the session that it led. After a reboot, in a
+ * container that was started again, or when numbers come round, another process has that number and leads a session of
+ * its own. A number is not given again while anybody is in its session: so one who is known there speaks for all, also
+ * when the leader is dead. Where this agent saw the exec shim live, another leader alone speaks against it.
+ */
+function isSessionOf(
+  { shimPid, isShimSeen }: Membership,
+  inSession: readonly ProcessEntry[],
+  isKnown: (entry: ProcessEntry) => boolean,
+): boolean {
+  return inSession.some(isKnown) || (isShimSeen && inSession.every((entry) => entry.pid !== shimPid));
 }
 
 /**

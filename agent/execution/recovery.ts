@@ -52,6 +52,7 @@ function adopt(
       traceparent: started.traceparent,
       deadlineMs:
         started.timeoutMs === null ? null : nowMs + started.timeoutMs - elapsedMs(started.startedAt, timeline),
+      bootId: timeline.bootId,
       nowMs: () => timeline.monotonicMs(),
     }),
   );

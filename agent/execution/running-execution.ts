@@ -1,5 +1,4 @@
 /** One execution whose start is recorded: it watches its exec shim, ends it on request, and says how it ended. */
-import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
@@ -7,6 +6,9 @@ import { CapturedOutput } from './output/captured-output.ts';
 import { readStartLock } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
+import { readStart } from './exec-shim/file-start.ts';
+import { notedMembers, notedReason, noteMembers, noteReason } from './stop-notes.ts';
+import type { StopReason } from './stop-notes.ts';
 import { halfBytes, storedOutput } from './output/output-limit.ts';
 import { isShim, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
@@ -30,9 +32,6 @@ const START_LOCK_MS_MAX = 2_000;
 /** Stopping again what keeps multiplying: rounds of STOP before KILL in one sweep. */
 const SWEEP_ROUNDS_MAX = 50;
 
-/** Why an execution is being ended. `settle`: nobody wants the result. `lost`: its exec shim vanished. */
-export type StopReason = 'cancel' | 'timeout' | 'settle' | 'lost';
-
 /** What is known of an execution when it is watched. */
 export interface RunningOptions {
   readonly execution: ExecutionId;
@@ -44,6 +43,8 @@ export interface RunningOptions {
   readonly outputBytesMax: number;
   /** As delivered; null: nobody traces it. */
   readonly traceparent: string | null;
+  /** Of the machine as it runs now. */
+  readonly bootId: string;
   readonly nowMs: () => number;
 }
 
@@ -55,10 +56,11 @@ export class RunningExecution {
   readonly traceparent: string | null;
   readonly #options: RunningOptions;
   readonly #bornMs: number;
-  readonly #seen = new Set<string>();
+  readonly #seen: Set<string>;
   readonly #asked = new Set<string>();
   #members: readonly ProcessEntry[] = [];
   #shimPid: number | null;
+  #isShimSeen: boolean;
   #exit: { readonly signal: number | null } | null = null;
   #reason: StopReason | null = null;
   #killAtMs = 0;
@@ -72,6 +74,8 @@ export class RunningExecution {
     this.traceparent = options.traceparent;
     this.captured = new CapturedOutput(options.directory);
     this.#shimPid = options.pid;
+    this.#isShimSeen = options.pid !== null;
+    this.#seen = notedMembers(options.directory, options.bootId);
     this.#bornMs = options.nowMs();
     this.#reason = notedReason(options.directory);
     this.#killAtMs = this.#bornMs + KILL_AFTER_MS;
@@ -158,7 +162,9 @@ export class RunningExecution {
     if (this.#options.pid !== null) return false; // a child: its exit will be told
     this.#shimPid ??= readStartLock(this.directory)?.pid ?? null;
     if (this.#shimPid === null) return nowMs - this.#bornMs > START_LOCK_MS_MAX;
-    return !isShim(this.#shimPid, this.#options.shim);
+    const isAlive = isShim(this.#shimPid, this.#options.shim);
+    this.#isShimSeen ||= isAlive;
+    return !isAlive;
   }
 
   /** The script's own exit status, once it has one. */
@@ -183,8 +189,10 @@ export class RunningExecution {
     const isDue = nowMs >= this.#killAtMs;
     // While those that were asked to end still live there is no need to look through all of /proc.
     if (!isDue && this.#members.some(lives)) return false;
+    const seenBefore = this.#seen.size;
     this.#members = this.#look(processes());
     if (this.#members.length === 0) return true;
+    if (this.#seen.size > seenBefore) noteMembers(this.directory, this.#options.bootId, this.#seen);
     if (isDue) sweep(this.#members, () => this.#look(null));
     else this.#ask();
     return false;
@@ -202,7 +210,8 @@ export class RunningExecution {
 
   #look(processes: readonly ProcessEntry[] | null): ProcessEntry[] {
     const { execution, shim } = this.#options;
-    return membersOf({ execution, shim, shimPid: this.#shimPid }, processes, this.#seen);
+    const membership = { execution, shim, shimPid: this.#shimPid, isShimSeen: this.#isShimSeen };
+    return membersOf(membership, processes, this.#seen);
   }
 
   /** Nothing lives, and still no status: something kept the exec shim from writing it. */
@@ -231,37 +240,5 @@ function killGroup(pid: number): void {
     process.kill(-pid, 'SIGKILL');
   } catch {
     // it ended meanwhile
-  }
-}
-
-/**
- * Before the first signal: an agent that is killed between that and the result leaves a status of 143, and children
- * that ignore TERM (C9).
- */
-function noteReason(directory: string, reason: StopReason): void {
-  try {
-    writeFileSync(join(directory, SHIM_FILES.ending), `${reason}\n`, { mode: 0o600 });
-  } catch {
-    // A full disk: it is ended all the same, and only an agent killed at this moment would not know why.
-  }
-}
-
-function notedReason(directory: string): StopReason | null {
-  const noted = readStart(join(directory, SHIM_FILES.ending))?.replaceAll('\0', '').trim();
-  return noted === 'cancel' || noted === 'timeout' || noted === 'settle' ? noted : null;
-}
-
-function readStart(file: string): string | null {
-  let handle: number;
-  try {
-    handle = openSync(file, 'r');
-  } catch {
-    return null;
-  }
-  try {
-    const buffer = Buffer.alloc(16);
-    return buffer.toString('latin1', 0, readSync(handle, buffer));
-  } finally {
-    closeSync(handle);
   }
 }

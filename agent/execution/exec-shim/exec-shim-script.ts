@@ -46,6 +46,8 @@ export const SHIM_FILES = {
   cut: 'cut',
   /** Why the agent began to end the execution, written before the first signal: the next agent goes on with it. */
   ending: 'ending',
+  /** "<boot id>" and a line for each process that it saw then. */
+  members: 'members',
 } as const;
 
 /**

@@ -67,6 +67,7 @@ export function begin(
     outputBytesMax,
     traceparent: waiting.traceparent,
     deadlineMs: waiting.timeoutMs === null ? null : timeline.monotonicMs() + waiting.timeoutMs,
+    bootId: timeline.bootId,
     nowMs: () => timeline.monotonicMs(),
   });
   const gone = (name: NodeJS.Signals | null) => {

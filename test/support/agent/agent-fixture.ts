@@ -1,8 +1,9 @@
 /** A real agent at an admin that does only what the test says, over all of the agent's runs. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { listProcesses } from '../../../agent/execution/processes.ts';
+import { SHIM_MARK } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
+import { listProcesses, type ProcessEntry } from '../../../agent/execution/processes.ts';
 import type { Delivery } from '../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
@@ -159,6 +160,21 @@ export class AgentFixture {
       () => Number(/^(\d+)\n/u.exec(readFileSync(file, 'utf8'))?.[1] ?? 0) || null,
     );
     process.kill(-Number(statOf(pid)[2]), 'SIGKILL');
+  }
+
+  /** Kills the exec shims of this machine, and nothing of what they run. */
+  killShimsAlone(): void {
+    for (const { pid } of this.#shims()) process.kill(pid, 'SIGKILL');
+  }
+
+  /** Resolves when no exec shim of this machine lives. */
+  async shimsEnded(): Promise<void> {
+    await until('the end of the exec shims', () => this.#shims().length === 0);
+  }
+
+  #shims(): readonly ProcessEntry[] {
+    const marks = readdirSync(join(this.dataDirectory, 'keepers')).map((name) => `${SHIM_MARK}=${name}\0`);
+    return listProcesses().filter(({ environment }) => marks.some((mark) => environment.includes(mark)));
   }
 
   /** Overwrites files of the agent. */

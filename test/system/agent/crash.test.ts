@@ -168,6 +168,46 @@ test.serial('an exec shim that vanished with its process is reported as interrup
 });
 
 test.serial(
+  'an exec shim that vanished while no agent was there: the next one ends what the script left in its session, without its environment too',
+  async (t) => {
+    const { fixture, admin, session } = await AgentFixture.open(t);
+    const execution = admin.deliver(
+      session,
+      `(trap '' TERM; env -i sleep 1000 >/dev/null 2>&1 & echo $! >>${fixture.ledger}); exec sleep 1000`,
+    );
+    await fixture.wrote(1);
+
+    await fixture.kill();
+    fixture.killShimsAlone();
+    fixture.start();
+
+    t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 137 });
+    t.regex(stateOf(Number(fixture.lines()[0])), /^(?:Z|gone)$/u);
+  },
+);
+
+test.serial(
+  'killed while it ends a script: the next agent ends what dropped its environment and ignores TERM, also when all else is over',
+  async (t) => {
+    const { fixture, admin, session } = await AgentFixture.open(t);
+    const execution = admin.deliver(
+      session,
+      `trap 'echo term >>${fixture.ledger}; exit 143' TERM; (trap '' TERM; exec env -i sleep 1000 >/dev/null 2>&1) & echo $! >>${fixture.ledger}; wait`,
+    );
+    await fixture.wrote(1);
+    session.send({ type: 'cancel', executions: [execution] });
+    await until('the signal', () => fixture.lines().includes('term'));
+
+    await fixture.kill();
+    await fixture.shimsEnded();
+    fixture.start();
+
+    t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 143 });
+    t.regex(stateOf(Number(fixture.lines()[0])), /^(?:Z|gone)$/u);
+  },
+);
+
+test.serial(
   'an execution that comes again after its result was confirmed, as from a database that was set back, is answered and not run',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);

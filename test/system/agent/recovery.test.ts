@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
+import { readProcess } from '../../../agent/execution/processes.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
@@ -60,17 +61,39 @@ test('an exec shim that came first has its result taken', async (t) => {
   t.true(hasRun());
 });
 
-test('after a reboot the process id in a claim is another process: interrupted, with the output so far', async (t) => {
+for (const [noted, wanted] of [
+  [null, { outcome: 'cancelled', exitCode: 137 }],
+  ['cancel', { outcome: 'cancelled', exitCode: 143 }],
+  ['timeout', { outcome: 'completed', exitCode: 124 }],
+] as const)
+  test(`after a reboot the process id in a claim is another's, who leads a session${noted === null ? '' : ` (while it was ended for a ${noted})`}: it is left alone, and the output so far is told`, async (t) => {
+    const { fixture, directory, execution } = startedBefore(t);
+    const stranger = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { detached: true });
+    t.teardown(() => process.kill(-(stranger.pid ?? 0), 'SIGKILL'));
+    const child = Number(String((await once(stranger.stdout, 'data'))[0]));
+    writeFileSync(join(directory, 'claim'), `${stranger.pid} ${execution}\n`);
+    writeFileSync(join(directory, 'first'), 'so far');
+    if (noted !== null) writeFileSync(join(directory, 'ending'), `${noted}\n`);
+
+    fixture.executor.recover();
+
+    t.like(await fixture.result(execution), { ...wanted, output: 'so far' });
+    t.is(stranger.signalCode ?? stranger.exitCode, null);
+    t.not(readProcess(child), null);
+  });
+
+test('after a reboot the session of a claim is one whose leader has ended: who is left in it is left alone', async (t) => {
   const { fixture, directory, execution } = startedBefore(t);
-  const stranger = spawn('sleep', ['60']);
-  t.teardown(() => stranger.kill());
-  writeFileSync(join(directory, 'claim'), `${stranger.pid} ${execution}\n`);
-  writeFileSync(join(directory, 'first'), 'so far');
+  const leader = spawn('/bin/sh', ['-c', 'sleep 60 >/dev/null & echo $!'], { detached: true });
+  const daemon = Number(String((await once(leader.stdout, 'data'))[0]));
+  t.teardown(() => process.kill(daemon, 'SIGKILL'));
+  await once(leader, 'exit');
+  writeFileSync(join(directory, 'claim'), `${leader.pid} ${execution}\n`);
 
   fixture.executor.recover();
 
-  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137, output: 'so far' });
-  t.is(stranger.exitCode, null, 'it is left alone');
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
+  t.not(readProcess(daemon), null);
 });
 
 test('two exec shims of one directory: one begins', async (t) => {
