@@ -12,6 +12,7 @@ import { LookTimer } from './look-times.ts';
 import type { OutputCursor, Received, SessionRunner } from '../session/ports.ts';
 import { logEnd } from './process-trace.ts';
 import { takeUp } from './recovery.ts';
+import { removeRemains } from './remains.ts';
 import type { RunningExecution } from './running-execution.ts';
 import { RunningExecutions } from './running-executions.ts';
 import { begin, StartKit } from './starts/start-kit.ts';
@@ -55,6 +56,7 @@ export class Executor implements SessionRunner {
       isEnding: (execution) => this.#endings.has(execution),
       over: (running) => this.#over(running),
       goesOn: () => this.#arm(),
+      unread: (execution, directory) => removeRemains(directory, execution, options.log),
     });
     this.#endings = new Endings(options.journal, {
       stored: (executions) => this.#stored(executions),

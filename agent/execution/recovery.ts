@@ -5,8 +5,8 @@ import { EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
 import { readStartLock, takeStartLock } from './exec-shim/start-lock.ts';
 import { neverStarted, type Ending, type Started } from './execution.ts';
 import type { ExecutorOptions } from './executor-options.ts';
-import { removeDirectory } from './exec-shim/exec-shims.ts';
 import { traceField } from './process-trace.ts';
+import { removeFormerRemains, removeRemains } from './remains.ts';
 import { RunningExecution } from './running-execution.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 
@@ -38,7 +38,7 @@ function adopt(
       'An execution was recorded as started and its process never came to be; it is reported as cancelled',
     );
     end(neverStarted(started.execution, EXIT_INTERRUPTED));
-    removeDirectory(home);
+    removeRemains(home, started.execution, log);
     return;
   }
   const nowMs = timeline.monotonicMs();
@@ -65,6 +65,7 @@ function adopt(
  */
 function takeUpOthers(options: ExecutorOptions, owned: ReadonlySet<string>, ports: RecoveryPorts): void {
   const { journal, directory, log, timeline } = options;
+  const over: string[] = [];
   for (const shim of readdirSync(directory)) {
     if (owned.has(shim)) continue;
     const home = join(directory, shim);
@@ -74,7 +75,8 @@ function takeUpOthers(options: ExecutorOptions, owned: ReadonlySet<string>, port
       adopt(options, { execution, shim, timeoutMs: null, startedAt: stampNow(timeline), traceparent: null }, ports);
     } else {
       takeStartLock(home);
-      removeDirectory(home);
+      over.push(home);
     }
   }
+  removeFormerRemains(over, log);
 }

@@ -14,16 +14,19 @@ export interface RunningPorts {
   readonly over: (running: RunningExecution) => void;
   /** It goes on, and has to be looked at again. */
   readonly goesOn: () => void;
+  /** It was removed, and nobody reads in its directory any more. */
+  readonly unread: (execution: ExecutionId, directory: string) => void;
 }
 
 /** Those of one executor. */
 export class RunningExecutions {
   readonly #running = new Map<ExecutionId, RunningExecution>();
-  readonly #watched = new WatchedOutputs();
+  readonly #watched: WatchedOutputs;
   readonly #ports: RunningPorts;
 
   constructor(ports: RunningPorts) {
     this.#ports = ports;
+    this.#watched = new WatchedOutputs(ports.unread);
   }
 
   get size(): number {

@@ -2,12 +2,13 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interpreter } from './interpreter.ts';
 import { SHIM_FILES, SHIM_MARK, SHIM_SCRIPT } from './exec-shim-script.ts';
 import { halfBytes } from '../output/output-limit.ts';
+import { removeTree } from '../../removal.ts';
 
 /** Bytes more than half of the output that are captured at either end: a cut may fall into a code point of 4 bytes. */
 const HALF_SLACK_BYTES = 8;
@@ -66,7 +67,7 @@ export class ExecShims {
     const parked = this.#parked;
     this.#parked = null;
     if (parked !== null && parked.child.exitCode === null && parked.child.signalCode === null) return parked;
-    if (parked !== null) removeDirectory(parked.directory);
+    if (parked !== null) removeTree(parked.directory);
     return this.#start();
   }
 
@@ -83,7 +84,7 @@ export class ExecShims {
   /** Ends an exec shim that got no job, and removes its directory. */
   dismiss(shim: ExecShim): void {
     shim.child.stdin?.end();
-    removeDirectory(shim.directory);
+    removeTree(shim.directory);
   }
 
   /** Ends the waiting exec shim. */
@@ -109,31 +110,12 @@ export class ExecShims {
     child.on('error', () => {}); // said by the missing pid below; without a listener it would end the agent
     child.stdin?.on('error', () => {}); // an exec shim that was killed: its exit says so
     if (child.pid === undefined) {
-      removeDirectory(directory);
+      removeTree(directory);
       throw new Error('the system gives no further process now');
     }
     child.unref();
     (child.stdin as { unref?: () => void } | null)?.unref?.();
     return { name, directory, child, pid: child.pid };
-  }
-}
-
-/**
- * Tries at a directory that fills while it is removed, and the wait before each further one, in ms: each waits so much
- * longer.
- */
-const REMOVALS_MAX = 5;
-const REMOVAL_MS = 2;
-
-/**
- * Removes the directory of an exec shim. Its process may be making files there just then, so that it is not empty when it
- * should go: what stays after a few tries is removed at the next start of the agent.
- */
-export function removeDirectory(directory: string): void {
-  try {
-    rmSync(directory, { recursive: true, force: true, maxRetries: REMOVALS_MAX, retryDelay: REMOVAL_MS });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
   }
 }
 

@@ -1,7 +1,6 @@
 /** Who watches which output of a waiting or running execution, and when its files may go. */
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import type { CapturedOutput } from './captured-output.ts';
-import { removeDirectory } from '../exec-shim/exec-shims.ts';
 import { LiveOutput } from './live-output.ts';
 import type { OutputCursor } from '../../session/ports.ts';
 
@@ -10,6 +9,12 @@ export class WatchedOutputs {
   readonly #cursors = new Map<ExecutionId, Set<LiveOutput>>();
   /** Directories of ended executions whose output somebody still reads. */
   readonly #read = new Map<ExecutionId, string>();
+  readonly #unread: (execution: ExecutionId, directory: string) => void;
+
+  /** `unread`: nobody reads in the directory of that execution any more, which is over. */
+  constructor(unread: (execution: ExecutionId, directory: string) => void) {
+    this.#unread = unread;
+  }
 
   /** True while somebody watches something. */
   get isWatched(): boolean {
@@ -53,6 +58,6 @@ export class WatchedOutputs {
     const directory = this.#read.get(execution);
     if (directory === undefined || this.#cursors.has(execution)) return;
     this.#read.delete(execution);
-    removeDirectory(directory);
+    this.#unread(execution, directory);
   }
 }

@@ -1,9 +1,13 @@
-import { spawn } from 'node:child_process';
+/** What becomes of the directory of an exec shim, whatever the script left in it. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import test from 'ava';
-import { removeDirectory } from '../../../agent/execution/exec-shim/exec-shims.ts';
+import { chownSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { removeTree } from '../../../agent/removal.ts';
+import { Fixture } from '../../support/agent/executor-fixture.ts';
+import { NOBODY } from '../../support/agent/sftp-process.ts';
+import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -23,11 +27,119 @@ test('a directory that a process fills while it is removed ends nobody, and is r
     mkdirSync(directory, { recursive: true });
     // so that removing takes a moment
     for (let file = 0; file < 500; file += 1) writeFileSync(join(directory, `full-${file}`), '');
-    t.notThrows(() => removeDirectory(directory));
+    t.notThrows(() => removeTree(directory));
   }
 
   writer.kill('SIGKILL');
   await once(writer, 'exit');
-  removeDirectory(directory);
+  t.is(removeTree(directory), null);
+  t.false(existsSync(directory));
+});
+
+/** Binds a directory with one file into `place`. Null: this user mounts nothing. Its answer says what is there now. */
+function bind(t: ExecutionContext, place: string) {
+  const source = temporaryDirectory(t);
+  writeFileSync(join(source, 'precious'), '');
+  mkdirSync(place);
+  if (spawnSync('mount', ['--bind', source, place]).status !== 0) return null;
+  let isThere = true;
+  const unmount = () => {
+    if (isThere) execFileSync('umount', [place]);
+    isThere = false;
+  };
+  t.teardown(unmount);
+  return { left: () => readdirSync(source), unmount };
+}
+
+test('what is mounted in a directory, by names of any kind, stays with the way to it, and all else goes', (t) => {
+  const home = join(temporaryDirectory(t), 'a home');
+  mkdirSync(join(home, 'deep/empty'), { recursive: true });
+  writeFileSync(join(home, 'deep/file'), '');
+  writeFileSync(Buffer.concat([Buffer.from(`${home}/`), Buffer.from([0xff, 0xfe])]), '');
+  symlinkSync('/', join(home, 'link'));
+  const mount = bind(t, join(home, 'deep/a röot\\'));
+  if (mount === null) {
+    t.pass('only root mounts');
+    return;
+  }
+
+  const problem = removeTree(home);
+  const left = readdirSync(home, { recursive: true });
+  const kept = mount.left();
+  mount.unmount();
+
+  t.is(problem, `${home}/deep/a röot\\ is a mount point`);
+  t.deepEqual(left.toSorted(), ['deep', 'deep/a röot\\', 'deep/a röot\\/precious']);
+  t.deepEqual(kept, ['precious']);
+  t.is(removeTree(home), null);
+  t.false(existsSync(home));
+});
+
+test('a directory that is a mount point itself is not emptied', (t) => {
+  const home = join(temporaryDirectory(t), 'home');
+  const mount = bind(t, home);
+  if (mount === null) {
+    t.pass('only root mounts');
+    return;
+  }
+
+  t.is(removeTree(home), `${home} is a mount point`);
+  t.deepEqual(mount.left(), ['precious']);
+});
+
+test("another user's files in a directory of another user stay, and all else goes", (t) => {
+  if (process.getuid?.() !== 0) {
+    t.pass('only root has files of two users');
+    return;
+  }
+  const home = join(temporaryDirectory(t, 0o755), 'home');
+  mkdirSync(join(home, 'out'), { recursive: true });
+  for (const file of ['out/built', 'roots', 'script']) writeFileSync(join(home, file), '');
+  for (const mine of [dirname(home), home, join(home, 'script')]) chownSync(mine, NOBODY.uid, NOBODY.gid);
+
+  process.seteuid?.(NOBODY.uid);
+  const problem = removeTree(home);
+  process.seteuid?.(0);
+
+  t.is(problem, `${home}/out/built: no permission`);
+  t.deepEqual(readdirSync(home, { recursive: true }).toSorted(), ['out', 'out/built']);
+});
+
+test('a script that leaves a mount beside itself ends as any other, and its directory goes at the first start without', async (t) => {
+  const log = recordingLog();
+  const fixture = new Fixture(t, { log });
+  const keepers = join(fixture.directory, 'keepers');
+  const execution = fixture.start(
+    `cd "$(dirname "$0")"; touch made; pwd; while [ ! -e ../../go ]; do sleep 0.02; done`,
+  );
+  const directory = await until('the directory', () => {
+    const [home] = readdirSync(keepers)
+      .map((name) => join(keepers, name))
+      .filter((home) => existsSync(join(home, 'made')));
+    return home;
+  });
+  const mount = bind(t, join(directory, 'root'));
+  if (mount === null) {
+    t.pass('only root mounts');
+    return;
+  }
+  writeFileSync(join(fixture.directory, 'go'), '');
+
+  const result = await fixture.result(execution);
+  const told = await log.seen(/left something beside its script/u);
+  const left = readdirSync(directory);
+  fixture.journal.forget([execution]);
+  fixture.executor.recover();
+  const toldAgain = await log.seen(/Former executions left something/u);
+  const isRunningAgain = fixture.journal.started().length > 0;
+  mount.unmount();
+  fixture.executor.recover();
+
+  t.like(result, { outcome: 'completed', exitCode: 0, output: `${directory}\n` });
+  t.deepEqual(told.fields, { execution, path: directory, problem: `${directory}/root is a mount point` });
+  t.deepEqual(left, ['root']);
+  t.deepEqual(toldAgain.fields, { path: directory, problem: `${directory}/root is a mount point`, executions: 1 });
+  t.false(isRunningAgain);
+  t.deepEqual(mount.left(), ['precious']);
   t.false(existsSync(directory));
 });

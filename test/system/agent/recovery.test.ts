@@ -114,3 +114,13 @@ test('a status that was being written when the machine went down is none', async
 
   t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
 });
+
+test('a script that made directories where its exec shim writes keeps no agent from starting', async (t) => {
+  const { fixture, directory, execution } = startedBefore(t);
+  writeFileSync(join(directory, 'claim'), `2147480000 ${execution}\n`);
+  for (const name of ['status', 'ending', 'members']) mkdirSync(join(directory, name));
+
+  t.notThrows(() => fixture.executor.recover());
+
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
+});
