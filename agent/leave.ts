@@ -1,6 +1,7 @@
 /** How a machine gives up being a node: `edge-agent leave`. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../transport/net/log.ts';
 import { pipesDirectory } from './access/ssh/sessions/pipes.ts';
 import type { GivenConfig } from './config.ts';
@@ -8,12 +9,14 @@ import { openDataDirectory, type DataDirectory } from './data-directory.ts';
 import { CODE_CACHE_DIRECTORY } from './default-directory.ts';
 import { Ledger } from './execution/ledger/ledger.ts';
 import { openExecutor } from './execution/open-executor.ts';
-import { openJournal, removeJournal } from './execution/journal/open-journal.ts';
+import { openJournal } from './execution/journal/open-journal.ts';
 import { machineTimeline } from './execution/timeline.ts';
 import { readIdentity, type Identity } from './enrollment/identity.ts';
 import { removeNode } from './node-removal.ts';
 import { createOutbound } from './outbound/outbound.ts';
 import { AgentProblem, EXIT_STATUS, type ExitStatus } from './problem.ts';
+import { removeWithVariants } from './removal.ts';
+import { CLOSE_MS_MAX } from './stopping.ts';
 import { leaveVpn } from './vpn/vpn.ts';
 
 /** What leaving takes. */
@@ -72,12 +75,16 @@ async function removeAll(
   const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
   const executor = openExecutor({ config, directory, journal, node, log, onFinished: () => {} });
   executor.recover();
-  await executor.close();
+  // a full disk takes no ends, and what makes room are the files that go below
+  await Promise.race([executor.close(), sleep(CLOSE_MS_MAX)]);
+  executor.detach();
   journal.close();
   ledger.close();
   if (node !== null) await leaveVpn(directory, node, log);
   for (const path of [
     directory.identity,
+    directory.journal,
+    directory.ledger,
     directory.apiPort,
     directory.shims,
     directory.sshHostKey,
@@ -92,7 +99,8 @@ async function removeAll(
     directory.updating,
     directory.pin,
     join(directory.path, CODE_CACHE_DIRECTORY),
-  ])
-    rmSync(path, { recursive: true, force: true });
-  removeJournal(directory);
+  ]) {
+    const problem = removeWithVariants(path);
+    if (problem !== null) log.warn({ path, problem }, 'This stays on the machine, as it cannot be removed');
+  }
 }

@@ -19,6 +19,24 @@ export function removeTree(path: string): string | null {
   }
 }
 
+/**
+ * Removes the file at `path` as `removeTree` does, and those that are named after it: the logs of a database, one that was
+ * not written to its end (`.new`), one that was set aside.
+ */
+export function removeWithVariants(path: string): string | null {
+  const directory = dirname(path);
+  const name = basename(path);
+  let problem: string | null = null;
+  try {
+    for (const other of readdirSync(directory))
+      if (other === name || other.startsWith(`${name}.`) || other.startsWith(`${name}-`))
+        problem = removeTree(join(directory, other)) ?? problem;
+    return problem;
+  } catch (error) {
+    return isMissing(error) ? null : `${directory}: ${systemProblem(error)}`;
+  }
+}
+
 /** `place` has a byte in each character: names need not be UTF-8. */
 function remove(place: string, mounts: ReadonlySet<string>): string | null {
   const path = Buffer.from(place, 'latin1');

@@ -22,7 +22,7 @@ const CONFIRMATION_MS_MAX = 10_000;
  * Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM,
  * KILL and what follows take 10 s at most.
  */
-const CLOSE_MS_MAX = 12_000;
+export const CLOSE_MS_MAX = 12_000;
 
 /** An admin let this machine in again: everything that holds the old credentials starts anew. */
 export interface Rejoined {

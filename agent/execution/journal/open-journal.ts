@@ -1,5 +1,5 @@
 /** Opens the journal, and sets a damaged one aside. */
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import type { DataDirectory } from '../../data-directory.ts';
 import { isDamage } from './damage.ts';
 import { JournalVersionError } from './journal-schema.ts';
@@ -7,6 +7,7 @@ import { Journal } from './journal.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from '../../problem.ts';
+import { removeWithVariants } from '../../removal.ts';
 import type { Timeline } from '../timeline.ts';
 
 /**
@@ -31,8 +32,10 @@ export function openJournal(path: string, timeline: Timeline, log: Log, ledger: 
   return new Journal(path, timeline, log, ledger);
 }
 
-/** Removes the journal and the ledger of an identity that is given up. */
+/**
+ * Removes the journal and the ledger of an identity that is given up, and damaged ones, which hold scripts and outputs as
+ * well.
+ */
 export function removeJournal(directory: Pick<DataDirectory, 'journal' | 'ledger'>): void {
-  rmSync(directory.ledger, { force: true });
-  for (const suffix of ['', '-wal', '-shm']) rmSync(directory.journal + suffix, { force: true });
+  for (const path of [directory.ledger, directory.journal]) removeWithVariants(path);
 }

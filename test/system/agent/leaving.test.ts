@@ -1,15 +1,20 @@
 /** How a machine leaves, what its doctor says once its node is gone, and a data directory that does not answer. */
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { AdminDouble, type DoubleHabits } from '../../support/agent/admin-double.ts';
+import { AgentFixture, processesOf } from '../../support/agent/agent-fixture.ts';
 import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { patient } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { programFile } from '../../support/programs.ts';
+import { fill, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { until } from '../../support/until.ts';
 
 interface Ran {
   readonly status: number;
@@ -22,7 +27,7 @@ async function run(words: readonly string[], env: Readonly<Record<string, string
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [programFile('edge-agent'), ...words], {
       env: { PATH: process.env['PATH'] ?? '', ...FREE_PORTS, ...env },
-      timeout: 60_000,
+      timeout: patient(60_000),
     });
     return { status: 0, stdout, stderr };
   } catch (error) {
@@ -96,6 +101,55 @@ test('a node that no admin knows, and an older admin, hold nobody up', async (t)
   t.regex(one.stderr, /This machine has left\. No admin knew its node any more/u);
   t.regex(two.stderr, /This machine has left\. The admin is older: `edge node rm` removes the node there/u);
   t.deepEqual([one.status, two.status], [0, 0]);
+});
+
+test('what was set aside or not written to its end goes as well, and what is mounted there stays and is told', async (t) => {
+  const { settings } = await enrolled(t);
+  const data = settings.AGENT_DATA_DIR;
+  const [served, mounted] = [temporaryDirectory(t), join(data, 'keepers/k/root')];
+  writeFileSync(join(served, 'precious'), '');
+  for (const name of [
+    'journal.db.damaged-2026-01-01',
+    'journal.db.damaged-2026-01-01-wal',
+    'executions.ledger.damaged-2026-01-01',
+    'identity.json.new',
+  ])
+    writeFileSync(join(data, name), 'a script, an output or a token');
+  writeFileSync(join(data, 'journal.dbs'), "somebody's own");
+  mkdirSync(mounted, { recursive: true });
+  const isMounted = spawnSync('mount', ['--bind', served, mounted]).status === 0;
+
+  const left = await run(['leave', '--local'], settings);
+  if (isMounted) execFileSync('umount', [mounted]);
+
+  t.is(left.status, 0, left.stderr);
+  t.deepEqual(readdirSync(data), isMounted ? ['journal.dbs', 'keepers'] : ['journal.dbs']);
+  t.deepEqual(readdirSync(served), ['precious']);
+  if (isMounted)
+    t.regex(left.stderr, /keepers\/k\/root is a mount point.*This stays on the machine, as it cannot be removed/u);
+});
+
+test('on a full disk a machine leaves all the same, and what ran on it is ended', async (t) => {
+  const disk = smallDisk(t, 8_192);
+  if (disk === null) {
+    t.pass('not tried: this user cannot mount a disk');
+    return;
+  }
+  const { fixture, session } = await AgentFixture.open(t, {}, { AGENT_DATA_DIR: join(disk, 'data') });
+  const execution = await fixture.taken(session, 'sleep 1000');
+  await until('its process', () => processesOf(execution).length > 0);
+  await fixture.kill();
+  const journal = new DatabaseSync(join(disk, 'data/journal.db'));
+  journal.exec('PRAGMA wal_checkpoint');
+  journal.close(); // takes its log away, in which there was room for the end
+  fill(disk);
+
+  const left = await run(['leave', '--local'], { AGENT_DATA_DIR: join(disk, 'data') });
+
+  t.is(left.status, 0, left.stderr);
+  t.regex(left.stderr, /This machine has left/u);
+  t.deepEqual(readdirSync(join(disk, 'data')), []);
+  t.deepEqual(processesOf(execution), []);
 });
 
 test('a node that was deleted while its machine was off is told by the doctor', async (t) => {
