@@ -44,15 +44,14 @@ for (const [what, processes, more, members] of [
   ['one was seen before, and a stranger has its number now', [leftover], { seen: ['510.9'] }, []],
   ['its exec shim never said its number', [leftover], { shimPid: null }, []],
 ] as const) {
-  const { seen = [], ...membership } = { seen: [] as readonly string[], ...more };
+  const { seen, ...membership } = { seen: [], shimPid: 500, isShimSeen: false, ...more };
 
   test(`processes of an execution where ${what}: ${members.length === 0 ? 'none' : members.join(' and ')}`, (t) => {
-    const found = membersOf(
-      { execution: 'one', shim: 'k', shimPid: 500, isShimSeen: false, ...membership },
-      processes,
-      new Set(seen),
-    );
+    const found = membersOf({ execution: 'one', shim: 'k', ...membership }, processes, new Set(seen));
 
-    t.deepEqual(found.map(({ pid }) => pid).toSorted(), [...members]);
+    t.deepEqual(
+      found.map(({ pid }) => pid).toSorted((a, b) => a - b),
+      [...members],
+    );
   });
 }
