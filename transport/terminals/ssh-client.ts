@@ -7,7 +7,7 @@ import type { RemoteTerminal, SignIn, TerminalAsked, TerminalHeard, Terminals } 
 import { fingerprintOf } from '../protocol/ssh.ts';
 import type { Tunnels } from '../tunnels/tunnels.ts';
 import { createFiles } from './files.ts';
-import { guardWindows } from './ssh-library.ts';
+import { boundServer } from './ssh-library.ts';
 
 /** What programs in it are told of the terminal: what xterm.js speaks. */
 const TERM = 'xterm-256color';
@@ -73,10 +73,7 @@ class Connection {
     return new Promise((resolve) => {
       const client = this.#client;
       this.#stream.on('error', () => {}); // its close follows, and is told by ssh2
-      client.once('ready', () => {
-        guardWindows(client, () => this.#cut());
-        resolve(null);
-      });
+      client.once('ready', () => resolve(null));
       client.on('error', (error: Error & { readonly level?: string }) => {
         this.#problem = error.message;
         resolve(this.#refusalOf(error.level ?? ''));
@@ -88,6 +85,7 @@ class Connection {
         this.#isOpen = false;
       });
       client.connect(this.#config());
+      boundServer(client, this.#stream, () => this.#cut());
     });
   }
 
@@ -138,7 +136,6 @@ class Connection {
         if (error !== undefined) return resolve(NO_SHELL);
         const heard = this.#heard;
         channel.on('data', (bytes: Buffer) => heard.data(bytes));
-        channel.stderr.on('data', (bytes: Buffer) => heard.data(bytes));
         channel.on('exit', (code: number | null, signal?: string) => heard.exit(code, signal ?? null));
         channel.on('error', () => {}); // the end of the connection follows
         channel.once('close', () => this.#client.end());

@@ -1,83 +1,14 @@
 /** The client of nodes' SSH servers against one of ssh2: host keys, logins, and a machine that goes away. */
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import test, { type ExecutionContext } from 'ava';
-import ssh2 from 'ssh2';
+import test from 'ava';
 import type { TerminalAsked, TerminalHeard } from '../../../../api/terminal/ports.ts';
 import { sshBlob } from '../../../../console/terminal/browser-key.ts';
-import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
-import { NodeId } from '../../../../transport/protocol/ids.ts';
+import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { createSshTerminals } from '../../../../transport/terminals/ssh-client.ts';
-import { SOME_ID } from '../../../support/api/fakes.ts';
-
-const HOST_KEY = hostKey();
-const HOST_LINE = HOST_KEY.line;
-const PASSWORD = 'a-password-of-this-test';
+import { asked, hostKey, machine } from './fixture.ts';
 
 const NO_ONE: TerminalHeard = { data: () => {}, exit: () => {}, closed: () => {} };
-
-/** Not by `ssh2.utils`, whose Ed25519 keys are malformed now and then. */
-function hostKey(): { readonly pem: string; readonly line: string } {
-  const { privateKey: pem } = generateKeyPairSync('ec', {
-    namedCurve: 'P-256',
-    privateKeyEncoding: { type: 'sec1', format: 'pem' },
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-  });
-  const key = ssh2.utils.parseKey(pem);
-  if (key instanceof Error) throw key;
-  return { pem, line: `${key.type} ${key.getPublicSSH().toString('base64')}` };
-}
-
-/** A server that lets in by the password, and by any key that signs; its shell says what is typed. */
-async function machine(t: ExecutionContext) {
-  const server = new ssh2.Server({ hostKeys: [HOST_KEY.pem] }, (client) => {
-    client.on('error', () => {});
-    client.on('authentication', (login) => {
-      if (login.method === 'password' && login.password === PASSWORD) return login.accept();
-      if (login.method !== 'publickey') return login.reject(['password', 'publickey']);
-      const key = ssh2.utils.parseKey(login.key.data);
-      if (login.signature === undefined) return login.accept();
-      if (key instanceof Error || login.blob === undefined) return login.reject();
-      return key.verify(login.blob, login.signature, login.hashAlgo) ? login.accept() : login.reject();
-    });
-    client.on('session', (accept) => {
-      const session = accept();
-      session.on('pty', (yes) => yes());
-      session.on('shell', (yes) => {
-        const shell = yes();
-        shell.on('data', (data: Buffer) => {
-          if (data.toString() !== 'exit') return shell.write(data);
-          shell.exit(7);
-          return shell.end();
-        });
-      });
-    });
-  });
-  const sockets = createServer((socket) => server.injectSocket(socket.on('error', () => {})));
-  await new Promise<void>((resolve) => {
-    sockets.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => sockets.close());
-  const { port } = sockets.address() as AddressInfo;
-  const reach = async (): Promise<Dialled> =>
-    new Promise((resolve) => {
-      const stream = connect(port, '127.0.0.1', () => resolve({ ok: true, stream }));
-      t.teardown(() => stream.destroy());
-    });
-  return createSshTerminals({ reach });
-}
-
-function asked(changes: Partial<TerminalAsked> = {}): TerminalAsked {
-  return {
-    node: NodeId.parse(SOME_ID),
-    sshPort: 40_022,
-    username: 'ops',
-    signIn: { type: 'password', password: PASSWORD },
-    hostKey: HOST_LINE,
-    size: { columns: 80, rows: 24 },
-    ...changes,
-  };
-}
 
 function keyOf(privateKey: KeyObject, publicKey: KeyObject): Extract<TerminalAsked['signIn'], { type: 'key' }> {
   const raw = Buffer.from(String(publicKey.export({ format: 'jwk' }).x), 'base64url');
