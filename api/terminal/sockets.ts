@@ -10,6 +10,7 @@ import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
 import type { Caller } from '../principals.ts';
 import { createShares } from '../shares.ts';
 import type { Principal } from '../surface.ts';
+import { boundUnreadBytes } from '../trpc/unread-bytes.ts';
 import { TerminalCounters, type TerminalReadings } from './counters.ts';
 import { BYTES_MAX, PING_MS, TERMINALS, TERMINALS_PER_NODE_MAX } from './limits.ts';
 import { TERMINAL_PROTOCOL } from './messages.ts';
@@ -38,7 +39,7 @@ export interface TerminalSockets extends SignedInTerminals {
 export function createTerminals(parts: TerminalParts): TerminalSockets {
   const counters = new TerminalCounters();
   const shares = createShares(TERMINALS);
-  const sessions = new Map<WebSocket, TerminalSession>();
+  const clients = new Map<WebSocket, { readonly session: TerminalSession; readonly address: string }>();
   const placeOf = nodePlaces();
   const server = webSocketServer();
   let mounted: MountKit | null = null;
@@ -59,8 +60,8 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
         { ...parts, counters, placeOf, call: kit.call, log: kit.log },
         { socket: client, caller: () => ({ ...caller, requestId: randomUUID() }) },
       );
-      sessions.set(client, session);
-      client.once('close', () => sessions.delete(client));
+      clients.set(client, { session, address: caller.address });
+      client.once('close', () => clients.delete(client));
       taken?.(client);
     });
   }
@@ -73,10 +74,15 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
         const admitted = kit.gate.admit('api', callerOf(request.raw));
         return sendRefusal(reply, admitted.ok ? NO_UPGRADE : admitted.refusal);
       });
-      const stopPinging = pingAll(sessions, parts.clock);
+      const stopPinging = pingAll(clients, parts.clock);
+      const stopCounting = boundUnreadBytes(
+        () => [...clients].map(([socket, { address }]) => ({ socket, address })),
+        parts.clock,
+      );
       kit.app.addHook('preClose', (done) => {
         stopPinging();
-        for (const session of sessions.values()) session.over('stopping', 'This admin is shutting down.');
+        stopCounting();
+        for (const { session } of clients.values()) session.over('stopping', 'This admin is shutting down.');
         server.close();
         done();
       });
@@ -86,12 +92,12 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
       connect(upgrade, caller, (client) =>
         taken({
           close: () =>
-            sessions.get(client)?.over('session_over', 'Your session of the console is over: sign in again.'),
+            clients.get(client)?.session.over('session_over', 'Your session of the console is over: sign in again.'),
           once: (event, listener) => client.once(event, listener),
         }),
       );
     },
-    readings: () => counters.readings(sessions.size),
+    readings: () => counters.readings(clients.size),
   };
 }
 
@@ -120,11 +126,11 @@ export function nodePlaces(placesMax = TERMINALS_PER_NODE_MAX): TerminalKit['pla
 }
 
 /** One who does not answer until the next question is cut: nobody else would find out. */
-function pingAll(sessions: ReadonlyMap<WebSocket, unknown>, clock: TerminalParts['clock']): () => void {
+function pingAll(clients: ReadonlyMap<WebSocket, unknown>, clock: TerminalParts['clock']): () => void {
   const asked = new WeakSet<WebSocket>();
   let cancel = clock.after(PING_MS, ping);
   function ping(): void {
-    for (const client of sessions.keys()) {
+    for (const client of clients.keys()) {
       if (asked.has(client)) client.terminate();
       else {
         asked.add(client);

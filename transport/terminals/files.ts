@@ -26,6 +26,12 @@ const WORDS: Readonly<Record<number, string>> = {
 /** End of a file or directory. */
 const END = 1;
 
+/** Characters of a name at most, which has 255 bytes. Source: NAME_MAX of Linux, the same in its usual file systems. */
+const NAME_LENGTH_MAX = 255;
+
+/** Names that a directory has besides its entries: itself, and where it is. */
+const OWN_NAMES = ['.', '..'];
+
 /** Asks, and answers what comes; a failure is what SFTP says. */
 type Ask = <T>(call: (done: (error?: Error | null, value?: T) => void) => void) => Promise<Result<T>>;
 
@@ -100,13 +106,15 @@ class Files implements RemoteFiles {
     if (!handle.ok) return handle;
     const entries: FileEntry[] = [];
     try {
-      while (entries.length <= entriesMax) {
-        const some = await this.#ask<FileEntryWithStats[] | typeof END>((done) =>
-          sftp.readdir(handle.value, (error, list) => (isEnd(error) ? done(null, END) : done(error, list))),
+      for (let names = 0; names <= entriesMax + OWN_NAMES.length;) {
+        const some = await this.#ask<FileEntryWithStats[]>((done) =>
+          sftp.readdir(handle.value, (error, list) => (isEnd(error) ? done(null, []) : done(error, list))),
         );
         if (!some.ok) return some;
-        if (some.value === END) break;
-        entries.push(...some.value.filter(({ filename }) => filename !== '.' && filename !== '..').map(entryOf));
+        if (some.value.length === 0) break; // OpenSSH's client takes an answer without names for the end, too
+        if (some.value.some(({ filename }) => filename.length > NAME_LENGTH_MAX)) return NO_NAME;
+        names += some.value.length;
+        entries.push(...some.value.filter(({ filename }) => !OWN_NAMES.includes(filename)).map(entryOf));
       }
     } finally {
       void this.#close(handle.value);
@@ -235,3 +243,4 @@ function failed(error: Error & { readonly code?: unknown }): Result<never> {
 }
 
 const NO_FILES = refuse('service_unavailable', 'The node gives no files over this connection (SFTP).');
+const NO_NAME = refuse('service_unavailable', 'The node names a file by more than any file system takes.');

@@ -9,6 +9,7 @@ import type { Caller } from '../../../../api/principals.ts';
 import { TerminalCounters } from '../../../../api/terminal/counters.ts';
 import {
   AGE_MS_MAX,
+  ENTRIES_MAX,
   IDLE_MS_MAX,
   MESSAGES,
   OPENING_MS_MAX,
@@ -16,7 +17,13 @@ import {
   WINDOW_BYTES,
 } from '../../../../api/terminal/limits.ts';
 import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
-import type { RemoteTerminal, TerminalAsked, TerminalHeard, Terminals } from '../../../../api/terminal/ports.ts';
+import type {
+  FileEntry,
+  RemoteTerminal,
+  TerminalAsked,
+  TerminalHeard,
+  Terminals,
+} from '../../../../api/terminal/ports.ts';
 import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
 import { TERMINAL_PATH } from '../../../../api/terminal/path.ts';
 import { createTerminals, nodePlaces } from '../../../../api/terminal/sockets.ts';
@@ -25,6 +32,7 @@ import { nodeOf } from '../../../support/api/rows.ts';
 import { serve } from '../../../support/api/served.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
+import { until } from '../../../support/until.ts';
 
 const NODE = nodeOf(1);
 const OPEN = {
@@ -42,10 +50,11 @@ function machine(refused: ReturnType<typeof refuse> | null = null) {
     written: [] as string[],
     paused: 0,
     ended: 0,
+    entries: [] as FileEntry[],
     heard: null as TerminalHeard | null,
   };
   const files: RemoteTerminal['files'] = {
-    list: async (path) => ok({ path, entries: [], isCut: false }),
+    list: async (path) => ok({ path, entries: played.entries, isCut: false }),
     read: async () => refuse('not_found', 'There is no such file.'),
     write: async () => refuse('not_found', 'There is no such file.'),
     makeFolder: async () => ok(null),
@@ -285,6 +294,28 @@ test('a client that takes nothing holds the machine up, and not the memory', asy
   await hears('listed');
 
   t.is(played.paused, 0);
+});
+
+test('a client that asks for folders and reads nothing is cut, though it says that it is there', async (t) => {
+  const { url, played, clock, readings } = await served(t);
+  const entry: FileEntry = { name: 'n'.repeat(255), kind: 'file', bytes: 1, modified_at: 1, mode: 0o644 };
+  played.entries = Array.from({ length: ENTRIES_MAX }, () => entry);
+  const { say, hears, socket, closed } = await client(t, url);
+  say(OPEN);
+  await hears('opened');
+
+  socket.pause();
+  await until('it to be cut', () => {
+    say({ type: 'list', path: '/' });
+    socket.pong(); // as if it had been pinged, and were there
+    clock.pass(250);
+    return readings().open === 0;
+  });
+  socket.resume();
+
+  t.is(await closed, 1_006);
+  t.is(played.ended, 1);
+  t.like(readings().ended, { cut: 1 });
 });
 
 test('a node has so many terminals, and a place is given back once', (t) => {

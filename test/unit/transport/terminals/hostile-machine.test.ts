@@ -1,7 +1,7 @@
 /** A machine that sends more than anybody takes, or has the admin answer without end: what it makes the admin keep. */
 /* eslint-disable no-underscore-dangle -- such a machine says what ssh2 would not, by its insides */
 import test from 'ava';
-import type { Connection, ServerChannel } from 'ssh2';
+import type { Connection, FileEntry, ServerChannel } from 'ssh2';
 import { ANSWERS_WAITING_BYTES_MAX } from '../../../../transport/terminals/ssh-library.ts';
 import { until, untilStill } from '../../../support/until.ts';
 import { terminalAt } from './fixture.ts';
@@ -150,3 +150,49 @@ test('a machine that tells of its other keys is asked for no proof of them', asy
 
   t.deepEqual(asked, []);
 });
+
+/** What a machine answers to each question for more names of a folder; undefined: it is the end. */
+for (const [what, { answers, listed }] of Object.entries<{
+  readonly answers: (asked: number) => readonly string[] | undefined;
+  readonly listed: unknown;
+}>({
+  'that has no end': { answers: (asked) => [`file ${asked}`], listed: { entries: 10, isCut: true } },
+  'that has itself in it without end': { answers: () => ['.', '..'], listed: { entries: 0, isCut: false } },
+  'of answers without names': { answers: () => [], listed: { entries: 0, isCut: false } },
+  'with a name of 250,000 bytes': {
+    answers: () => ['x'.repeat(250_000)],
+    listed: 'The node names a file by more than any file system takes.',
+  },
+  'with as many entries as are told': {
+    answers: (asked) => (asked < 5 ? ['a', 'b'] : asked === 5 ? ['.', '..'] : undefined),
+    listed: { entries: 10, isCut: false },
+  },
+}))
+  test(`a folder ${what} is listed within bounds`, async (t) => {
+    let asked = 0;
+    const { terminal } = await terminalAt(t, {
+      sftp(files) {
+        files.on('REALPATH', (id, path) => files.name(id, [nameOf(path)]));
+        files.on('OPENDIR', (id) => files.handle(id, Buffer.from('folder')));
+        files.on('READDIR', (id) => {
+          const names = answers(asked);
+          asked += 1;
+          if (names === undefined) files.status(id, 1);
+          else files.name(id, names.map(nameOf));
+        });
+        files.on('CLOSE', (id) => files.status(id, 0));
+      },
+    });
+
+    const found = await terminal.files.list('/', 10);
+
+    t.deepEqual(
+      found.ok ? { entries: found.value.entries.length, isCut: found.value.isCut } : found.refusal.message,
+      listed,
+    );
+    t.true(asked <= 13, `${asked} questions`);
+  });
+
+function nameOf(filename: string): FileEntry {
+  return { filename, longname: '', attrs: { mode: 0o100_644, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 } };
+}
