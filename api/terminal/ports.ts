@@ -84,11 +84,11 @@ export interface FileReader {
   close(): Promise<void>;
 }
 
-/** A file that is written beside its place and is there once it is whole. */
+/** A file that is written beside its place and is there once it is whole, with the mode and owner of what it replaces. */
 export interface FileWriter {
   readonly path: string;
   write(bytes: Uint8Array): Promise<Result<null>>;
-  /** It is whole: it takes its place. */
+  /** It is whole: it takes its place. Refused: it is to be given up. */
   finish(): Promise<Result<null>>;
   /** Nothing of it stays. */
   abort(): Promise<void>;

@@ -9,16 +9,25 @@ const REQUEST_BYTES = 32_768;
 
 /** Bits of a mode that say what it is. Source: inode(7). */
 const KIND = 0o170_000;
+const FILE = 0o100_000;
 const DIRECTORY = 0o40_000;
 const KINDS: Readonly<Record<number, FileEntry['kind']>> = {
-  0o100_000: 'file',
+  [FILE]: 'file',
   [DIRECTORY]: 'directory',
   0o120_000: 'link',
 };
 
+/** Bits of a mode that chmod sets; of these, what has a program run as its owner or group. Source: inode(7). */
+const MODE_BITS = 0o7_777;
+const SET_ID_BITS = 0o6_000;
+
+/** Of what may become a file that nobody else reads: nobody else reads it meanwhile. */
+const PRIVATE_MODE = 0o600;
+
 /** Statuses of SFTP, as people read them. Source: draft-ietf-secsh-filexfer-02, 7. */
+const NO_SUCH_FILE = 2;
 const WORDS: Readonly<Record<number, string>> = {
-  2: 'There is no such file.',
+  [NO_SUCH_FILE]: 'There is no such file.',
   3: 'The user may not do this.',
   11: 'There is a file of this name already.',
 };
@@ -95,7 +104,7 @@ class Files implements RemoteFiles {
         new Promise<Result<never>>((resolve) => {
           call((error, value) => resolve(error ? failed(error) : ok(value as never)));
         }),
-      ]);
+      ]).catch(failed); // ssh2 throws what cannot be asked: there is no such extension, or no connection any more
   }
 
   async list(path: string, entriesMax: number): ReturnType<RemoteFiles['list']> {
@@ -130,7 +139,7 @@ class Files implements RemoteFiles {
     const close = async (): Promise<void> => {
       await this.#close(handle.value);
     };
-    if (!stats.ok || (stats.value.mode & KIND) !== 0o100_000) {
+    if (!stats.ok || (stats.value.mode & KIND) !== FILE) {
       await close();
       return stats.ok ? refuse('validation_failed', 'It is no file that can be downloaded.') : stats;
     }
@@ -156,22 +165,22 @@ class Files implements RemoteFiles {
 
   async write(path: string, replaces: boolean): Promise<Result<FileWriter>> {
     const sftp = this.#sftp;
-    if (!replaces) {
-      const there = await this.#ask<Stats>((done) => sftp.lstat(path, done));
-      if (there.ok) return refuse('conflict', WORDS[11] ?? '');
-    }
-    const slash = path.lastIndexOf('/') + 1;
-    const beside = `${path.slice(0, slash)}.${randomBytes(6).toString('hex')}.edge-part`;
-    const handle = await this.#ask<Buffer>((done) => sftp.open(beside, 'wx', done));
+    const target = await this.#targetOf(path, replaces);
+    if (!target.ok) return target;
+    const { place, old } = target.value;
+    const slash = place.lastIndexOf('/') + 1;
+    const beside = `${place.slice(0, slash)}.${randomBytes(6).toString('hex')}.edge-part`;
+    const handle = await this.#ask<Buffer>((done) =>
+      sftp.open(beside, 'wx', old === null ? {} : { mode: PRIVATE_MODE }, done),
+    );
     if (!handle.ok) return handle;
     let at = 0;
-    const abort = async (): Promise<void> => {
-      await this.#close(handle.value);
-      await this.#ask((done) => sftp.unlink(beside, done));
-    };
     return ok({
       path,
-      abort,
+      abort: async () => {
+        await this.#close(handle.value);
+        await this.#ask((done) => sftp.unlink(beside, done));
+      },
       write: async (bytes) => {
         for (let begin = 0; begin < bytes.length; begin += REQUEST_BYTES) {
           const piece = Buffer.from(bytes.subarray(begin, begin + REQUEST_BYTES));
@@ -182,15 +191,43 @@ class Files implements RemoteFiles {
         return ok(null);
       },
       finish: async () => {
+        const kept = old === null ? ok(null) : await this.#keep(handle.value, old);
+        if (!kept.ok) return kept;
         const closed = await this.#close(handle.value);
         if (!closed.ok) return closed;
         const renamed = await this.#ask((done) =>
-          replaces ? sftp.ext_openssh_rename(beside, path, done) : sftp.rename(beside, path, done),
+          replaces ? sftp.ext_openssh_rename(beside, place, done) : sftp.rename(beside, place, done),
         );
-        if (!renamed.ok) await this.#ask((done) => sftp.unlink(beside, done));
         return renamed.ok ? ok(null) : renamed;
       },
     });
+  }
+
+  /** Where a file comes to stand, and what it replaces there: where that is a link, it stays one. */
+  async #targetOf(
+    path: string,
+    replaces: boolean,
+  ): Promise<Result<{ readonly place: string; readonly old: Stats | null }>> {
+    const sftp = this.#sftp;
+    if (!replaces) {
+      const there = await this.#ask<Stats>((done) => sftp.lstat(path, done));
+      return there.ok ? refuse('conflict', WORDS[11] ?? '') : ok({ place: path, old: null });
+    }
+    const old = await this.#ask<Stats | null>((done) =>
+      sftp.stat(path, (error, stats) => (codeOf(error) === NO_SUCH_FILE ? done(null, null) : done(error, stats))),
+    );
+    if (!old.ok) return old;
+    if (old.value === null) return ok({ place: path, old: null });
+    if ((old.value.mode & KIND) !== FILE) return refuse('conflict', 'It is no file that can be replaced.');
+    const real = await this.#ask<string>((done) => sftp.realpath(path, done));
+    return real.ok ? ok({ place: real.value, old: old.value }) : real;
+  }
+
+  /** Gives a new file the mode of the old one, and its owner where the user may; what runs as them is theirs alone. */
+  async #keep(handle: Buffer, { uid, gid, mode }: Stats): Promise<Result<unknown>> {
+    const owned = await this.#ask((done) => this.#sftp.fsetstat(handle, { uid, gid }, done));
+    const bits = owned.ok ? MODE_BITS : MODE_BITS & ~SET_ID_BITS;
+    return this.#ask((done) => this.#sftp.fsetstat(handle, { mode: mode & bits }, done));
   }
 
   async makeFolder(path: string, mayExist: boolean): Promise<Result<null>> {
@@ -230,16 +267,23 @@ function entryOf({ filename, attrs: { mode, size, mtime } }: FileEntryWithStats)
     kind: KINDS[(mode ?? 0) & KIND] ?? 'other',
     bytes: size ?? 0,
     modified_at: mtime ?? 0,
-    mode: (mode ?? 0) & 0o7_777,
+    mode: (mode ?? 0) & MODE_BITS,
   };
 }
 
-function isEnd(error: (Error & { readonly code?: unknown }) | null | undefined): boolean {
-  return error?.code === END;
+function codeOf(error: (Error & { readonly code?: unknown }) | null | undefined): unknown {
+  return error?.code;
 }
 
-function failed(error: Error & { readonly code?: unknown }): Result<never> {
-  return refuse('service_unavailable', WORDS[Number(error.code)] ?? `The node says: ${error.message.slice(0, 200)}.`);
+function isEnd(error: Error | null | undefined): boolean {
+  return codeOf(error) === END;
+}
+
+function failed(error: Error): Result<never> {
+  return refuse(
+    'service_unavailable',
+    WORDS[Number(codeOf(error))] ?? `The node says: ${error.message.slice(0, 200)}.`,
+  );
 }
 
 const NO_FILES = refuse('service_unavailable', 'The node gives no files over this connection (SFTP).');

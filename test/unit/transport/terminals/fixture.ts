@@ -1,8 +1,10 @@
 /** A machine with an SSH server of ssh2, and the client of nodes' SSH servers against it. */
+import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import ssh2, { type Connection, type ServerChannel, type SFTPWrapper } from 'ssh2';
+import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
 import type { RemoteTerminal, TerminalAsked, TerminalHeard } from '../../../../api/terminal/ports.ts';
 import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
@@ -19,6 +21,8 @@ export interface Played {
   /** Unless given, it says what is typed, and ends with 7 at `exit`. */
   readonly shell?: (channel: ServerChannel, client: Connection, socket: Socket) => void;
   readonly sftp?: (files: SFTPWrapper) => void;
+  /** The agent's server of files, in place of `sftp`. */
+  readonly hasFiles?: boolean;
 }
 
 /** Not by `ssh2.utils`, whose Ed25519 keys are malformed now and then. */
@@ -34,7 +38,7 @@ export function hostKey(): { readonly pem: string; readonly line: string } {
 }
 
 /** A server that lets in by the password, and by any key that signs. `streams`: what the client came by. */
-export async function machine(t: ExecutionContext, { shell = echo, sftp }: Played = {}) {
+export async function machine(t: ExecutionContext, { shell = echo, sftp, hasFiles = false }: Played = {}) {
   const sockets = createServer((socket) => {
     const server = new ssh2.Server({ hostKeys: [HOST_KEY.pem], ident: 'OpenSSH_9.2p1' }, (client) => {
       client.on('error', () => {});
@@ -51,6 +55,7 @@ export async function machine(t: ExecutionContext, { shell = echo, sftp }: Playe
         session.on('pty', (yes) => yes());
         session.on('shell', (yes) => shell(yes(), client, socket));
         if (sftp !== undefined) session.on('sftp', (yes) => sftp(yes()));
+        if (hasFiles) session.on('subsystem', (yes) => serveFiles(yes()));
       });
     });
     server.injectSocket(socket.on('error', () => {}));
@@ -105,4 +110,11 @@ function echo(shell: ServerChannel): void {
     shell.exit(7);
     return shell.end();
   });
+}
+
+function serveFiles(channel: ServerChannel): void {
+  const [program, ...words] = sftpCommand(null);
+  const { stdin, stdout } = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+  channel.pipe(stdin.on('error', () => {}));
+  stdout.pipe(channel);
 }
