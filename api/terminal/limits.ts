@@ -35,6 +35,9 @@ export const MESSAGES: BucketLimits = { tokensMax: 4_000, tokensPerSecond: 2_000
 /** Largest file that is uploaded, in bytes: 4 GiB. Nothing of one is kept here; it is the disk of the machine that fills. */
 export const UPLOAD_BYTES_MAX = 4_294_967_296;
 
+/** A machine has this long to take back what is there of an upload whose client went, in ms; then it is hung up. */
+export const GIVING_UP_MS_MAX = 1_000;
+
 /** Entries of a directory that are listed. */
 export const ENTRIES_MAX = 5_000;
 

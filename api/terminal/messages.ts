@@ -89,6 +89,18 @@ export type OpenMessage = Extract<ClientMessage, { readonly type: 'open' }>;
 /** Why a terminal is over. `exited`: its shell ended. */
 export type OverReason = 'exited' | 'refused' | 'cut' | 'idle' | 'old' | 'session_over' | 'stopping' | 'misused';
 
+/** Close codes: it is over as it should be; the client broke the rules; the service goes away. Source: RFC 6455, 7.4.1. */
+export const CLOSE_CODE: Readonly<Record<OverReason, number>> = {
+  exited: 1_000,
+  refused: 1_000,
+  cut: 1_000,
+  idle: 1_000,
+  old: 1_000,
+  session_over: 4_003,
+  stopping: 1_001,
+  misused: 4_008,
+};
+
 /** What the service says. */
 export type ServiceMessage =
   /** To be signed with the key, as base64, within the time for logging in. */

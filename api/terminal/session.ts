@@ -8,10 +8,11 @@ import type { CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { Caller } from '../principals.ts';
 import type { TerminalCounters } from './counters.ts';
-import { AGE_MS_MAX, IDLE_MS_MAX, LOGIN_MS_MAX, MESSAGES, OPENING_MS_MAX } from './limits.ts';
+import { AGE_MS_MAX, GIVING_UP_MS_MAX, IDLE_MS_MAX, LOGIN_MS_MAX, MESSAGES, OPENING_MS_MAX } from './limits.ts';
 import {
   CHANNELS,
   clientMessage,
+  CLOSE_CODE,
   type ClientMessage,
   type OpenMessage,
   type OverReason,
@@ -41,18 +42,6 @@ export interface TerminalClient {
   /** Each call has a request id of its own. */
   readonly caller: () => Caller;
 }
-
-/** Close codes: it is over as it should be; the client broke the rules; the service goes away. Source: RFC 6455, 7.4.1. */
-const CLOSE: Readonly<Record<OverReason, number>> = {
-  exited: 1_000,
-  refused: 1_000,
-  cut: 1_000,
-  idle: 1_000,
-  old: 1_000,
-  session_over: 4_003,
-  stopping: 1_001,
-  misused: 4_008,
-};
 
 /** The terminal of one connection. */
 export class TerminalSession {
@@ -90,12 +79,20 @@ export class TerminalSession {
     this.#state = 'over';
     this.#kit.counters.ended(reason);
     this.#say({ type: 'over', reason, message });
-    this.#client.socket.close(CLOSE[reason], reason);
+    this.#client.socket.close(CLOSE_CODE[reason], reason);
     this.#aborted.abort();
     this.#cancelIdle();
-    this.#transfer?.close();
-    this.#remote?.end();
+    void this.#hangUp();
     for (const end of this.#ends) end();
+  }
+
+  /** Ends the connection to the machine, once that has taken back what is there of a file. */
+  async #hangUp(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#kit.clock.after(GIVING_UP_MS_MAX, late.resolve);
+    await Promise.race([this.#transfer?.close(), late.promise]);
+    cancel();
+    this.#remote?.end();
   }
 
   #heard(data: Buffer, isBinary: boolean): void {

@@ -35,11 +35,17 @@ export interface TerminalSockets extends SignedInTerminals {
   readings(): TerminalReadings;
 }
 
+/** A client's terminal, and where it is. */
+interface Connected {
+  readonly session: TerminalSession;
+  readonly address: string;
+}
+
 /** None at first. */
 export function createTerminals(parts: TerminalParts): TerminalSockets {
   const counters = new TerminalCounters();
   const shares = createShares(TERMINALS);
-  const clients = new Map<WebSocket, { readonly session: TerminalSession; readonly address: string }>();
+  const clients = new Map<WebSocket, Connected>();
   const placeOf = nodePlaces();
   const server = webSocketServer();
   let mounted: MountKit | null = null;
@@ -74,14 +80,9 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
         const admitted = kit.gate.admit('api', callerOf(request.raw));
         return sendRefusal(reply, admitted.ok ? NO_UPGRADE : admitted.refusal);
       });
-      const stopPinging = pingAll(clients, parts.clock);
-      const stopCounting = boundUnreadBytes(
-        () => [...clients].map(([socket, { address }]) => ({ socket, address })),
-        parts.clock,
-      );
+      const stopWatching = watch(clients, parts.clock);
       kit.app.addHook('preClose', (done) => {
-        stopPinging();
-        stopCounting();
+        stopWatching();
         for (const { session } of clients.values()) session.over('stopping', 'This admin is shutting down.');
         server.close();
         done();
@@ -122,6 +123,19 @@ export function nodePlaces(placesMax = TERMINALS_PER_NODE_MAX): TerminalKit['pla
       if (left > 0) open.set(node, left);
       else open.delete(node);
     };
+  };
+}
+
+/** Cuts who is gone, and who does not read. Returns what stops it. */
+function watch(clients: ReadonlyMap<WebSocket, Connected>, clock: TerminalParts['clock']): () => void {
+  const stopPinging = pingAll(clients, clock);
+  const stopCounting = boundUnreadBytes(
+    () => [...clients].map(([socket, { address }]) => ({ socket, address })),
+    clock,
+  );
+  return () => {
+    stopPinging();
+    stopCounting();
   };
 }
 

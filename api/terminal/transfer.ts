@@ -36,6 +36,8 @@ export class Transfer {
   #down = new Window();
   #up = new Window();
   #roomMade: (() => void) | null = null;
+  /** What was asked and is not done. */
+  readonly #doing = new Set<Promise<void>>();
 
   constructor(kit: TransferKit) {
     this.#kit = kit;
@@ -43,6 +45,16 @@ export class Transfer {
 
   /** Does it, and says what became of it. */
   async ask(message: FileMessage): Promise<void> {
+    const doing = this.#do(message);
+    this.#doing.add(doing);
+    try {
+      await doing;
+    } finally {
+      this.#doing.delete(doing);
+    }
+  }
+
+  async #do(message: FileMessage): Promise<void> {
     if (message.type === 'cancel') return this.#cancel();
     if (message.type === 'uploaded') return this.#finish();
     if (this.#work !== null) return this.#kit.say({ type: 'file_failed', message: 'Another file is under way.' });
@@ -83,9 +95,9 @@ export class Transfer {
     return isRight;
   }
 
-  /** The connection is over: what is half done is given up. */
-  close(): void {
-    void this.#giveUp();
+  /** The client is gone: what is half done is given up. Resolves when nothing of it is left, if the machine answers. */
+  async close(): Promise<void> {
+    await Promise.allSettled([this.#giveUp(), ...this.#doing]);
   }
 
   async #start(message: Extract<FileMessage, { readonly path: string }>): Promise<void> {

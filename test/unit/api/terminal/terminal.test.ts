@@ -2,130 +2,30 @@
 import { EventEmitter, once } from 'node:events';
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import test, { type ExecutionContext } from 'ava';
-import { WebSocket } from 'ws';
+import test from 'ava';
+import type { WebSocket } from 'ws';
 import { ok, refuse } from '../../../../actors/refusal.ts';
 import type { Caller } from '../../../../api/principals.ts';
 import { TerminalCounters } from '../../../../api/terminal/counters.ts';
 import {
   AGE_MS_MAX,
   ENTRIES_MAX,
+  GIVING_UP_MS_MAX,
   IDLE_MS_MAX,
   MESSAGES,
   OPENING_MS_MAX,
   TEXT_BYTES_MAX,
   WINDOW_BYTES,
 } from '../../../../api/terminal/limits.ts';
-import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
-import type {
-  FileEntry,
-  RemoteTerminal,
-  TerminalAsked,
-  TerminalHeard,
-  Terminals,
-} from '../../../../api/terminal/ports.ts';
-import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
 import { TERMINAL_PATH } from '../../../../api/terminal/path.ts';
-import { createTerminals, nodePlaces } from '../../../../api/terminal/sockets.ts';
+import type { FileEntry } from '../../../../api/terminal/ports.ts';
+import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
+import { nodePlaces } from '../../../../api/terminal/sockets.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
-import { nodeOf } from '../../../support/api/rows.ts';
-import { serve } from '../../../support/api/served.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
-
-const NODE = nodeOf(1);
-const OPEN = {
-  type: 'open',
-  node_id: NODE.id,
-  username: 'ops',
-  sign_in: { type: 'password', password: 'secret-of-a-test' },
-  terminal: { columns: 80, rows: 24 },
-};
-
-/** A machine that a test plays: what it was asked, and what it was told. */
-function machine(refused: ReturnType<typeof refuse> | null = null) {
-  const played = {
-    asked: [] as TerminalAsked[],
-    written: [] as string[],
-    paused: 0,
-    ended: 0,
-    entries: [] as FileEntry[],
-    heard: null as TerminalHeard | null,
-  };
-  const files: RemoteTerminal['files'] = {
-    list: async (path) => ok({ path, entries: played.entries, isCut: false }),
-    read: async () => refuse('not_found', 'There is no such file.'),
-    write: async () => refuse('not_found', 'There is no such file.'),
-    makeFolder: async () => ok(null),
-    rename: async () => ok(null),
-    remove: async () => ok(null),
-  };
-  const terminals: Terminals = {
-    async open(asked, heard) {
-      played.asked.push(asked);
-      played.heard = heard;
-      if (refused !== null) return refused;
-      if (asked.signIn.type === 'key') await asked.signIn.sign(Buffer.from('to be signed'));
-      return ok({
-        hostKey: 'SHA256:played',
-        write: (bytes, taken) => {
-          played.written.push(Buffer.from(bytes).toString());
-          if (!played.written.at(-1)?.startsWith('stuck')) taken();
-        },
-        pause: () => (played.paused += 1),
-        resume: () => (played.paused -= 1),
-        resize: () => {},
-        files,
-        end: () => (played.ended += 1),
-      });
-    },
-  };
-  return { played, terminals };
-}
-
-async function served(t: ExecutionContext, refused: ReturnType<typeof refuse> | null = null) {
-  const { played, terminals } = machine(refused);
-  const clock = createFakeClock();
-  const sockets = createTerminals({ terminals, clock, isRecorded: () => true });
-  const { url, fixture } = await serve(t, { mounts: () => [sockets.mount] });
-  fixture.nodes.set(NODE.id, NODE);
-  return { played, clock, url, readings: () => sockets.readings() };
-}
-
-/** A client; `status`: of an upgrade that was refused. */
-async function client(
-  t: ExecutionContext,
-  url: string,
-  headers = { authorization: `Bearer ${KEYS.api}` },
-  protocols = ['edge.terminal.v1'],
-) {
-  const socket = new WebSocket(url.replace(/^http/u, 'ws') + TERMINAL_PATH, protocols, { headers });
-  t.teardown(() => socket.terminate());
-  const said: ServiceMessage[] = [];
-  let bytes = 0;
-  const closed = new Promise<number>((resolve) => socket.once('close', resolve));
-  socket.on('message', (data: Buffer, isBinary) => {
-    if (isBinary) bytes += data.length - 1;
-    else said.push(JSON.parse(data.toString()) as ServiceMessage);
-  });
-  socket.on('error', () => {});
-  const status = await new Promise<number>((resolve) => {
-    socket.once('open', () => resolve(101));
-    socket.once('unexpected-response', (_request, { statusCode = 0 }) => resolve(statusCode));
-  });
-  const say = (message: object): void => socket.send(JSON.stringify(message));
-  const hears = async (type: ServiceMessage['type']): Promise<ServiceMessage> => {
-    for (;;) {
-      const found = said.find((one) => one.type === type);
-      if (found !== undefined) return found;
-      const over = closed.then(() => Promise.reject(new Error(`it was closed: ${JSON.stringify(said.at(-1))}`)));
-      await Promise.race([once(socket, 'message'), over]);
-    }
-  };
-  const type = (text: string): void => socket.send(Buffer.concat([Buffer.of(0), Buffer.from(text)]));
-  return { socket, status, say, hears, type, closed, said, bytes: () => bytes };
-}
+import { client, machine, NODE, OPEN, served } from './fixture.ts';
 
 test('a key that reaches the API lets in, over the protocol that is named', async (t) => {
   const { url } = await served(t);
@@ -241,6 +141,7 @@ test('a terminal that is used all the time is closed when it is old', async (t) 
     clock.pass(IDLE_MS_MAX / 2);
   }
   session.over('cut', 'too late');
+  await until('the machine to be hung up', () => played.ended > 0);
 
   t.like(counters.readings(0).ended, { old: 1, idle: 0, cut: 0 });
   t.is(played.ended, 1);
@@ -316,6 +217,56 @@ test('a client that asks for folders and reads nothing is cut, though it says th
   t.is(await closed, 1_006);
   t.is(played.ended, 1);
   t.like(readings().ended, { cut: 1 });
+});
+
+test('an upload whose client goes is taken back before the machine is hung up', async (t) => {
+  const { url, played } = await served(t);
+  const { say, hears, socket } = await client(t, url);
+  say(OPEN);
+  await hears('opened');
+  say({ type: 'upload', path: '/file', replaces: false });
+  await hears('uploading');
+
+  socket.terminate();
+  await until('the machine to be hung up', () => played.done.includes('hung up'));
+
+  t.deepEqual(played.done, ['begun', 'taken back', 'hung up']);
+});
+
+test('an upload that begins as its client goes is taken back before the machine is hung up', async (t) => {
+  const { url, played, readings } = await served(t);
+  const begins = Promise.withResolvers<void>();
+  played.begins = begins.promise;
+  const { say, hears, socket } = await client(t, url);
+  say(OPEN);
+  await hears('opened');
+  say({ type: 'upload', path: '/file', replaces: false });
+  await until('it to have begun', () => played.done.length === 1);
+
+  socket.terminate();
+  await until('it to be over', () => readings().open === 0);
+  begins.resolve();
+  await until('the machine to be hung up', () => played.done.includes('hung up'));
+
+  t.deepEqual(played.done, ['begun', 'taken back', 'hung up']);
+});
+
+test('a machine that takes nothing back is hung up all the same', async (t) => {
+  const { url, played, clock, readings } = await served(t);
+  const { say, hears, socket } = await client(t, url);
+  played.aborts = Promise.withResolvers<void>().promise;
+  say(OPEN);
+  await hears('opened');
+  say({ type: 'upload', path: '/file', replaces: false });
+  await hears('uploading');
+
+  socket.terminate();
+  await until('it to be over', () => readings().open === 0);
+  t.deepEqual(played.done, ['begun']);
+  clock.pass(GIVING_UP_MS_MAX);
+  await until('the machine to be hung up', () => played.done.includes('hung up'));
+
+  t.deepEqual(played.done, ['begun', 'hung up']);
 });
 
 test('a node has so many terminals, and a place is given back once', (t) => {

@@ -10,11 +10,25 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import type { WebSocket } from 'ws';
+import { ok } from '../../../../actors/refusal.ts';
+import type { Caller } from '../../../../api/principals.ts';
+import { TerminalCounters } from '../../../../api/terminal/counters.ts';
+import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
 import type { RemoteFiles } from '../../../../api/terminal/ports.ts';
+import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
+import { nodePlaces } from '../../../../api/terminal/sockets.ts';
+import { nodeOf } from '../../../support/api/rows.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { recordingLog } from '../../../support/log.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { terminalAt } from './fixture.ts';
+import { until } from '../../../support/until.ts';
+import { machine, PASSWORD, terminalAt } from './fixture.ts';
+
+const NODE = nodeOf(1);
 
 /** What a user is nobody of; a root may give files to it. Source: Linux, overflowuid. */
 const NOBODY = 65_534;
@@ -134,7 +148,9 @@ test('a machine whose server replaces no file says so', async (t) => {
       server.on('STAT', (id) => server.status(id, 2));
       server.on('OPEN', (id) => server.handle(id, Buffer.from('file')));
       for (const request of ['WRITE', 'CLOSE', 'REMOVE'] as const)
-        server.on(request, (id: number) => void server.status(id, 0));
+        server.on(request, (id: number) => {
+          server.status(id, 0);
+        });
     },
   });
 
@@ -143,4 +159,43 @@ test('a machine whose server replaces no file says so', async (t) => {
   await writer.abort();
 
   t.is(!finished.ok && finished.refusal.message, 'The node says: Server does not support this extended request.');
+});
+
+test('an upload whose client goes leaves nothing on the disk', async (t) => {
+  const folder = temporaryDirectory(t);
+  const said: ServiceMessage[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    readyState: 1,
+    OPEN: 1,
+    close: () => {},
+    send: (text: string) => void said.push(JSON.parse(text) as ServiceMessage),
+  });
+  const say = (message: object): unknown => socket.emit('message', Buffer.from(JSON.stringify(message)), false);
+  const hears = (type: ServiceMessage['type']) => until(type, () => said.some((one) => one.type === type));
+  const session = new TerminalSession(
+    {
+      terminals: await machine(t, { hasFiles: true }),
+      clock: createFakeClock(),
+      counters: new TerminalCounters(),
+      log: recordingLog(),
+      placeOf: nodePlaces(),
+      isRecorded: () => false,
+      call: (async () => ok(NODE)) as unknown as TerminalKit['call'],
+    },
+    { socket: socket as unknown as WebSocket, caller: () => ({}) as Caller },
+  );
+  t.teardown(() => session.over('stopping', ''));
+  const signIn = { type: 'password', password: PASSWORD };
+  say({ type: 'open', node_id: NODE.id, username: 'ops', sign_in: signIn, terminal: { columns: 80, rows: 24 } });
+  await hears('opened');
+  say({ type: 'upload', path: join(folder, 'file'), replaces: false });
+  await hears('uploading');
+  socket.emit('message', Buffer.alloc(50_000, 1), true);
+  await hears('taken');
+  t.is(readdirSync(folder).length, 1);
+
+  socket.emit('close');
+  await until('the disk to have nothing of it', () => readdirSync(folder).length === 0);
+
+  t.deepEqual(readdirSync(folder), []);
 });

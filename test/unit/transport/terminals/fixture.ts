@@ -90,15 +90,15 @@ export function asked(changes: Partial<TerminalAsked> = {}): TerminalAsked {
 
 /** A terminal at a machine, with what is heard of it. */
 export async function terminalAt(t: ExecutionContext, played: Played, heard: Partial<TerminalHeard> = {}) {
-  const { open, streams } = await machine(t, played);
+  const terminals = await machine(t, played);
   const closed = Promise.withResolvers<string | null>();
-  const opened = await open(
+  const opened = await terminals.open(
     asked(),
     { data: () => {}, exit: () => {}, closed: closed.resolve, ...heard },
     new AbortController().signal,
   );
   if (!opened.ok) throw new Error(opened.refusal.message);
-  const [stream] = streams;
+  const [stream] = terminals.streams;
   if (stream === undefined) throw new Error('nobody connected');
   const terminal: RemoteTerminal = opened.value;
   return { terminal, stream, closed: closed.promise };
