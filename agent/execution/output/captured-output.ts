@@ -107,16 +107,14 @@ export class CapturedOutput {
 
 function readAt(file: string, offset: number, bytesMax: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytesMax);
-  let handle: number;
+  let handle: number | null = null;
   try {
     handle = openSync(file, 'r');
-  } catch {
-    return Buffer.alloc(0); // its directory was removed: nothing is left to read
-  }
-  try {
     return buffer.subarray(0, readSync(handle, buffer, 0, bytesMax, offset));
+  } catch {
+    return Buffer.alloc(0); // its directory was removed, or the script put something else in its place
   } finally {
-    closeSync(handle);
+    if (handle !== null) closeSync(handle);
   }
 }
 

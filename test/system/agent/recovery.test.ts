@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
+import { SHIM_FILES, SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
 import { readProcess } from '../../../agent/execution/processes.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
@@ -118,7 +118,8 @@ test('a status that was being written when the machine went down is none', async
 test('a script that made directories where its exec shim writes keeps no agent from starting', async (t) => {
   const { fixture, directory, execution } = startedBefore(t);
   writeFileSync(join(directory, 'claim'), `2147480000 ${execution}\n`);
-  for (const name of ['status', 'ending', 'members']) mkdirSync(join(directory, name));
+  const { script: _script, startLock: _startLock, ...others } = SHIM_FILES;
+  for (const name of Object.values(others).flat()) mkdirSync(join(directory, name));
 
   t.notThrows(() => fixture.executor.recover());
 
