@@ -8,6 +8,7 @@ uninstall() {
   fi
   INIT=$(sed -n 's/^install.sh [a-z]* //p' "$LIB/$MARK" 2>/dev/null || true)
   [ -n "$INIT" ] || INIT=$(running_init)
+  [ "$PURGE" = no ] || refuse_mounted
   LEFT='Some of it may be gone: run this again.'
   [ "$LEAVE" = no ] || act 'remove the node at the admin, and end its commands' leave_fleet
   act 'stop the services' stop_services
@@ -19,6 +20,14 @@ uninstall() {
   elif is_real; then
     echo "edge-agent is removed; identity, data and settings are left in $DATA and $ETC (--purge removes them)"
   fi
+}
+
+# A command may have mounted something beside its script: what is there is not ours.
+refuse_mounted() {
+  directory=$(cd "$DATA" 2>/dev/null && pwd -P) || return 0
+  while read -r _ _ _ _ place _; do
+    case $place in "$directory"/*) fail "$place is mounted in $DATA, and --purge removes all that is there: umount it first." ;; esac
+  done </proc/self/mountinfo
 }
 
 stop_services() {

@@ -100,11 +100,20 @@ function configurations({ files }: Package): readonly PackedFile[] {
   return paths.length === 0 ? [] : [controlFile('conffiles', paths.join(''))];
 }
 
+/** What is mounted among the data is not ours: it stays, and all of the data with it. */
+function removal(name: string, data: readonly string[]): readonly string[] {
+  const mounted = String.raw`sed -n 's/^\([^ ]* \)\{4\}\([^ ]*\) .*/\2/p' /proc/self/mountinfo | grep -qE '^(${data.join('|')})/'`;
+  return [
+    `if ${mounted}; then echo "${name}: something is mounted in its data, which stays: ${data.join(' ')}" >&2`,
+    `else rm -rf ${data.join(' ')}; fi`,
+  ];
+}
+
 /** Scripts do little themselves: what they call is in the package, and the same for every system. */
 function scripts(name: string, { program, user, data, refusedBy }: Setup): readonly PackedFile[] {
   const head = '#!/bin/sh\nset -e\n';
   const purged = [
-    ...(data.length === 0 ? [] : [`rm -rf ${data.join(' ')}`]),
+    ...(data.length === 0 ? [] : removal(name, data)),
     ...(user === undefined ? [] : [`if getent passwd ${user} >/dev/null; then userdel ${user} || true; fi`]),
   ];
   return [

@@ -5,6 +5,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
@@ -36,6 +37,9 @@ export interface Machine {
   run(script: string, options?: RunOptions): Promise<Said>;
   read(path: string): string;
   write(path: string, text: string, mode?: number): void;
+  /** Mounts a directory of it at another place, which is made, and takes it away again. It has no program for that. */
+  bind(from: string, at: string): Promise<void>;
+  unbind(at: string): Promise<void>;
   /** Every file but those of /proc, /dev, /sys and /tmp: path, kind, mode, and of files when they were written. */
   files(): Promise<readonly string[]>;
 }
@@ -101,9 +105,17 @@ export async function startMachine(scope: Scope, { mib = 1_024 }: MachineOptions
       child.stdin?.on('error', () => {}); // it may end before it has read all
       child.stdin?.end(stdin);
     });
+  const outside = async (...words: readonly string[]): Promise<void> => {
+    await promisify(execFile)('nsenter', ['--target', String(pid), '--mount', ...words]);
+  };
   return {
     root,
     run,
+    async bind(from, at) {
+      mkdirSync(join(root, at), { recursive: true });
+      await outside('mount', '--bind', join(inside, from), join(inside, at));
+    },
+    unbind: (at) => outside('umount', join(inside, at)),
     read: (path) => readFileSync(join(root, path), 'utf8'),
     write(path, text, mode = 0o644) {
       mkdirSync(dirname(join(root, path)), { recursive: true });

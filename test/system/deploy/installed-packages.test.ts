@@ -128,13 +128,25 @@ test.serial('a removed admin keeps settings and data, and one that is installed 
   t.is(admins.read('/var/lib/edge-admin/master.key'), key);
 });
 
-test.serial('nothing is left when both are purged', async (t) => {
-  await dpkg(admins, '--purge', ...ADMIN.toReversed());
-  await dpkg(nodes, '--purge', ...AGENT.toReversed());
+test.serial(
+  'what is mounted among the data keeps the data when they are purged, and else nothing is left',
+  async (t) => {
+    const mounted = '/var/lib/edge-agent/keepers/mounted';
+    nodes.write('/opt/of-others', '');
+    await nodes.bind('/opt', mounted);
+    const { status, stderr } = await nodes.run(`dpkg --purge ${AGENT.toReversed().join(' ')}`);
+    await nodes.unbind(mounted);
+    t.is(status, 0, stderr);
+    t.regex(stderr, /^edge-agent: something is mounted in its data, which stays: \/var\/lib\/edge-agent/mu);
+    t.is(nodes.read('/opt/of-others'), '');
+    await nodes.run('rm -rf /opt/of-others /var/lib/edge-agent /var/lib/edge-updater');
 
-  t.deepEqual([await admins.files(), await nodes.files()].map(ours), before.map(ours));
-  t.is((await admins.run('getent passwd edge-admin')).status, 2);
-});
+    await dpkg(admins, '--purge', ...ADMIN.toReversed());
+
+    t.deepEqual([await admins.files(), await nodes.files()].map(ours), before.map(ours));
+    t.is((await admins.run('getent passwd edge-admin')).status, 2);
+  },
+);
 
 test.serial('packages go apart from an installation by the one line, and say so', async (t) => {
   nodes.write('/usr/lib/edge/installed-by', 'install.sh');

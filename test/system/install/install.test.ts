@@ -190,8 +190,16 @@ test.serial(
     const renewed = await machine.run(line);
     const after = await pids();
     const copiedAgain = machine.read('/etc/edge-agent/ca.pem');
+    const mounted = '/var/lib/edge-agent/keepers/mounted';
+    machine.write('/opt/of-others', '');
+    await machine.bind('/opt', mounted);
+    const refused = await machine.run(`${UNINSTALL} --purge`);
+    await machine.unbind(mounted);
     const left = await machine.run(`${UNINSTALL} --purge`);
 
+    t.is(refused.status, 1);
+    t.regex(refused.stderr, /keepers\/mounted is mounted in \/var\/lib\/edge-agent, and --purge removes all/u);
+    t.is(machine.read('/opt/of-others'), '');
     t.regex(installed.stdout, /healthy after/u, installed.stderr);
     t.is(named.stdout, "NODE_EXTRA_CA_CERTS='/etc/edge-agent/ca.pem'\n".repeat(2));
     t.deepEqual([mode.stdout, copied], ['644\n', first]);
