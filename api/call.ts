@@ -9,7 +9,7 @@ import { DatabaseUnavailable, NothingWritten } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { IN_DOUBT, ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
-import { createAddressLimits } from './keyless-limits.ts';
+import { createAddressLimits, type AddressLimits } from './keyless-limits.ts';
 import type { ForwardedPart } from './forwarded-part.ts';
 import type { Forwarding } from './forwarding.ts';
 import { codeOf } from './metrics/request-times.ts';
@@ -78,7 +78,8 @@ export function createCall(kit: CallKit): CallOperation {
 }
 
 function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
-  const limited = limitsOf(ports);
+  const limits = createAddressLimits(ports.clock);
+  const limited = limitsOf(ports, limits);
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const admitted = caller.principal === undefined ? gate.admit(operation.scope, caller) : ok(caller.principal);
     if (!admitted.ok) return admitted;
@@ -86,6 +87,8 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
 
     const input = parse(operation, rawInput);
     if (!input.ok) return input;
+    const flooded = limits.ask(operation, caller);
+    if (flooded !== null) return { ok: false, refusal: flooded };
     try {
       const { requestId, surface, record } = caller;
       const trace = record?.isTraced === true ? record.context : null;
@@ -122,8 +125,7 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
  * Refuses what does more than the fleet has room for, or more often than its caller may. What does nothing is not
  * counted; a retried create that has its answer already does not come here.
  */
-function limitsOf(ports: Pick<OperationPorts, 'standing' | 'clock'>) {
-  const limits = createAddressLimits(ports.clock);
+function limitsOf(ports: Pick<OperationPorts, 'standing'>, limits: AddressLimits) {
   return async <T>(operation: AnyOperation, caller: Caller, perform: () => Promise<Result<T>>): Promise<Result<T>> => {
     if (operation.needsCapacity && ports.standing().kind === 'overfull') return DEGRADED;
     const busy = limits.begin(operation, caller);

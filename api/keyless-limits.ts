@@ -9,8 +9,13 @@ import type { Caller } from './principals.ts';
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
+/** Calls that may ask for the answer of an earlier one, as a multiple of those that may do something. */
+const REPEATS_MAX = 5;
+
 /** Calls of operations that have a limit by address. */
 export interface AddressLimits {
+  /** Counts one that may be a repeat; why it is refused unread, when there were too many. */
+  ask(operation: AnyOperation, caller: Caller): Refusal | null;
   /** Counts one; why it is refused, when there were too many. */
   begin(operation: AnyOperation, caller: Caller): Refusal | null;
   /** It did nothing. */
@@ -21,29 +26,36 @@ export interface AddressLimits {
 export function createAddressLimits(clock: Pick<Clock, 'nowMs'>): AddressLimits {
   const limiters = new Map<string, WindowLimiter>();
 
-  function limiterOf({ name, fromOneAddressPerMinuteMax: perWindowMax }: AnyOperation): WindowLimiter | null {
-    if (perWindowMax === null) return null;
+  function limiterOf(
+    { name, fromOneAddressPerMinuteMax: doneMax }: AnyOperation,
+    kind: 'asked' | 'done',
+  ): WindowLimiter | null {
+    if (doneMax === null) return null;
+    const perWindowMax = kind === 'done' ? doneMax : REPEATS_MAX * doneMax;
     const limiter =
-      limiters.get(name) ?? createAddressLimiter({ perWindowMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX }, clock);
-    limiters.set(name, limiter);
+      limiters.get(`${kind} ${name}`) ??
+      createAddressLimiter({ perWindowMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX }, clock);
+    limiters.set(`${kind} ${name}`, limiter);
     return limiter;
   }
 
+  function counted(limiter: WindowLimiter | null, address: string): Refusal | null {
+    const waitMs = limiter?.waitMs(address) ?? 0;
+    if (waitMs > 0)
+      return {
+        code: 'rate_limited',
+        message: 'Too many of these were asked for from this address.',
+        retryAfterSeconds: Math.ceil(waitMs / 1_000),
+      };
+    limiter?.add(address);
+    return null;
+  }
+
   return {
-    begin(operation, { address }) {
-      const limiter = limiterOf(operation);
-      const waitMs = limiter?.waitMs(address) ?? 0;
-      if (waitMs > 0)
-        return {
-          code: 'rate_limited',
-          message: 'Too many of these were asked for from this address.',
-          retryAfterSeconds: Math.ceil(waitMs / 1_000),
-        };
-      limiter?.add(address);
-      return null;
-    },
+    ask: (operation, { address }) => counted(limiterOf(operation, 'asked'), address),
+    begin: (operation, { address }) => counted(limiterOf(operation, 'done'), address),
     takeBack(operation, { address }) {
-      limiterOf(operation)?.takeBack(address);
+      limiterOf(operation, 'done')?.takeBack(address);
     },
   };
 }

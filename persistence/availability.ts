@@ -106,6 +106,15 @@ export function isOvertime(error: unknown): boolean {
   return (error as { code?: unknown }).code === QUERY_CANCELED || isOvertime(error.cause);
 }
 
+/** SQLSTATE of a statement that waited too long for a lock. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Whether somebody else held what the statement wanted for too long. */
+export function isLockedOut(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE || isLockedOut(error.cause);
+}
+
 /** Whether only a write can tell if the database refuses this statement or all of them. */
 export function isDoubtful(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -4,6 +4,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import { Client, type PoolConfig } from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../transport/net/log.ts';
+import { isLockedOut } from './availability.ts';
 import { indexEmptyTables } from './concurrent-indexes.ts';
 import { SecretCheck } from './entities/secret-check.ts';
 import { ormConnections } from './orm-connections.ts';
@@ -80,6 +81,14 @@ const SCHEMA_LOCK = '133966898947473882';
 const SCHEMA_LOCK_MS_MAX = 60_000;
 const SCHEMA_LOCK_POLL_MS = 100;
 
+/**
+ * A table that somebody reads in one long transaction, such as a backup, is waited for by trying: whoever writes to it
+ * waits behind a wait for the whole of it. How long one try waits, and then the next one, and all of them, in ms.
+ */
+const TABLE_LOCK_MS_MAX = 1_000;
+const TABLE_PAUSE_MS = 2_000;
+const TABLE_MS_MAX = 600_000;
+
 /** The database holds migrations that this program does not know. */
 export class SchemaTooNew extends Error {
   override readonly name = 'SchemaTooNew';
@@ -153,7 +162,7 @@ async function runMissing(connection: PoolConfig, dbName: string, log: Log, last
     defineConfig({
       dbName,
       entities: [SecretCheck], // MikroORM wants at least one; migrations use none
-      driverOptions: ormConnections(connection),
+      driverOptions: ormConnections({ ...connection, lock_timeout: TABLE_LOCK_MS_MAX }),
       pool: { min: 0, max: 1 },
       extensions: [Migrator],
       migrations: {
@@ -167,9 +176,23 @@ async function runMissing(connection: PoolConfig, dbName: string, log: Log, last
     }),
   );
   try {
-    const ran = await orm.migrator.up(last === null ? {} : { to: last });
+    const ran = await onceUnlocked(() => orm.migrator.up(last === null ? {} : { to: last }), log);
     if (ran.length > 0) log.info({ migrations: ran.map(({ name }) => name) }, 'brought the database schema up to date');
   } finally {
     await orm.close(true);
+  }
+}
+
+/** All of them or none: what met a lock is tried again. */
+async function onceUnlocked<T>(run: () => Promise<T>, log: Log): Promise<T> {
+  for (let waitedMs = 0; ; waitedMs += TABLE_LOCK_MS_MAX + TABLE_PAUSE_MS) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!isLockedOut(error) || waitedMs >= TABLE_MS_MAX) throw error;
+      if (waitedMs === 0)
+        log.warn({}, 'somebody reads a table in one long transaction, such as a backup: waiting to change the schema');
+      await delay(TABLE_PAUSE_MS);
+    }
   }
 }

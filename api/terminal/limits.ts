@@ -38,6 +38,9 @@ export const UPLOAD_BYTES_MAX = 4_294_967_296;
 /** A machine has this long to take back what is there of an upload whose client went, in ms; then it is hung up. */
 export const GIVING_UP_MS_MAX = 1_000;
 
+/** The same where whoever had it may have it no longer (E5), in ms. */
+export const REVOKED_MS_MAX = 200;
+
 /** Entries of a directory that are listed. */
 export const ENTRIES_MAX = 5_000;
 

@@ -8,7 +8,15 @@ import type { CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { Caller } from '../principals.ts';
 import type { TerminalCounters } from './counters.ts';
-import { AGE_MS_MAX, GIVING_UP_MS_MAX, IDLE_MS_MAX, LOGIN_MS_MAX, MESSAGES, OPENING_MS_MAX } from './limits.ts';
+import {
+  AGE_MS_MAX,
+  GIVING_UP_MS_MAX,
+  IDLE_MS_MAX,
+  LOGIN_MS_MAX,
+  MESSAGES,
+  OPENING_MS_MAX,
+  REVOKED_MS_MAX,
+} from './limits.ts';
 import {
   CHANNELS,
   clientMessage,
@@ -82,14 +90,14 @@ export class TerminalSession {
     this.#client.socket.close(CLOSE_CODE[reason], reason);
     this.#aborted.abort();
     this.#cancelIdle();
-    void this.#hangUp();
+    void this.#hangUp(reason === 'session_over' ? REVOKED_MS_MAX : GIVING_UP_MS_MAX);
     for (const end of this.#ends) end();
   }
 
   /** Ends the connection to the machine, once that has taken back what is there of a file. */
-  async #hangUp(): Promise<void> {
+  async #hangUp(msMax: number): Promise<void> {
     const late = Promise.withResolvers<void>();
-    const cancel = this.#kit.clock.after(GIVING_UP_MS_MAX, late.resolve);
+    const cancel = this.#kit.clock.after(msMax, late.resolve);
     await Promise.race([this.#transfer?.close(), late.promise]);
     cancel();
     this.#remote?.end();

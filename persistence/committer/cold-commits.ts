@@ -7,7 +7,7 @@ import type { RefusedChange } from '../../supervisors/ports.ts';
 import { isConflict } from '../availability.ts';
 import { ORM_CONNECTIONS_MAX } from '../database.ts';
 import { createSemaphore } from '../semaphore.ts';
-import type { Chunks } from './chunks.ts';
+import { inDoubt, type Chunks } from './chunks.ts';
 import { storeCold, type ColdOutcome, type ColdPorts } from './cold-writes.ts';
 import type { CommitNews } from './commit-news.ts';
 import { CONFLICTS_MAX } from './hot-commits.ts';
@@ -45,16 +45,17 @@ export class ColdCommits {
     const { outage, chunks } = this.#ports;
     const refused: RefusedChange[] = [];
     for (const change of changes) {
+      let isBegun = false;
       try {
         this.#throwIfAway();
-        if (change.write.kind === 'command-deleted') await chunks.deleteExecutions(change.write.command);
+        if (change.write.kind === 'command-deleted') isBegun = await chunks.deleteExecutions(change.write.command);
         const untilMs = isAwaited ? performance.now() + ASK_MS_MAX : Infinity;
         const store = (): Promise<readonly RefusedChange[]> =>
           this.#turn(() => this.#storeInTime(lease, change, untilMs));
         refused.push(...(await (isAwaited ? store() : this.#factTurn(store))));
       } catch (error) {
         if (await outage.isSaidBy(error)) outage.began(error, error instanceof NothingWritten ? [] : [change]);
-        throw error;
+        throw isBegun ? inDoubt(error) : error;
       }
     }
     return refused;

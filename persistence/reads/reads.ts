@@ -2,7 +2,6 @@
  * The read side: lists, single reads and look-ups over rows. Every call is over within 5 s, with DatabaseUnavailable at
  * worst (L3).
  */
-import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { ListRows, Reads } from '../../api/ports.ts';
 import type { Vault } from '../vault.ts';
@@ -34,7 +33,6 @@ import { WEBHOOKS } from './webhooks.ts';
 
 /** What reads need: connections, the vault that opens keys, and how names and ranges are made. */
 export interface ReadsOptions {
-  readonly orm: MikroORM;
   readonly pool: Pool;
   readonly vault: Vault;
   /** Domain of all node host names: EDGE_VPN_DEFAULT_DOMAIN. */
@@ -72,7 +70,7 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 };
 
 /** The Reads port over these connections. */
-export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
+export function createReads({ pool, vault, domain, ranges }: ReadsOptions): Reads {
   const anchors = new Map<Source<unknown>, PageAnchors>(
     ([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map(
       (source) => [source, createPageAnchors(pool, source)],
@@ -92,7 +90,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     LISTS_WAITING_MAX,
     CONNECT_MS_MAX,
   );
-  const found = lookUps(orm, pool, vault);
+  const found = lookUps(pool, vault);
   const idOf = async (name: ListName, key: string): Promise<string | null> => {
     if (name === 'clusters') return found.clusterId(key);
     return name === 'groups' ? ((await groupNamed(pool, key))?.id ?? null) : key;

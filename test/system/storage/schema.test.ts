@@ -1,11 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
+import { Client } from 'pg';
 import { openDatabase } from '../../../persistence/database.ts';
-import { SchemaTooNew } from '../../../persistence/schema-version.ts';
+import { bringUpToDate, SchemaTooNew } from '../../../persistence/schema-version.ts';
+import { patient } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCluster } from '../../support/stored-rows.ts';
+import { until } from '../../support/until.ts';
 
 /**
  * What the migration makes and MikroORM's entities have no words for. Anything else that differs is a mistake in one of
@@ -22,6 +25,9 @@ const BEYOND_ENTITIES: readonly RegExp[] = [
   /^alter table "node" drop column "wireguard_public_key"$/u, // kept for the release before
   /^alter table "event" alter column "seq" drop default$/u, // an identity column: it sees a default that is none
 ];
+
+/** As the release before stores it. */
+const AN_EVENT = `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}')`;
 
 test('entities and migrations describe the same tables', async (t) => {
   const { orm } = await openedDatabase(t);
@@ -54,6 +60,30 @@ test('several admins may bring the schema up to date at once, and again', async 
   t.is(log.lines.filter(({ message }) => message === 'brought the database schema up to date').length, 1);
   const { rows } = await admins[1]!.pool.query('select * from command_execution');
   t.deepEqual(rows, []);
+});
+
+test('a schema that cannot be changed, as somebody reads a table in one long transaction, is changed later, and nobody waits for it meanwhile', async (t) => {
+  const connection = await createDatabase(t, { schema: 'empty' });
+  const log = recordingLog();
+  const database = await openDatabase({ connection, poolMax: 3, log });
+  t.teardown(() => database.close());
+  await bringUpToDate(connection, connection.database, silentLog, 'Migration20261128000000_all_found');
+  const reader = new Client(connection);
+  await reader.connect();
+  t.teardown(() => reader.end());
+  await reader.query('begin; lock table event in access share mode');
+  const writer = new Client(connection);
+  await writer.connect();
+  t.teardown(() => writer.end());
+
+  const migrating = database.migrate();
+  await until('it waits', () => log.lines.some(({ message }) => message.includes('such as a backup')));
+  await writer.query(`set statement_timeout = ${patient(3_000)}`);
+  for (let times = 0; times < 3; times += 1) await t.notThrowsAsync(writer.query(AN_EVENT));
+  await reader.query('rollback');
+  await migrating;
+
+  t.like(log.lines.at(-1), { message: 'brought the database schema up to date' });
 });
 
 test('a database that a newer version made is refused in one line, and left alone', async (t) => {

@@ -155,6 +155,27 @@ test('a repeat counts as none of the calls that an address has, and gets its ans
   t.deepEqual([repeated.status, repeated.body?.data], [201, first.body?.data]);
 });
 
+test('an address that floods with keys has no more answers looked for than five times the calls that it has', async (t) => {
+  let read = 0;
+  const { served } = await withStore(t, undefined, {
+    ...PUBLIC_KEYS,
+    reads: {
+      ...PUBLIC_KEYS.reads,
+      idempotencyRecord: async () => {
+        read += 1;
+        return Promise.resolve(null);
+      },
+    },
+  });
+
+  for (let times = 0; times < 300; times += 1)
+    await served.request('POST', '/api/v1/clusters/default/enrollment_keys/public', {
+      headers: { 'idempotency-key': `${times}`, authorization: '' },
+    });
+
+  t.is(read, 100);
+});
+
 test('callers without a credential share no keys across addresses', async (t) => {
   const scopes: string[] = [];
   const { served } = await withStore(t, undefined, {

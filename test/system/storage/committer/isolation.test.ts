@@ -197,6 +197,21 @@ test('cancels of what somebody else holds keep neither the writes of others wait
   t.deepEqual(fixture.loud(), []);
 });
 
+test('a deletion for which reads leave no connection is refused alone, and says nothing of the database', async (t) => {
+  const made = await openExecutions(t, 1);
+  const { pool } = made.fixture.database;
+  const { command } = await made.fixture.executions([await made.fixture.node(made.lease)]);
+  const held = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+
+  const deleted = made.fixture.commit(null, [{ kind: 'command-deleted', command }]).catch((error: unknown) => error);
+  t.true((await deleted) instanceof NothingWritten);
+  const { first } = await storeAll(made);
+  for (const client of held) client.release();
+
+  t.is(first, 'ok');
+  t.deepEqual(made.fixture.loud(), []);
+});
+
 test('a batch is bounded by its rows and by its bytes, and one that is larger goes alone', (t) => {
   const waiting = (bytes: number, changes = 1) => ({
     unit: { lease: null, changes: Array.from({ length: changes }) as never },
