@@ -6,7 +6,7 @@ import { CapturedOutput } from './output/captured-output.ts';
 import { readStartLock } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
-import { readStart } from './exec-shim/file-start.ts';
+import { readPlain } from './exec-shim/plain-file.ts';
 import { notedMembers, notedReason, noteMembers, noteReason } from './stop-notes.ts';
 import type { StopReason } from './stop-notes.ts';
 import { halfBytes, storedOutput } from './output/output-limit.ts';
@@ -28,6 +28,9 @@ const LINGER_MS_MAX = 2_000;
 
 /** An exec shim that made its start lock has also written it within this time, in ms. */
 const START_LOCK_MS_MAX = 2_000;
+
+/** Longest exit status that is read, in bytes. */
+const STATUS_BYTES_MAX = 16;
 
 /** Stopping again what keeps multiplying: rounds of STOP before KILL in one sweep. */
 const SWEEP_ROUNDS_MAX = 50;
@@ -169,7 +172,7 @@ export class RunningExecution {
 
   /** The script's own exit status, once it has one. */
   #status(): number | null {
-    const text = readStart(join(this.directory, SHIM_FILES.status));
+    const text = readPlain(join(this.directory, SHIM_FILES.status), 0, STATUS_BYTES_MAX)?.toString('latin1') ?? null;
     return text !== null && /^\d{1,3}\n$/.test(text) ? Number(text) : null;
   }
 

@@ -2,10 +2,13 @@
  * What an agent that ends an execution notes of it, for the one that goes on where it is killed meanwhile. On a full disk
  * nothing is noted: the execution is ended all the same, and only the next agent would not know.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
-import { readStart } from './exec-shim/file-start.ts';
+import { readPlain, writePlain } from './exec-shim/plain-file.ts';
+
+/** Longest reason, and names of processes, that are read, in bytes: some 30,000 of these. */
+const REASON_BYTES_MAX = 16;
+const NAMES_BYTES_MAX = 1_048_576;
 
 /** Why an execution is being ended. `settle`: nobody wants the result. `lost`: its exec shim vanished. */
 export type StopReason = 'cancel' | 'timeout' | 'settle' | 'lost';
@@ -15,34 +18,26 @@ export type StopReason = 'cancel' | 'timeout' | 'settle' | 'lost';
  * that ignore TERM (C9).
  */
 export function noteReason(directory: string, reason: StopReason): void {
-  note(directory, SHIM_FILES.ending, `${reason}\n`);
+  writePlain(join(directory, SHIM_FILES.ending), `${reason}\n`);
 }
 
 /** As it was noted; null: no agent had begun to end it. */
 export function notedReason(directory: string): StopReason | null {
-  const noted = readStart(join(directory, SHIM_FILES.ending))?.replaceAll('\0', '').trim();
+  const noted = readPlain(join(directory, SHIM_FILES.ending), 0, REASON_BYTES_MAX)
+    ?.toString('latin1')
+    .replaceAll('\0', '')
+    .trim();
   return noted === 'cancel' || noted === 'timeout' || noted === 'settle' ? noted : null;
 }
 
 /** The names of its processes: those that have dropped its mark are known by nothing else once their parents are dead. */
 export function noteMembers(directory: string, bootId: string, names: ReadonlySet<string>): void {
-  note(directory, SHIM_FILES.members, `${[bootId, ...names].join('\n')}\n`);
+  writePlain(join(directory, SHIM_FILES.members), `${[bootId, ...names].join('\n')}\n`);
 }
 
 /** As they were noted; none of them lives after a reboot, when others may have their names. */
 export function notedMembers(directory: string, bootId: string): Set<string> {
-  try {
-    const [boot, ...names] = readFileSync(join(directory, SHIM_FILES.members), 'latin1').split('\n');
-    return new Set(boot === bootId ? names.slice(0, -1) : []); // the last one may not be whole
-  } catch {
-    return new Set();
-  }
-}
-
-function note(directory: string, file: string, text: string): void {
-  try {
-    writeFileSync(join(directory, file), text, { mode: 0o600 });
-  } catch {
-    // as above
-  }
+  const text = readPlain(join(directory, SHIM_FILES.members), 0, NAMES_BYTES_MAX)?.toString('latin1') ?? '';
+  const [boot, ...names] = text.split('\n');
+  return new Set(boot === bootId ? names.slice(0, -1) : []); // the last one may not be whole
 }

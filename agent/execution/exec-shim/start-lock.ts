@@ -1,8 +1,12 @@
 /** The start lock in an exec shim's directory: whoever makes it decides whether the exec shim ever starts something. */
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { SHIM_FILES } from './exec-shim-script.ts';
+import { readPlain } from './plain-file.ts';
+
+/** Longest start lock, in bytes: two numbers' worth beside an id. */
+const LOCK_BYTES_MAX = 128;
 
 /** What an exec shim writes into its start lock before it starts the script. */
 export interface StartLock {
@@ -24,13 +28,9 @@ export function takeStartLock(directory: string): boolean {
 
 /** The exec shim's start lock; null when there is none, or it is just being written. */
 export function readStartLock(directory: string): StartLock | null {
-  try {
-    const [, pid, execution] =
-      /^(\d+) (\S+)\n$/.exec(readFileSync(join(directory, SHIM_FILES.startLock), 'utf8')) ?? [];
-    return pid === undefined || execution === undefined
-      ? null
-      : { pid: Number(pid), execution: execution as ExecutionId };
-  } catch {
-    return null;
-  }
+  const text = readPlain(join(directory, SHIM_FILES.startLock), 0, LOCK_BYTES_MAX)?.toString() ?? '';
+  const [, pid, execution] = /^(\d+) (\S+)\n$/.exec(text) ?? [];
+  return pid === undefined || execution === undefined
+    ? null
+    : { pid: Number(pid), execution: execution as ExecutionId };
 }

@@ -2,13 +2,19 @@
  * What the exec shim of one execution has captured, read from its files: any position while it runs, head and tail in the
  * end.
  */
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
+import { readPlain } from '../exec-shim/plain-file.ts';
 import type { CapturedBytes } from './output-limit.ts';
 
 /** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
 const RETRIES_MAX = 20;
+
+/** Longest text of the file that says where the ring is, in bytes. */
+const SEGMENT_BYTES_MAX = 64;
+
+const NOTHING = Buffer.alloc(0);
 
 /** Bytes at a position of the raw output. */
 export interface RawPiece {
@@ -51,7 +57,7 @@ export class CapturedOutput {
       const extent = this.#extents().find(({ to }) => position < to);
       if (extent === undefined) return { position, bytes: Buffer.alloc(0) };
       const from = Math.max(position, extent.from);
-      const bytes = readAt(extent.file, from - extent.from, Math.min(bytesMax, extent.to - from));
+      const bytes = readPlain(extent.file, from - extent.from, Math.min(bytesMax, extent.to - from)) ?? NOTHING;
       // The exec shim empties a file before it uses it again: what was read while it moved on may be of either time.
       if (this.#segment() === before) return { position: from, bytes };
     }
@@ -93,7 +99,7 @@ export class CapturedOutput {
   /** "<number> <bytes before>", or empty. The exec shim writes it with a newline: without one it is being written. */
   #segment(): string {
     for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
-      const text = readText(join(this.#directory, SHIM_FILES.segment));
+      const text = readPlain(join(this.#directory, SHIM_FILES.segment), 0, SEGMENT_BYTES_MAX)?.toString() ?? null;
       if (text === null) return '';
       if (text.endsWith('\n')) return text.trim();
     }
@@ -102,26 +108,5 @@ export class CapturedOutput {
 
   #size(name: string): number {
     return statSync(join(this.#directory, name), { throwIfNoEntry: false })?.size ?? 0;
-  }
-}
-
-function readAt(file: string, offset: number, bytesMax: number): Buffer {
-  const buffer = Buffer.allocUnsafe(bytesMax);
-  let handle: number | null = null;
-  try {
-    handle = openSync(file, 'r');
-    return buffer.subarray(0, readSync(handle, buffer, 0, bytesMax, offset));
-  } catch {
-    return Buffer.alloc(0); // its directory was removed, or the script put something else in its place
-  } finally {
-    if (handle !== null) closeSync(handle);
-  }
-}
-
-function readText(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return null;
   }
 }

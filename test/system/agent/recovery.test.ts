@@ -1,5 +1,5 @@
 /** What an agent finds when it comes back, put there by hand. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -115,13 +115,21 @@ test('a status that was being written when the machine went down is none', async
   t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
 });
 
-test('a script that made directories where its exec shim writes keeps no agent from starting', async (t) => {
-  const { fixture, directory, execution } = startedBefore(t);
-  writeFileSync(join(directory, 'claim'), `2147480000 ${execution}\n`);
-  const { script: _script, startLock: _startLock, ...others } = SHIM_FILES;
-  for (const name of Object.values(others).flat()) mkdirSync(join(directory, name));
+/** What a script may put in the place of a file. */
+const NO_FILES = {
+  directories: (path: string) => mkdirSync(path),
+  'named pipes': (path: string) => execFileSync('mkfifo', [path]),
+};
 
-  t.notThrows(() => fixture.executor.recover());
+for (const [what, make] of Object.entries(NO_FILES))
+  test(`a script that made ${what} where its exec shim writes keeps no agent from starting, nor from ending it`, async (t) => {
+    const { fixture, directory, execution } = startedBefore(t);
+    const { script: _script, startLock, ...others } = SHIM_FILES;
+    writeFileSync(join(directory, startLock), `2147480000 ${execution}\n`);
+    for (const name of Object.values(others).flat()) make(join(directory, name));
 
-  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
-});
+    t.notThrows(() => fixture.executor.recover());
+    fixture.executor.cancel([execution]);
+
+    t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
+  });

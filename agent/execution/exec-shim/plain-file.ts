@@ -1,0 +1,32 @@
+/**
+ * Files in an exec shim's directory. A script finds that directory, and may put anything in their place: what is no plain
+ * file is as none, and nothing waits for whoever is behind it.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+
+/** At most so many bytes of it from `offset` on; null where there is none. */
+export function readPlain(path: string, offset: number, bytesMax: number): Buffer | null {
+  return onPlain(path, O_RDONLY, (handle) => {
+    const buffer = Buffer.allocUnsafe(bytesMax);
+    return buffer.subarray(0, readSync(handle, buffer, 0, bytesMax, offset));
+  });
+}
+
+/** Replaces what it says. Does nothing where that cannot be. */
+export function writePlain(path: string, text: string): void {
+  onPlain(path, O_WRONLY | O_CREAT | O_TRUNC, (handle) => writeSync(handle, text));
+}
+
+function onPlain<T>(path: string, flags: number, work: (handle: number) => T): T | null {
+  let handle: number | null = null;
+  try {
+    handle = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
+    return fstatSync(handle).isFile() ? work(handle) : null;
+  } catch {
+    return null;
+  } finally {
+    if (handle !== null) closeSync(handle);
+  }
+}
