@@ -7,15 +7,15 @@ import { takeLock } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { fetchVersion, findOffer } from './prepare.ts';
 import { keptProblems, readHealth } from './health.ts';
-import { HEALTH_FILE } from './layout.ts';
+import { HEALTH_FILE, type Layout } from './layout.ts';
 import { UpdateProblem } from './problem.ts';
 import { agentFile } from './settings.ts';
-import type { Outcome, State, Switch, Wish } from './state.ts';
+import type { Outcome, State, Switch, UpdaterEvent, Wish } from './state.ts';
 import { readState, writeState } from './state-file.ts';
 import { tokenAt } from './token.ts';
 import { refusing, transition } from './transition.ts';
 import { trustRoot } from './trust.ts';
-import { drive, follow, stateOf, withNothingLeft } from './updater.ts';
+import { drive, follow, isUntouched, stateOf, takenUp, withNothingLeft } from './updater.ts';
 import { isVersionWhole, linkedVersion } from './versions.ts';
 
 /**
@@ -53,21 +53,41 @@ export async function updateNow(parts: UpdaterParts, force: boolean): Promise<Ou
 
 /**
  * Goes back to the version before, by hand; the one that is left is not taken again by itself. An update that was
- * interrupted is ended first: where that changes the version, that was it.
+ * interrupted is ended first: where its version is taken back, that was it.
  */
 export async function rollBack(parts: UpdaterParts): Promise<Outcome | null> {
   const { layout, nowMs } = parts;
-  const seen = linkedName(layout.current);
-  const { phase, outcome } = await withNothingLeft(parts, async (idle) => {
-    if (linkedName(layout.current) !== seen) return idle;
-    const change = await wayBack(parts);
-    const state = await follow(parts, idle, { type: 'prepared', change });
-    if (state.phase.step !== 'idle' || state.outcome?.outcome !== 'updated') return state;
-    const refused = refusing(state, change.from, 'somebody went back from it by hand', nowMs());
-    writeState(layout.state, refused);
-    return refused;
-  });
+  const { phase, outcome } = await withNothingLeft(
+    parts,
+    (left) => dropped(parts, left) ?? takenUp(parts),
+    async (idle, left) => {
+      if (left.phase.step !== 'idle' && isTakenBack(layout, idle)) return idle;
+      const change = await wayBack(parts);
+      const state = await follow(parts, idle, { type: 'prepared', change });
+      if (state.phase.step !== 'idle' || state.outcome?.outcome !== 'updated') return state;
+      const refused = refusing(state, change.from, 'somebody went back from it by hand', nowMs());
+      writeState(layout.state, refused);
+      return refused;
+    },
+  );
   return phase.step === 'idle' ? outcome : null;
+}
+
+/** The end of an update that has changed nothing yet: taken up, it would install what nobody wants any more. */
+function dropped(parts: UpdaterParts, { phase }: State): UpdaterEvent | null {
+  const error = 'it was interrupted, and somebody went back by hand';
+  if (phase.step === 'preparing') {
+    const from = linkedVersion(parts.layout, parts.layout.current)?.version ?? '';
+    return { type: 'left', from, to: '', error };
+  }
+  if (phase.step !== 'switching' || !isUntouched(parts, phase.change)) return null;
+  const { from, to } = phase.change;
+  return { type: 'left', from: from.version, to: to.version, error };
+}
+
+/** Whether the version that was tried last is left: a repair, or one without a whole version before it, stays in place. */
+function isTakenBack({ current }: Layout, { outcome, refused }: State): boolean {
+  return outcome?.outcome === 'rolled_back' && refused?.name !== linkedName(current);
 }
 
 async function wayBack({ layout, config, nowMs }: UpdaterParts): Promise<Omit<Switch, 'restarted_at'>> {

@@ -39,19 +39,32 @@ export function stateOf({ layout, log }: Pick<UpdaterParts, 'layout' | 'log'>): 
  * ended, which is idle unless the signal came. Throws a BusyProblem while another process is at it.
  */
 export function drive(parts: UpdaterParts, event: UpdaterEvent | null): Promise<State> {
-  return withNothingLeft(parts, (state) => (event === null ? takeUp(parts, state) : follow(parts, state, event)));
+  const takeUp = () => takenUp(parts);
+  return withNothingLeft(parts, takeUp, (idle) => follow(parts, idle, event ?? takeUp()));
 }
 
-/** The same for work of several steps, which nobody else's come between. It is not begun once the signal came. */
-export async function withNothingLeft(parts: UpdaterParts, work: (idle: State) => Promise<State>): Promise<State> {
+/**
+ * The same for work of several steps, which nobody else's come between. `end` says what becomes of an update that was
+ * left. It is not begun once the signal came.
+ */
+export async function withNothingLeft(
+  parts: UpdaterParts,
+  end: (left: State) => UpdaterEvent,
+  work: (idle: State, left: State) => Promise<State>,
+): Promise<State> {
   const lock = takeLock(parts.layout.lock, parts.layout.lockHolder, parts.nowMs());
   try {
     const left = stateOf(parts);
-    const state = left.phase.step === 'idle' ? left : await takeUp(parts, left);
-    return state.phase.step === 'idle' ? await work(state) : state;
+    const state = left.phase.step === 'idle' ? left : await endLeft(parts, left, end(left));
+    return state.phase.step === 'idle' ? await work(state, left) : state;
   } finally {
     lock.release();
   }
+}
+
+/** That what was left goes on where it stands. */
+export function takenUp({ layout }: Pick<UpdaterParts, 'layout'>): UpdaterEvent {
+  return { type: 'restarted', current: linkedName(layout.current) };
 }
 
 /** Restarts an agent that hangs, of the version that is current: its commands go on. Rejects with an UpdateProblem. */
@@ -69,10 +82,10 @@ export async function restartAgent(parts: UpdaterParts): Promise<void> {
   }
 }
 
-async function takeUp(parts: UpdaterParts, left: State): Promise<State> {
+function endLeft(parts: UpdaterParts, left: State, event: UpdaterEvent): Promise<State> {
   // A disk that takes no state is found out before the agent is restarted for the same step once more.
-  if (left.phase.step !== 'idle') writeState(parts.layout.state, left);
-  return follow(parts, left, { type: 'restarted', current: linkedName(parts.layout.current) });
+  writeState(parts.layout.state, left);
+  return follow(parts, left, event);
 }
 
 /** Does what follows from an event, step by step. For who has the lock. */
@@ -135,7 +148,7 @@ async function switchOver(parts: UpdaterParts, change: Switch): Promise<UpdaterE
 }
 
 /** Whether a switch has changed nothing yet: an agent that runs well is not restarted to go back. */
-function isUntouched({ layout }: UpdaterParts, { from, to, before }: Switch): boolean {
+export function isUntouched({ layout }: UpdaterParts, { from, to, before }: Switch): boolean {
   return from.name !== to.name && linkedName(layout.current) === from.name && linkedName(layout.previous) === before;
 }
 
