@@ -59,7 +59,7 @@ export async function rollBack(parts: UpdaterParts): Promise<Outcome | null> {
   const { layout, nowMs } = parts;
   const { phase, outcome } = await withNothingLeft(
     parts,
-    (left) => dropped(parts, left) ?? takenUp(parts),
+    (left) => dropped(parts, left) ?? takenUp(parts, 'restarted'),
     async (idle, left) => {
       if (left.phase.step !== 'idle' && isTakenBack(layout, idle)) return idle;
       const change = await wayBack(parts);

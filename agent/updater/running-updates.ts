@@ -4,7 +4,7 @@ import { BusyProblem } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { reasonOf } from './problem.ts';
 import type { Asked, UpdaterCalls } from './server.ts';
-import { wishOf, type Outcome, type Wish } from './state.ts';
+import { wishOf, type Outcome, type TakingUp, type Wish } from './state.ts';
 import { drive, stateOf } from './updater.ts';
 
 /** Between two tries to take up what was interrupted, while another process has the lock, in ms. */
@@ -69,10 +69,11 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
   async #drive(wish: Wish | null): Promise<Outcome | null> {
     const { againMs, signal, log } = this.#parts;
     let open = wish;
+    let takingUp: TakingUp = 'restarted';
     for (;;) {
       let pauseMs = BUSY_MS;
       try {
-        const state = await drive(this.#parts, open === null ? null : { type: 'asked', wish: open });
+        const state = await drive(this.#parts, open === null ? null : { type: 'asked', wish: open }, takingUp);
         return state.phase.step === 'idle' ? state.outcome : null;
       } catch (error) {
         if (signal.aborted) return null;
@@ -81,6 +82,7 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
           const stored = this.#stored();
           if (stored === null) return null;
           if (stored.asked_at === open?.asked_at) open = null; // it is on the disk: it is not begun twice
+          takingUp = 'held-up';
           pauseMs = againMs;
         }
       }

@@ -83,11 +83,17 @@ export type State = z.infer<typeof State>;
 /** Before anything happened. */
 export const FIRST_STATE: State = { format: 1, phase: { step: 'idle' }, outcome: null, refused: null, pinned: null };
 
+/** Why an update is taken up. */
+export type TakingUp = 'restarted' | 'held-up';
+
 /** What can happen. */
 export type UpdaterEvent =
   | { readonly type: 'asked'; readonly wish: Wish }
-  /** The program starts, or takes up what another one left. `current`: the name that the link has now. */
-  | { readonly type: 'restarted'; readonly current: string | null }
+  /**
+   * What stands on the disk goes on: the program starts or takes up what another one left (`restarted`), or what it
+   * could not do or store itself (`held-up`), which is no start. `current`: the name that the link has now.
+   */
+  | { readonly type: TakingUp; readonly current: string | null }
   /** Nothing was changed, neither the links nor what runs: why, or null where there was nothing to do. */
   | { readonly type: 'left'; readonly from: string; readonly to: string; readonly error: string | null }
   | { readonly type: 'prepared'; readonly change: Omit<Switch, 'restarted_at'> }

@@ -6,6 +6,7 @@ import {
   type Outcome,
   type State,
   type Switch,
+  type TakingUp,
   type UpdaterEvent,
   type UpdaterStep,
   type Wish,
@@ -25,7 +26,8 @@ export function transition(state: State, event: UpdaterEvent, nowMs: number): Up
         ? { state: { ...state, phase: { step: 'preparing', wish: event.wish, starts: 0 } }, effect: 'prepare' }
         : unchanged(state);
     case 'restarted':
-      return restarted(state, event.current, nowMs);
+    case 'held-up':
+      return takenUp(state, event, nowMs);
     case 'left':
       return left(state, event, nowMs);
     case 'prepared':
@@ -59,13 +61,14 @@ export function transition(state: State, event: UpdaterEvent, nowMs: number): Up
   }
 }
 
-function restarted(state: State, current: string | null, nowMs: number): UpdaterStep {
+function takenUp(state: State, event: Extract<UpdaterEvent, { type: TakingUp }>, nowMs: number): UpdaterStep {
   const { phase } = state;
+  const more = event.type === 'restarted' ? 1 : 0;
   switch (phase.step) {
     case 'idle':
       return { state, effect: 'tidy' };
     case 'preparing': {
-      const starts = phase.starts + 1;
+      const starts = phase.starts + more;
       if (starts < STARTS_MAX) return { state: { ...state, phase: { ...phase, starts } }, effect: 'prepare' };
       const error = `the updater was interrupted ${STARTS_MAX} times while it fetched the release`;
       return ended(state, { ...named(phase.wish, '', ''), outcome: 'unchanged', error, away_ms: null }, nowMs);
@@ -73,9 +76,9 @@ function restarted(state: State, current: string | null, nowMs: number): Updater
     case 'switching':
       return { state, effect: 'switch' };
     case 'watching': {
-      const starts = phase.starts + 1;
+      const starts = phase.starts + more;
       // The launcher goes back by itself from a version that is not whole, as after a power cut.
-      if (current !== phase.change.to.name)
+      if (event.current !== phase.change.to.name)
         return goingBack(state, phase.change, `its files were damaged when this machine started`);
       if (starts < STARTS_MAX) return { state: { ...state, phase: { ...phase, starts } }, effect: 'watch' };
       const reason = `this machine or its updater was restarted ${STARTS_MAX} times before the new version was well`;

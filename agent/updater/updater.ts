@@ -13,7 +13,7 @@ import { prepare } from './prepare.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
 import { RESTART_MS_MAX } from './service.ts';
 import { agentFile } from './settings.ts';
-import type { State, Switch, UpdaterEffect, UpdaterEvent } from './state.ts';
+import type { State, Switch, TakingUp, UpdaterEffect, UpdaterEvent } from './state.ts';
 import { readState, writeState } from './state-file.ts';
 import { transition } from './transition.ts';
 import { isVersionWhole, linkedVersion, prune } from './versions.ts';
@@ -37,9 +37,14 @@ export function stateOf({ layout, log }: Pick<UpdaterParts, 'layout' | 'log'>): 
 /**
  * Takes up what an earlier process left, and then does what this event asks for. Resolves with the state in which it
  * ended, which is idle unless the signal came. Throws a BusyProblem while another process is at it.
+ * `takingUp`: what was held up is this process's own.
  */
-export function drive(parts: UpdaterParts, event: UpdaterEvent | null): Promise<State> {
-  const takeUp = () => takenUp(parts);
+export function drive(
+  parts: UpdaterParts,
+  event: UpdaterEvent | null,
+  takingUp: TakingUp = 'restarted',
+): Promise<State> {
+  const takeUp = () => takenUp(parts, takingUp);
   return withNothingLeft(parts, takeUp, (idle) => follow(parts, idle, event ?? takeUp()));
 }
 
@@ -63,8 +68,8 @@ export async function withNothingLeft(
 }
 
 /** That what was left goes on where it stands. */
-export function takenUp({ layout }: Pick<UpdaterParts, 'layout'>): UpdaterEvent {
-  return { type: 'restarted', current: linkedName(layout.current) };
+export function takenUp({ layout }: UpdaterParts, type: TakingUp): UpdaterEvent {
+  return { type, current: linkedName(layout.current) };
 }
 
 /** Restarts an agent that hangs, of the version that is current: its commands go on. Rejects with an UpdateProblem. */

@@ -6,6 +6,8 @@ import test, { type ExecutionContext } from 'ava';
 import { checkAfterMs, serveUpdater } from '../../../agent/updater/serve.ts';
 import type { UpdaterConfig } from '../../../agent/updater/settings.ts';
 import type { UpdaterParts } from '../../../agent/updater/parts.ts';
+import { STARTS_MAX } from '../../../agent/updater/transition.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { patient } from '../../support/busy.ts';
 import { fillAt } from '../../support/small-disk.ts';
 import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
@@ -206,6 +208,30 @@ test('an agent is not restarted again and again while a disk is full', async (t)
   t.is(whileFull, 1);
   t.is(storedState(machine).outcome?.outcome, 'rolled_back');
   await until('the version before', () => machine.running() === '0.1.0');
+});
+
+test('a version that is well is kept, however often a full disk kept that from being stored', async (t) => {
+  const machine = await installed(t);
+  await machine.publish('0.2.0');
+  const { log } = machine.parts();
+  let [held, makeRoom] = [0, () => {}];
+  const info: Log['info'] = (fields, message) => {
+    if (message === 'The new version is well' && held < STARTS_MAX) makeRoom = fillAt(`${machine.layout.state}.new`);
+    log.info(fields, message);
+  };
+  const error: Log['error'] = (fields, message) => {
+    if (message === 'The updater could not go on') held += 1;
+    makeRoom();
+    log.error(fields, message);
+  };
+
+  served(t, machine, { UPDATER_AUTOMATIC: true }, { log: { ...log, info, error } });
+  await until('its outcome', () => storedState(machine).outcome !== null);
+
+  t.is(held, STARTS_MAX);
+  t.like(storedState(machine).outcome, { outcome: 'updated', from: '0.1.0', to: '0.2.0', error: null });
+  t.is(storedState(machine).refused, null);
+  t.is(machine.agent.starts, 2);
 });
 
 test('an update that a command of somebody left behind is taken up by the timer', async (t) => {

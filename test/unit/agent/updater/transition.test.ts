@@ -83,6 +83,13 @@ test('what is interrupted again and again is given up', (t) => {
   t.like(after(asked, prepared, switched, ...again), { phase: { step: 'returning' }, effect: 'return' });
 });
 
+test('what is held up is taken up any number of times, where it stands', (t) => {
+  const again = Array.from({ length: STARTS_MAX }, (): UpdaterEvent => ({ type: 'held-up', current: TO.name }));
+
+  t.like(after(asked, ...again), { phase: { step: 'preparing', starts: 0 }, effect: 'prepare' });
+  t.like(after(asked, prepared, switched, ...again), { phase: { step: 'watching', starts: 0 }, effect: 'watch' });
+});
+
 test('a version that the launcher left during the watch is gone back from', (t) => {
   const { phase } = after(asked, prepared, switched, restarted(FROM.name));
 
