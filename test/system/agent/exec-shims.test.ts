@@ -36,6 +36,62 @@ test('a directory that a process fills while it is removed ends nobody, and is r
   t.false(existsSync(directory));
 });
 
+/** Puts a link in the place of a directory as soon as something goes from it. */
+const EXCHANGER = `
+  const { renameSync, statSync, symlinkSync } = require('node:fs');
+  const [place, target] = process.argv.slice(1);
+  const { mtimeNs: before } = statSync(place, { bigint: true });
+  process.stdout.write('ready');
+  while (statSync(place, { bigint: true }).mtimeNs === before);
+  renameSync(place, place + '-aside');
+  symlinkSync(target, place);`;
+
+test('a directory that becomes a link while it is removed leads nowhere: what the link names stays', async (t) => {
+  const home = temporaryDirectory(t);
+  const [directory, outside] = [join(home, 'keeper'), join(home, 'outside')];
+  const [exchanged, names] = [join(directory, 'x'), Array.from({ length: 5_000 }, (_, number) => `file-${number}`)];
+  for (const path of [outside, exchanged]) {
+    mkdirSync(path, { recursive: true });
+    for (const name of names) writeFileSync(join(path, name), '');
+  }
+  const exchanger = spawn(process.execPath, ['-e', EXCHANGER, exchanged, outside], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  t.teardown(() => exchanger.kill('SIGKILL'));
+  const ended = once(exchanger, 'exit');
+  await once(exchanger.stdout, 'data');
+
+  removeTree(directory);
+  await ended;
+
+  t.is(readdirSync(outside).length, names.length);
+  t.is(removeTree(directory), null);
+  t.false(existsSync(directory));
+});
+
+/** Makes directories in each other, as a script that goes down into each of them can: no path leads to the last. */
+function nest(directory: string, name: string, levels: number): void {
+  execFileSync(
+    '/bin/sh',
+    ['-c', 'i=0; while [ $i -lt "$1" ]; do mkdir "$0" && cd -P "$0" || exit 1; i=$((i+1)); done', name, String(levels)],
+    { cwd: directory, stdio: 'ignore' },
+  );
+}
+
+test('a tree that goes deeper than a path can tell is removed, and one of more levels than are opened at once', (t) => {
+  for (const [name, levels] of [
+    ['n'.repeat(200), 30],
+    ['n', 450],
+  ] as const) {
+    const home = join(temporaryDirectory(t), 'home');
+    mkdirSync(home);
+    nest(home, name, levels);
+
+    t.is(removeTree(home), null);
+    t.false(existsSync(home));
+  }
+});
+
 /** Binds a directory with one file into `place`. Null: this user mounts nothing. Its answer says what is there now. */
 function bind(t: ExecutionContext, place: string) {
   const source = temporaryDirectory(t);
