@@ -15,7 +15,7 @@ import { readIdentity, type Identity } from './enrollment/identity.ts';
 import { removeNode } from './node-removal.ts';
 import { createOutbound } from './outbound/outbound.ts';
 import { AgentProblem, EXIT_STATUS, type ExitStatus } from './problem.ts';
-import { removeWithVariants } from './removal.ts';
+import { removeFile, removeTree } from './removal.ts';
 import { CLOSE_MS_MAX } from './stopping.ts';
 import { leaveVpn } from './vpn/vpn.ts';
 
@@ -29,7 +29,7 @@ export interface LeaveOptions {
 
 /**
  * Removes the node at the admins, ends what runs, and removes everything that this agent keeps. Throws an
- * `AgentProblem`, and nothing is touched, where no admin could be told.
+ * `AgentProblem` where no admin could be told, and nothing is touched then, and where something of it stays.
  */
 export async function leave({ config, log, isLocal }: LeaveOptions): Promise<ExitStatus> {
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
@@ -38,7 +38,12 @@ export async function leave({ config, log, isLocal }: LeaveOptions): Promise<Exi
     const told = isLocal
       ? 'The node stays at the admin: `edge node rm` removes it there'
       : await tell(identity, config);
-    await removeAll(directory, identity, config, log);
+    const problems = await removeAll(directory, identity, config, log);
+    if (problems.length > 0)
+      throw new AgentProblem(
+        `Not all of this agent could be removed: ${problems.join('; ')}. Remove that, or \`edge-agent leave\` once more when it can be. ${told}`,
+        EXIT_STATUS.failed,
+      );
     rmSync(directory.lock, { force: true }); // the last of it: whoever makes another one finds nothing of this agent
     log.info(
       { ...(identity !== null && { node: identity.node_id }) },
@@ -64,12 +69,16 @@ async function tell(identity: Identity | null, config: GivenConfig): Promise<str
   );
 }
 
+/**
+ * Why something of the agent's own stays, each as the end of a sentence. What scripts left beside themselves, of which an
+ * agent may be unable to remove all, is only told.
+ */
 async function removeAll(
   directory: DataDirectory,
   identity: Identity | null,
   config: GivenConfig,
   log: Log,
-): Promise<void> {
+): Promise<readonly string[]> {
   const node = identity?.node_id ?? null;
   const ledger = new Ledger(directory.ledger, log);
   const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
@@ -81,15 +90,24 @@ async function removeAll(
   journal.close();
   ledger.close();
   if (node !== null) await leaveVpn(directory, node, log);
-  for (const path of [
+  const remains = removeTree(directory.shims);
+  if (remains !== null)
+    log.warn({ path: directory.shims, problem: remains }, 'This stays on the machine, as it cannot be removed');
+  return [
+    ...filesOf(directory).map(removeFile),
+    ...[pipesDirectory(directory.sshHostKey), directory.sshRecordings, join(directory.path, CODE_CACHE_DIRECTORY)].map(
+      removeTree,
+    ),
+  ].filter((problem) => problem !== null);
+}
+
+function filesOf(directory: DataDirectory): readonly string[] {
+  return [
     directory.identity,
     directory.journal,
     directory.ledger,
     directory.apiPort,
-    directory.shims,
     directory.sshHostKey,
-    pipesDirectory(directory.sshHostKey),
-    directory.sshRecordings,
     directory.sshUnanswered,
     directory.vpnKeys,
     directory.vpnPicture,
@@ -98,9 +116,5 @@ async function removeAll(
     directory.health,
     directory.updating,
     directory.pin,
-    join(directory.path, CODE_CACHE_DIRECTORY),
-  ]) {
-    const problem = removeWithVariants(path);
-    if (problem !== null) log.warn({ path, problem }, 'This stays on the machine, as it cannot be removed');
-  }
+  ];
 }

@@ -55,16 +55,19 @@ export function removeTree(path: string): string | null {
 }
 
 /**
- * Removes the file at `path` as `removeTree` does, and those that are named after it: the logs of a database, one that was
- * not written to its end (`.new`), one that was set aside.
+ * What an agent adds to the name of a file: not written to its end, the logs of a database, set aside with them. All else
+ * that is named after the file is somebody's own.
  */
-export function removeWithVariants(path: string): string | null {
+const VARIANT = /^(?:\.new|(?:\.damaged-.+?)?(?:-wal|-shm)?)$/u;
+
+/** Removes the file at `path` as `removeTree` does, and its variants. */
+export function removeFile(path: string): string | null {
   const directory = dirname(path);
   const name = basename(path);
   let problem: string | null = null;
   try {
     for (const other of readdirSync(directory))
-      if (other === name || other.startsWith(`${name}.`) || other.startsWith(`${name}-`))
+      if (other.startsWith(name) && VARIANT.test(other.slice(name.length)))
         problem = removeTree(join(directory, other)) ?? problem;
     return problem;
   } catch (error) {

@@ -7,7 +7,7 @@ import { Journal } from './journal.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from '../../problem.ts';
-import { removeWithVariants } from '../../removal.ts';
+import { removeFile } from '../../removal.ts';
 import type { Timeline } from '../timeline.ts';
 
 /**
@@ -34,8 +34,15 @@ export function openJournal(path: string, timeline: Timeline, log: Log, ledger: 
 
 /**
  * Removes the journal and the ledger of an identity that is given up, and damaged ones, which hold scripts and outputs as
- * well.
+ * well. Throws an `AgentProblem` when something of them stays.
  */
 export function removeJournal(directory: Pick<DataDirectory, 'journal' | 'ledger'>): void {
-  for (const path of [directory.ledger, directory.journal]) removeWithVariants(path);
+  for (const path of [directory.ledger, directory.journal]) {
+    const problem = removeFile(path);
+    if (problem !== null)
+      throw new AgentProblem(
+        `What the identity before this one ran cannot be removed, and is not to be this one's: ${problem}`,
+        EXIT_STATUS.failed,
+      );
+  }
 }

@@ -103,7 +103,7 @@ test('a node that no admin knows, and an older admin, hold nobody up', async (t)
   t.deepEqual([one.status, two.status], [0, 0]);
 });
 
-test('what was set aside or not written to its end goes as well, and what is mounted there stays and is told', async (t) => {
+test("what was set aside or not written to its end goes as well; what is mounted there, and others' own, stays", async (t) => {
   const { settings } = await enrolled(t);
   const data = settings.AGENT_DATA_DIR;
   const [served, mounted] = [temporaryDirectory(t), join(data, 'keepers/k/root')];
@@ -115,7 +115,9 @@ test('what was set aside or not written to its end goes as well, and what is mou
     'identity.json.new',
   ])
     writeFileSync(join(data, name), 'a script, an output or a token');
-  writeFileSync(join(data, 'journal.dbs'), "somebody's own");
+  const own = ['identity.json.backup', 'journal.dbs', 'ssh-host-key-cert.pub', 'ssh-recordings-2026-audit'];
+  for (const name of own.slice(0, 3)) writeFileSync(join(data, name), "somebody's own");
+  mkdirSync(join(data, 'ssh-recordings-2026-audit'));
   mkdirSync(mounted, { recursive: true });
   const isMounted = spawnSync('mount', ['--bind', served, mounted]).status === 0;
 
@@ -123,10 +125,28 @@ test('what was set aside or not written to its end goes as well, and what is mou
   if (isMounted) execFileSync('umount', [mounted]);
 
   t.is(left.status, 0, left.stderr);
-  t.deepEqual(readdirSync(data), isMounted ? ['journal.dbs', 'keepers'] : ['journal.dbs']);
+  t.deepEqual(readdirSync(data).toSorted(), (isMounted ? [...own, 'keepers'] : own).toSorted());
   t.deepEqual(readdirSync(served), ['precious']);
   if (isMounted)
     t.regex(left.stderr, /keepers\/k\/root is a mount point.*This stays on the machine, as it cannot be removed/u);
+});
+
+test('an identity that cannot be removed is what leaving ends with, and all else goes', async (t) => {
+  const { settings } = await enrolled(t);
+  const data = settings.AGENT_DATA_DIR;
+  const identity = join(data, 'identity.json');
+  if (spawnSync('mount', ['--bind', identity, identity]).status !== 0) {
+    t.pass('only root mounts');
+    return;
+  }
+
+  const left = await run(['leave', '--local'], settings);
+  execFileSync('umount', [identity]);
+
+  t.is(left.status, 1);
+  t.regex(left.stderr.trimEnd().split('\n').at(-1) ?? '', /^edge-agent: .*identity\.json is a mount point/u);
+  t.notRegex(left.stderr, /This machine has left/u);
+  t.deepEqual(readdirSync(data), ['identity.json', 'lock']);
 });
 
 test('on a full disk a machine leaves all the same, and what ran on it is ended', async (t) => {
