@@ -203,11 +203,13 @@ test('a deletion for which reads leave no connection is refused alone, and says 
   const { command } = await made.fixture.executions([await made.fixture.node(made.lease)]);
   const held = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
 
-  const deleted = made.fixture.commit(null, [{ kind: 'command-deleted', command }]).catch((error: unknown) => error);
-  t.true((await deleted) instanceof NothingWritten);
+  const deleted = await made.fixture
+    .commit(null, [{ kind: 'command-deleted', command }])
+    .catch((error: unknown) => error);
   const { first } = await storeAll(made);
   for (const client of held) client.release();
 
+  t.true(deleted instanceof NothingWritten, String(deleted));
   t.is(first, 'ok');
   t.deepEqual(made.fixture.loud(), []);
 });
