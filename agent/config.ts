@@ -211,6 +211,11 @@ export const AGENT_SETTINGS = {
     description:
       'Hosts that are reached through this machine though they are closed otherwise, as its own loopback is. Metadata services are opened by their exact address only.',
   }),
+  VPN_PATH_MTU_DISCOVERY: flag().default(true).meta({
+    expected: 'true or false',
+    description:
+      'Whether packets to other machines of the cluster may be longer than 1,280 bytes where the direct path was seen to take them: up to 1,440.',
+  }),
   VPN_DNS: choice(NAME_MODES)
     .default('resolver')
     .meta({
@@ -268,9 +273,8 @@ export function egressRulesOf(config: AgentConfig): EgressRules {
 }
 
 /** Where a server listens that admins must reach: always on loopback too, as that is where they come from. */
-export function withLoopback(hosts: readonly string[]): readonly string[] {
-  return hosts.some((host) => REACHED_BY_ADMINS.has(host)) ? hosts : [...hosts, LOOPBACK];
-}
+export const withLoopback = (hosts: readonly string[]): readonly string[] =>
+  hosts.some((host) => REACHED_BY_ADMINS.has(host)) ? hosts : [...hosts, LOOPBACK];
 
 const LOOPBACK = '127.0.0.1';
 

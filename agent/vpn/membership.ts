@@ -28,6 +28,8 @@ export interface MembershipOptions {
   readonly interfaceName: string;
   /** UDP; 0 picks one and keeps it. */
   readonly port: number;
+  /** Whether packets on a direct path may be longer than the VPN says, once the path was seen to take them. */
+  readonly hasMtuDiscovery: boolean;
   /** Files of the key and of the last known VPN. */
   readonly keysPath: string;
   readonly picturePath: string;
@@ -132,6 +134,11 @@ export class Membership {
     return this.#held.member?.paths().find((path) => path.publicKey === publicKey)?.path ?? null;
   }
 
+  /** How long packets to this peer may be, in bytes; null: a stranger, or as long as the VPN says. */
+  mtuOf(publicKey: string): number | null {
+    return this.#held.member?.paths().find((path) => path.publicKey === publicKey)?.mtu ?? null;
+  }
+
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
   wayToGateway(): VpnWay | null {
     if (this.#held.member === null || this.#picture === null) return null;
@@ -196,11 +203,11 @@ export class Membership {
   }
 
   #create(): Promise<CreatedMember> {
-    const { createMember, interfaceName, say } = this.#options;
+    const { createMember, interfaceName, hasMtuDiscovery, say } = this.#options;
     const keys = this.#keys.held;
     if (keys === null) throw new Error('there are no keys to open an interface with');
     return createMember(
-      { interfaceName, listenPort: keys.listenPort, wanted: this.#wanted(keys) },
+      { interfaceName, listenPort: keys.listenPort, wanted: this.#wanted(keys), hasMtuDiscovery },
       {
         wantsTry: (publicKey) => void say({ type: 'mesh-try', public_key: publicKey }),
         moved: () => this.#advertise(),

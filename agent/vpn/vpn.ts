@@ -44,6 +44,8 @@ export interface AgentVpn {
   /** The node that has this key, or `gateway`; null: a stranger. */
   nodeOf(publicKey: string): string | null;
   pathOf(publicKey: string): VpnPath | null;
+  /** How long packets to it may be, in bytes; null: a stranger, or as long as the VPN says. */
+  mtuOf(publicKey: string): number | null;
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
   wayToGateway(): VpnWay | null;
   /** `isKept`: the interface stays for the next start, with its traffic. Names go either way. */
@@ -72,6 +74,7 @@ export function openVpn({
   const membership = new Membership({
     interfaceName,
     port: config.VPN_PORT,
+    hasMtuDiscovery: config.VPN_PATH_MTU_DISCOVERY,
     keysPath: directory.vpnKeys,
     picturePath: directory.vpnPicture,
     clusterName,
@@ -102,6 +105,7 @@ export function openVpn({
     },
     nodeOf: (publicKey) => membership.nodeOf(publicKey),
     pathOf: (publicKey) => membership.pathOf(publicKey),
+    mtuOf: (publicKey) => membership.mtuOf(publicKey),
     wayToGateway: () => membership.wayToGateway(),
     async close(end) {
       process.off(ROTATION_SIGNAL, rotate);

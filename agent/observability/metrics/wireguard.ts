@@ -22,6 +22,8 @@ export interface WireguardSources {
   readonly nodeOf: (publicKey: string) => string | null;
   /** How packets go to it, or null: no peer of the VPN. */
   readonly pathOf: (publicKey: string) => VpnPath | null;
+  /** What the path to it was seen to take, in bytes, or null: nothing longer than the VPN says. */
+  readonly mtuOf: (publicKey: string) => number | null;
   readonly limits?: Partial<WireguardLimits>;
 }
 
@@ -32,6 +34,7 @@ export const MACHINE_WIREGUARD: WireguardSources = {
   wg: 'wg',
   nodeOf: () => null,
   pathOf: () => null,
+  mtuOf: () => null,
 };
 
 /** What an interface may be called: it becomes a path and a word of a command. Source: wg(8), as the kernel has it. */
@@ -87,6 +90,15 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
   );
   exposition.family('wireguard_peer_path', 'gauge', 'How packets go to a peer of the VPN; always 1.');
   for (const peer of peers) if (peer.pathLabels !== null) exposition.sample('wireguard_peer_path', 1, peer.pathLabels);
+  exposition.family(
+    'wireguard_peer_mtu_bytes',
+    'gauge',
+    'How long packets to a peer of the VPN may be; absent where the path was not seen to take longer ones than the VPN says.',
+  );
+  for (const peer of peers) {
+    const mtu = sources.mtuOf(peer.publicKey);
+    if (mtu !== null) exposition.sample('wireguard_peer_mtu_bytes', mtu, peer.labels);
+  }
   return exposition.toString();
 }
 
@@ -96,7 +108,7 @@ export async function readDevices({
   interfaces,
   wg,
   limits: given,
-}: Omit<WireguardSources, 'nodeOf' | 'pathOf'>): Promise<WireguardDevices> {
+}: Omit<WireguardSources, 'nodeOf' | 'pathOf' | 'mtuOf'>): Promise<WireguardDevices> {
   const limits = { ...WIREGUARD_LIMITS, ...given };
   const inKernel = kernelInterfaces(interfaces, limits.lookedAtMax).filter((name) => INTERFACE_NAME.test(name));
   const files = namesIn(sockets);

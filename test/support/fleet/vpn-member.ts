@@ -73,6 +73,7 @@ export function startVpnMember(
   const membership = new Membership({
     interfaceName: 'none',
     port: place.listenPort,
+    hasMtuDiscovery: true,
     keysPath: join(own, 'keys.json'),
     picturePath: join(own, 'picture.json'),
     clusterName: () => clusterName,

@@ -11,6 +11,8 @@ export type Direction = 'out' | 'in';
 export interface Link {
   /** Packets are lost without a sign, both ways unless one is named; the interface does not notice. */
   cut(direction?: Direction): Promise<void>;
+  /** Packets of more bytes are lost without a sign, both ways; the interface does not notice. */
+  setMtu(bytes: number): Promise<void>;
   /** All that `cut` did is undone. */
   restore(): Promise<void>;
 }
@@ -62,6 +64,9 @@ export class Ethernet {
         if (direction !== 'in') this.#before.set(name, `iifname "${name}" drop`);
         if (direction !== 'out') this.#after.set(name, `oifname "${name}" drop`);
         return this.#write();
+      },
+      setMtu: async (bytes) => {
+        await this.#namespace.shell(`ip link set ${name} mtu ${bytes}`);
       },
       restore: () => {
         this.#before.delete(name);

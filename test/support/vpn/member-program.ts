@@ -51,7 +51,12 @@ let triesWanted: string[] = [];
 let map: { readonly text: string; readonly map: RelayMap | null } = { text: '', map: null };
 
 const created = await createMember(
-  { interfaceName: options.interfaceName, listenPort: options.listenPort, wanted: wantedOf(options.wanted) },
+  {
+    interfaceName: options.interfaceName,
+    listenPort: options.listenPort,
+    wanted: wantedOf(options.wanted),
+    hasMtuDiscovery: true,
+  },
   {
     wantsTry: (publicKey) => void triesWanted.push(publicKey),
     moved: () => {},

@@ -112,7 +112,11 @@ test('a server that admins must reach listens where admins come from, whatever e
 });
 
 test('names of the cluster come by a resolver or the hosts file, and resolv.conf is touched for those only who say so', (t) => {
-  t.like(config({}), { VPN_DNS: 'resolver', VPN_DNS_RESOLV_CONF: false });
+  t.like(config({}), {
+    VPN_PATH_MTU_DISCOVERY: true,
+    VPN_DNS: 'resolver',
+    VPN_DNS_RESOLV_CONF: false,
+  });
   t.deepEqual(problems({ VPN_DNS: 'dnsmasq' }), ['VPN_DNS is "dnsmasq": it should be one of resolver, hosts, off']);
 });
 

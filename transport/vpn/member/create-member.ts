@@ -17,6 +17,11 @@ export interface MemberOptions {
   readonly wanted: WantedMember;
   /** How relays are reached, beyond what the map says. */
   readonly relayReach?: RelayReach;
+  /**
+   * Whether packets on a direct path may be longer than the VPN says, once the path was seen to take them. Needs members
+   * that answer (`mtu-echo.ts`).
+   */
+  readonly hasMtuDiscovery?: boolean;
   /** Addresses of this machine. */
   readonly interfaces?: () => Interfaces;
 }
@@ -52,14 +57,10 @@ class DeviceMember implements Member {
   #opening: Promise<void> = Promise.resolve();
 
   constructor(options: MemberOptions, ports: MemberPorts, device: WireguardDevice) {
-    const { interfaceName, listenPort, wanted, relayReach, interfaces = systemInterfaces } = options;
     this.#options = options;
     this.#ports = ports;
-    this.#wanted = wanted;
-    this.#peers = new Peers(
-      { listenPort, interfaceName, interfaces, wanted, ...(relayReach === undefined ? {} : { relayReach }) },
-      ports,
-    );
+    this.#wanted = options.wanted;
+    this.#peers = new Peers({ interfaces: systemInterfaces, ...options }, ports);
     this.#use(device);
   }
 

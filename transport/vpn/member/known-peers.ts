@@ -16,6 +16,7 @@ import {
   UNHEARD_MS_MAX,
 } from './limits.ts';
 import type { PeerPath, WantedMember } from './member.ts';
+import type { DirectPeer } from './path-mtus.ts';
 import type { PathMessage, PathReading, PathState, PathStep } from './path-state.ts';
 import { meet, transition } from './path-transition.ts';
 import { allowedIpsOf } from './peer-set.ts';
@@ -57,7 +58,7 @@ export class KnownPeers {
   readonly #ports: KnownPeersPorts;
   readonly #peers = new Map<string, Peer>();
   readonly #ages = createHandshakeAges();
-  #effects: PeerEffect[] = [];
+  readonly #effects: PeerEffect[] = [];
   #own: OwnPlace;
 
   constructor(own: OwnPlace, ports: KnownPeersPorts) {
@@ -84,6 +85,15 @@ export class KnownPeers {
     return state?.path === 'direct' ? state.endpoint : null;
   }
 
+  /** As PathMtus wants them. */
+  direct(): readonly DirectPeer[] {
+    return [...this.#peers.values()].flatMap(({ publicKey, wanted, state, reading }) => {
+      if (state.path !== 'direct' || wanted.node === null) return [];
+      const { ipv4, ipv6 } = wanted;
+      return [{ publicKey, ipv4, ipv6, endpoint: state.endpoint, sentBytes: reading?.sentBytes ?? 0 }];
+    });
+  }
+
   /** When the first of them has something to do without being told. */
   dueMs(): number {
     return Math.min(...[...this.#peers.values()].map(({ state }) => state.dueMs));
@@ -94,15 +104,13 @@ export class KnownPeers {
     return [...this.#peers.values()].some(({ state }) => state.path === 'none' && state.dueMs <= nowMs);
   }
 
-  paths(): readonly PeerPath[] {
+  paths(): readonly Omit<PeerPath, 'mtu'>[] {
     return [...this.#peers.values()].map((peer) => this.#pathOf(peer));
   }
 
   /** What the paths asked for since the last call. */
   taken(): readonly PeerEffect[] {
-    const open = this.#effects;
-    this.#effects = [];
-    return open;
+    return this.#effects.splice(0);
   }
 
   /** All paths begin anew, with the next `become`. */
@@ -133,8 +141,8 @@ export class KnownPeers {
 
   /** Tells those that have something to do. */
   tellTime(nowMs: number): void {
-    for (const { publicKey, state } of this.#peers.values())
-      if (state.dueMs <= nowMs) this.tell(publicKey, { type: 'time-passed' });
+    const due = [...this.#peers.values()].filter(({ state }) => state.dueMs <= nowMs);
+    for (const { publicKey } of due) this.tell(publicKey, { type: 'time-passed' });
   }
 
   /** This machine has other addresses, or slept. */
@@ -216,10 +224,8 @@ export class KnownPeers {
   /** Those that had a session and are not heard any more, as they are to be added again. */
   unheard(nowMs: number): readonly DevicePeer[] {
     return [...this.#peers.values()]
-      .filter(
-        ({ publicKey, state }) =>
-          state.path === 'none' && nowMs - state.sinceMs >= UNHEARD_MS_MAX && this.#ages.of(publicKey, nowMs) !== null,
-      )
+      .filter(({ state }) => state.path === 'none' && nowMs - state.sinceMs >= UNHEARD_MS_MAX)
+      .filter(({ publicKey }) => this.#ages.of(publicKey, nowMs) !== null)
       .map(({ publicKey, wanted: peer, reading }) => ({
         publicKey,
         allowedIps: allowedIpsOf(peer),
@@ -277,7 +283,7 @@ export class KnownPeers {
     };
   }
 
-  #pathOf({ publicKey, state, reading, wanted: { relay_region: region } }: Peer): PeerPath {
+  #pathOf({ publicKey, state, reading, wanted: { relay_region: region } }: Peer): Omit<PeerPath, 'mtu'> {
     const handshakeAgeMs = this.#ages.of(publicKey, performance.now());
     const isAlive = handshakeAgeMs !== null && handshakeAgeMs < SESSION_MS_MAX;
     const path = !isAlive || state.path === 'none' ? 'none' : state.path === 'direct' ? 'direct' : 'relayed';

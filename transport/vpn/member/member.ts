@@ -32,6 +32,8 @@ export interface PeerPath {
   /** Region of the relay, when relayed. */
   readonly relayRegion: number | null;
   readonly handshakeAgeMs: number | null;
+  /** What the path was seen to take, in bytes; null: nothing longer than the VPN says. */
+  readonly mtu: number | null;
   readonly receivedBytes: number;
   readonly sentBytes: number;
 }

@@ -1,7 +1,6 @@
 /**
  * The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayReach } from '../derp/socket.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { perform, type PathEffectPorts } from './path-effects.ts';
@@ -27,13 +26,11 @@ import {
   type WantedMember,
 } from './member.ts';
 import { OwnAddresses } from './own-addresses.ts';
+import { PathMtus } from './path-mtus.ts';
 import type { PathMessage } from './path-state.ts';
 import { refusalsOf } from './peer-set.ts';
 import { RelayedTraffic } from './relayed-traffic.ts';
 import { LoopPacer } from './loop-pacer.ts';
-
-/** Between two looks at whether the own relay is reached, in ms. */
-const PLACED_LOOK_MS = 20;
 
 /** What stays the same for the whole life of a member. */
 export interface PeersOptions {
@@ -42,6 +39,8 @@ export interface PeersOptions {
   readonly interfaces: () => Interfaces;
   readonly wanted: WantedMember;
   readonly relayReach?: RelayReach;
+  /** As in MemberOptions. */
+  readonly hasMtuDiscovery?: boolean;
 }
 
 /** The peers of a member, and the paths to them. Does nothing before it has a device. */
@@ -54,6 +53,7 @@ export class Peers {
   readonly #startedAtMs = performance.now();
   readonly #ending = new AbortController();
   readonly #pacer = new LoopPacer();
+  readonly #mtus: PathMtus;
   readonly #running: Promise<void>;
   #wanted: WantedMember;
   #inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
@@ -92,6 +92,12 @@ export class Peers {
       earlyUntilMs: () => this.#earlyUntilMs(),
       changed: () => ports.changed(),
     });
+    this.#mtus = new PathMtus({
+      isEnabled: options.hasMtuDiscovery === true,
+      direct: () => this.#peers.direct(),
+      own: () => this.#own.place.vpnRanges,
+      changed: () => this.#pacer.wake(),
+    });
     this.#interface = new InterfaceRepair(this.#peers, () => this.#device);
     this.#running = this.#run();
   }
@@ -100,6 +106,7 @@ export class Peers {
   use(device: WireguardDevice | null): void {
     this.#device = device;
     this.#interface.forget();
+    this.#mtus.forget();
     this.#isWantedNew = true;
     this.#peers.clear();
     this.#peers.taken(); // of no use on another device
@@ -117,7 +124,7 @@ export class Peers {
   }
 
   paths(): readonly PeerPath[] {
-    return this.#peers.paths();
+    return this.#peers.paths().map((path) => ({ ...path, mtu: this.#mtus.mtuOf(path.publicKey) }));
   }
 
   place(): MemberPlace {
@@ -136,14 +143,8 @@ export class Peers {
 
   /** Once it is known where others find this member, or that this will take long. */
   async placed(): Promise<void> {
-    while (
-      !this.#ending.signal.aborted &&
-      this.#wanted.relayMap != null &&
-      this.#traffic.relays.home() === null &&
-      performance.now() - this.#startedAtMs < RELAY_START_MS_MAX
-    ) {
-      await delay(PLACED_LOOK_MS);
-    }
+    if (this.#wanted.relayMap == null) return;
+    await this.#traffic.placed(this.#startedAtMs + RELAY_START_MS_MAX, this.#ending.signal);
   }
 
   async close({ isKept }: { readonly isKept: boolean }): Promise<void> {
@@ -178,6 +179,7 @@ export class Peers {
           this.#lookAtMs,
           this.#traffic.relays.isSearching ? performance.now() + READ_EAGER_MS : Infinity,
           this.#peers.dueMs(),
+          this.#mtus.dueMs(),
         ),
       );
       if (this.#ending.signal.aborted) return;
@@ -203,11 +205,11 @@ export class Peers {
     if (hasSlept || nowMs >= this.#lookAtMs) this.#look(nowMs, hasSlept);
     const device = this.#device;
     if (device === null) {
-      this.#readAtMs = nowMs + READ_IDLE_MS;
-      this.#repairAtMs = nowMs + READ_IDLE_MS;
+      [this.#readAtMs, this.#repairAtMs] = [nowMs + READ_IDLE_MS, nowMs + READ_IDLE_MS];
       return;
     }
-    if (this.#isWantedNew || nowMs >= this.#repairAtMs) await this.#repair(device, nowMs);
+    const isRegular = nowMs >= this.#repairAtMs;
+    if (this.#isWantedNew || isRegular) await this.#repair(device, nowMs, isRegular);
     // A peer whose handshake is next may have begun one meanwhile: handshakes that cross lead nowhere, and a peer that is added
     // anew forgets the one under way.
     else if (
@@ -219,6 +221,7 @@ export class Peers {
     this.#peers.tellRelays();
     this.#peers.tellTime(nowMs);
     await perform(this.#peers.taken(), this.#effectPorts(device));
+    await this.#mtus.turn(device, isRegular);
     this.#traffic.relaySockets.sweep(
       (publicKey) => this.#peers.has(publicKey),
       (publicKey) => this.#peers.directEndpointOf(publicKey) === null,
@@ -247,12 +250,12 @@ export class Peers {
     if (!isMoved && !hasSlept) return;
     if (hasSlept || isOneGone) this.#traffic.relays.renew();
     this.#peers.moved(this.#own.place);
+    this.#mtus.forget();
     if (hasSlept) this.#readAtMs = nowMs;
   }
 
   /** Makes the interface what is wanted. */
-  async #repair(device: WireguardDevice, nowMs: number): Promise<void> {
-    const isRegular = nowMs >= this.#repairAtMs;
+  async #repair(device: WireguardDevice, nowMs: number, isRegular: boolean): Promise<void> {
     this.#repairAtMs = nowMs + REPAIR_MS;
     this.#look(nowMs, false);
     this.#isWantedNew = false;
@@ -288,8 +291,9 @@ export class Peers {
     this.#ports.moved(place);
   }
 
-  /** Before its relay sockets end: who was relayed is left at the likeliest endpoint. */
+  /** Nobody looks after paths for a while: who was relayed is left at the likeliest endpoint. */
   async #leaveDirect(): Promise<void> {
+    await this.#mtus.end(this.#device);
     const changes = this.#peers.likeliest();
     if (changes.length > 0) await this.#device?.setEndpoints(changes);
   }

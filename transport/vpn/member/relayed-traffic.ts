@@ -1,9 +1,13 @@
 /** What goes over relays: packets between a relay and the interface, and messages between members. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayReach } from '../derp/socket.ts';
 import type { PathMessage } from './path-state.ts';
 import { Relays } from './relays.ts';
 import { RelaySockets } from './relay-sockets.ts';
 import { decodePeerMessage, encodePeerMessage, isPeerMessage, type PeerMessage } from './peer-messages.ts';
+
+/** Between two looks at whether the own relay is reached, in ms. */
+const PLACED_LOOK_MS = 20;
 
 /** What it needs of the member. */
 export interface TrafficPorts {
@@ -38,6 +42,11 @@ export class RelayedTraffic {
       changed: ports.changed,
       ...(ports.reach === undefined ? {} : { reach: ports.reach }),
     });
+  }
+
+  /** Once the own relay is reached, or this time has come, on the clock of `performance.now`. */
+  async placed(untilMs: number, ending: AbortSignal): Promise<void> {
+    while (!ending.aborted && this.relays.home() === null && performance.now() < untilMs) await delay(PLACED_LOOK_MS);
   }
 
   /** A message to a peer, which may be lost. */

@@ -56,7 +56,7 @@ const ANSWER = z.array(
 );
 
 /** What `ip` says of an interface that is not there. */
-const ABSENT = /does not exist|Cannot find device|No such device/u;
+export const ABSENT = /does not exist|Cannot find device|No such device/u;
 
 /**
  * The interface of this name in the network namespace of this process; null: there is none. Rejects with a
@@ -173,7 +173,7 @@ async function linkOf(name: string, reach: Reach): Promise<Link> {
 }
 
 /** Whether the kernel has IPv6, and on for this interface. */
-function hasIpv6(name: string): boolean {
+export function hasIpv6(name: string): boolean {
   const path = `/proc/sys/net/ipv6/conf/${name}/disable_ipv6`;
   return existsSync(path) && readFileSync(path, 'latin1').trim() === '0';
 }
@@ -186,7 +186,8 @@ async function onLink(name: string, running: Promise<string>): Promise<void> {
   }
 }
 
-function goneLink(name: string): DeviceGone {
+/** That there is no such interface any more. */
+export function goneLink(name: string): DeviceGone {
   return new DeviceGone(`the interface ${name} is gone: it was removed`);
 }
 

@@ -73,6 +73,16 @@ export interface WireguardDevice {
   setAddresses(cidrs: readonly string[]): Promise<void>;
   setMtu(mtu: number): Promise<void>;
   /**
+   * Packets to these addresses are at most so many bytes long, those to all others as long as the MTU of the interface
+   * says. Resolves with the addresses that the system refused.
+   */
+  setPathMtus(mtus: ReadonlyMap<string, number>): Promise<ReadonlySet<string>>;
+  /**
+   * The longest packets that the ways of this machine to these addresses take, in bytes, as far as the machine knows;
+   * without those to which it knows no way.
+   */
+  readRooms(addresses: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /**
    * Removes the peers of `removed`, by themselves, so that nothing can stop it; then adds or changes those of `set`. An
    * endpoint of null leaves the one that is there.
    * Peers not named stay. One that is refused is left out alone.

@@ -17,6 +17,7 @@ import { isWireguardKey } from '../../protocol/wireguard.ts';
 import { hexOfKey } from './keys.ts';
 import { DeviceGone, DeviceProblem } from './problem.ts';
 import { checkEndpoint, checkMtu, checkPeer } from './requests.ts';
+import { readRooms, setRouteMtus } from './routes.ts';
 
 /** What is known of a peer, and how often it is spoken to. */
 export interface PeerState {
@@ -108,6 +109,17 @@ export class ProgrammedDevice implements WireguardDevice {
       checkMtu(mtu);
       await setMtu(this.name, mtu, this.#reach);
     });
+  }
+
+  setPathMtus(mtus: ReadonlyMap<string, number>): Promise<ReadonlySet<string>> {
+    return this.#call(async () => {
+      for (const mtu of mtus.values()) checkMtu(mtu);
+      return setRouteMtus(this.name, mtus, this.#reach);
+    });
+  }
+
+  readRooms(addresses: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return this.#call(() => readRooms(addresses, this.#reach));
   }
 
   apply({ set, removed }: { readonly set: readonly DevicePeer[]; readonly removed: readonly string[] }): Promise<void> {

@@ -57,12 +57,15 @@ export class ProgramFailure extends DeviceProblem {
   readonly said: string;
   /** With which it ended; null: it did not end by itself. */
   readonly status: number | null;
+  /** What it wrote on its output until then. */
+  readonly output: string;
 
-  constructor(message: string, isAbsent: boolean, said: string, status: number | null) {
+  constructor(message: string, isAbsent: boolean, said: string, status: number | null, output = '') {
     super(message);
     this.isAbsent = isAbsent;
     this.said = said;
     this.status = status;
+    this.output = output;
   }
 }
 
@@ -99,7 +102,7 @@ export function run(program: string, words: readonly string[], limits: RunLimits
       env: programEnvironment(),
     } as const;
     const child = execFile(program, words, options, (error, output, said) =>
-      error === null ? resolve(output) : reject(failureOf(program, error, said)),
+      error === null ? resolve(output) : reject(failureOf(program, error, said, output)),
     );
     child.stdin?.on('error', () => {}).end(input, 'latin1'); // one that reads nothing, or is not there, closes it first
   });
@@ -134,9 +137,10 @@ export function absentProgram(program: string): ProgramFailure {
   );
 }
 
-function failureOf(program: string, error: ExecFileException, said: string): ProgramFailure {
+function failureOf(program: string, error: ExecFileException, said: string, output: string): ProgramFailure {
   if (error.code === 'ENOENT') return absentProgram(program);
   const cause =
     error.killed === true ? 'it took too long' : (CAUSES.find((words) => said.includes(words)) ?? 'it failed');
-  return new ProgramFailure(`${program}: ${cause}`, false, said, typeof error.code === 'number' ? error.code : null);
+  const status = typeof error.code === 'number' ? error.code : null;
+  return new ProgramFailure(`${program}: ${cause}`, false, said, status, output);
 }

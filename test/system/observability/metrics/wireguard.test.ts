@@ -88,6 +88,7 @@ if (wireguardProblem === null) {
               sockets: WIREGUARD_SOCKETS,
               nodeOf: (key) => (key === one.publicKey ? 'node "one"' : null),
               pathOf: (key) => (key === one.publicKey ? 'relayed' : null),
+              mtuOf: (key) => (key === one.publicKey ? 1_440 : null),
             }),
           ),
         end,
@@ -98,6 +99,15 @@ if (wireguardProblem === null) {
           [
             `wireguard_peer_path{interface="${other.name}",public_key="${one.publicKey}",friendly_name="node \\"one\\"",path="relayed"}`,
             1,
+          ],
+        ],
+      );
+      t.deepEqual(
+        Object.entries(seriesOf(text)).filter(([name]) => name.startsWith('wireguard_peer_mtu_bytes')),
+        [
+          [
+            `wireguard_peer_mtu_bytes{interface="${other.name}",public_key="${one.publicKey}",friendly_name="node \\"one\\""}`,
+            1_440,
           ],
         ],
       );

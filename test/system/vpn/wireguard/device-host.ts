@@ -60,6 +60,7 @@ export class DeviceHost {
   static start(scope: Scope, [command, ...words]: readonly [string, ...string[]]): DeviceHost {
     const child = spawn(command, [...words, process.execPath, PROGRAM], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      serialization: 'advanced',
     });
     const host = new DeviceHost(child);
     scope.teardown(() => host.kill());
@@ -102,7 +103,17 @@ export class DeviceHost {
     const { promise: lost, resolve } = Promise.withResolvers<string>();
     this.#lost.set(index, resolve);
     const call = <
-      To extends 'setPrivateKey' | 'setAddresses' | 'setMtu' | 'apply' | 'setEndpoints' | 'read' | 'release' | 'remove',
+      To extends
+        | 'setPrivateKey'
+        | 'setAddresses'
+        | 'setMtu'
+        | 'setPathMtus'
+        | 'readRooms'
+        | 'apply'
+        | 'setEndpoints'
+        | 'read'
+        | 'release'
+        | 'remove',
     >(
       to: To,
     ) => ((...args: readonly unknown[]) => this.#order(to, args, index)) as WireguardDevice[To];
@@ -113,6 +124,8 @@ export class DeviceHost {
       setPrivateKey: call('setPrivateKey'),
       setAddresses: call('setAddresses'),
       setMtu: call('setMtu'),
+      setPathMtus: call('setPathMtus'),
+      readRooms: call('readRooms'),
       apply: call('apply'),
       setEndpoints: call('setEndpoints'),
       read: call('read'),

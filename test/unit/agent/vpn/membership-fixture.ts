@@ -94,6 +94,7 @@ export function open(
   const membership = new Membership({
     interfaceName: 'edge00000000',
     port: 0,
+    hasMtuDiscovery: true,
     keysPath,
     picturePath: join(directory, 'mesh-network.json'),
     clusterName: () => 'prod',

@@ -119,6 +119,7 @@ test('how well it is connected is told when a path changes, and now and then', a
     path: way,
     relayRegion: null,
     handshakeAgeMs: 1_000.4,
+    mtu: null,
     receivedBytes: 1,
     sentBytes: 1,
   });

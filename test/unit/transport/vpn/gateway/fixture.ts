@@ -102,6 +102,7 @@ export function path(publicKey: string, handshakeAgeMs: number | null, how: Peer
     path: how,
     relayRegion: how === 'relayed' ? 900 : null,
     handshakeAgeMs,
+    mtu: null,
     receivedBytes: 10,
     sentBytes: 20,
   };

@@ -1,0 +1,113 @@
+/** How long packets between two members are: as long as their direct path takes, also where it takes less than before. */
+import ava from 'ava';
+import { startInternet, type Internet } from '../../../support/networks/internet.ts';
+import { ipLines } from '../wireguard/pair.ts';
+import { hangAfter } from '../../../support/busy.ts';
+import { mapOfRelays, startRelayOn, startVpn, untilPath, type TestMember } from '../../../support/vpn/members.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { createScope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
+
+const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'wg', 'ping');
+
+const TEST_MS_MAX = 120_000;
+
+/** Headers of a packet of ICMP over IPv4. */
+const HEADER_BYTES = 28;
+
+const scope = createScope();
+let internet: Internet;
+let one: TestMember;
+let other: TestMember;
+
+test.before(async () => {
+  internet = await startInternet(scope);
+  const relay = await startRelayOn(await internet.host('relay'), 901);
+  const vpn = startVpn(scope, () => mapOfRelays([relay]));
+  one = await vpn.join(await internet.host('one'));
+  other = await vpn.join(await internet.host('other'));
+  await untilPath(one, other, 'direct');
+});
+
+ava.after.always(() => scope.end());
+
+/** Once both have seen their path take packets so long. */
+async function untilMtu(mtu: number | null): Promise<void> {
+  await until(`an MTU of ${mtu} both ways`, async () => {
+    const [there, back] = await Promise.all([one.pathTo(other), other.pathTo(one)]);
+    if (there?.mtu !== mtu || back?.mtu !== mtu) throw new Error(`${there?.mtu} and ${back?.mtu}`);
+    return true;
+  });
+}
+
+/** Whether packets so long, in one piece each, are sent and answered. */
+function passes(bytes: number): Promise<boolean> {
+  const words = ['-n', '-c', '3', '-i', '0.2', '-W', '2', '-M', 'do', '-s', `${bytes - HEADER_BYTES}`, other.ipv4];
+  return one.machine.succeeds('ping', words);
+}
+
+/** Something is sent all the while, and answered. */
+function talk(): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const program = from.machine.spawn('ping', ['-n', '-q', '-i', '0.05', '-s', '1000', to.ipv4]);
+    scope.teardown(() => program.kill());
+  }
+}
+
+test.serial('a direct path that takes long packets gets them, over IPv4 and IPv6', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  await untilMtu(1_440);
+
+  t.deepEqual([await passes(1_440), await passes(1_441)], [true, false]);
+  t.true(await one.machine.succeeds('ping', ['-n', '-c', '2', '-W', '2', '-M', 'do', '-s', '1392', other.ipv6]));
+});
+
+test.serial(
+  'a path that takes less without a word has shorter packets within seconds, and none is lost then',
+  async (t) => {
+    t.timeout(hangAfter(TEST_MS_MAX));
+    talk();
+    const { link } = other.machine;
+    await link.setMtu(1_460); // 1,408 bytes with what WireGuard puts around are 1,468, and the bridge lets 4 more through
+    await untilMtu(null);
+    t.deepEqual([await passes(1_280), await passes(1_281)], [true, false]);
+    t.true(await one.machine.succeeds('ping', ['-n', '-c', '5', '-i', '0.2', '-W', '2', '-s', '6000', other.ipv4]));
+    await link.setMtu(1_500);
+  },
+);
+
+test.serial('a member that starts again looks anew, and one that is left alone has short packets', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  for (const member of [one, other]) {
+    member.program.kill();
+    await member.restart();
+  }
+  await untilPath(one, other, 'direct');
+  await untilMtu(1_440);
+  t.true(await passes(1_440));
+
+  await one.close(true);
+  const left = (await ipLines(one.machine, 'route', 'show', 'dev', one.interfaceName)).filter((line) =>
+    line.includes('mtu'),
+  );
+  t.deepEqual(left, []);
+  t.deepEqual([await passes(1_280), await passes(1_281)], [true, false]);
+  await one.restart();
+  await untilMtu(1_440);
+});
+
+test.serial('a machine whose own way takes less sends no longer packets, and a relayed path has none', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  await one.machine.run('ip', ['link', 'set', 'dev', 'eth0', 'mtu', '1470']);
+  await until('the shorter length', async () => (await one.pathTo(other))?.mtu === 1_408);
+  t.deepEqual([await passes(1_408), await passes(1_409)], [true, false]);
+
+  const partition = await internet.partition(one.machine, other.machine);
+  await untilPath(one, other, 'relayed');
+  await untilMtu(null);
+  t.deepEqual([await passes(1_280), await passes(1_281)], [true, false]);
+  await partition.heal();
+});
