@@ -10,6 +10,7 @@ import {
   NOTHING_REFUSED,
   type Member,
   type MemberPorts,
+  type PeerPath,
   type WantedMember,
 } from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
@@ -131,12 +132,16 @@ export class Membership {
 
   /** How packets go to the peer with this key; null: a stranger. */
   pathOf(publicKey: string): VpnPath | null {
-    return this.#held.member?.paths().find((path) => path.publicKey === publicKey)?.path ?? null;
+    return this.#pathTo(publicKey)?.path ?? null;
   }
 
   /** How long packets to this peer may be, in bytes; null: a stranger, or as long as the VPN says. */
   mtuOf(publicKey: string): number | null {
-    return this.#held.member?.paths().find((path) => path.publicKey === publicKey)?.mtu ?? null;
+    return this.#pathTo(publicKey)?.mtu ?? null;
+  }
+
+  #pathTo(publicKey: string): PeerPath | undefined {
+    return this.#held.member?.paths().find((path) => path.publicKey === publicKey);
   }
 
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */

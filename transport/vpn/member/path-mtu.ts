@@ -3,8 +3,13 @@
  * ones, whose answer says that they arrive, and asked again while they are used.
  */
 
+import { SETTLE_MS } from './limits.ts';
+
 /** What WireGuard puts around a packet, in bytes, over IPv4 and over IPv6. Source: WireGuard, 5.4.6; RFC 791, 8200, 768. */
 const AROUND_BYTES = { ipv4: 60, ipv6: 80 } as const;
+
+/** The same, in bytes, as it is counted of a peer. Source: WireGuard, 5.4.6. */
+const COUNTED_AROUND_BYTES = 32;
 
 /**
  * Lengths that are asked for, in bytes, longest first: what fills 1,500 over IPv4, and what fits into 1,492 over IPv6
@@ -16,8 +21,11 @@ const LENGTHS = [1_440, 1_408] as const;
 const ASKS_MAX = 4;
 const ASK_MS = 250;
 
-/** How long a path is left alone after it became direct, in ms: stragglers of the relay come meanwhile. */
-const SETTLED_MS = 1_000;
+/**
+ * How long a path is left alone after it became direct, in ms: until no straggler of the relay is handed over any more,
+ * since one makes WireGuard speak over the relay for a moment, and that takes any length.
+ */
+const SETTLED_MS = SETTLE_MS + 500;
 
 /**
  * How often a path is asked again whether it takes what it took, in ms, while something is sent on it: a path can
@@ -25,11 +33,14 @@ const SETTLED_MS = 1_000;
  */
 export const CHECK_MS = 5_000;
 
-/** What has to be sent since, in bytes, to be worth a question: fewer than a few long packets need none. */
-const CHECK_BYTES_MIN = 10_000;
+/** What has to be sent since, in bytes, to be worth a question: less is no long packet. */
+const CHECK_BYTES_MIN = 1_300;
 
-/** Waits after lengths were in vain, in ms, after the first, second, … time. */
-const AGAIN_MS = [60_000, 300_000, 900_000, 3_600_000] as const;
+/**
+ * Waits after lengths were in vain, in ms, after the first, second, … time: a path that takes a shorter one is asked about
+ * the longest again, too, as four packets may have been lost otherwise.
+ */
+const AGAIN_MS = [10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
 
 /** Lengths that are asked for, one after the other. */
 interface Asking {
@@ -44,8 +55,10 @@ export interface PathMtu {
   readonly length: number | null;
   readonly asking: Asking | null;
   readonly dueMs: number;
+  /** Times that the longest was in vain, one after the other, and when it is asked for again. */
   readonly failures: number;
-  /** As counted when it was asked last. */
+  readonly longestAtMs: number;
+  /** As counted when it was asked last, with the questions themselves. */
   readonly sentBytes: number;
 }
 
@@ -65,40 +78,73 @@ export interface PathMtuStep {
 
 /** Of a path that became direct, or has another endpoint. */
 export function beginMtu(endpoint: string, nowMs: number): PathMtu {
-  return { endpoint, length: null, asking: null, dueMs: nowMs + SETTLED_MS, failures: 0, sentBytes: 0 };
+  return {
+    endpoint,
+    length: null,
+    asking: null,
+    dueMs: nowMs + SETTLED_MS,
+    failures: 0,
+    longestAtMs: nowMs,
+    sentBytes: 0,
+  };
+}
+
+/**
+ * Whether nothing long was sent on it since it was asked: it needs no look and no question now. Of the state with its
+ * next time then; else null.
+ */
+export function atRest(state: PathMtu, sentBytes: number, nowMs: number): PathMtu | null {
+  if (state.length === null || state.asking !== null || sentBytes - state.sentBytes >= CHECK_BYTES_MIN) return null;
+  return { ...state, dueMs: checkAtMs(nowMs) };
 }
 
 /** Its time came. */
 export function dueMtu(state: PathMtu, { room, sentBytes }: PathMtuLook, nowMs: number): PathMtuStep {
-  const { asking, length } = state;
+  const { asking } = state;
   if (asking !== null && asking.asks < ASKS_MAX) return ask(state, asking.length, asking.asks + 1, nowMs);
   const bytesMax = room === null ? 0 : room - aroundBytes(state.endpoint);
-  // This machine learned that it takes less: what is longer would be sent in pieces, or not at all.
-  const isTooLong = length !== null && length > bytesMax;
-  if (asking === null && length !== null && !isTooLong) {
-    if (sentBytes - state.sentBytes < CHECK_BYTES_MIN) return rest(state, nowMs + CHECK_MS);
-    return ask({ ...state, sentBytes }, length, 1, nowMs);
+  const lengths = LENGTHS.filter((length) => length <= bytesMax);
+  const [longest] = lengths;
+  // Not what was just asked for in vain, and not what this machine learned to be too long.
+  const isKept = state.length !== null && state.length <= bytesMax && state.length !== asking?.length;
+  const known: PathMtu = { ...state, length: isKept ? state.length : null, asking: null, sentBytes };
+  if (asking !== null) {
+    const missed = asking.length === longest ? missedLongest(known, nowMs) : known;
+    const next = lengths.find((length) => length < asking.length);
+    if (next === undefined) return rest(missed, Math.max(nowMs, missed.longestAtMs));
+    return next === missed.length ? rest(missed, checkAtMs(nowMs)) : ask(missed, next, 1, nowMs);
   }
-  const belowBytes = asking?.length ?? Infinity;
-  const next = LENGTHS.find((one) => one < belowBytes && one <= bytesMax);
-  const narrow: PathMtu = { ...state, length: null, asking: null, sentBytes };
-  if (next !== undefined) return ask(narrow, next, 1, nowMs);
-  const againMs = AGAIN_MS[Math.min(state.failures, AGAIN_MS.length - 1)] ?? 0;
-  return rest({ ...narrow, failures: state.failures + 1 }, nowMs + againMs);
+  if (longest === undefined) {
+    const missed = missedLongest(known, nowMs);
+    return rest(missed, missed.longestAtMs);
+  }
+  return ask(known, nowMs >= known.longestAtMs ? longest : (known.length ?? longest), 1, nowMs);
 }
 
 /** A packet of this length arrived at the peer, as it says. */
 export function answeredMtu(state: PathMtu, length: number, nowMs: number): PathMtu {
   if (state.asking?.length !== length) return state;
-  return { ...state, length, asking: null, failures: 0, dueMs: nowMs + CHECK_MS };
+  const isLongest = length === LENGTHS[0];
+  return { ...state, length, asking: null, failures: isLongest ? 0 : state.failures, dueMs: checkAtMs(nowMs) };
+}
+
+function missedLongest(state: PathMtu, nowMs: number): PathMtu {
+  const againMs = AGAIN_MS[Math.min(state.failures, AGAIN_MS.length - 1)] ?? 0;
+  return { ...state, failures: state.failures + 1, longestAtMs: nowMs + againMs };
 }
 
 function ask(state: PathMtu, length: number, asks: number, nowMs: number): PathMtuStep {
-  return { state: { ...state, asking: { length, asks }, dueMs: nowMs + ASK_MS }, isAsked: true };
+  const sentBytes = state.sentBytes + length + COUNTED_AROUND_BYTES;
+  return { state: { ...state, sentBytes, asking: { length, asks }, dueMs: nowMs + ASK_MS }, isAsked: true };
 }
 
 function rest(state: PathMtu, dueMs: number): PathMtuStep {
   return { state: { ...state, dueMs }, isAsked: false };
+}
+
+/** All paths of a machine have their times together: one look at the system is enough for all of them. */
+function checkAtMs(nowMs: number): number {
+  return (Math.floor(nowMs / CHECK_MS) + 1) * CHECK_MS;
 }
 
 function aroundBytes(endpoint: string): number {

@@ -1,16 +1,23 @@
 /** How long packets to each peer with a direct path may be: finds out, and tells the interface. */
 import { randomBytes } from 'node:crypto';
-import { endpointParts } from '../../net/endpoints.ts';
+import { BlockList, isIPv4 } from 'node:net';
+import { endpointParts, rangesOf } from '../../net/endpoints.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { DeviceGone, DeviceProblem } from '../wireguard/problem.ts';
 import { MtuEcho } from './mtu-echo.ts';
-import { answeredMtu, beginMtu, dueMtu, type PathMtu } from './path-mtu.ts';
+import { answeredMtu, atRest, beginMtu, dueMtu, type PathMtu } from './path-mtu.ts';
 
 /** Paths that are looked at in one turn: each costs a line of a program. The others wait for the next one. */
 const LOOKS_MAX = 64;
 
 /** A machine on which this does not work goes without for so long, in ms. */
 const PAUSE_MS = 60_000;
+
+/**
+ * What is sent at most over IPv4 where an answer says no more than that all pieces arrived, in bytes: what fits into the
+ * paths of homes (PPPoE, 1,492), and less than the 1,480 that `wg-quick` sends everywhere.
+ */
+const CUT_ROOM_BYTES = 1_468;
 
 const NONCE_BYTES = 8;
 
@@ -26,8 +33,8 @@ export interface DirectPeer {
 
 /** What it needs of its member. */
 export interface PathMtusPorts {
-  /** False: packets are as long as every path takes. */
-  readonly isEnabled: boolean;
+  /** As `hasMtuDiscovery` of MemberOptions. */
+  readonly isEnabled: boolean | undefined;
   /** Members with a direct path. A gateway is none: its machine answers no questions about lengths. */
   readonly direct: () => readonly DirectPeer[];
   /** Own addresses in the VPN, with prefix lengths. */
@@ -56,6 +63,7 @@ export class PathMtus {
   readonly #questions = new Map<string, Question>();
   #answers: Question[] = [];
   #heardAt = '';
+  #ranges = new BlockList();
   /** What the interface was told last; null: nothing, or it is not known what of it was done. */
   #told: string | null = null;
   #refused: ReadonlySet<string> = new Set();
@@ -97,7 +105,7 @@ export class PathMtus {
    * alone: all else goes on with packets as long as every path takes.
    */
   async turn(device: WireguardDevice, isRegular: boolean): Promise<void> {
-    if (!this.#ports.isEnabled) return;
+    if (this.#ports.isEnabled === undefined) return;
     const nowMs = performance.now();
     try {
       await this.#turn(device, nowMs, isRegular);
@@ -109,11 +117,15 @@ export class PathMtus {
     }
   }
 
-  /** Nobody looks after the interface from now on: packets are as long as every path takes. */
-  async end(device: WireguardDevice | null): Promise<void> {
+  /** Nobody is asked any more, nor answered. */
+  close(): void {
     this.#echo.listen([]);
     this.forget();
-    if (this.#ports.isEnabled) await device?.setPathMtus(new Map());
+  }
+
+  /** Nobody looks after the interface from now on: packets are as long as every path takes. */
+  async leave(device: WireguardDevice): Promise<void> {
+    if (this.#ports.isEnabled !== undefined) await device.setPathMtus(new Map());
   }
 
   async #turn(device: WireguardDevice, nowMs: number, isRegular: boolean): Promise<void> {
@@ -121,7 +133,8 @@ export class PathMtus {
     const heardAt = JSON.stringify(own);
     if (isRegular || heardAt !== this.#heardAt) this.#echo.listen(own);
     this.#heardAt = heardAt;
-    this.#meet(this.#ports.direct(), nowMs);
+    this.#ranges = rangesOf(own);
+    this.#meet(this.#ports.isEnabled === true ? this.#ports.direct() : [], nowMs);
     for (const { publicKey, length } of this.#answers.splice(0)) {
       const known = this.#known.get(publicKey);
       if (known !== undefined) known.state = answeredMtu(known.state, length, nowMs);
@@ -147,12 +160,25 @@ export class PathMtus {
 
   /** Those that are to be asked now. */
   async #look(device: WireguardDevice, nowMs: number): Promise<readonly Known[]> {
-    const due = [...this.#known.values()].filter(({ state }) => state.dueMs <= nowMs).slice(0, LOOKS_MAX);
-    if (due.length === 0) return [];
+    const due = [...this.#known.values()].filter((known) => {
+      if (known.state.dueMs > nowMs) return false;
+      const resting = atRest(known.state, known.peer.sentBytes, nowMs);
+      if (resting !== null) known.state = resting;
+      return resting === null;
+    });
+    const looked = due.slice(0, LOOKS_MAX);
+    if (looked.length === 0) return [];
     const addressOf = ({ state }: Known): string => endpointParts(state.endpoint)?.address ?? '';
-    const rooms = await device.readRooms(due.map(addressOf).filter((address) => address !== ''));
-    return due.filter((known) => {
-      const look = { room: rooms.get(addressOf(known)) ?? null, sentBytes: known.peer.sentBytes };
+    const rooms = await device.readRooms(looked.map(addressOf).filter((address) => address !== ''));
+    return looked.filter((known) => {
+      const address = addressOf(known);
+      const room = rooms.get(address) ?? null;
+      // the kernel's WireGuard lets routers cut its packets over IPv4 to pieces, and each arrives
+      const isCut = device.backend === 'kernel' && isIPv4(address);
+      const look = {
+        room: room === null || !isCut ? room : Math.min(room, CUT_ROOM_BYTES),
+        sentBytes: known.peer.sentBytes,
+      };
       const { state, isAsked } = dueMtu(known.state, look, nowMs);
       known.state = state;
       return isAsked;
@@ -176,8 +202,10 @@ export class PathMtus {
    */
   #mtusOf({ peer, state: { length, asking } }: Known): readonly (readonly [string, number])[] {
     const asked = asking === null ? null : this.#askedAddress(peer);
-    return [peer.ipv4, peer.ipv6].flatMap((address) => {
-      const mtu = length ?? (address === asked ? asking?.length : undefined) ?? null;
+    // What is in no range of its own is not this machine's to route: it may be a machine of its LAN.
+    const own = [peer.ipv4, peer.ipv6].filter((one) => this.#ranges.check(one, isIPv4(one) ? 'ipv4' : 'ipv6'));
+    return own.flatMap((address) => {
+      const mtu = address === asked ? (asking?.length ?? length) : length;
       return mtu === null ? [] : [[address, mtu] as const];
     });
   }

@@ -50,7 +50,8 @@ export class Peers {
   readonly #traffic: RelayedTraffic;
   readonly #interface: InterfaceRepair;
   readonly #own: OwnAddresses;
-  readonly #startedAtMs = performance.now();
+  /** Until then the own relay is waited for. */
+  readonly #placedByMs = performance.now() + RELAY_START_MS_MAX;
   readonly #ending = new AbortController();
   readonly #pacer = new LoopPacer();
   readonly #mtus: PathMtus;
@@ -63,7 +64,7 @@ export class Peers {
   #heededAtMs = 0;
   #repairAtMs = 0;
   #lookAtMs = 0;
-  #lastTurnMs = this.#startedAtMs;
+  #lastTurnMs = performance.now();
   #problem: string | null = null;
   #toldPlace = '';
   #toldRefused = '';
@@ -93,7 +94,7 @@ export class Peers {
       changed: () => ports.changed(),
     });
     this.#mtus = new PathMtus({
-      isEnabled: options.hasMtuDiscovery === true,
+      isEnabled: options.hasMtuDiscovery,
       direct: () => this.#peers.direct(),
       own: () => this.#own.place.vpnRanges,
       changed: () => this.#pacer.wake(),
@@ -144,7 +145,7 @@ export class Peers {
   /** Once it is known where others find this member, or that this will take long. */
   async placed(): Promise<void> {
     if (this.#wanted.relayMap == null) return;
-    await this.#traffic.placed(this.#startedAtMs + RELAY_START_MS_MAX, this.#ending.signal);
+    await this.#traffic.placed(this.#placedByMs, this.#ending.signal);
   }
 
   async close({ isKept }: { readonly isKept: boolean }): Promise<void> {
@@ -152,6 +153,7 @@ export class Peers {
     this.#pacer.end();
     await this.#running;
     this.#traffic.relays.close();
+    this.#mtus.close();
     if (isKept) await this.#leaveDirect().catch(() => {}); // the next start repairs it
     this.#traffic.relaySockets.close();
     await (isKept ? this.#device?.release() : this.#device?.remove());
@@ -159,8 +161,7 @@ export class Peers {
 
   /** At the start the own relay is waited for, but not for ever. */
   #earlyUntilMs(): number | null {
-    const untilMs = this.#startedAtMs + RELAY_START_MS_MAX;
-    return this.#traffic.relays.isSearching && performance.now() < untilMs ? untilMs : null;
+    return this.#traffic.relays.isSearching && performance.now() < this.#placedByMs ? this.#placedByMs : null;
   }
 
   #put(publicKey: string, message: PathMessage): void {
@@ -222,10 +223,7 @@ export class Peers {
     this.#peers.tellTime(nowMs);
     await perform(this.#peers.taken(), this.#effectPorts(device));
     await this.#mtus.turn(device, isRegular);
-    this.#traffic.relaySockets.sweep(
-      (publicKey) => this.#peers.has(publicKey),
-      (publicKey) => this.#peers.directEndpointOf(publicKey) === null,
-    );
+    this.#traffic.sweepSockets((publicKey) => this.#peers.directEndpointOf(publicKey) === null);
     this.#readAtMs = Math.max(Math.min(this.#readAtMs, performance.now() + this.#peers.cadence()), this.#lastTurnMs);
     this.#tellPlace();
   }
@@ -293,8 +291,8 @@ export class Peers {
 
   /** Nobody looks after paths for a while: who was relayed is left at the likeliest endpoint. */
   async #leaveDirect(): Promise<void> {
-    await this.#mtus.end(this.#device);
-    const changes = this.#peers.likeliest();
-    if (changes.length > 0) await this.#device?.setEndpoints(changes);
+    if (this.#device === null) return;
+    await this.#device.setEndpoints(this.#peers.likeliest());
+    await this.#mtus.leave(this.#device);
   }
 }

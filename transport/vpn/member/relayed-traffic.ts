@@ -54,6 +54,11 @@ export class RelayedTraffic {
     this.#send(publicKey, encodePeerMessage(message));
   }
 
+  /** Relay sockets of those that are peers no more, or that were not relayed for a while, are closed. */
+  sweepSockets(isRelayed: (publicKey: string) => boolean): void {
+    this.relaySockets.sweep(this.#ports.isPeer, isRelayed);
+  }
+
   #send(publicKey: string, packet: Uint8Array): void {
     const region = this.#ports.regionOf(publicKey);
     if (region !== null) this.relays.send(region, publicKey, packet);

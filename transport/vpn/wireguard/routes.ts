@@ -23,7 +23,8 @@ const LINKS = z.array(z.object({ ifname: z.string(), mtu: z.number() }));
 
 /**
  * Packets to these addresses have the MTU that stands beside them; those to all others that of the interface. What
- * comes back are those that the system refused: they have that one, too.
+ * comes back are those that have that one, too: the system refused them, or leads them elsewhere (another interface has
+ * their range, or somebody gave them a route).
  */
 export async function setRouteMtus(
   name: string,
@@ -31,23 +32,31 @@ export async function setRouteMtus(
   reach: Reach,
 ): Promise<ReadonlySet<string>> {
   const there = await readRouteMtus(name, reach);
+  const strange = [...mtus.keys()].filter((address) => !there.has(address));
+  const ours = new Set((await readWays(strange, reach)).filter(({ dev }) => dev === name).map(({ dst }) => dst));
   const commands = [
-    ...[...there.keys()]
-      .filter((address) => !mtus.has(address))
-      .map((address) => `route delete ${hostRange(address)} dev ${name} proto ${PROTOCOL}`),
-    ...[...mtus]
-      .filter(([address, mtu]) => there.get(address) !== mtu)
-      .map(([address, mtu]) => `route replace ${hostRange(address)} dev ${name} proto ${PROTOCOL} mtu ${mtu}`),
+    ...[...there.keys()].filter((address) => !mtus.has(address)).map((address) => `delete ${words(address)}`),
+    ...[...mtus].flatMap(([address, mtu]) => {
+      const known = there.get(address);
+      if (known === undefined) return ours.has(address) ? [`add ${words(address)} mtu ${mtu}`] : [];
+      return known === mtu ? [] : [`replace ${words(address)} mtu ${mtu}`];
+    }),
   ];
-  if (commands.length === 0) return new Set();
+  const elsewhere = new Set(strange.filter((address) => !ours.has(address)));
+  if (commands.length === 0) return elsewhere;
   try {
-    await run(reach.machine.ip, ['-force', '-batch', '-'], reach.limits, `${commands.join('\n')}\n`);
-    return new Set();
+    const lines = commands.map((command) => `route ${command}\n`);
+    await run(reach.machine.ip, ['-force', '-batch', '-'], reach.limits, lines.join(''));
+    return elsewhere;
   } catch (error) {
     if (!(error instanceof ProgramFailure) || error.status === null) throw error;
     // it went on behind what it could not do
     const now = await readRouteMtus(name, reach);
     return new Set([...mtus].filter(([address, mtu]) => now.get(address) !== mtu).map(([address]) => address));
+  }
+
+  function words(address: string): string {
+    return `${address}/${address.includes(':') ? 128 : 32} dev ${name} proto ${PROTOCOL}`;
   }
 }
 
@@ -55,20 +64,10 @@ export async function setRouteMtus(
  * The longest packets that the ways of this machine to these addresses take, in bytes, as far as the machine knows;
  * without those to which it knows no way.
  */
-export async function readRooms(
-  addresses: readonly string[],
-  { machine, limits }: Reach,
-): Promise<ReadonlyMap<string, number>> {
-  if (addresses.length === 0) return new Map();
-  const commands = [...new Set(addresses)].map((address) => `route get ${address}\n`);
-  const output = await run(machine.ip, ['-json', '-force', '-batch', '-'], limits, commands.join('')).catch(
-    (error: unknown) => {
-      // to some of them there is no way now
-      if (error instanceof ProgramFailure && error.status !== null) return error.output;
-      throw error;
-    },
-  );
-  const ways = output.split('\n').flatMap((line) => WAYS.safeParse(jsonOf(line)).data ?? []);
+export async function readRooms(addresses: readonly string[], reach: Reach): Promise<ReadonlyMap<string, number>> {
+  const ways = await readWays(addresses, reach);
+  if (ways.length === 0) return new Map();
+  const { machine, limits } = reach;
   const links = LINKS.safeParse(jsonOf(await run(machine.ip, ['-json', 'link', 'show'], limits))).data ?? [];
   const mtuOfLink = new Map(links.map(({ ifname, mtu }) => [ifname, mtu]));
   return new Map(
@@ -77,6 +76,20 @@ export async function readRooms(
       return room === Infinity ? [] : [[dst, room] as const];
     }),
   );
+}
+
+/** Those to which there is a way now. */
+async function readWays(addresses: readonly string[], { machine, limits }: Reach): Promise<z.infer<typeof WAYS>> {
+  if (addresses.length === 0) return [];
+  const commands = [...new Set(addresses)].map((address) => `route get ${address}\n`);
+  const output = await run(machine.ip, ['-json', '-force', '-batch', '-'], limits, commands.join('')).catch(
+    (error: unknown) => {
+      // to some of them there is none
+      if (error instanceof ProgramFailure && error.status !== null) return error.output;
+      throw error;
+    },
+  );
+  return output.split('\n').flatMap((line) => WAYS.safeParse(jsonOf(line)).data ?? []);
 }
 
 async function readRouteMtus(name: string, { machine, limits }: Reach): Promise<ReadonlyMap<string, number>> {
@@ -99,10 +112,6 @@ async function readRouteMtus(name: string, { machine, limits }: Reach): Promise<
 
 function mtuOf(metrics: z.infer<typeof METRICS>): number | undefined {
   return metrics.find(({ mtu }) => mtu !== undefined)?.mtu;
-}
-
-function hostRange(address: string): string {
-  return `${address}/${address.includes(':') ? 128 : 32}`;
 }
 
 function jsonOf(text: string): unknown {

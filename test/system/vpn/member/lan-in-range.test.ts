@@ -24,6 +24,11 @@ test('on a LAN with the range of the VPN a member keeps the LAN, and is in the V
   t.false((await addresses()).stdout.includes(inside.ipv4));
   t.deepEqual((await inside.look()).taken, [`${inside.ipv4}/24`]);
 
+  // a machine of the LAN at the address that the other member has in the VPN
+  const before = (await inside.machine.run('ip', ['route', 'get', outside.ipv4])).stdout;
+  await until('long packets', async () => (await inside.pathTo(outside))?.mtu === 1_440);
+  t.is((await inside.machine.run('ip', ['route', 'get', outside.ipv4])).stdout, before);
+
   const { address } = inside.machine;
   await inside.machine.run('ip', ['address', 'add', '192.168.77.7/24', 'dev', 'eth0']);
   await inside.machine.run('ip', ['address', 'delete', `${address}/24`, 'dev', 'eth0']);

@@ -106,3 +106,34 @@ test.serial(
     t.deepEqual(await device.readRooms([]), new Map());
   },
 );
+
+test.serial(
+  'an address that leads elsewhere is left alone: to another interface with its range, or by a route that somebody set',
+  async (t) => {
+    const [one, other] = await startPair(t, machines);
+    const { machine, device } = one;
+    const mtus = new Map([
+      [other.address, 1_440],
+      ['100.64.0.9', 1_440],
+    ]);
+    const wayTo = async (address: string) =>
+      (await machine.run('ip', ['route', 'get', address])).stdout.split(' uid')[0];
+    await machine.run('ip', ['route', 'add', '100.64.0.9/32', 'dev', 'eth0']);
+    t.teardown(async () => {
+      await machine.run('ip', ['route', 'delete', '100.64.0.9/32', 'dev', 'eth0']);
+    });
+    const before = await wayTo('100.64.0.9');
+
+    t.deepEqual(await device.setPathMtus(mtus), new Set(['100.64.0.9']));
+    t.is(await wayTo('100.64.0.9'), before);
+    await device.setPathMtus(new Map());
+    t.is(await wayTo('100.64.0.9'), before);
+
+    await machine.run('ip', ['route', 'add', '100.64.0.6/32', 'dev', 'eth0']);
+    t.deepEqual(await device.setPathMtus(mtus), new Set(mtus.keys()));
+    t.deepEqual(await routes(machine, device.name), ['100.64.0.0/24', 'fd00:edfe::/64']);
+    await machine.run('ip', ['route', 'delete', '100.64.0.6/32', 'dev', 'eth0']);
+    t.deepEqual(await device.setPathMtus(mtus), new Set(['100.64.0.9']));
+    t.deepEqual(await routes(machine, device.name), ['100.64.0.0/24', '100.64.0.6', 'fd00:edfe::/64']);
+  },
+);

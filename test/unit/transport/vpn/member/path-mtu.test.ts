@@ -1,6 +1,14 @@
 /** How long packets on a direct path may be, as it is asked and answered. */
 import test from 'ava';
-import { answeredMtu, beginMtu, dueMtu, CHECK_MS, type PathMtu } from '../../../../../transport/vpn/member/path-mtu.ts';
+import { SETTLE_MS } from '../../../../../transport/vpn/member/limits.ts';
+import {
+  answeredMtu,
+  atRest,
+  beginMtu,
+  dueMtu,
+  CHECK_MS,
+  type PathMtu,
+} from '../../../../../transport/vpn/member/path-mtu.ts';
 
 const IPV4 = '198.51.100.7:20007';
 const IPV6 = '[2001:db8::7]:20007';
@@ -19,6 +27,11 @@ class Walk {
     | number
     | null {
     this.nowMs = this.state.dueMs;
+    const resting = atRest(this.state, sentBytes, this.nowMs);
+    if (resting !== null) {
+      this.state = resting;
+      return null;
+    }
     const { state, isAsked } = dueMtu(this.state, { room, sentBytes }, this.nowMs);
     this.state = state;
     return isAsked ? (state.asking?.length ?? null) : null;
@@ -47,13 +60,14 @@ test('what is not answered is asked again, and then shorter; who answers nothing
     [1_440, 1_440, 1_440, 1_440, 1_408, 1_408, 1_408, 1_408],
   );
   const waits: number[] = [];
-  for (let times = 0; times < 5; times += 1) {
+  for (let times = 0; times < 6; times += 1) {
     t.is(walk.next(), null);
     waits.push(walk.state.dueMs - walk.nowMs);
     t.is(walk.state.length, null);
     for (let asks = 0; asks < 8; asks += 1) t.not(walk.next(), null);
   }
-  t.deepEqual(waits, [60_000, 300_000, 900_000, 3_600_000, 3_600_000]);
+  // a second of each goes to the shorter one
+  t.deepEqual(waits, [9_000, 59_000, 299_000, 899_000, 3_599_000, 3_599_000]);
 });
 
 test('an answer to a length that is asked for no more is none', (t) => {
@@ -78,18 +92,32 @@ test('a length is asked for only where the way out of this machine takes it, wit
   );
 });
 
-test('a path that is used is asked again whether it still takes them; one at rest is not', (t) => {
+test('a path on which a long packet was sent is asked again whether it still takes them; one at rest is not', (t) => {
   const walk = new Walk();
   walk.next();
   walk.answer(1_440);
+  const own = 1_440 + 32; // the question itself is none of what is sent
 
-  t.is(walk.next({ sentBytes: 9_999 }), null);
+  t.is(walk.next({ sentBytes: own + 1_299 }), null);
   t.is(walk.state.dueMs - walk.nowMs, CHECK_MS);
-  t.is(walk.next({ sentBytes: 10_000 }), 1_440);
+  t.is(walk.next({ sentBytes: own + 1_300 }), 1_440);
   t.is(walk.state.length, 1_440);
   walk.answer(1_440);
-  t.is(walk.next({ sentBytes: 19_999 }), null);
-  t.is(walk.next({ sentBytes: 20_000 }), 1_440);
+  t.is(walk.next({ sentBytes: 2 * own + 1_300 + 1_299 }), null);
+  t.is(walk.next({ sentBytes: 2 * own + 1_300 + 1_300 }), 1_440);
+});
+
+test('all paths of a machine are looked at in the same moments, whenever they became direct', (t) => {
+  const times = [0, 1, 700, 4_999].map((nowMs) => {
+    const asked = dueMtu(beginMtu(IPV4, nowMs), { room: 1_500, sentBytes: 0 }, nowMs + 2_500).state;
+    return answeredMtu(asked, 1_440, nowMs + 2_510).dueMs;
+  });
+
+  t.deepEqual(times, [5_000, 5_000, 5_000, 10_000]);
+});
+
+test('nobody is asked while stragglers of the relay may still be handed over', (t) => {
+  t.true(beginMtu(IPV4, 0).dueMs > SETTLE_MS);
 });
 
 test('a path that takes them no more has short ones after a second, and what it takes then', (t) => {
@@ -106,14 +134,35 @@ test('a path that takes them no more has short ones after a second, and what it 
   t.is(walk.answer(1_408).state.length, 1_408);
 });
 
-test('a machine that learns that its way takes less sends no longer packets there, at rest too', (t) => {
+test('a path that takes a shorter one is asked about the longest again, later each time, and has the shorter one meanwhile', (t) => {
+  const walk = new Walk();
+  const waits: number[] = [];
+  for (let asks = 0; asks < 4; asks += 1) walk.next();
+  t.is(walk.next(), 1_408);
+  walk.answer(1_408);
+  for (let sentBytes = 0; waits.length < 3; sentBytes += 100_000) {
+    const asked = walk.next({ sentBytes });
+    if (asked === 1_408) walk.answer(1_408);
+    else if (asked === 1_440 && walk.state.asking?.asks === 1) waits.push(walk.nowMs);
+    t.is(walk.state.length, 1_408);
+  }
+
+  t.deepEqual(
+    waits.map((ms, index) => Math.floor((ms - (waits[index - 1] ?? 0)) / 10_000)),
+    [1, 6, 30],
+  );
+  t.is(walk.answer(1_440).state.length, 1_440);
+  t.is(walk.next({ sentBytes: 1e9 }), 1_440);
+});
+
+test('a machine that learns that its way takes less sends no longer packets there', (t) => {
   const walk = new Walk();
   walk.next();
   walk.answer(1_440);
 
-  t.is(walk.next({ room: 1_470 }), 1_408);
+  t.is(walk.next({ room: 1_470, sentBytes: 10_000 }), 1_408);
   t.is(walk.state.length, null);
   walk.answer(1_408);
-  t.is(walk.next({ room: null }), null);
+  t.is(walk.next({ room: null, sentBytes: 20_000 }), null);
   t.is(walk.state.length, null);
 });
