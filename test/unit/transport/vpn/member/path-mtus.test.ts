@@ -138,7 +138,7 @@ test.serial(
     });
     const before = looked.length;
     t.true(before <= 3, `${before} looks`);
-    t.true(mtus.dueMs() > performance.now() + 30_000);
+    t.true(mtus.dueMs() > performance.now() + 1_000);
     await turn();
     t.is(looked.length, before);
   },
