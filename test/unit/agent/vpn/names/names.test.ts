@@ -11,6 +11,12 @@ import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { until } from '../../../../support/until.ts';
 import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 
+/**
+ * systemd-resolved is asked again after 30 s where a program took over 5 s, or seemed to as this process was held up. In
+ * ms.
+ */
+const ASKED_AGAIN_MS_MAX = 120_000;
+
 const HOSTS = '127.0.0.1 localhost\n';
 
 interface Fixture {
@@ -76,7 +82,11 @@ test('systemd-resolved is told of servers and domains for the interface, and of 
   const { names, asked, file } = fixture(t, 'resolver');
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   // A free port for UDP may be somebody's for TCP: that address is listened on a moment later, and told then.
-  await until('a way with both servers', () => names.way && asked().slice(-7)[0] === 'dns edge0 127.0.0.1 ::1');
+  await until(
+    'a way with both servers',
+    () => names.way === 'systemd-resolved' && asked().slice(-7)[0] === 'dns edge0 127.0.0.1 ::1',
+    ASKED_AGAIN_MS_MAX,
+  );
 
   const domains =
     '~prod.edge.internal ~cluster-prod.edge.internal ~1.64.100.in-addr.arpa ~0.0.0.0.1.0.0.0.4.6.0.0.0.0.d.f.ip6.arpa';
@@ -107,7 +117,7 @@ test('where systemd-resolved fails the hosts file is taken, without a word of ad
     resolvectl: 'echo "no link 100.64.1.2" >&2; [ "$1" != domain ]',
   });
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
-  await until('a way', () => names.way);
+  await until('why', () => names.note()?.endsWith('domain failed'), ASKED_AGAIN_MS_MAX);
 
   t.deepEqual(
     [names.way, names.problem(), names.note()],
