@@ -12,7 +12,8 @@ import { NO_ANSWER, problemOf } from '../../../cli/problem.ts';
 
 /** A server that answers what it was asked, and by its path what else there may come. */
 async function serve(t: ExecutionContext): Promise<string> {
-  const server = createServer((request, response) => {
+  // it ends no idle connection: a call may be about to use it
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('end', () => {

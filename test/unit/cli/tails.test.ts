@@ -11,6 +11,9 @@ import { commandId, executionId, executionOf, idOf, nodeId, type Fixture } from 
 import { serve } from '../../support/api/served.ts';
 import { until } from '../../support/until.ts';
 
+/** A connection is taken for lost by none of these tests, however long this process is held up. */
+const NEVER_SILENT = { pingMs: 300_000, pongMsMax: 300_000 };
+
 /** Four times as much as may wait, in numbered lines. */
 const OUTPUT = Array.from({ length: UNWRITTEN_BYTES_MAX / 256 }, (_none, line) => `${line} `.padEnd(1_023, '.')).join(
   '\n',
@@ -41,7 +44,7 @@ function machine(t: ExecutionContext, { streams }: Fixture, output: string, gone
 /** A reader who takes nothing before `reads` is called, and follows a running execution. */
 async function follow(t: ExecutionContext, output: string) {
   const { url, fixture } = await serve(t, { mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock)] });
-  const live = createLiveClient({ url, key: KEYS.api });
+  const live = createLiveClient({ url, key: KEYS.api }, {}, NEVER_SILENT);
   t.teardown(() => live.close());
   fixture.executions.set(idOf(0), executionOf(0, 7, { status: 'sent' }));
   const reading = Promise.withResolvers<void>();

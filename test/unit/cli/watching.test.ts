@@ -7,9 +7,9 @@ test('however often something changes, it is drawn as often as a person can foll
   const end = new AbortController();
   const drawn: number[] = [];
   let changes = 0;
-  const second = Promise.withResolvers<void>();
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const redraw = redrawing(async () => {
-    if (drawn.push(changes) === 2) second.resolve();
+    (drawn.push(changes) === 1 ? first : second).resolve();
   }, end.signal);
   t.teardown(() => end.abort());
   const change = (): void => {
@@ -20,9 +20,7 @@ test('however often something changes, it is drawn as often as a person can foll
   };
 
   change();
-  await new Promise((resolve) => {
-    setImmediate(resolve);
-  });
+  await first.promise;
   change();
   await second.promise;
 
