@@ -1,20 +1,45 @@
 /** The balancer of the demo: in turns, past whoever does not answer, and what is open over one that is gone is cut. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { Balancer } from '../../../cli/demo/balancer.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { listening } from '../../support/listening.ts';
 import { until } from '../../support/until.ts';
 
+/** A server that does not take a connection within this is passed over, in ms. Source: cli/demo/balancer.ts. */
+const DIAL_MS_MAX = 1_000;
+
+/** What it gives, unless this process was held up so long meanwhile that servers may have been passed over for it. */
+async function inTime<T>(act: () => Promise<T>): Promise<T | null> {
+  const beganMs = performance.now();
+  try {
+    const made = await act();
+    return performance.now() - beganMs < DIAL_MS_MAX ? made : null;
+  } catch (error) {
+    if (performance.now() - beganMs < DIAL_MS_MAX) throw error;
+    return null;
+  }
+}
+
+/** The first that came in time. Rejects as what came in time does. */
+async function untilInTime<T>(act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const made = await inTime(act);
+    if (made !== null) return made;
+  }
+}
+
 /** Two servers that answer with their name, behind a balancer. */
 async function balanced(t: ExecutionContext) {
   const ready = [true, true];
   const refused = [0, 0];
+  const upgraded: readonly [Duplex[], Duplex[]] = [[], []];
   const servers: Server[] = [];
   const ports: number[] = [];
-  for (const name of [0, 1]) {
+  for (const name of [0, 1] as const) {
     const server = createServer((request, answer) => {
       const isRefused = request.url === '/readyz' && ready[name] === false;
       if (isRefused) refused[name] = (refused[name] ?? 0) + 1;
@@ -22,6 +47,7 @@ async function balanced(t: ExecutionContext) {
       answer.end(String(name));
     });
     server.on('upgrade', (_request, socket) => {
+      upgraded[name].push(socket);
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
       socket.pipe(socket);
     });
@@ -35,13 +61,17 @@ async function balanced(t: ExecutionContext) {
   );
   t.teardown(() => balancer.close());
   const asked = async (): Promise<string> => (await fetch(`http://127.0.0.1:${front}/`)).text();
-  return { ready, refused, servers, front, asked };
+  return { ready, refused, upgraded, servers, front, asked };
 }
 
 test('connections go in turns, and past a server that says that it is not ready', async (t) => {
   const { ready, asked } = await balanced(t);
 
-  const both = [await asked(), await asked(), await asked(), await asked()];
+  let both: readonly string[] | null = null;
+  while (both === null) {
+    await until('both to be gone to', async () => (await asked()) !== (await asked()));
+    both = await inTime(async () => [await asked(), await asked(), await asked(), await asked()]);
+  }
   ready[0] = false;
   await until('nothing to go to the first', async () => {
     const answers = await Promise.all([asked(), asked(), asked(), asked()]);
@@ -52,9 +82,11 @@ test('connections go in turns, and past a server that says that it is not ready'
 });
 
 test('a server that is gone costs no connection, and what was open over it ends', async (t) => {
-  const { servers, front, asked } = await balanced(t);
-  const sockets = [0, 1].map(() => connect(front, '127.0.0.1'));
-  for (const socket of sockets) {
+  const { upgraded, servers, front, asked } = await balanced(t);
+  const sockets: Socket[] = [];
+  while (upgraded.some(({ length }) => length === 0)) {
+    const socket = connect(front, '127.0.0.1');
+    sockets.push(socket);
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     const [answer] = (await once(socket, 'data')) as [Buffer];
     t.regex(answer.toString(), /^HTTP\/1\.1 101/u);
@@ -63,13 +95,15 @@ test('a server that is gone costs no connection, and what was open over it ends'
     t.is(echo.toString(), 'echo');
   }
 
-  const cut = Promise.race(sockets.map((socket) => once(socket, 'close'))); // on a busy machine it comes before the answers
+  const cut = upgraded[0].map((socket) => once(socket, 'close')); // on a busy machine it comes before the answers
   servers[0]?.close(); // nobody new; what is open stays, as with a process that stands still
-  const answers = [await asked(), await asked(), await asked(), await asked()];
-  await cut;
+  const answers: string[] = [];
+  while (answers.length < 4) answers.push(await untilInTime(asked));
+  await Promise.all(cut);
+  await until('as many ends here', () => sockets.filter(({ destroyed }) => destroyed).length === cut.length);
 
   t.deepEqual(answers, ['1', '1', '1', '1']);
-  t.is(sockets.filter(({ destroyed }) => destroyed).length, 1);
+  t.true(upgraded[1].every(({ destroyed }) => !destroyed));
 });
 
 test('where nobody was seen to be up, whoever takes the connection has it', async (t) => {
@@ -77,5 +111,5 @@ test('where nobody was seen to be up, whoever takes the connection has it', asyn
   ready.fill(false);
   await until('both to have been seen as not ready', () => refused.every((checks) => checks > 1)); // the second check follows the first
 
-  t.regex(await asked(), /^[01]$/u);
+  t.regex(await untilInTime(asked), /^[01]$/u);
 });
