@@ -3,6 +3,7 @@ import { createSpanExport } from '../../../../transport/tracing/export.ts';
 import { readTracingSettings } from '../../../../transport/tracing/settings.ts';
 import { silentLog } from '../../../support/log.ts';
 import { startOtlpCollector } from '../../../support/otlp-collector.ts';
+import { until } from '../../../support/until.ts';
 
 test('a header that is wrong is left out, and the others are sent with the spans', async (t) => {
   const collector = await startOtlpCollector(t);
@@ -10,6 +11,10 @@ test('a header that is wrong is left out, and the others are sent with the spans
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-good=1,x-broken=a%0Ab',
     OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-wide=%E2%82%AC',
+    // At once, and with patience: what a stop sends has no longer than 2 s, for which this process may be held up.
+    OTEL_BSP_SCHEDULE_DELAY: '1',
+    OTEL_BSP_EXPORT_TIMEOUT: '300000',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '300000',
   };
   // As where an admin runs: the library reads the environment by itself.
   Object.assign(process.env, variables);
@@ -32,6 +37,7 @@ test('a header that is wrong is left out, and the others are sent with the spans
     failure: null,
     attributes: {},
   });
+  await until('the span to be exported', () => spans.counters.exported === 1);
   await spans.close();
 
   t.deepEqual(

@@ -19,8 +19,19 @@ async function listener(t: Scope, taken: string[] = []): Promise<OpenListener> {
   return open;
 }
 
-/** The status of an answer; 0: there was none. */
-async function ask(
+/** A request that does not come within this is cut, in ms. Source: transport/vpn/gateway/entrance.ts. */
+const REQUEST_MS_MAX = 5_000;
+
+/** The status of an answer; 0: there was none. One that this process was held up beside is asked for again. */
+async function ask(...asked: Parameters<typeof askOnce>): Promise<number> {
+  for (;;) {
+    const beganMs = performance.now();
+    const status = await askOnce(...asked);
+    if (performance.now() - beganMs < REQUEST_MS_MAX) return status;
+  }
+}
+
+async function askOnce(
   { ipv4, port }: OpenListener,
   path: string,
   headers: Readonly<Record<string, string>> = {},
@@ -50,7 +61,7 @@ test('only tunnels are served in the VPN', async (t) => {
   t.is(await ask(open, '/api/v1/agents/session', UPGRADE), 0);
   t.is(await ask(open, `${TUNNEL_PATH}?x=1`, UPGRADE), 0);
   for (const path of ['/', '/healthz', '/api/v1/nodes', TUNNEL_PATH, '/mcp']) t.is(await ask(open, path), 404, path);
-  t.deepEqual(taken, [TUNNEL_PATH]);
+  t.deepEqual(new Set(taken), new Set([TUNNEL_PATH]));
 });
 
 test('a listener that is closed cuts what came in by it', async (t) => {
