@@ -152,9 +152,16 @@ export function sharedTexts(): (id: string) => AdminTexts {
 /** Two that know each other. */
 export async function linkedAdmins(t: Scope): Promise<{ readonly a: LinkedAdmin; readonly b: LinkedAdmin }> {
   const [a, b] = [await startLinked(t, 'a'), await startLinked(t, 'b')];
-  a.saw(a.row, b.row);
-  b.saw(a.row, b.row);
+  await reachEachOther(a, b);
   return { a, b };
+}
+
+/** Sees to it that each has a connection to the other: it must come about within 0.5 s, and is dialled until it did. */
+export async function reachEachOther(a: LinkedAdmin, b: LinkedAdmin): Promise<void> {
+  await until('each to reach the other', () => {
+    for (const one of [a, b]) one.saw(a.row, b.row); // asks whom it has not reached
+    return a.links.peers.isReached(b.id) && b.links.peers.isReached(a.id);
+  });
 }
 
 /** Two that know each other, of which the first has a connection of calls to the other. */
@@ -188,7 +195,7 @@ export function callOf(changed: Partial<PeerCall> = {}): PeerCall {
     request_id: 'request-1',
     traceparent: null,
     idempotency: null,
-    remaining_ms: 4_500,
+    remaining_ms: 60_000, // more than a test is held up
     attempt: 1,
     ...changed,
   };

@@ -45,7 +45,7 @@ async function limited(
     ...limits,
   });
   const entrance = new CallEntrance({ adminId: b.id, keys, proofs, taken, callBytesMax: 1_000_000 });
-  const server = createServer((request, response) => void entrance.take(request, response));
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => void entrance.take(request, response));
   const port = await listening(t, server);
   const row: CheckedIn = { ...b.row, peerUrl: `http://127.0.0.1:${port}` };
   for (const peers of [atA, atB]) peers.saw([a.row, row]);
