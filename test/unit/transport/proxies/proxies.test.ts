@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { startProxies } from '../../../../transport/proxies/proxies.ts';
 import { recordingLog } from '../../../support/log.ts';
@@ -75,7 +75,8 @@ test('a proxy without an address is off, and that is no problem', async (t) => {
   await proxies.close();
 });
 
-test('at the end no client comes in, tunnels and requests may end by themselves, and those that do not are cut', async (t) => {
+/** A tunnel that ends by itself, one that does not, a handshake that is not over, and a request without an answer. */
+async function guests(t: ExecutionContext) {
   const target = await openTarget(t, echoes);
   const proxy = await openProxies(t);
   const well = await tunnelBySocks(t, proxy.socksPort, target.port);
@@ -86,24 +87,40 @@ test('at the end no client comes in, tunnels and requests may end by themselves,
   const kept = rawClient(t, proxy.httpPort);
   kept.write(`GET http://127.0.0.1:${target.port}/ HTTP/1.1\r\nHost: x\r\nProxy-Authorization: ${basic('_')}\r\n\r\n`);
   await until('all are there', () => proxy.dialled.length === 3 && target.sockets.size === 3);
+  return { proxy, well, stuck, waiting, kept };
+}
 
-  const cut = Promise.all([rest(waiting), rest(stuck), rest(kept)]);
+test('at the end no client comes in, one in a handshake is cut, and tunnels and requests may end by themselves', async (t) => {
+  const { proxy, well, stuck, waiting, kept } = await guests(t);
+  const cut = rest(waiting);
 
-  const began = performance.now();
-  const closed = proxy.proxies.close(500);
+  const closed = proxy.proxies.close(600_000);
   const late = rawClient(t, proxy.socksPort);
   t.like((await once(late, 'error'))[0], { code: 'ECONNREFUSED' });
+  t.false((await cut).isWhole);
   well.end('to the end');
   t.deepEqual(await rest(well), { bytes: Buffer.from('to the end'), isWhole: true });
+  t.deepEqual([stuck.closed, kept.closed], [false, false]);
+  for (const socket of [stuck, kept]) socket.resetAndDestroy();
+  await closed;
+
+  t.like(proxy.proxies.tunnels.ends, { normal: 1, drain: 0 });
+  t.is(proxy.proxies.close(), proxy.proxies.close());
+});
+
+test('at the end what does not end by itself is cut when its time is over', async (t) => {
+  const { proxy, well, stuck, kept } = await guests(t);
+  const cut = Promise.all([rest(well), rest(stuck), rest(kept)]);
+
+  const began = performance.now();
+  await proxy.proxies.close(500);
+
+  t.true(performance.now() - began >= 490);
   t.deepEqual(
     (await cut).map(({ isWhole }) => isWhole),
     [false, false, false],
   );
-  await closed;
-
-  t.true(performance.now() - began >= 490);
-  t.like(proxy.proxies.tunnels.ends, { normal: 1, drain: 1 });
-  t.is(proxy.proxies.close(), proxy.proxies.close());
+  t.like(proxy.proxies.tunnels.ends, { normal: 0, drain: 2 });
 });
 
 test('an end with nobody there takes no time', async (t) => {
