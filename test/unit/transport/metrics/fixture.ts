@@ -31,7 +31,7 @@ export function portsOf(port: number) {
 export async function scrapeFixture(
   scope: Scope,
   serve: (socket: Socket) => void,
-  msMax = 5_000,
+  msMax = 60_000,
 ): Promise<ScrapeFixture> {
   const { tunnels } = await tunnelsFixture(scope);
   const port = await target(scope, serve);
