@@ -10,6 +10,7 @@ import {
   type UpdaterCalls,
 } from '../../../../agent/updater/server.ts';
 import type { Outcome } from '../../../../agent/updater/state.ts';
+import { until } from '../../../support/until.ts';
 
 const TOKEN = 'token-of-the-updater-123';
 const OUTCOME: Outcome = {
@@ -153,11 +154,16 @@ test('bodies and requests are bounded', async (t) => {
     'x'.repeat(BODY_BYTES_MAX + 1),
   );
   const answers = await Promise.all(Array.from({ length: 8 }, () => ask('GET', '/livez', {})));
-  for (let sent = 9; sent < REQUESTS.tokensMax; sent += 1) await ask('GET', '/livez', {});
-  const many = [await ask('GET', '/livez', {}), await ask('GET', '/livez', {}), await ask('GET', '/livez', {})];
+  // 8 at a time, as a busy machine may take more than the second of a new request for each
+  let sent = 9;
+  await until('one to be refused', async () => {
+    sent += 8;
+    const more = await Promise.all(Array.from({ length: 8 }, () => ask('GET', '/livez', {})));
+    return more.some(({ status }) => status === 429);
+  });
 
   t.is(large.status, 413);
   t.deepEqual(asked, []);
   t.true(answers.every(({ status }) => status === 200));
-  t.true(many.some(({ status }) => status === 429));
+  t.true(sent > REQUESTS.tokensMax, `${sent} requests`);
 });

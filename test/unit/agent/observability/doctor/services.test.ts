@@ -10,6 +10,7 @@ import { openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
 import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/sessions/launch.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../../../../../transport/protocol/agent-api.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
+import { freePort } from '../../../../support/free-ports.ts';
 import { listening } from '../../../../support/listening.ts';
 import { column } from '../../../../support/columns.ts';
 
@@ -18,15 +19,6 @@ const saying = (text: string) =>
     socket.resume().on('error', () => {});
     if (text !== '') socket.write(text);
   });
-
-async function closedPort(t: ExecutionContext): Promise<number> {
-  const server = saying('');
-  const port = await listening(t, server);
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  return port;
-}
 
 /** What an agent serves on its ports, as far as these checks look. */
 const agentLike = () =>
@@ -102,7 +94,7 @@ test('a lost session, and the problem of a service, are told as they are', async
 
 test('ports at which nobody answers, and ports that another program holds, fail', async (t) => {
   const from = await sources(t);
-  const closed = await closedPort(t);
+  const closed = await freePort();
   const stranger = await listening(
     t,
     createHttpServer((_request, response) => {
@@ -144,7 +136,7 @@ test('SSH that greets passes with the fingerprint of its key; silent, strange or
     await listening(t, saying('SSH-2.0-edge-agent\r\n')),
     await listening(t, saying('')),
     await listening(t, saying('come again later\r\n')),
-    await closedPort(t),
+    await freePort(),
   ];
   const look = async (more: Partial<SshSources>, checkMsMax = ANSWERED_MS_MAX) => {
     const {
