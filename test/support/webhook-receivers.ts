@@ -120,7 +120,8 @@ export async function receiver(
 ): Promise<Receiver & { readonly server: Server }> {
   const got: Got[] = [];
   let connections = 0;
-  const server = createServer((request, response) => {
+  // it ends no idle connection: a request may be about to use it
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const chunks: Buffer[] = [];
     request
       .on('data', (chunk: Buffer) => chunks.push(chunk))

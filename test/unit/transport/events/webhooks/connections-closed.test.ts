@@ -24,7 +24,7 @@ test('a connection that its server closed while it was idle is replaced without 
     sockets.push(socket);
     atEachRequest(socket, () => socket.write(OK));
   });
-  const sender = posting(t);
+  const sender = posting(t, { monotonicMs: () => 0 });
 
   t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   sockets[0]?.end();
