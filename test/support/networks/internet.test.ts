@@ -18,10 +18,10 @@ const OBSERVER = `for (const port of [5000, 5001]) {
 require('node:http').createServer((_, answer) => answer.end('served')).listen(80, () => console.log('serves'));`;
 
 /**
- * Asks from one port at places, three times each, until all have answered; prints the answers, null where none comes
- * within a second.
+ * Asks from one port at places, again and again, until all have answered; prints the answers, null where none comes in
+ * this time, in ms.
  */
-const REPLY_TO = `const [port, ...places] = process.argv.slice(1);
+const REPLY_TO = `const [port, msMax, ...places] = process.argv.slice(1);
 const socket = require('node:dgram').createSocket('udp4').bind(Number(port), '0.0.0.0');
 const answers = places.map(() => null);
 const end = () => { console.log(JSON.stringify(answers)); process.exit(); };
@@ -31,12 +31,19 @@ socket.on('message', (text, from) => {
   if (!answers.includes(null)) end();
 });
 const ask = () => { for (const place of places) { const [host, to] = place.split(':'); socket.send('?', Number(to), host); } };
-ask(); setInterval(ask, 300); setTimeout(end, 1000);`;
+ask(); setInterval(ask, 300); setTimeout(end, Number(msMax));`;
 
-/** Two who send to each other at once, from port 6000 to port 6000: prints whether the other was heard. */
-const CALLER = `const socket = require('node:dgram').createSocket('udp4').bind(6000, '0.0.0.0');
-socket.on('message', () => { console.log('heard'); socket.send('!', 6000, process.argv[1], () => process.exit()); });
-setInterval(() => socket.send('!', 6000, process.argv[1]), 100); setTimeout(() => { console.log('silence'); process.exit(); }, 2000);`;
+/**
+ * Two who send to each other, from port 6000 to port 6000, for this time in ms, as one may start late: prints whether the
+ * other was heard.
+ */
+const CALLER = `const [other, msMax] = process.argv.slice(1);
+const socket = require('node:dgram').createSocket('udp4').bind(6000, '0.0.0.0');
+socket.once('message', () => { console.log('heard'); socket.send('!', 6000, other, () => process.exit()); });
+setInterval(() => socket.send('!', 6000, other), 100); setTimeout(() => { console.log('silence'); process.exit(); }, Number(msMax));`;
+
+/** For these are those who will be heard waited, and those who will not, in ms. */
+const [HEARD_MS_MAX, SILENCE_MS] = [60_000, 2_000];
 
 const scope = createScope();
 let internet: Internet;
@@ -70,11 +77,12 @@ test.before(async () => {
 ava.after.always(() => scope.end());
 
 /** Where the server says that packets of this machine come from, at its first port and its second. */
-async function seen(machine: Machine, port = 40_000): Promise<readonly (string | null)[]> {
+async function seen(machine: Machine, port = 40_000, msMax = HEARD_MS_MAX): Promise<readonly (string | null)[]> {
   const { stdout } = await machine.run(process.execPath, [
     '-e',
     REPLY_TO,
     `${port}`,
+    `${msMax}`,
     `${server.address}:5000`,
     `${server.address}:5001`,
   ]);
@@ -87,10 +95,14 @@ function pings(from: Machine, address: string): Promise<boolean> {
 }
 
 /** Whether they hear each other when both call at once. */
-async function punch(one: Machine, oneAddress: string, other: Machine, otherAddress: string): Promise<string[]> {
+async function punch(
+  [one, oneAddress]: readonly [Machine, string],
+  [other, otherAddress]: readonly [Machine, string],
+  msMax = HEARD_MS_MAX,
+): Promise<string[]> {
   const said = await Promise.all([
-    one.run(process.execPath, ['-e', CALLER, otherAddress]),
-    other.run(process.execPath, ['-e', CALLER, oneAddress]),
+    one.run(process.execPath, ['-e', CALLER, otherAddress, `${msMax}`]),
+    other.run(process.execPath, ['-e', CALLER, oneAddress, `${msMax}`]),
   ]);
   return said.map(({ stdout }) => stdout.trim());
 }
@@ -107,7 +119,7 @@ test.serial('a hard NAT gives another port to each whom a machine talks to', asy
 });
 
 test.serial('where UDP is blocked no packet of it comes back, and TCP does', async (t) => {
-  t.deepEqual(await seen(behind['udp-blocked']), [null, null]);
+  t.deepEqual(await seen(behind['udp-blocked'], 40_000, SILENCE_MS), [null, null]);
   t.is((await behind['udp-blocked'].run('curl', ['-s', '-m', '20', `http://${server.address}/`])).stdout, 'served');
 });
 
@@ -127,13 +139,13 @@ test.serial(
     const far = await internet.nat('easy');
     const other = await far.machine('far');
 
-    t.deepEqual(await punch(behind.easy, nats.easy.address, other, far.address), ['heard', 'heard']);
+    t.deepEqual(await punch([behind.easy, nats.easy.address], [other, far.address]), ['heard', 'heard']);
     t.true(
       (await nats.easy.mappings()).some((line) =>
         line.includes(`src=${behind.easy.address} dst=${far.address} sport=6000 dport=6000`),
       ),
     );
-    t.deepEqual(await punch(behind.neighbour, nats.easy.address, behind.hard, nats.hard.address), [
+    t.deepEqual(await punch([behind.neighbour, nats.easy.address], [behind.hard, nats.hard.address], SILENCE_MS), [
       'silence',
       'silence',
     ]);
@@ -152,7 +164,7 @@ test.serial('a cut cable loses all packets, or those of one way, until it is res
   t.true(await pings(behind.easy, server.address));
 
   await server.link.cut('out');
-  t.deepEqual(await seen(behind.easy, 40_001), [null, null]);
+  t.deepEqual(await seen(behind.easy, 40_001, SILENCE_MS), [null, null]);
   t.true((await nats.easy.mappings()).some((line) => line.includes('sport=40001') && line.includes('[UNREPLIED]')));
   await server.link.restore();
   t.true(await pings(behind.easy, server.address));
