@@ -27,9 +27,9 @@ type Way = (t: ExecutionContext, url: string, outbound: Outbound) => unknown;
 const WAYS: Readonly<Record<string, Way>> = {
   enrolment: (_t, url, outbound) => postJson(url, {}, { agent: outbound.agentFor(url) }).catch(() => {}),
   'the removal of its node': (_t, url, outbound) => removeNode([url], TOKEN, outbound),
-  "the doctor's look": (_t, url, outbound) => askAdmins([url], AbortSignal.timeout(5_000), outbound),
+  "the doctor's look": (_t, url, outbound) => askAdmins([url], AbortSignal.timeout(60_000), outbound),
   'the question whether its node is known': (_t, url, outbound) =>
-    askStanding({ adminUrls: [url], token: TOKEN, outbound }, AbortSignal.timeout(5_000)),
+    askStanding({ adminUrls: [url], token: TOKEN, outbound }, AbortSignal.timeout(60_000)),
   'its session': (_t, url, outbound) =>
     webSocketDial({}, outbound)(url, TOKEN, { opened() {}, message() {}, closed() {} }),
   'a tunnel': (t, url, outbound) => {

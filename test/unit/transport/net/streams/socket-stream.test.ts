@@ -18,6 +18,9 @@ const IN_TENTHS: Intake = {
   pass: (waiting) => ({ count: Math.min(1, waiting.length), waitMs: waiting.length > 1 ? 20 : 0 }),
 };
 
+/** For so long a peer may keep its side open after ours has ended, in ms. */
+const CLOSE_MS_MAX = 100;
+
 /** Both ends of a connection. The near one ends its side only when it is told to. */
 async function connection(t: Scope): Promise<{ readonly near: Socket; readonly far: Socket }> {
   const server = createServer({ allowHalfOpen: true });
@@ -31,15 +34,18 @@ async function connection(t: Scope): Promise<{ readonly near: Socket; readonly f
 
 test('a peer that does not end its side after ours has ended is cut', async (t) => {
   const { near, far } = await connection(t);
-  const stream = socketStream(near, 65_536, { closeMsMax: 100 });
+  const stream = socketStream(near, 65_536, { closeMsMax: CLOSE_MS_MAX });
   stream.resume();
 
+  const closed = once(near, 'close').then(() => performance.now());
+  const endedMs = performance.now();
   stream.end('goodbye');
   far.resume();
   await once(far, 'end');
-  t.false(near.destroyed);
 
   await until('both are over', () => near.destroyed && stream.destroyed);
+
+  t.true((await closed) - endedMs >= CLOSE_MS_MAX - 1, 'it had its time');
 });
 
 for (const how of ['closes', 'is reset'] as const)

@@ -165,7 +165,7 @@ test('two servers that are away leave the local disks served', async (t) => {
 });
 
 test('the root file system of this machine is as large as statfs says', async (t) => {
-  const text = await createExporter({ version: '1.2.3', collectors: [createFilesystemCollector()] })();
+  const text = await createExporter({ version: '1.2.3', collectors: [createFilesystemCollector(undefined, 60_000)] })();
 
   const { blocks, bsize } = statfsSync('/');
   t.regex(text, new RegExp(`^node_filesystem_size_bytes\\{.*mountpoint="/"\\} ${blocks * bsize}$`, 'mu'));
