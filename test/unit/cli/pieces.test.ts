@@ -117,7 +117,7 @@ test('outputs that differ are told apart, also where a terminal would not show i
 test('a script of another interpreter leaves nothing behind when it is ended', async (t) => {
   const [directory, left] = [temporaryDirectory(t), temporaryDirectory(t)];
   const file = join(directory, 'script');
-  writeFileSync(file, '#!/usr/bin/env sh\necho begun\nsleep 20\n');
+  writeFileSync(file, '#!/usr/bin/env sh\necho begun\nsleep 600\n');
   const text = await scriptOf({ words: [], file, env: ['A=1'], takesStdin: false });
   const running = spawn('/bin/sh', ['-c', text], { detached: true, env: { ...process.env, TMPDIR: left } });
   await once(running.stdout, 'data');

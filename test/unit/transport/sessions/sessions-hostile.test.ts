@@ -142,7 +142,7 @@ test.serial('a flood is cut within 2 s with 4008, and the others are served mean
   const began = performance.now();
 
   const answers: number[] = [];
-  while (flooder.socket.readyState === flooder.socket.OPEN && performance.now() - began < FLOOD_MS_MAX) {
+  while (flooder.socket.readyState === flooder.socket.OPEN && performance.now() - began < patient(FLOOD_MS_MAX)) {
     for (let index = 0; index < 1_000; index += 1) flooder.send({ type: 'ping' });
     const asked = performance.now();
     const before = calm.frames.length;
@@ -153,7 +153,7 @@ test.serial('a flood is cut within 2 s with 4008, and the others are served mean
 
   t.like(await flooder.closed(), { code: 4008, reason: 'more than 1000 frames a second' });
   t.true(performance.now() - began < patient(FLOOD_MS_MAX), `${performance.now() - began} ms`);
-  t.true(Math.max(...answers) < FLOOD_MS_MAX / 2, `${Math.max(...answers)} ms`);
+  t.true(Math.max(...answers) < patient(FLOOD_MS_MAX / 2), `${Math.max(...answers)} ms`);
 });
 
 test('an agent whose node has no room for more is cut', async (t) => {

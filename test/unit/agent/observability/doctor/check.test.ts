@@ -9,8 +9,9 @@ import {
   warned,
   type Check,
 } from '../../../../../agent/observability/doctor/check.ts';
-import { patient } from '../../../../support/busy.ts';
+import type { Diagnosis } from '../../../../../transport/protocol/diagnosis.ts';
 import { column } from '../../../../support/columns.ts';
+import { until } from '../../../../support/until.ts';
 
 const well = (name: string, ms = 0): Check => ({
   name,
@@ -20,6 +21,17 @@ const well = (name: string, ms = 0): Check => ({
   },
 });
 const hanging = (name: string): Check => ({ name, look: () => new Promise(() => {}) });
+
+/** A report, and how long it took, of a time in which nothing held this process up: a timer beside it was not late. */
+function unhindered(run: () => Promise<Diagnosis>) {
+  return until('a report that nothing held up', async () => {
+    const beganMs = performance.now();
+    const beside = sleep(200).then(() => performance.now() - beganMs);
+    const report = await run();
+    const tookMs = performance.now() - beganMs;
+    return (await beside) < 1_000 && { report, tookMs };
+  });
+}
 
 test('checks are told in their order, whichever is done first, and the worst of them is the overall', async (t) => {
   const checks = [well('slow', 50), well('fast'), { name: 'warned', look: () => warned('So so.', 'Do.') }];
@@ -69,34 +81,34 @@ test('a check that throws, at once or later, is a fail without the words of its 
 
 test('a check that hangs is over in its time, and is told to stop', async (t) => {
   let isStopped = false;
-  const startedMs = performance.now();
-  const report = await diagnose(
-    [
-      {
-        name: 'hangs',
-        look: (signal) =>
-          new Promise(() => {
-            signal.addEventListener('abort', () => {
-              isStopped = true;
-            });
-          }),
-      },
-      well('other'),
-    ],
-    { checkMsMax: 60 },
+  const { report, tookMs } = await unhindered(() =>
+    diagnose(
+      [
+        {
+          name: 'hangs',
+          look: (signal) =>
+            new Promise(() => {
+              signal.addEventListener('abort', () => {
+                isStopped = true;
+              });
+            }),
+        },
+        well('other'),
+      ],
+      { checkMsMax: 60 },
+    ),
   );
 
-  t.true(performance.now() - startedMs < patient(CHECK_MS_MAX));
+  t.true(tookMs < CHECK_MS_MAX, `${tookMs} ms`);
   t.deepEqual([report.checks.map(({ status }) => status), isStopped], [['fail', 'pass'], true]);
   t.regex(report.checks[0]?.summary ?? '', /no answer within/u);
 });
 
 test('however many hang, the whole is over in its time, and every check has its line', async (t) => {
   const names = Array.from({ length: 40 }, (_, index) => `check_${index}`);
-  const startedMs = performance.now();
-  const report = await diagnose(names.map(hanging), { checkMsMax: 60, totalMsMax: 150 });
+  const { report, tookMs } = await unhindered(() => diagnose(names.map(hanging), { checkMsMax: 60, totalMsMax: 150 }));
 
-  t.true(performance.now() - startedMs < patient(CHECK_MS_MAX));
+  t.true(tookMs < CHECK_MS_MAX, `${tookMs} ms`);
   t.deepEqual(column(report.checks, 'name'), names);
   t.true(report.checks.every(({ status }) => status === 'fail'));
   t.regex(report.checks[39]?.summary ?? '', /no time left/u);

@@ -17,7 +17,8 @@ export async function guardWith(
   allowPrivate = false,
 ): Promise<Guard & { questions: string[] }> {
   const { server, questions } = await startDnsServer(t, answer);
-  return { ...createGuard({ allowPrivate, resolve: resolverBy([server]) }), questions };
+  // a busy machine may take longer than a guard waits
+  return { ...createGuard({ allowPrivate, resolve: resolverBy([server]), resolveMsMax: 60_000 }), questions };
 }
 
 /** What is said to somebody who gave the URL. */
