@@ -5,8 +5,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { patient } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
+import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { until } from '../../support/until.ts';
 
 /** At one of so many that expire one after another the other admin comes first, but once in a thousand runs. */
@@ -20,12 +20,9 @@ const lives = (pid: number) => existsSync(`/proc/${pid}`);
 test("an execution that another admin's sweep expired is ended on its node", async (t) => {
   const fleet = await startFleet(t, { admins: 2, agents: 1 });
   const pids = join(fleet.directory, 'pids');
-  const firstMs = Date.now() + patient(5_000); // all run by then
   const commands = await Promise.all(
-    Array.from({ length: EXECUTIONS }, (_, index) =>
-      fleet.run(`echo $$ >>${pids}; exec sleep 600`, {
-        expired_at: new Date(firstMs + index * APART_MS).toISOString(),
-      }),
+    Array.from({ length: EXECUTIONS }, () =>
+      fleet.run(`echo $$ >>${pids}; exec sleep 600`, { expired_at: muchLater() }),
     ),
   );
   const started = await until('all to run', () => {
@@ -33,6 +30,7 @@ test("an execution that another admin's sweep expired is ended on its node", asy
     return found.length === EXECUTIONS ? found : null;
   });
 
+  await Promise.all(commands.map((command, index) => expireIn(fleet, command, index * APART_MS)));
   for (const command of commands) await fleet.settled(command);
 
   await until('all processes to be gone', () => started.every((pid) => !lives(pid)), 10_000);

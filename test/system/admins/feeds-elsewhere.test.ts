@@ -7,6 +7,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import { socketClient, type Client } from '../../support/api/trpc-clients.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { createScope } from '../../support/scope.ts';
@@ -112,9 +113,11 @@ test.serial('what a sweep expires is shown', async (t) => {
   const command = await owner.post<CommandResource>('/commands', {
     command_text: 'true',
     targeting: { type: 'nodes', node_ids: [away?.node] },
-    expired_at: new Date(Date.now() + 1_000).toISOString(),
+    expired_at: muchLater(),
   });
   const messages = watchCommand(command);
+  await until('the snapshot', () => messages.length > 0);
+  await expireIn(fleet, command);
 
   await until('its expiry', () => last(messages)?.summary.expired === 1);
   t.pass();

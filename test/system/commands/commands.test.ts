@@ -11,13 +11,11 @@ import test from 'ava';
 import { patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { processesGone, processesWith } from '../../support/fleet/agent-program.ts';
+import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { PROGRAMS_VARIABLE } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 
 delete process.env[PROGRAMS_VARIABLE];
-
-/** What expires while it runs must have been sent before, also on a busy machine. In ms. */
-const SENT_MS_MAX = 4_000;
 
 const fleet = sharedFleet(test, { agents: 3 });
 
@@ -164,10 +162,11 @@ test('a create that is repeated under its key answers the first answer and runs 
 test('what still runs when it expires is ended, keeps the moment when it was sent, and has no exit code', async (t) => {
   const running = await fleet().run('sleep 1000', {
     targeting: node(2),
-    expired_at: new Date(Date.now() + patient(SENT_MS_MAX)).toISOString(),
+    expired_at: muchLater(),
   });
   const [sent] = await fleet().settled(running, ([one]) => one?.status === 'sent');
 
+  await expireIn(fleet(), running);
   const [expired] = await fleet().settled(running);
 
   t.like(expired, { status: 'expired', exit_code: null, completed_at: null, sent_at: sent?.sent_at });

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
+import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
@@ -50,10 +51,7 @@ test('while an agent is away its commands wait; what expires by then is never ru
   const targeting = { type: 'nodes', node_ids: [away.node] };
   await away.kill();
   const ledger = join(fleet().directory, 'away');
-  const stale = await fleet().run(`echo stale >>${ledger}`, {
-    targeting,
-    expired_at: new Date(Date.now() + 500).toISOString(),
-  });
+  const stale = await fleet().run(`echo stale >>${ledger}`, { targeting, expired_at: muchLater() });
   const fresh = await fleet().run(`echo fresh >>${ledger}`, { targeting });
   const unwanted = await fleet().run(`echo unwanted >>${ledger}`, { targeting });
   t.is(
@@ -65,6 +63,7 @@ test('while an agent is away its commands wait; what expires by then is never ru
     ).status,
     200,
   );
+  await expireIn(fleet(), stale);
   const [expired] = await fleet().settled(stale);
 
   away.start();

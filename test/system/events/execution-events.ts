@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
-import { patient } from '../../support/busy.ts';
+import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import type { EventsFixture } from './fixture.ts';
 
 const only = (node: string) => ({ targeting: { type: 'nodes', node_ids: [node] } });
@@ -86,9 +86,10 @@ export function declareExecutionEvents(fixture: EventsFixture): void {
   test('an execution expires before it was sent, and while it runs', async (t) => {
     const agent = await fixture.healthyAgent();
     const away = await fixture.raw();
-    const expired_at = new Date(Date.now() + patient(2_000)).toISOString(); // the one that runs must have begun by then
-    const never = await fixture.fleet.run('true', { ...only(away.node_id), expired_at });
-    const running = await fixture.fleet.run('sleep 1000', { ...only(agent.node), expired_at });
+    const never = await fixture.fleet.run('true', { ...only(away.node_id), expired_at: muchLater() });
+    const running = await fixture.fleet.run('sleep 1000', { ...only(agent.node), expired_at: muchLater() });
+    await fixture.fleet.settled(running, ([one]) => one?.status === 'sent');
+    const expiredAt = [await expireIn(fixture.fleet, never), await expireIn(fixture.fleet, running)];
 
     const [unsent, ended] = await Promise.all(
       [never, running].map(({ id }) => fixture.toldOnce('edge.command_execution.expired', { command_id: id })),
@@ -101,11 +102,11 @@ export function declareExecutionEvents(fixture: EventsFixture): void {
         event?.data['updated_at'] === event?.time,
       ]),
       [
-        [expired_at, false, true],
-        [expired_at, true, true],
+        [expiredAt[0], false, true],
+        [expiredAt[1], true, true],
       ],
     );
-    t.true((unsent?.time ?? '') >= expired_at);
+    t.true((unsent?.time ?? '') >= (expiredAt[0] ?? ''));
   });
 
   test('a finished execution that is pruned is told of as it was', async (t) => {
