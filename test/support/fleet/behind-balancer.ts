@@ -52,6 +52,7 @@ export async function behindBalancer(
     DATABASE_URL: urlOf(connection),
     DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    METRICS_SCRAPE_TIMEOUT_MS: '60s', // a node on a crowded machine may take longer than the usual 5 s
   };
   let first: string | null = null;
   const admins: AdminProgram[] = [];

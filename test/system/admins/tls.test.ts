@@ -9,7 +9,7 @@ import { connect } from 'node:tls';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { patient } from '../../support/busy.ts';
+import { hangAfter } from '../../support/busy.ts';
 import { certificates, trust, type Certificates } from '../../support/certificates.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -38,10 +38,20 @@ async function tlsFleet(t: ExecutionContext, { admins = 1 } = {}) {
   const fleet = await startFleet(t, {
     admins,
     agents: 1,
-    env: { ...env, ADMIN_TLS_CERT_FILE: shown.certificate, ADMIN_TLS_KEY_FILE: shown.key },
+    env: {
+      ...env,
+      ADMIN_TLS_CERT_FILE: shown.certificate,
+      ADMIN_TLS_KEY_FILE: shown.key,
+      METRICS_SCRAPE_TIMEOUT_MS: '60s', // a node on a crowded machine may take longer than the usual 5 s
+    },
     agentEnv: env,
   });
   return { fleet, made, show };
+}
+
+/** Null: it is to be asked again. */
+function passing(status: number): number | null {
+  return status === 503 ? null : status;
 }
 
 async function serialAt(url: string): Promise<string> {
@@ -61,7 +71,7 @@ const edge = (fleet: Fleet, made: Certificates, ...args: string[]) =>
   }).ended;
 
 test('agents, calls, live outputs and curl come by HTTPS, and a renewed certificate cuts no session', async (t) => {
-  t.timeout(patient(120_000));
+  t.timeout(hangAfter(120_000));
   const { fleet, made, show } = await tlsFleet(t);
   const url = fleet.admin().url;
   t.regex(url, /^https:/u);
@@ -90,25 +100,29 @@ test('agents, calls, live outputs and curl come by HTTPS, and a renewed certific
   const [execution] = await fleet.settled(long);
   t.like(execution, { status: 'completed', exit_code: 0, output: 'still there\n' });
   t.is(await opened(), sessions);
-  t.regex(fleet.admin().program.output, /another certificate is shown from now on/u);
+  await fleet.admin().program.logged('another certificate is shown from now on');
 });
 
 test('admins reach each other by https where they know the authority, and pass on what is the other one’s', async (t) => {
-  t.timeout(patient(120_000));
+  t.timeout(hangAfter(120_000));
   const { fleet } = await tlsFleet(t, { admins: 2 });
 
   for (const place of [0, 1]) {
     const asked = `${fleet.admin(place).url}/api/v1`;
     const headers = { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}`, 'content-type': 'application/json' };
-    const labelled = await fetch(`${asked}/nodes/${fleet.agent().node}/labels`, {
-      method: 'PATCH',
-      headers,
-      body: JSON.stringify({ labels: { asked: `at-${place}` } }),
-    });
-    t.is(labelled.status, 200);
+    const label = async (): Promise<number> => {
+      const answer = await fetch(`${asked}/nodes/${fleet.agent().node}/labels`, {
+        method: 'PATCH',
+        headers,
+        body: JSON.stringify({ labels: { asked: `at-${place}` } }),
+      });
+      return answer.status;
+    };
     // By the tunnel of whoever was asked, also where its owner is the other one.
-    const metrics = await fetch(`${asked}/nodes/${fleet.agent().node}/metrics/host`, { headers });
-    t.is(metrics.status, 200);
+    const scrape = async (): Promise<number> =>
+      (await fetch(`${asked}/nodes/${fleet.agent().node}/metrics/host`, { headers })).status;
+    // one whose lease ran out on a busy machine says 503 for a moment
+    for (const ask of [label, scrape]) t.is(await until('an answer', async () => passing(await ask())), 200);
   }
   for (const { url } of fleet.admins)
     await until('both reached', async () => {

@@ -16,7 +16,7 @@ import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-progr
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
 import { callingClients } from '../../support/fleet/clients.ts';
 import { releaseAt, type Release } from '../../support/fleet/release.ts';
-import { restClient } from '../../support/fleet/rest.ts';
+import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
@@ -133,16 +133,19 @@ test.serial(
     t.deepEqual(counts.failed, []);
     await until(
       'the end of all commands',
-      async () => (await rests[0]!.call('GET', '/command_executions?status__in=pending,sent')).total === 0,
+      async () => {
+        const { status, total } = await rests[0]!.call('GET', '/command_executions?status__in=pending,sent');
+        return status === 200 && total === 0;
+      },
       WAIT_MS_MAX,
     );
     const started = readFileSync(ledger, 'utf8').trim().split('\n');
     t.is(started.length, commands.length * 2);
     t.is(new Set(started).size, started.length, 'nothing ran twice');
-    t.is(
-      (await rests[1]!.call<readonly ExecutionResource[]>('GET', '/command_executions?status__in=completed')).total,
-      commands.length * 2 + 2,
+    const completed = await settledAnswer(() =>
+      rests[1]!.call<readonly ExecutionResource[]>('GET', '/command_executions?status__in=completed'),
     );
+    t.is(completed.total, commands.length * 2 + 2, completed.text);
   },
 );
 
