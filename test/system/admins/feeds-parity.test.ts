@@ -14,6 +14,7 @@ import { socketClient, type Client } from '../../support/api/trpc-clients.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
@@ -51,7 +52,8 @@ const PLAYS: Readonly<Record<string, () => Promise<Played>>> = {
           (shown as Record<string, NodeResource>)[node]?.labels['play'] === label;
         await shows('both nodes', (shown) => Object.keys(shown as object).length === 2);
         for (const label of ['one', 'two']) {
-          await fleet.rest.call('PATCH', `/nodes/${node}/labels`, { body: { labels: { play: label } } });
+          const sent = { body: { labels: { play: label } } };
+          await settledAnswer(() => fleet.rest.call('PATCH', `/nodes/${node}/labels`, sent));
           await shows(`the label ${label}`, labelled(label));
         }
       },
@@ -66,7 +68,7 @@ const PLAYS: Readonly<Record<string, () => Promise<Played>>> = {
         end();
         await shows('their ends', (shown) => summary(shown)?.succeeded === 2);
         await fleet.settled(command);
-        await fleet.rest.call('DELETE', `/commands/${command.id}`);
+        await settledAnswer(() => fleet.rest.call('DELETE', `/commands/${command.id}`));
         await shows('that it is deleted', (shown) => (shown as { isRemoved: boolean }).isRemoved);
       },
     };

@@ -8,7 +8,7 @@ import { startEdge } from '../../support/edge-program.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
-import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
@@ -34,9 +34,9 @@ test.serial('its actors of commands end when what they count has ended at the ow
 
 test.serial('what is cancelled or deleted at the owner ends its actors too', async (t) => {
   const [cancelled, deleted] = [await create('sleep 60'), await create('true')];
-  t.is((await owner().call('POST', `/commands/${cancelled.id}/cancel`)).status, 202);
+  t.is((await settledAnswer(() => owner().call('POST', `/commands/${cancelled.id}/cancel`))).status, 202);
   await fleet.settled(deleted);
-  t.is((await owner().call('DELETE', `/commands/${deleted.id}`)).status, 204);
+  t.is((await settledAnswer(() => owner().call('DELETE', `/commands/${deleted.id}`))).status, 204);
   await fleet.settled(cancelled);
 
   await commandsGone(t);
@@ -46,7 +46,7 @@ test.serial('a cancel there answers with what is true of the executions', async 
   const command = await create('true');
   await fleet.settled(command);
 
-  const answer = await rest.call('POST', `/commands/${command.id}/cancel`);
+  const answer = await settledAnswer(() => rest.call('POST', `/commands/${command.id}/cancel`));
 
   t.is(answer.status, 202);
   t.deepEqual((answer.data as unknown as CommandResource).summary, {
@@ -64,11 +64,12 @@ test.serial('a cancel there answers with what is true of the executions', async 
 
 test.serial('what only the owner can do is done there as well, once', async (t) => {
   const node = fleet.agents[0]?.node ?? '';
-  const limited = await rest.call('PATCH', `/clusters/${CLUSTER}`, { body: { node_limit: 9 } });
-  const labelled = await rest.call('PATCH', `/nodes/${node}/labels`, { body: { labels: { asked: 'elsewhere' } } });
+  const changed = (path: string, body: object) => settledAnswer(() => rest.call('PATCH', path, { body }));
+  const limited = await changed(`/clusters/${CLUSTER}`, { node_limit: 9 });
+  const labelled = await changed(`/nodes/${node}/labels`, { labels: { asked: 'elsewhere' } });
   const keyed = { headers: { 'idempotency-key': 'asked-at-two-admins' } };
-  const created = await rest.call('POST', `/nodes/${node}/recovery_key`, keyed);
-  const again = await owner().call('POST', `/nodes/${node}/recovery_key`, keyed);
+  const created = await settledAnswer(() => rest.call('POST', `/nodes/${node}/recovery_key`, keyed));
+  const again = await settledAnswer(() => owner().call('POST', `/nodes/${node}/recovery_key`, keyed));
 
   t.deepEqual([limited.status, limited.data['node_limit']], [200, 9]);
   t.deepEqual([labelled.status, labelled.data['labels']], [200, { asked: 'elsewhere' }]);

@@ -95,7 +95,7 @@ test.serial('it goes on without a gap and without a repeat after its owner was k
   t.timeout(hangAfter(TEST_MS_MAX));
   const { rest, owner, others } = await admins();
   const gate = gateOf('goes-on');
-  const execution = await running(rest, `${counting(280)}; ${gate.script}; ${counting(300, 281)}`);
+  const execution = await running(rest, `${gate.countingUntilOpen}; echo end`);
   const readers = others.map((admin) => tailed(admin, execution));
   await until('some of it at both', () => readers.every(({ text }) => text.includes('line 5\n')));
 
@@ -105,11 +105,14 @@ test.serial('it goes on without a gap and without a repeat after its owner was k
   const live = readers.map(({ end }) => end);
   gate.open();
   await until('its end', () => readers.every(({ end }) => end !== null), patient(60_000));
+  const { output } = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
+  const count = (output ?? '').split('\n').length - 2;
 
+  t.is(output, `${lines(count)}end\n`);
   t.deepEqual(live, [null, null], 'under the new owner too it came before the end');
   t.deepEqual(
     readers.map(({ text, faults, beganAnew, end }) => ({ text, faults, beganAnew, end })),
-    readers.map(() => ({ text: lines(300), faults: [], beganAnew: 0, end: 'completed' })),
+    readers.map(() => ({ text: output, faults: [], beganAnew: 0, end: 'completed' })),
   );
 });
 
@@ -118,10 +121,14 @@ function counting(last: number, first = 1): string {
   return `for n in $(seq ${first} ${last}); do echo "line $n"; sleep 0.05; done`;
 }
 
-/** What a script waits at until it is opened. */
-function gateOf(name: string): { readonly script: string; readonly open: () => void } {
+/** What a script waits at until it is opened, or prints lines until then, so that there are more however late it is. */
+function gateOf(name: string) {
   const path = join(fleet.directory, name);
-  return { script: `while [ ! -e ${path} ]; do sleep 0.02; done`, open: () => writeFileSync(path, '') };
+  return {
+    script: `while [ ! -e ${path} ]; do sleep 0.02; done`,
+    countingUntilOpen: `n=0; while [ ! -e ${path} ]; do n=$((n + 1)); echo "line $n"; sleep 0.05; done`,
+    open: () => writeFileSync(path, ''),
+  };
 }
 
 function lines(count: number): string {
