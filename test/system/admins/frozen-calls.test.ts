@@ -32,6 +32,7 @@ test('calls under way and calls after it are answered in time, each 201 is there
   const nodes: string[] = [];
   for (let count = 0; count < NODES; count += 1) nodes.push((await enrollRaw(t, fleet)).node_id);
   const all: Asked[] = [];
+  const takenOver: number[] = [];
   const names = async (url: string): Promise<readonly string[]> =>
     (await restClient(() => url, FLEET_KEYS.MASTER_KEY).get<readonly { name: string }[]>('/aliases?page_size=100')).map(
       ({ name }) => name,
@@ -51,9 +52,15 @@ test('calls under way and calls after it are answered in time, each 201 is there
     };
     const before = nodes.map((node) => ask(node, 'before'));
     await freeze(owner.program);
-    const asked = await Promise.all([...before, ...nodes.map((node) => ask(node, 'after'))]);
+    const frozenMs = performance.now();
+    const takeover = until('the takeover', async () => (await ownership(fleet)).epoch > epoch);
+    const tookMs = takeover.then(() => performance.now() - frozenMs);
+    const [asked, takenOverMs] = await Promise.all([
+      Promise.all([...before, ...nodes.map((node) => ask(node, 'after'))]),
+      tookMs,
+    ]);
     all.push(...asked);
-    await until('the takeover', async () => (await ownership(fleet)).epoch > epoch);
+    takenOver.push(takenOverMs);
     const there = await names(other.url);
     for (const { name, answer } of asked) {
       const found = there.filter((one) => one === name).length;
@@ -83,5 +90,6 @@ test('calls under way and calls after it are answered in time, each 201 is there
   const done = all.filter(({ answer }) => answer.status === 201).length;
   t.log(`${done} of ${all.length} were done at the first try; the longest took ${Math.round(longestMs)} ms`);
   t.true(longestMs < patient(FORWARD_MS_MAX + BUSY_MS), `${longestMs} ms`);
-  t.true(done > 0);
+  // whom a busy machine lets wait for a takeover for longer than a caller waits is told so
+  t.true(done > 0 || Math.min(...takenOver) > FORWARD_MS_MAX - 1_000, takenOver.join(' '));
 });
