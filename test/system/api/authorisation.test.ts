@@ -8,7 +8,7 @@ import { catalogue } from '../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
-import { restClient } from '../../support/fleet/rest.ts';
+import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { currentClient } from '../../support/api/mcp-clients.ts';
@@ -56,11 +56,9 @@ for (const operation of operations) {
     test.serial(`${name} answers by REST whoever may ask, and refuses everybody else`, async (t) => {
       const path = rest.path.replaceAll(/:\w+/gu, ID);
       for (const [credential, key] of Object.entries(credentials()) as [Credential, string | null][]) {
-        const answer = await restClient(() => fleet().admins[0]?.url ?? '', key).call(
-          rest.method,
-          path,
-          rest.method === 'GET' || rest.method === 'DELETE' ? {} : { body: { nope: true } },
-        );
+        const admin = restClient(() => fleet().admins[0]?.url ?? '', key);
+        const sent = rest.method === 'GET' || rest.method === 'DELETE' ? {} : { body: { nope: true } };
+        const answer = await settledAnswer(() => admin.call(rest.method, path, sent));
         const got =
           answer.status === 401 ||
           (answer.status === 403 && answer.error?.code === 'forbidden' && verdictOf(operation, credential) !== 'in')

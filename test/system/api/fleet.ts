@@ -1,12 +1,18 @@
 /** A whole admin with a small fleet of enrolled nodes that have no agent, for tests of operations on real rows. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext, TestFn } from 'ava';
+import { NOT_KNOWN } from '../../../actors/refusal.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { PORTS } from '../../support/actors.ts';
+import { patient } from '../../support/busy.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+
+/** How long what cannot be done right now is asked for again, in ms. */
+const PATIENCE_MS_MAX = 10_000;
 
 /** An answer: `data` of a single one, `rows` and `total` of a list. */
 export interface Reply {
@@ -28,12 +34,14 @@ export interface Reply {
 export interface Fleet {
   readonly admin: TestAdmin;
   /** A REST call with the API key, below /api/v1. */
-  readonly request: (
+  readonly once: (
     method: string,
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ) => Promise<Reply>;
+  /** The same, made again for PATIENCE_MS_MAX where the admin says that it did nothing, as it cannot right now. */
+  readonly request: Fleet['once'];
   /** Enrols a node with a key blob. */
   readonly enroll: (key: string, node: Readonly<Record<string, unknown>>) => Promise<Reply>;
   /** An enrolment key of a cluster, for any number of nodes. */
@@ -51,7 +59,7 @@ export async function startFleet(
 ): Promise<Fleet> {
   const admin = await startTestAdmin(t, env);
 
-  const request: Fleet['request'] = async (method, path, body, headers = {}) => {
+  const once: Fleet['once'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`${admin.url}${path.startsWith('/api/') ? '' : '/api/v1'}${path}`, {
       method,
       headers: {
@@ -75,6 +83,14 @@ export async function startFleet(
       total: parsed.meta?.pagination?.total_count ?? Number.NaN,
       error: parsed.error,
     };
+  };
+  const request: Fleet['request'] = async (...asked) => {
+    const beganMs = performance.now();
+    for (;;) {
+      const reply = await once(...asked);
+      if (!isUndone(reply) || performance.now() - beganMs > patient(PATIENCE_MS_MAX)) return reply;
+      await delay(Number(reply.headers.get('retry-after') ?? 1) * 1_000);
+    }
   };
   const enroll: Fleet['enroll'] = (key, node) =>
     request('POST', ENROLL_PATH, { ...enrollment(key), ...node }, { authorization: '' });
@@ -101,6 +117,7 @@ export async function startFleet(
 
   return {
     admin,
+    once,
     request,
     enroll,
     key,
@@ -113,6 +130,11 @@ export async function startFleet(
       return ids;
     },
   };
+}
+
+/** Whether it was refused for now, as of a lease that ran out on a busy machine, and is not in doubt. */
+function isUndone({ error }: Reply): boolean {
+  return error?.code === 'service_unavailable' && !error.message.startsWith(NOT_KNOWN);
 }
 
 /** Starts something before the tests of this file and ends it after them. The returned function gives it. */

@@ -16,9 +16,15 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
   await cluster('press', 1);
   const client = httpClient(admin.url, ADMIN_KEYS.API_KEY);
 
-  const well = await client.check_admin_health.query({});
+  // a check that a busy machine made late is red for a moment
+  const [well, same] = await until('it to be healthy', async () => {
+    const both = [await client.check_admin_health.query({}), await checksAt(admin.url)] as const;
+    const red = [...both[0].checks, ...both[1]].filter(({ healthy }) => !healthy);
+    if (red.length > 0) throw new Error(JSON.stringify(red));
+    return both;
+  });
   t.true(well.healthy);
-  t.deepEqual(words(well.checks), words(await checksAt(admin.url)));
+  t.deepEqual(words(well.checks), words(same));
   t.deepEqual(words(well.checks), [
     ['database', true, null],
     ['database_clock', true, null],
@@ -39,7 +45,8 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
   const broken = await until('both to be red', async () => {
     await rows.query('delete from cluster_ownership'); // which the admin makes anew
     const seen = await client.check_admin_health.query({});
-    return seen.checks.filter(({ healthy }) => !healthy).length === 2 ? seen : null;
+    const red = seen.checks.filter(({ healthy }) => !healthy).map(({ name }) => name);
+    return red.join() === 'ownership_metadata,proxy_servers' ? seen : null;
   });
   t.false(broken.healthy);
   t.deepEqual(words(broken.checks.filter(({ healthy }) => !healthy)), [

@@ -12,6 +12,7 @@ import type { Labels } from '../../../transport/protocol/labels.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { LABEL_KEYS, labelSets, naivelyMatches, selectors } from '../../support/selectors.ts';
 import { CLUSTER } from '../../support/fleet.ts';
+import { settledAnswer, type Sent } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 
 const fleet = sharedFleet(test, {});
@@ -59,9 +60,13 @@ test('whom a selector or a group means is what a naive reading of all labels say
   );
 });
 
+/** What the admin answers; asked again where it cannot do it right now, as when its lease ran out on a busy machine. */
+function call<T = Record<string, unknown>>(method: string, path: string, sent: Sent = {}) {
+  return settledAnswer(() => fleet().rest.call<T>(method, path, sent));
+}
+
 /** Does it to both. */
 async function perform(t: ExecutionContext, model: Model, operation: Operation): Promise<void> {
-  const { rest } = fleet();
   const node = 'index' in operation ? [...model.nodes.keys()][operation.index % model.nodes.size] : undefined;
   const labels = model.nodes.get(node ?? '') ?? {};
   switch (operation.type) {
@@ -69,12 +74,12 @@ async function perform(t: ExecutionContext, model: Model, operation: Operation):
       if (model.nodes.size > 30) return;
       const made = await fleet().key({ labels: operation.ofKey });
       const body = { ...enrollment(made.key), labels: operation.ofMachine };
-      t.is((await rest.call('POST', '/agents/enroll', { body })).status, 201);
+      t.is((await call('POST', '/agents/enroll', { body })).status, 201);
       model.nodes.set(body.node_id, { ...operation.ofMachine, ...operation.ofKey });
       return;
     }
     case 'set': {
-      const answer = await rest.call<NodeResource>('PATCH', `/nodes/${node}/labels`, {
+      const answer = await call<NodeResource>('PATCH', `/nodes/${node}/labels`, {
         body: { labels: operation.labels },
       });
       model.nodes.set(node ?? '', { ...labels, ...operation.labels });
@@ -82,7 +87,7 @@ async function perform(t: ExecutionContext, model: Model, operation: Operation):
       return;
     }
     case 'remove': {
-      const { status } = await rest.call('DELETE', `/nodes/${node}/labels/${encodeURIComponent(operation.key)}`);
+      const { status } = await call('DELETE', `/nodes/${node}/labels/${encodeURIComponent(operation.key)}`);
       t.is(status, Object.hasOwn(labels, operation.key) ? 204 : 404);
       model.nodes.set(node ?? '', without(labels, [operation.key]));
       return;
@@ -93,14 +98,14 @@ async function perform(t: ExecutionContext, model: Model, operation: Operation):
       const isThere = model.groups.has(operation.group);
       const targeting = { type: 'clusters', cluster_names: [CLUSTER], labels: operation.selector };
       const { status } = isThere
-        ? await rest.call('PATCH', `/groups/${operation.group}`, { body: { targeting } })
-        : await rest.call('POST', '/groups', { body: { name: operation.group, targeting } });
+        ? await call('PATCH', `/groups/${operation.group}`, { body: { targeting } })
+        : await call('POST', '/groups', { body: { name: operation.group, targeting } });
       t.is(status, isThere ? 200 : 201);
       model.groups.set(operation.group, operation.selector);
       return;
     }
     case 'forget': {
-      const { status } = await rest.call('DELETE', `/groups/${operation.group}`);
+      const { status } = await call('DELETE', `/groups/${operation.group}`);
       t.is(status, model.groups.delete(operation.group) ? 204 : 404);
       return;
     }
@@ -121,7 +126,7 @@ async function labelAll(
     ...(Object.keys(set).length > 0 && { set }),
     ...(remove.length > 0 && { remove }),
   };
-  const { status, data } = await fleet().rest.call<LabelledNodesResource>('POST', '/nodes/labels', {
+  const { status, data } = await call<LabelledNodesResource>('POST', '/nodes/labels', {
     body: { targeting, ...given },
   });
   if (Object.keys(given).length === 0) return void t.is(status, 422);
@@ -139,10 +144,9 @@ async function use(
   model: Model,
   { group: name, selector }: Extract<Operation, { type: 'use' }>,
 ): Promise<void> {
-  const { rest } = fleet();
   const targeting = { type: 'group', group: name, ...(selector !== null && { labels: selector }) };
-  const preview = await rest.call<TargetingPreviewResource>('POST', '/targeting/preview', { body: { targeting } });
-  const command = await rest.call<CommandResource>('POST', '/commands', { body: { command_text: 'true', targeting } });
+  const preview = await call<TargetingPreviewResource>('POST', '/targeting/preview', { body: { targeting } });
+  const command = await call<CommandResource>('POST', '/commands', { body: { command_text: 'true', targeting } });
   const saved = model.groups.get(name);
   if (saved === undefined) {
     const wanted = { 'targeting.group': [`there is no group ${name}`] };

@@ -8,6 +8,7 @@ import type { ClusterResource } from '../../../actors/resources/cluster.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { isCrowded } from '../../support/busy.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import {
   BEGINNING,
@@ -111,7 +112,9 @@ async function compare(t: ExecutionContext, model: Model): Promise<void> {
     t.deepEqual(stored?.aliases.map((alias) => alias.name).toSorted(), [...node.aliases.keys()].toSorted());
   }
   for (const key of model.keys) {
-    const { status, data } = await rest.call<EnrollmentKeyResource>('GET', `/enrollment_keys/${key.id}`);
+    const { status, data } = await settledAnswer(() =>
+      rest.call<EnrollmentKeyResource>('GET', `/enrollment_keys/${key.id}`),
+    );
     t.deepEqual(status === 200 ? data.uses_remaining : status, key.isGone ? 404 : key.uses);
   }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
-import type { Rest } from '../../support/fleet/rest.ts';
+import { settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 
 interface ModelCluster {
   limit: number | null;
@@ -113,7 +113,7 @@ export async function perform(rest: Rest, model: Model, operation: Operation): P
     expected: number,
     body?: object,
   ): Promise<Said & { data: Created }> => ({
-    ...(await rest.call<Created>(method, path, body === undefined ? {} : { body })),
+    ...(await settledAnswer(() => rest.call<Created>(method, path, body === undefined ? {} : { body }))),
     expected,
   });
 
@@ -164,7 +164,7 @@ export async function perform(rest: Rest, model: Model, operation: Operation): P
       if (key === undefined || node === undefined || node.isGone || key.isGone) return null;
       // A node that never connected and comes with the key that let it in is a retry; with another key it is somebody
       // else.
-      const { data } = await rest.call<NodeResource>('GET', `/nodes/${node.id}`);
+      const data = await rest.get<NodeResource>(`/nodes/${node.id}`);
       return say(
         'POST',
         '/agents/enroll',

@@ -50,7 +50,7 @@ const CREDENTIALS: readonly Readonly<Record<string, string>>[] = [
 ];
 
 /** Calls every operation and every other route, well and badly, and answers all that came back. */
-async function everything({ admin, request }: Fleet, ids: Readonly<Record<string, string>>): Promise<string> {
+async function everything({ admin, once }: Fleet, ids: Readonly<Record<string, string>>): Promise<string> {
   const texts: string[] = [];
   const paths = operations.flatMap(({ rest, name }) =>
     rest === null || READS_SECRET.has(name) ? [] : [{ method: rest.method, path: `/api/v1${rest.path}` }],
@@ -71,7 +71,7 @@ async function everything({ admin, request }: Fleet, ids: Readonly<Record<string
         error,
         headers: answered,
         // pages are no JSON: read below
-      } = await request(method, filled, body, headers).catch(() => request('GET', '/nope'));
+      } = await once(method, filled, body, headers).catch(() => once('GET', '/nope'));
       texts.push(JSON.stringify([data, rows, error, [...answered]]));
     }
     if (method === 'GET') texts.push(await (await fetch(admin.url + filled)).text());
