@@ -2,7 +2,9 @@
  * Paths to the service that forget a connection, so that nothing comes through any more and nobody is told, or that cut it
  * before the answer is through.
  */
+import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import test from 'ava';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
@@ -17,12 +19,14 @@ const RUN_MS_MAX = 60_000;
 
 test('edge run goes on over another connection, tells all, and ends', async (t) => {
   const path = await forgetfulPath(t, new URL(fleet().admin().url));
-  const edge = startEdge(['run', '--all', '--', 'echo begun; sleep 4; echo ended'], {
+  const end = join(fleet().directory, 'end');
+  const edge = startEdge(['run', '--all', '--', `echo begun; until test -e ${end}; do sleep 0.1; done; echo ended`], {
     EDGE_URL: `http://127.0.0.1:${path.port}`,
     EDGE_API_KEY: FLEET_KEYS.API_KEY,
   });
   await edge.says('stdout', /begun/u);
   path.forget();
+  writeFileSync(end, '');
 
   const { status, stdout, stderr } = await edge.endedWithin(RUN_MS_MAX);
 

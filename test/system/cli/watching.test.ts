@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { patient } from '../../support/busy.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
+import { until } from '../../support/until.ts';
 import { edge, NODE, service, stranger, type Answer } from './foreign-service.ts';
 
 const node = (status: string) => ({ id: NODE, name: 'web-1', cluster_name: 'prod', status, status_reason: null });
@@ -93,8 +94,8 @@ test('Ctrl-C while a command is stored stops it where it runs', async (t) => {
   await delay(500); // it says nothing of a signal before it knows what to stop
   answer.resolve({ id: NODE, summary: { total: 1 } });
   await running.says('stderr', /asking all nodes to stop/u);
+  await until('the cancel', () => operations.some(([operation]) => operation === 'cancel_command'));
   const { status } = await running.interrupt();
 
   t.is(status, 130);
-  t.true(operations.some(([operation]) => operation === 'cancel_command'));
 });

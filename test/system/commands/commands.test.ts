@@ -12,6 +12,7 @@ import { patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { processesGone, processesWith } from '../../support/fleet/agent-program.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { PROGRAMS_VARIABLE } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 
@@ -83,20 +84,21 @@ test('a cancelled execution ends with 143 once all of its processes are gone, al
   const [running] = await fleet().settled(command, ([one]) => one?.status === 'sent');
   await until('the script', () => processesWith(`EDGE_EXECUTION_ID=${running?.id ?? ''}`).length >= 2);
 
-  const answer = await fleet().rest.call('POST', `/command_executions/${running?.id ?? ''}/cancel`);
+  const cancel = () => fleet().rest.call('POST', `/command_executions/${running?.id ?? ''}/cancel`);
+  const answer = await settledAnswer(cancel);
 
   t.is(answer.status, 202);
   const [cancelled] = await fleet().settled(command);
   t.deepEqual(processesWith(`EDGE_EXECUTION_ID=${running?.id ?? ''}`), []);
   t.like(cancelled, { status: 'cancelled', exit_code: 143, output: 'begun\n', completed_at: null });
-  t.is((await fleet().rest.call('POST', `/command_executions/${running?.id ?? ''}/cancel`)).status, 409);
+  t.is((await settledAnswer(cancel)).status, 409);
 });
 
 test('cancelling a command cancels it on every node', async (t) => {
   const command = await fleet().run('sleep 1000');
   await fleet().settled(command, (executions) => executions.every(({ status }) => status === 'sent'));
 
-  const answer = await fleet().rest.call('POST', `/commands/${command.id}/cancel`);
+  const answer = await settledAnswer(() => fleet().rest.call('POST', `/commands/${command.id}/cancel`));
 
   t.is(answer.status, 202);
   t.deepEqual(
@@ -149,8 +151,9 @@ test('a create that is repeated under its key answers the first answer and runs 
   };
 
   const answers = await Promise.all([1, 2, 3].map(() => fleet().rest.call<{ id: string }>('POST', '/commands', sent)));
-  const again = await fleet().rest.call<{ id: string }>('POST', '/commands', sent);
-  const other = await fleet().rest.call('POST', '/commands', { ...sent, body: { ...sent.body, command_text: 'true' } });
+  const again = await settledAnswer(() => fleet().rest.call<{ id: string }>('POST', '/commands', sent));
+  const changed = { ...sent, body: { ...sent.body, command_text: 'true' } };
+  const other = await settledAnswer(() => fleet().rest.call('POST', '/commands', changed));
 
   t.is(new Set([...answers, again].filter(({ status }) => status === 201).map(({ data }) => data.id)).size, 1);
   t.is(again.status, 201);

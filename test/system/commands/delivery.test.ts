@@ -7,6 +7,7 @@ import test from 'ava';
 import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
@@ -54,15 +55,9 @@ test('while an agent is away its commands wait; what expires by then is never ru
   const stale = await fleet().run(`echo stale >>${ledger}`, { targeting, expired_at: muchLater() });
   const fresh = await fleet().run(`echo fresh >>${ledger}`, { targeting });
   const unwanted = await fleet().run(`echo unwanted >>${ledger}`, { targeting });
-  t.is(
-    (
-      await fleet().rest.call(
-        'POST',
-        `/command_executions/${(await fleet().executionsOf(unwanted))[0]?.id ?? ''}/cancel`,
-      )
-    ).status,
-    200,
-  );
+  const [execution] = await fleet().executionsOf(unwanted);
+  const cancel = () => fleet().rest.call('POST', `/command_executions/${execution?.id ?? ''}/cancel`);
+  t.is((await settledAnswer(cancel)).status, 200);
   await expireIn(fleet(), stale);
   const [expired] = await fleet().settled(stale);
 

@@ -76,7 +76,7 @@ test.serial('a file goes to all that have a label, a line each, and to nobody el
     [0, ['', `web-1: ${line})`, `web-2: ${line})`]],
     stderr,
   );
-  t.regex(stderr, /^edge: 2 of 2 done, \d+ KiB, \d\.\d s\n$/u);
+  t.regex(stderr, /^edge: 2 of 2 done, \d+ KiB, \d+\.\d s\n$/u);
   t.deepEqual(readdirSync(at('there')), ['app.conf']);
   t.true(readFileSync(at('there', 'app.conf')).equals(content));
 });
