@@ -6,6 +6,7 @@ import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { newKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import type { EventsFixture } from './fixture.ts';
@@ -17,8 +18,8 @@ function withoutPorts(data: Readonly<Record<string, unknown>>): Record<string, u
 
 /** Declares the tests. */
 export function declareNodeEvents(fixture: EventsFixture): void {
-  const enrol = (enrollmentKey: string, node?: string) =>
-    fixture.fleet.rest.call('POST', '/agents/enroll', { body: enrollment(enrollmentKey, node) });
+  const enrol = (enrollmentKey: string, node: string = randomUUID()) =>
+    settledAnswer(() => fixture.fleet.rest.call('POST', '/agents/enroll', { body: enrollment(enrollmentKey, node) }));
 
   test('an agent that joins is told of by its key, as registered, and as healthy', async (t) => {
     const { id, key: blob } = await fixture.key({ name: 'dock 4', uses_remaining: 5 });
@@ -127,9 +128,8 @@ export function declareNodeEvents(fixture: EventsFixture): void {
 
   test('each way to be turned away with a key is told of, with the key as it is left', async (t) => {
     const expired = await fixture.key({ name: 'old', uses_remaining: null });
-    await fixture.fleet.rest.call('PATCH', `/enrollment_keys/${expired.id}`, {
-      body: { expired_at: '2020-01-01T00:00:00.000Z' },
-    });
+    const past = { body: { expired_at: '2020-01-01T00:00:00.000Z' } };
+    await settledAnswer(() => fixture.fleet.rest.call('PATCH', `/enrollment_keys/${expired.id}`, past));
     const spent = await fixture.key({ uses_remaining: 1 });
     await enrol(spent.key);
     await fixture.fleet.rest.post('/clusters', { name: 'full', node_limit: 1 });
