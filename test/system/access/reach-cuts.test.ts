@@ -5,6 +5,8 @@ import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../../transport/protocol/tunnel.ts';
 import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
+import { freeze } from '../../support/frozen.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
@@ -86,8 +88,8 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
 
   const frozenMs = performance.now();
   const [nearMs, farEnd] = [closedAfterMs(near, frozenMs), closedAfterMs(far)];
-  fleet().agent(1).program.pause();
   t.teardown(() => fleet().agent(1).program.resume());
+  await freeze(fleet().agent(1).program);
   const waitedMs = performance.now();
   // on the tunnel that seems alive
   const { status } = await connectThrough(fleet().admin().httpProxyPort, `${node.vpn_hostname}:${port}`);
@@ -116,7 +118,7 @@ withSsh(
     );
     await Promise.all(clients.map((client) => once(client.stdout, 'data')));
 
-    const deletion = fleet().rest.call('DELETE', `/nodes/${node.id}`);
+    const deletion = settledAnswer(() => fleet().rest.call('DELETE', `/nodes/${node.id}`));
     const ends = Promise.all([near, ...clients].map((one) => closedAfterMs(one)));
     await deletion;
     const deletedMs = performance.now();
