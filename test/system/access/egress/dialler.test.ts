@@ -94,7 +94,7 @@ test.serial('of several addresses that fail, an answer is told rather than silen
   const port = await freePort();
   await startBlackHole(t, '127.0.0.6', port);
   const { egress } = await egressWithNames(t, () => ({ addresses: ['127.0.0.7', '127.0.0.6'] }), {
-    dialMsMax: patient(500), // the name is looked up, and the first address refuses, within it
+    dialMsMax: patient(2_000), // the name is looked up, and the first address refuses, within it
   });
 
   t.is(await outcome(t, egress, 'two.example.com', port, 'ssh'), 'refused');
