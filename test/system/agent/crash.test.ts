@@ -17,7 +17,7 @@ import { column } from '../../support/columns.ts';
 
 test.serial('an execution that was received and not started is run by the next agent, once', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '1' });
-  const first = admin.deliver(session, `echo first >>${fixture.ledger}; sleep 1`);
+  const first = admin.deliver(session, `echo first >>${fixture.ledger}; ${fixture.waiting()}`);
   const second = admin.deliver(session, `echo second >>${fixture.ledger}`);
   await fixture.acknowledged(session, 2);
   await fixture.wrote(1);
@@ -26,6 +26,7 @@ test.serial('an execution that was received and not started is run by the next a
   fixture.start();
 
   const again = await admin.session(1);
+  fixture.letGo();
   t.deepEqual(again.of('hello')[0]?.holding, [first, second]);
   t.like(await admin.result(first), { outcome: 'completed', exit_code: 0 });
   t.like(await admin.result(second), { outcome: 'completed', exit_code: 0 });

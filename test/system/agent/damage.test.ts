@@ -9,13 +9,14 @@ import { AgentFixture, JOURNAL_FILES } from '../../support/agent/agent-fixture.t
 
 test.serial('a damaged journal is set aside, what runs is taken up, and the agent goes on', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t);
-  const execution = admin.deliver(session, `echo ran >>${fixture.ledger}; sleep 0.5; echo end`);
+  const execution = admin.deliver(session, `echo ran >>${fixture.ledger}; ${fixture.waiting()}; echo end`);
   await fixture.wrote(1);
   await fixture.kill();
   fixture.damage(JOURNAL_FILES);
 
   fixture.start();
   const again = await admin.session(1);
+  fixture.letGo();
 
   t.deepEqual(again.of('hello')[0]?.holding, [execution]);
   t.like(await admin.result(execution), { outcome: 'completed', exit_code: 0, output: 'end\n' });

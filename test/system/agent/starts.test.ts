@@ -1,8 +1,7 @@
 /** What waits to run: when it starts, and what becomes of it when it does not. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { patient } from '../../support/busy.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';
@@ -27,30 +26,34 @@ test.serial('a waiting execution that expires is never started', async (t) => {
 test.serial('executions start in the order of delivery, so many at a time', async (t) => {
   const fixture = new Fixture(t, { concurrency: 2 });
   const ledger = join(fixture.directory, 'ledger');
-  const seconds = patient(200) / 1_000; // longer than one that started before may take to write so
-
-  await Promise.all(
-    Array.from({ length: 8 }, (_, index) =>
-      fixture.run(`echo start ${index} >>${ledger}; sleep ${seconds}; echo end ${index} >>${ledger}`),
+  const lines = () => readFileSync(ledger, 'utf8').trim().split('\n');
+  const starts = () => lines().filter((line) => line.startsWith('start '));
+  const go = (index: number) => join(fixture.directory, `go-${index}`);
+  const ends = Array.from({ length: 8 }, (_, index) =>
+    fixture.run(
+      `echo start ${index} >>${ledger}; while [ ! -e ${go(index)} ]; do sleep 0.02; done; echo end ${index} >>${ledger}`,
     ),
   );
 
+  for (const [index, end] of ends.entries()) {
+    // those that start beside this one have said so, or one that starts too early would not be seen
+    await until('two to run, or the last', () => starts().length === Math.min(index + 2, ends.length));
+    writeFileSync(go(index), '');
+    await end;
+  }
+
   let live = 0;
   let most = 0;
-  const starts: number[] = [];
-  for (const [word, index] of readFileSync(ledger, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => line.split(' '))) {
-    live += word === 'start' ? 1 : -1;
+  for (const line of lines()) {
+    live += line.startsWith('start ') ? 1 : -1;
     most = Math.max(most, live);
-    if (word === 'start') starts.push(Number(index));
   }
   t.is(most, 2);
-  t.true(
-    starts.every((index, at) => Math.abs(index - at) <= 1),
-    starts.join(' '),
-  ); // two that start together may write in either order
+  const together = starts().slice(0, 2); // which may write in either order
+  t.deepEqual(
+    [...together.toSorted(), ...starts().slice(2)],
+    ends.map((_end, index) => `start ${index}`),
+  );
 });
 
 test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
