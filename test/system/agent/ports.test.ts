@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { listenAt } from '../../../transport/net/streams/listen.ts';
 import { startFleet } from '../../support/fleet.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { listening } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { programFile } from '../../support/programs.ts';
@@ -95,7 +96,7 @@ test.serial(
     const [node, report, metrics, own] = [
       await fleet.node(agent),
       await fleet.rest.get<NodeDiagnosisResource>(`/nodes/${agent.node}/diagnostics`),
-      await fleet.rest.call('GET', `/nodes/${agent.node}/metrics/agent/raw`),
+      await settledAnswer(() => fleet.rest.call('GET', `/nodes/${agent.node}/metrics/agent/raw`)),
       await promisify(execFile)(process.execPath, [programFile('edge-agent'), 'doctor'], {
         env: { PATH: process.env['PATH'] ?? '', AGENT_DATA_DIR: agent.dataDirectory },
       }).catch((error: unknown) => error as { readonly stdout: string }),
@@ -133,7 +134,7 @@ test.serial(
     await fleet.sql('update node set http_port = $2, host_metrics_port = $2 where id = $1', [agent?.node, port]);
 
     const report = await fleet.rest.get<NodeDiagnosisResource>(`/nodes/${agent?.node}/diagnostics`);
-    const metrics = await fleet.rest.call('GET', `/nodes/${agent?.node}/metrics/host/raw`);
+    const metrics = await settledAnswer(() => fleet.rest.call('GET', `/nodes/${agent?.node}/metrics/host/raw`));
 
     t.true(report.is_live);
     t.is(metrics.status, 200);
