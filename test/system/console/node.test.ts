@@ -2,8 +2,10 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { holdNotices } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
@@ -55,6 +57,7 @@ async function doNow(page: Page, title: string): Promise<void> {
 
 test.serial('by keyboard: diagnosed, named and labelled, and its metrics are drawn from now on', async (t) => {
   const { page, problems, elsewhere } = await open(t);
+  await holdNotices(page);
   await part(page, 'Diagnosis').getByText('checks pass').waitFor();
   await pictured(page, 'node');
 
@@ -89,7 +92,9 @@ test.serial('by keyboard: diagnosed, named and labelled, and its metrics are dra
 
 test.serial('labels and aliases of a node are taken back before they are done', async (t) => {
   const { page, problems } = await open(t);
-  await fleet.rest.call('PATCH', `/nodes/${id}/labels`, { body: { labels: { kept: 'yes' } } });
+  await holdNotices(page);
+  const labels = { body: { labels: { kept: 'yes' } } };
+  await settledAnswer(() => fleet.rest.call('PATCH', `/nodes/${id}/labels`, labels));
   await part(page, 'Labels').getByText('kept=yes').waitFor();
 
   const undone = async (title: string): Promise<void> => {

@@ -4,6 +4,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { hearFrames } from '../../support/console/frames.ts';
+import { holdNotices } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -67,6 +68,7 @@ async function typed(page: Page, text: string): Promise<void> {
 
 test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back; all stay chosen', async (t) => {
   const { page, problems, elsewhere } = await open(t);
+  await holdNotices(page);
 
   await keys(page, '/');
   await page.keyboard.type('web-1');
@@ -174,7 +176,7 @@ test.serial('actions that fall due at once are done one after the other', async 
   await page.reload(); // over a connection that is heard from its beginning
   const { total } = await fleet.rest.call('GET', '/nodes?page_size=1');
   await says(page, `${total} nodes`); // the first are shown before the last are there
-  await page.clock.install();
+  const fallDue = await holdNotices(page);
   await page.getByRole('grid').focus();
   await keys(page, 'Control+a');
   await says(page, /^\d+ chosen/u);
@@ -188,7 +190,7 @@ test.serial('actions that fall due at once are done one after the other', async 
   await page.getByRole('button', { name: 'Undo' }).nth(2).waitFor();
   t.deepEqual(calls, [], 'all three wait');
 
-  await page.clock.fastForward(10_000);
+  await fallDue();
   await page.getByRole('status', { name: 'Labelling third=3' }).getByText('Done: ').waitFor();
 
   const asked = ['first', 'second', 'third'];

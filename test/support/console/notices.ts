@@ -1,0 +1,19 @@
+/** Notices of the console of what is done soon, which stand for ten seconds: a busy machine may be later than that. */
+import type { Page } from 'playwright-core';
+
+/** How long a notice stands whose action can be taken back, in ms. Source: console/parts/notice.tsx. */
+const STANDS_MS = 10_000;
+
+/**
+ * Has the notices of this page, until it is loaded anew, stand until somebody sends them away or takes them back. Answers
+ * what lets the time pass of all that stand.
+ */
+export async function holdNotices(page: Page): Promise<() => Promise<void>> {
+  await page.evaluate(`(() => {
+    const start = globalThis.setTimeout;
+    globalThis.heldNotices = [];
+    globalThis.setTimeout = (act, ms, ...words) =>
+      ms === ${STANDS_MS} ? (heldNotices.push(act), 0) : start(act, ms, ...words);
+  })()`);
+  return () => page.evaluate('(() => { for (const act of heldNotices.splice(0)) act(); })()');
+}
