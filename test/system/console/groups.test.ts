@@ -6,6 +6,7 @@ import { pressOpening, typed } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
@@ -37,6 +38,7 @@ const rows = (page: Page) => page.locator('.paged tbody tr');
 
 test.serial('by keyboard: a group is made, shows who is in it, leads on, and is deleted by its name', async (t) => {
   const { page, problems, elsewhere } = await open(t, '/console/groups');
+  const group = () => settledAnswer(() => fleet.rest.call('GET', '/groups/canaries'));
   await page.getByText('There is no group yet.').waitFor();
 
   await pressOpening(page, 'New group');
@@ -81,18 +83,19 @@ test.serial('by keyboard: a group is made, shows who is in it, leads on, and is 
   await pressOpening(page, 'Delete');
   await page.keyboard.insertText('canarie');
   await page.keyboard.press('Enter');
-  t.is((await fleet.rest.call('GET', '/groups/canaries')).status, 200, 'its name was not typed yet');
+  t.is((await group()).status, 200, 'its name was not typed yet');
   await page.keyboard.insertText('s');
   await page.keyboard.press('Enter');
   await page.getByText('Group canaries is deleted.').waitFor();
   await heading(page, 'Groups');
-  t.is((await fleet.rest.call('GET', '/groups/canaries')).status, 404);
+  t.is((await group()).status, 404);
   t.deepEqual([problems, elsewhere], [[], []]);
 });
 
 test.serial('a node names the groups that it is in, and a cluster those that name it', async (t) => {
   const { id } = await fleet.node();
-  await fleet.rest.call('PATCH', `/nodes/${id}/labels`, { body: { labels: { tier: 'front' } } });
+  const labels = { body: { labels: { tier: 'front' } } };
+  await settledAnswer(() => fleet.rest.call('PATCH', `/nodes/${id}/labels`, labels));
   for (const [name, targeting] of Object.entries({
     fronts: { type: 'all', labels: 'tier=front' },
     backs: { type: 'all', labels: 'tier=back' },

@@ -82,7 +82,7 @@ test.serial('the overview counts what is in flight and names what failed, and ea
 
   await page.goBack();
   await heading(page, 'Overview');
-  await fleet.rest.call('POST', `/commands/${long.id}/cancel`);
+  await fleet.rest.post(`/commands/${long.id}/cancel`);
   await tile(/^0 Executions in flight/u).waitFor({ timeout: ASKED_MS_MAX });
   t.deepEqual(problems, []);
 });
