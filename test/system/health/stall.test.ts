@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { column } from '../../support/columns.ts';
 import { freeze } from '../../support/frozen.ts';
@@ -35,9 +36,10 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
   writeFileSync(gate, ''); // what runs ends beside its agent, which has room for the next one when it wakes
   // the time is what is tested here: nothing else tells a stall from a pause between two deliveries
   await sleep(STALL_MS);
+  const waiting = await executionOn(cancelled);
   const answers = [
-    await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`),
-    await fleet().rest.call('DELETE', `/nodes/${deleted}`),
+    await settledAnswer(() => fleet().rest.call('POST', `/command_executions/${waiting?.id}/cancel`)),
+    await settledAnswer(() => fleet().rest.call('DELETE', `/nodes/${deleted}`)),
   ];
   t.deepEqual(column(answers, 'status'), [202, 204]);
   for (const { program } of fleet().agents) program.resume();
