@@ -4,6 +4,7 @@ import type { AdminMetricsResource } from '../../../api/metrics/resource.ts';
 import { patient } from '../../support/busy.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { metricsProblems } from '../../support/promtool.ts';
 import { until } from '../../support/until.ts';
@@ -49,7 +50,7 @@ test.serial(
       fixture.fleet().rest.post(`/commands/${id}/cancel`),
     );
     await fixture.raises(t, { 'edge_admin_executions_finished_total{status="expired"}': 1 }, () =>
-      fixture.fleet().run('true', { targeting, expired_at: new Date(Date.now() + patient(1_000)).toISOString() }),
+      fixture.fleet().run('true', { targeting, expired_at: new Date(Date.now() + patient(3_000)).toISOString() }),
     );
     await fixture.raises(
       t,
@@ -58,7 +59,7 @@ test.serial(
         'edge_admin_executions{status="pending"}': -1,
         'edge_admin_actors{kind="node"}': -1,
       },
-      () => fixture.fleet().rest.call('DELETE', `/nodes/${away.node_id}`),
+      () => settledAnswer(() => fixture.fleet().rest.call('DELETE', `/nodes/${away.node_id}`)),
     );
   },
 );
