@@ -129,18 +129,20 @@ test.serial(
       OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     });
-    await ask(admin);
+    let count = 0;
+    const counted = async () => until('an answer', async () => ((count += 1), (await asked(admin)) !== 503));
+    await counted();
     await until('the warning', () => admin.log.lines.some(({ level }) => level === 'warn'));
 
     good = true;
-    await ask(admin);
+    await counted();
     await until('good news', () =>
       admin.log.lines.some(({ message }) => message === 'the trace collector takes spans again'),
     );
-    await ask(admin);
+    await counted();
     await admin.stop();
 
-    t.is(collector.spans.filter(({ name }) => name === 'list_clusters').length, 3);
+    t.is(collector.spans.filter(({ name }) => name === 'list_clusters').length, count);
     t.deepEqual(
       [
         ...new Set(
