@@ -1,6 +1,7 @@
 /** A real Prometheus, as Debian has it, on a port and a directory of its own. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isCrowded } from './busy.ts';
 import { Program } from './fleet/program.ts';
 import { freePort } from './free-ports.ts';
 import type { Scope } from './scope.ts';
@@ -30,6 +31,12 @@ export interface Prometheus {
 interface ApiAnswer<Data> {
   readonly status: string;
   readonly data: Data;
+}
+
+/** What it complains of. On a crowded machine answers are late, for which it has deadlines of its own, and says so. */
+export function complaintsIn(output: string): string[] {
+  const late = /Client\.Timeout|context deadline exceeded|HTTP status 503/u;
+  return output.split('\n').filter((line) => /level=(?:error|warn)/u.test(line) && !(isCrowded() && late.test(line)));
 }
 
 /** Starts it on this configuration. Resolves when it is ready; it ends with the scope. */

@@ -10,7 +10,7 @@ import { connectThrough } from '../../support/reach-fixture.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
-import { startPrometheus } from '../../support/prometheus.ts';
+import { complaintsIn, startPrometheus } from '../../support/prometheus.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { until } from '../../support/until.ts';
 import { startWireguard, wireguardProblem } from '../../support/wireguard.ts';
@@ -95,8 +95,12 @@ test('every dashboard has something to show of a fleet that works, and no rule a
     ...['host', 'agent', 'wireguard'].map((source) => `/api/v1/nodes/${fleet.agent().node}/metrics/${source}/raw`),
   ];
   const texts = await Promise.all(
-    paths.map(async (path) =>
-      (await fetch(admin.url + path, { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } })).text(),
+    paths.map((path) =>
+      until(`what ${path} exports`, async () => {
+        const headers = { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` };
+        const answer = await fetch(admin.url + path, { headers });
+        return answer.status === 503 ? null : answer.text(); // a busy machine is asked again
+      }),
     ),
   );
   const exported = texts.flatMap((text) =>
@@ -120,7 +124,7 @@ test('every dashboard has something to show of a fleet that works, and no rule a
   );
   t.true(all.every(({ expression }) => metricsOf(expression).length > 0));
 
-  t.notRegex(prometheus.program.output, /level=(?:error|warn)/u, 'no rule fails, no target is refused');
+  t.deepEqual(complaintsIn(prometheus.program.output), [], 'no rule fails, no target is refused');
   const targets = await prometheus.targets();
   t.deepEqual(
     targets

@@ -17,10 +17,15 @@ test.serial('the metrics of a node come through the admin, from all three source
   const node = fleet().agent().node;
 
   const answers = await Promise.all(
-    ['host', 'agent', 'wireguard'].map(async (source) => {
-      const answer = await fetch(`${url()}/api/v1/nodes/${node}/metrics/${source}/raw`, byKey);
-      return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
-    }),
+    ['host', 'agent', 'wireguard'].map((source) =>
+      // the time of one scrape is short: on a busy machine it is asked again
+      until(`the metrics of ${source}`, async () => {
+        const answer = await fetch(`${url()}/api/v1/nodes/${node}/metrics/${source}/raw`, byKey);
+        const text = await answer.text();
+        if (answer.status === 503) throw new Error(text);
+        return { status: answer.status, type: answer.headers.get('content-type'), text };
+      }),
+    ),
   );
 
   t.deepEqual(
