@@ -12,6 +12,8 @@ import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { patient } from '../../support/busy.ts';
 import { startFleet, FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { freeze } from '../../support/frozen.ts';
 import { silentLog } from '../../support/log.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { origin, pour, target } from '../../support/listening.ts';
@@ -114,11 +116,11 @@ test.serial(
     const agent = fleet().agent();
     const path = `/nodes/${agent.node}/diagnostics`;
     const live = await fleet().rest.get<NodeDiagnosisResource>(path);
-    process.kill(agent.program.pid, 'SIGSTOP');
+    await freeze(agent.program);
     const startedMs = performance.now();
     const stuck = await fleet()
       .rest.get<NodeDiagnosisResource>(path)
-      .finally(() => process.kill(agent.program.pid, 'SIGCONT'));
+      .finally(() => agent.program.resume());
     const ms = performance.now() - startedMs;
     await fleet().reaches(agent, 'healthy');
     await until('a live report', async () => (await fleet().rest.get<NodeDiagnosisResource>(path)).is_live);
@@ -134,12 +136,9 @@ test.serial('any admin diagnoses any node, and says at which admin its session i
   const agent = two.agent();
 
   const reports = await Promise.all(
-    two.admins.map(async ({ url }) => {
-      const answer = await fetch(`${url}/api/v1/nodes/${agent.node}/diagnostics`, {
-        headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
-      });
-      return ((await answer.json()) as { readonly data: NodeDiagnosisResource }).data;
-    }),
+    two.admins.map(({ url }) =>
+      restClient(() => url, FLEET_KEYS.API_KEY).get<NodeDiagnosisResource>(`/nodes/${agent.node}/diagnostics`),
+    ),
   );
 
   t.deepEqual(

@@ -21,7 +21,7 @@ async function admin(t: ExecutionContext, aheadMs: number | null, status = 200):
   });
 }
 
-async function looked(adminUrls: readonly string[], answerMsMax = 2_500): Promise<Diagnosis> {
+async function looked(adminUrls: readonly string[], answerMsMax = patient(10_000)): Promise<Diagnosis> {
   let asked: ReturnType<typeof askAdmins> | null = null;
   return diagnose(
     networkChecks({
@@ -29,6 +29,7 @@ async function looked(adminUrls: readonly string[], answerMsMax = 2_500): Promis
       proc: '/proc',
       answers: () => (asked ??= askAdmins(adminUrls, AbortSignal.timeout(answerMsMax))),
     }),
+    { checkMsMax: patient(12_000), totalMsMax: patient(15_000) }, // tests of these have those of their own
   );
 }
 
