@@ -4,11 +4,11 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { isUnavailable } from '../../../persistence/availability.ts';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase, QUERY_MS_MAX } from '../../../persistence/database.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
 import { watchIncarnation } from '../../../persistence/incarnation.ts';
 import { inTransaction } from '../../../persistence/transaction.ts';
-import { hangAfter } from '../../support/busy.ts';
+import { hangAfter, patient } from '../../support/busy.ts';
 import { silentLog } from '../../support/log.ts';
 import { patientLimits } from '../../support/opened.ts';
 import { startReplicatedServers } from '../../support/replicated-servers.ts';
@@ -16,15 +16,32 @@ import { until } from '../../support/until.ts';
 
 const NAME = 'admin-1';
 
-async function openWatched(t: ExecutionContext, synchronous: boolean) {
-  t.timeout(hangAfter(30_000));
+/**
+ * How long an answer is waited for, in ms: a standby that lost its primary on a busy machine takes 5 s to try again, and
+ * a commit waits for it.
+ */
+const ANSWER_MS_MAX = 60_000;
+
+interface Opening {
+  readonly synchronous: boolean;
+  readonly queryMs?: number;
+}
+
+/**
+ * Whatever dials is done again until it is done: which host takes writes is to be said within a second, and a busy
+ * server may be late. Both pools have a connection then.
+ */
+async function openWatched(t: ExecutionContext, { synchronous, queryMs = ANSWER_MS_MAX }: Opening) {
+  t.timeout(hangAfter(60_000));
   const servers = await startReplicatedServers(t, { synchronous });
-  const { connectMs } = patientLimits();
-  const limits = { connectMs };
+  const limits = { ...patientLimits(), queryMs, statementMs: queryMs };
   const database = await openDatabase({ connection: { url: servers.url }, poolMax: 10, log: silentLog, limits });
   t.teardown(() => database.close());
-  await database.migrate();
-  const watch = await watchIncarnation(database, NAME, silentLog);
+  await until('the schema', async () => {
+    await database.migrate();
+    return true;
+  });
+  const watch = await until('the incarnation', () => watchIncarnation(database, NAME, silentLog));
   /** As the group commit does. */
   const store = (value: number): Promise<unknown> =>
     inTransaction(
@@ -34,12 +51,15 @@ async function openWatched(t: ExecutionContext, synchronous: boolean) {
       'begin',
       database.witnesses,
     );
-  await database.pool.query('create table kept (value int)');
+  await until('a table', () => database.writes.query('create table if not exists kept (value int)'));
   const failOver = async (): Promise<void> => {
     await servers.primary.kill();
     await servers.promote();
   };
-  const back = () => until('the database to answer', () => database.pool.query('select 1'));
+  const back = async (): Promise<void> => {
+    for (const pool of [database.pool, database.writes])
+      await until('the database to answer', () => pool.query('select 1'));
+  };
   const asked = async () => (await database.pool.query<{ value: number }>('select value from kept order by 1')).rows;
   /** As soon as there is an answer: a busy server may be late with one. */
   const values = () => until('an answer', asked);
@@ -48,7 +68,7 @@ async function openWatched(t: ExecutionContext, synchronous: boolean) {
 }
 
 test('a synchronous standby has all that was acknowledged: an admin goes on with it, and events are ordered above those of before', async (t) => {
-  const { database, store, failOver, back, values, compared } = await openWatched(t, true);
+  const { database, store, failOver, back, values, compared } = await openWatched(t, { synchronous: true });
   t.true(await compared());
   for (let value = 1; value <= 20; value += 1) await store(value);
   const ordered = async (): Promise<bigint> =>
@@ -67,7 +87,7 @@ test('a synchronous standby has all that was acknowledged: an admin goes on with
 });
 
 test('a standby that did not get the last commit is a database that was set back', async (t) => {
-  const { servers, watch, store, failOver, back, values, compared } = await openWatched(t, false);
+  const { servers, watch, store, failOver, back, values, compared } = await openWatched(t, { synchronous: false });
   await store(1);
   const [place] = await servers.primary.sql<{ lsn: string }>('select pg_current_wal_lsn()::text as lsn');
   await until('the standby to have it', async () => {
@@ -93,7 +113,7 @@ test('a standby that did not get the last commit is a database that was set back
 });
 
 test('a commit that waits for a synchronous standby that is away is not acknowledged', async (t) => {
-  const { servers, store } = await openWatched(t, true);
+  const { servers, store } = await openWatched(t, { synchronous: true, queryMs: patient(QUERY_MS_MAX) });
   await servers.standby.pause();
 
   const outcome = await store(1).then(
@@ -143,7 +163,7 @@ function wordsOf(error: unknown): string {
 }
 
 test('what a primary that was started again has by itself is read once its standby has it', async (t) => {
-  const opened = await openWatched(t, true);
+  const opened = await openWatched(t, { synchronous: true });
   const { servers, database, back, asked, values } = opened;
   await startAgainAhead(opened);
   const { writes, orm } = database;
@@ -163,7 +183,7 @@ test('what a primary that was started again has by itself is read once its stand
 });
 
 test('what a primary had by itself is read by nobody when its standby takes its place', async (t) => {
-  const opened = await openWatched(t, true);
+  const opened = await openWatched(t, { synchronous: true });
   const { servers, back, asked, values, compared } = opened;
   await startAgainAhead(opened);
 
