@@ -9,7 +9,14 @@ import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
 import { GroupCommitter } from '../../persistence/committer/committer.ts';
-import { openDatabase, type Database, type DatabaseLimits } from '../../persistence/database.ts';
+import {
+  LOCK_MS_MAX,
+  openDatabase,
+  QUERY_MS_MAX,
+  STATEMENT_MS_MAX,
+  type Database,
+  type DatabaseLimits,
+} from '../../persistence/database.ts';
 import { Leases } from '../../persistence/leases.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
@@ -27,23 +34,22 @@ const STORE_MS_MAX = 10_000;
 /** A cluster under the epoch at which the fixture owns it. */
 export type ClusterLease = Lease & { readonly cluster: ClusterId };
 
-/** For tests that hold a lock until they have seen who waits for it. */
-export const LONG_WAITS = { lockMs: 60_000, statementMs: 60_000, queryMs: 60_000 } as const;
+/** As admins have them: for tests of what becomes of who waits too long. */
+export const SHORT_WAITS = { lockMs: LOCK_MS_MAX, statementMs: STATEMENT_MS_MAX, queryMs: QUERY_MS_MAX } as const;
 
-/** Opens it on a database of its own, or beside another on the same one. */
+/** Opens it on a database of its own, or beside another on the same one. A busy machine gets its time. */
 export async function openFixture(
   t: ExecutionContext,
   beside?: TestConnection,
   limits: Partial<DatabaseLimits> = {},
 ): Promise<Fixture> {
-  const { connectMs, idleInTransactionMs } = patientLimits();
   const connection = beside ?? (await createDatabase(t));
   const log = recordingLog();
   const database = await openDatabase({
     connection,
     poolMax: 10,
     log,
-    limits: { connectMs, idleInTransactionMs, ...limits },
+    limits: { ...patientLimits(), ...limits },
   });
   t.teardown(() => database.close());
   return new Fixture(t, connection, database, log);
@@ -122,9 +128,15 @@ export class Fixture {
       atMs: MADE_MS,
       ...more,
     });
-    // nobody renews here
-    await this.rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]);
+    await this.hold(id);
     return { cluster: id, epoch: 1 };
+  }
+
+  /** Whoever owns a cluster keeps it for an hour: nobody renews here. */
+  async hold(cluster: ClusterId): Promise<void> {
+    await this.rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [
+      cluster,
+    ]);
   }
 
   async key(cluster: ClusterId, usesRemaining: number | null, expiredAtMs: number | null = null): Promise<string> {

@@ -25,6 +25,14 @@ export function patientLimits(): DatabaseLimits {
   return Object.fromEntries(limits) as DatabaseLimits;
 }
 
+/** For tests in which somebody holds a lock, or a transaction open, until it was seen who waits for it, in ms. */
+export const LONG_WAITS = {
+  lockMs: 60_000,
+  statementMs: 60_000,
+  queryMs: 60_000,
+  idleInTransactionMs: 60_000,
+} as const satisfies Partial<DatabaseLimits>;
+
 /** Reads of these connections. */
 export function readsOf(database: Pick<Database, 'orm' | 'pool'>): Reads {
   const ranges = { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 };
@@ -32,9 +40,17 @@ export function readsOf(database: Pick<Database, 'orm' | 'pool'>): Reads {
 }
 
 /** A database of the test's own, closed and dropped at its end. */
-export async function openedDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<Opened> {
+export async function openedDatabase(
+  t: Pick<ExecutionContext, 'teardown'>,
+  limits: Partial<DatabaseLimits> = {},
+): Promise<Opened> {
   const connection = await createDatabase(t);
-  const database = await openDatabase({ connection, poolMax: 10, log: silentLog, limits: patientLimits() });
+  const database = await openDatabase({
+    connection,
+    poolMax: 10,
+    log: silentLog,
+    limits: { ...patientLimits(), ...limits },
+  });
   t.teardown(() => database.close());
   return { ...database, vault: VAULT, reads: readsOf(database) };
 }

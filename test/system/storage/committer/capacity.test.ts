@@ -9,11 +9,11 @@ import { NOW_MS } from '../../../support/actors.ts';
 import {
   enrolled,
   enrolment,
-  LONG_WAITS,
   openFixture,
   type ClusterLease,
   type Fixture,
 } from '../../../support/committer-fixture.ts';
+import { LONG_WAITS } from '../../../support/opened.ts';
 
 /** An admin that may have so many peers. Nobody checks in here: it is there for an hour, or is gone. */
 async function admin(fixture: Fixture, peersMax: number, id: string = v7(), isLive = true): Promise<string> {
@@ -207,6 +207,7 @@ test('at a restart an admin takes up what it names, and lets go of the rest unde
     ],
   );
   t.deepEqual(await fixture.leases.retake(fixture.adminId, [kept.cluster]), [{ cluster: kept.cluster, epoch: 2 }]);
+  await fixture.hold(kept.cluster);
   t.deepEqual(await fixture.leases.renew(fixture.adminId, [kept, left]), []);
   t.deepEqual(
     (await fixture.leases.survey()).free.map(({ cluster }): ClusterId => cluster),

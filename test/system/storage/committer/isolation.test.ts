@@ -9,7 +9,7 @@ import { COLD_WAITING_MAX } from '../../../../persistence/committer/cold-commits
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../../persistence/committer/units.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
-import { change, finish, openFixture } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, SHORT_WAITS } from '../../../support/committer-fixture.ts';
 import { isCrowded, patient } from '../../../support/busy.ts';
 
 /** No call takes longer, in ms. Source: docs/promises.md, L3. */
@@ -30,7 +30,7 @@ const isLate = (outcome: unknown): boolean =>
 
 /** A cluster whose node has so many executions. */
 async function openExecutions(t: ExecutionContext, count: number) {
-  const fixture = await openFixture(t);
+  const fixture = await openFixture(t, undefined, SHORT_WAITS);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);
   const ids = await Promise.all(Array.from({ length: count }, () => fixture.execution(node)));

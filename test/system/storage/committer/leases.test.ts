@@ -6,11 +6,12 @@ import {
   enrolled,
   enrolment,
   finish,
-  LONG_WAITS,
   openFixture,
   well,
   type Fixture,
+  type ClusterLease,
 } from '../../../support/committer-fixture.ts';
+import { LONG_WAITS } from '../../../support/opened.ts';
 import { column } from '../../../support/columns.ts';
 import { until } from '../../../support/until.ts';
 
@@ -51,8 +52,11 @@ test('a lease that ran out writes nothing until it is renewed, though nobody too
   await fixture.rows("update cluster_ownership set lease_until = now() - interval '1 s'");
 
   t.deepEqual(await fixture.commit(lease, [well(node)]), ['service_unavailable']);
-  t.deepEqual(await fixture.leases.renew(fixture.adminId, [lease]), [lease]);
-  t.deepEqual(await fixture.commit(lease, [well(node)]), ['ok']);
+  // A busy machine may let one lease run out before the write.
+  await until('a write under a lease that was renewed', async () => {
+    t.deepEqual(await fixture.leases.renew(fixture.adminId, [lease]), [lease]);
+    return (await fixture.commit(lease, [well(node)]))[0] === 'ok';
+  });
 });
 
 test('in one batch, the changes of a stale owner are refused and those of a good one stored', async (t) => {
@@ -127,6 +131,7 @@ test('an admin renews the epochs that it knows, not those that another process o
     retaken,
     'a release under an old epoch releases nothing',
   );
+  await fixture.hold(lease.cluster);
   t.deepEqual(await fixture.leases.claim(v7(), [lease.cluster]), []);
 });
 
@@ -137,12 +142,20 @@ test('a released cluster is free at once, and its next owner has the next epoch'
 
   t.deepEqual(column((await fixture.leases.survey()).free, 'cluster'), [lease.cluster]);
   t.deepEqual(await fixture.leases.claim(v7(), [lease.cluster]), [{ cluster: lease.cluster, epoch: 2 }]);
+  await fixture.hold(lease.cluster);
   t.deepEqual((await fixture.leases.survey()).free, []);
 });
 
 test('of several admins that claim a free cluster one gets it', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
+  // A lease lasts as long as the test does: it must not be free again before the last of them asks.
+  await fixture.rows(
+    "create function last() returns trigger language plpgsql as $$ begin new.lease_until := clock_timestamp() + interval '1 h'; return new; end $$",
+  );
+  await fixture.rows(
+    'create trigger lasts before update on cluster_ownership for each row when (new.epoch > old.epoch) execute function last()',
+  );
   for (let epoch = 2; epoch < 12; epoch += 1) {
     await fixture.rows('update cluster_ownership set lease_until = clock_timestamp()');
 
@@ -154,8 +167,17 @@ test('of several admins that claim a free cluster one gets it', async (t) => {
 
 test('a renewal and a batch that write for the same clusters do not wait for each other in a circle', async (t) => {
   const fixture = await openFixture(t, undefined, LONG_WAITS);
-  const leases = [await fixture.cluster(), await fixture.cluster(), await fixture.cluster()];
+  // A batch that waits for too long is taken apart: on a busy machine it may have been before it was seen to wait.
+  const { renewed, written } = await until('a batch that was stored as a whole', () => crossed(fixture));
+
+  t.deepEqual([renewed, written], [3, [['ok'], ['ok'], ['ok']]]);
+});
+
+/** A renewal and a batch that want the rows of the same three clusters. Null: the batch was taken apart. */
+async function crossed(fixture: Fixture) {
+  const leases: readonly ClusterLease[] = [await fixture.cluster(), await fixture.cluster(), await fixture.cluster()];
   const nodes = await Promise.all(leases.map((lease) => fixture.node(lease)));
+  const failedBefore = fixture.committer.counters.failed;
   // The first of them lies last in the table, so that a statement that takes rows as they lie has another order than
   // the batch.
   await fixture.rows('update cluster_ownership set lease_until = lease_until where cluster_id = $1', [
@@ -167,15 +189,17 @@ test('a renewal and a batch that write for the same clusters do not wait for eac
 
   const renewing = fixture.leases.renew(fixture.adminId, leases.toReversed());
   await fixture.waiting(1);
-  const writing = Promise.all(leases.map((lease, index) => fixture.commit(lease, [well(nodes[index]!)])));
-  await fixture.waiting(2);
+  let isEnded = false;
+  const writing = Promise.all(leases.map((lease, index) => fixture.commit(lease, [well(nodes[index]!)])))
+    .catch(String)
+    .finally(() => {
+      isEnded = true;
+    });
+  await until('both in line', async () => isEnded || (await fixture.inLine()).length === 2);
   await holder.query('rollback');
-
-  t.deepEqual(
-    [(await renewing).length, await writing, fixture.committer.counters.failed],
-    [3, [['ok'], ['ok'], ['ok']], 0],
-  );
-});
+  const [renewed, written] = [(await renewing).length, await writing];
+  return fixture.committer.counters.failed === failedBefore ? { renewed, written } : null;
+}
 
 async function all(fixture: Fixture): Promise<unknown> {
   return Promise.all(

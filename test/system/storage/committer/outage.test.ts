@@ -1,11 +1,13 @@
 /** The database goes away while things are stored: nobody hangs, nothing is half stored, and it goes on (L3). */
+import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { isLost } from '../../../../persistence/availability.ts';
 import { openDatabase } from '../../../../persistence/database.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { patient } from '../../../support/busy.ts';
-import { change, finish, LONG_WAITS, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, SHORT_WAITS, well, type Fixture } from '../../../support/committer-fixture.ts';
 import { silentLog } from '../../../support/log.ts';
 import { processesOf, signal } from '../../../support/server-processes.ts';
 import { startTestServer } from '../../../support/server.ts';
@@ -17,26 +19,41 @@ const HANG_MS_MAX = 5_000;
 /** Service is back within this after the database is, in ms. Source: docs/promises.md, L3. */
 const BACK_MS_MAX = 3_000;
 
-/** Ends the connection of the one batch that waits for what this connection holds. */
-async function cut(fixture: Fixture, holder: Awaited<ReturnType<Fixture['holder']>>): Promise<void> {
-  const [pid] = await fixture.waiting(1);
-  await holder.query('select pg_terminate_backend($1)', [pid]);
+/** What is refused at once takes a few turns of the event loop. */
+const TURNS_MAX = 100;
+
+/**
+ * Whoever updates this row loses its connection, in the middle of what it does. What is told takes it back: then it is
+ * updated as any other.
+ */
+async function losing(
+  fixture: Fixture,
+  table: 'node' | 'command_execution',
+  id: string,
+): Promise<() => Promise<unknown>> {
+  await fixture.rows(
+    'create function lose() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()), pg_sleep(60); return new; end $$',
+  );
+  await fixture.rows(
+    `create trigger loses before update on ${table} for each row when (old.id = '${id}') execute function lose()`,
+  );
+  return () => fixture.rows(`drop trigger loses on ${table}`);
 }
 
 test('a connection that is killed in the middle of a batch leaves all of it or nothing, and the next batch is stored', async (t) => {
-  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const [one, held] = [await fixture.node(lease), await fixture.node(lease)];
-  const [a, b] = [await fixture.execution(one), await fixture.execution(held)];
+  const [one, other] = [await fixture.node(lease), await fixture.node(lease)];
+  const [a, b] = [await fixture.execution(one), await fixture.execution(other)];
   // statuses are stored last: the executions are written and not committed
-  const holder = await fixture.holder('select 1 from node where id = $1 for update', [held]);
-  const storing = t.throwsAsync(fixture.commit(lease, [finish(a), finish(b), well(held)]), {
+  const found = await losing(fixture, 'node', other);
+
+  const lost = await t.throwsAsync(fixture.commit(lease, [finish(a), finish(b), well(other)]), {
     instanceOf: DatabaseUnavailable,
   });
+  await found();
 
-  await cut(fixture, holder);
-  await storing;
-  await holder.query('rollback');
+  t.true(isLost(lost), String(lost?.cause));
 
   t.deepEqual([await fixture.statuses(a, b), await fixture.eventsOf(a)], [['pending', 'pending'], []]);
   await fixture.committer.ready();
@@ -44,7 +61,7 @@ test('a connection that is killed in the middle of a batch leaves all of it or n
 });
 
 test('who watches hears what was stored when the connection was lost, and nothing that was not', async (t) => {
-  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);
   const {
@@ -61,24 +78,22 @@ test('who watches hears what was stored when the connection was lost, and nothin
     status: 'completed' as const,
     exitCode: 0,
   });
-  // The batch waits for the row of the second; meanwhile the first ends by another hand, as it would if the commit had
-  // come through.
-  const holder = await fixture.holder('select 1 from command_execution where id = $1 for update', [lost]);
+  // The first has ended by another hand, as its row would say if the commit had come through; the batch does not hear of
+  // that, as it is lost at the second.
+  await fixture.rows(
+    "update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1",
+    [stored],
+  );
+  await losing(fixture, 'command_execution', lost);
   const told = fixture.notices.length;
-  const storing = t.throwsAsync(
+
+  await t.throwsAsync(
     fixture.commit(
       lease,
       [stored, lost].map((execution) => ({ ...change(finish(execution)), notices: [notice(execution)] })),
     ),
     { instanceOf: DatabaseUnavailable },
   );
-  await cut(fixture, holder);
-  await storing;
-  await fixture.rows(
-    "update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1",
-    [stored],
-  );
-  await holder.query('rollback');
 
   const heard = () => fixture.notices.slice(told).filter((one) => one.type === 'execution-changed');
   await until('they are told', () => heard().length > 0);
@@ -91,19 +106,17 @@ test('who watches hears what was stored when the connection was lost, and nothin
 });
 
 test('a deletion whose connection was lost is told where the row is gone, and not where it is still there', async (t) => {
-  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const [gone, kept, held] = [await fixture.node(lease), await fixture.node(lease), await fixture.node(lease)];
-  const holder = await fixture.holder('select 1 from node where id = $1 for update', [held]);
+  const [gone, kept, other] = [await fixture.node(lease), await fixture.node(lease), await fixture.node(lease)];
+  await fixture.rows('delete from node where id = $1', [gone]);
+  await losing(fixture, 'node', other);
   const told = fixture.notices.length;
   const notices = [gone, kept].map((node) => ({ type: 'node-removed' as const, node }));
-  const storing = t.throwsAsync(fixture.commit(lease, [{ ...change(well(held)), notices }]), {
+
+  await t.throwsAsync(fixture.commit(lease, [{ ...change(well(other)), notices }]), {
     instanceOf: DatabaseUnavailable,
   });
-  await cut(fixture, holder);
-  await storing;
-  await fixture.rows('delete from node where id = $1', [gone]);
-  await holder.query('rollback');
 
   const heard = () => fixture.notices.slice(told).filter((one) => one.type === 'node-removed');
   await until('it is told', () => heard().length > 0);
@@ -119,7 +132,7 @@ test.serial(
     const prepared = await openDatabase({ connection: server.connection, poolMax: 4, log: silentLog });
     await prepared.migrate();
     await prepared.close();
-    const fixture = await openFixture(t, server.connection);
+    const fixture = await openFixture(t, server.connection, SHORT_WAITS);
     const lease = await fixture.cluster();
     const node = await fixture.node(lease);
     const execution = await fixture.execution(node);
@@ -129,8 +142,8 @@ test.serial(
 
     const slow = await timed(() => fixture.commit(lease, [finish(execution)]));
     const fast = await Promise.all([
-      timed(() => fixture.commit(lease, [finish(execution)])),
-      timed(() =>
+      atOnce(() => fixture.commit(lease, [finish(execution)])),
+      atOnce(() =>
         fixture.commit(lease, [
           { kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash: Buffer.alloc(32), atMs: NOW_MS },
         ]),
@@ -139,15 +152,12 @@ test.serial(
 
     t.true(slow.error instanceof DatabaseUnavailable);
     t.true(slow.ms < patient(HANG_MS_MAX), `${slow.ms} ms`);
-    for (const { error, ms } of fast) {
-      t.true(error instanceof DatabaseUnavailable);
-      t.true(ms < slow.ms / 2, `${ms} ms, although it is known to be away`);
-    }
+    for (const error of fast) t.true(error instanceof DatabaseUnavailable, String(error));
 
     signal(pids, 'SIGCONT');
     const back = await timed(async () => {
       await fixture.committer.ready();
-      await fixture.commit(lease, [finish(execution)]);
+      await until('a commit', () => fixture.commit(lease, [finish(execution)])); // the server is as busy as the machine
     });
     t.is(back.error, undefined);
     t.true(back.ms < patient(BACK_MS_MAX), `${back.ms} ms`);
@@ -156,7 +166,7 @@ test.serial(
 );
 
 test('a crowd that waits when the database goes away is told at once, not one batch after the other', async (t) => {
-  const fixture = await openFixture(t);
+  const fixture = await openFixture(t, undefined, SHORT_WAITS);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);
   await fixture.holder('lock table node in access exclusive mode');
@@ -202,24 +212,38 @@ async function meet(
   await rival.query("set deadlock_timeout = '60 s'"); // the batch is the one that notices
   const first = await fixture.holder(wants, [execution]);
   try {
-    const storing = fixture.commit(lease, [finish(execution), well(high)]).catch(() => null);
-    await fixture.waiting(1);
+    let isOver = false;
+    const storing = fixture
+      .commit(lease, [finish(execution), well(high)])
+      .catch(() => null)
+      .finally(() => {
+        isOver = true;
+      });
+    const inLine = (count: number): Promise<unknown> =>
+      until(`${count} in line`, async () => isOver || (await fixture.inLine()).length === count);
+    await inLine(1);
     const wanting = rival.query(wants, [execution]);
-    const late = await Promise.race([
-      fixture.waiting(2).then(
-        () => false,
-        () => true,
-      ),
-      storing.then(() => true),
-    ]);
+    await inLine(2);
+    const isLate = isOver;
     await first.query('commit');
     await wanting;
     await rival.query('commit');
     const results = await storing;
-    return late || results === null ? null : { results, log: fixture.log.lines.slice(logged) };
+    return isLate || results === null ? null : { results, log: fixture.log.lines.slice(logged) };
   } finally {
     await Promise.all([first.end(), rival.end()]);
   }
+}
+
+/** How this is refused before the event loop has turned so often: nothing is waited for. Null: it was not. */
+async function atOnce(work: () => Promise<unknown>): Promise<unknown> {
+  let outcome: unknown = null;
+  work().then(
+    () => (outcome = 'done'),
+    (error: unknown) => (outcome = error),
+  );
+  for (let turn = 0; turn < TURNS_MAX && outcome === null; turn += 1) await setImmediate();
+  return outcome;
 }
 
 async function timed(work: () => Promise<unknown>): Promise<{ readonly ms: number; readonly error: unknown }> {
