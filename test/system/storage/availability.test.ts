@@ -121,7 +121,8 @@ test('a statement that is wrong is not taken for a database that is away', async
 });
 
 test('a statement that was too slow or locked out may be tried again, and only a cut connection says that the database is away', async (t) => {
-  const { pool, orm } = await openedDatabase(t);
+  // it is the server that ends these, however late its word arrives
+  const { pool, orm } = await openedDatabase(t, { queryMs: 60_000, idleInTransactionMs: 60_000 });
   const holder = await pool.connect();
   await holder.query('begin; lock table node');
 

@@ -19,6 +19,7 @@ async function opened(t: ExecutionContext) {
   const client = async (): Promise<Client> => {
     const one = new Client({ ...pool.options });
     await one.connect();
+    await one.query('set idle_in_transaction_session_timeout = 0'); // it stays open until the test has seen enough
     t.teardown(() => one.end());
     return one;
   };

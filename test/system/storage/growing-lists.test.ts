@@ -17,15 +17,20 @@ const insert = ({ pool }: Opened, count: number): Promise<void> =>
     Array.from({ length: count }, () => v7()),
   );
 
+/** Rows that are inserted for each page that is shown: fewer than that has, so that a walk comes to its end. */
+const GROWTH = PAGE_SIZE / 2;
+
 /** All ids that a walk from the first page to the last shows, in the order in which it shows them. */
 async function walk(
   { reads }: Opened,
   sort: ListQuery['sort'],
   filters: ListQuery['filters'],
+  turned: () => void,
 ): Promise<readonly string[]> {
   const shown: string[] = [];
   for (let page = 1; page <= PAGES_MAX; page += 1) {
     const { rows, totalCount } = await reads.list('commands', { filters, sort, page, pageSize: PAGE_SIZE });
+    turned();
     shown.push(...rows.map(({ id }) => id));
     if (page * PAGE_SIZE >= totalCount) return shown;
   }
@@ -45,16 +50,20 @@ for (const [name, sort] of [
       await insert(opened, ROWS);
       const before = (await opened.pool.query<{ id: string }>('select id from command')).rows.map(({ id }) => id);
       const walking = new AbortController();
-      // Slower than the walk, so that it comes to its end.
+      let room = GROWTH;
       const growing = (async () => {
         while (!walking.signal.aborted) {
-          await insert(opened, 1);
+          if (room > 0) await insert(opened, 1);
+          room -= 1;
           await opened.pool.query('select pg_sleep(0.004)');
         }
       })();
+      const turned = (): void => {
+        room = GROWTH;
+      };
 
       for (let round = 0; round < 4; round += 1) {
-        const shown = await walk(opened, sort, filters);
+        const shown = await walk(opened, sort, filters, turned);
         t.deepEqual(
           before.filter((id) => !shown.includes(id)),
           [],

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { Pool } from 'pg';
 import { StoredPeerAdmins } from '../../../persistence/reads/peer-admins.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { LONG_WAITS, openedDatabase } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
 
 /** Admins that count as alive for as long as the test lasts. */
@@ -21,7 +21,7 @@ async function checkedIn(pool: Pool, names: readonly string[]): Promise<void> {
 }
 
 test('two admins that are drained at once do not both go', async (t) => {
-  const { pool } = await openedDatabase(t);
+  const { pool } = await openedDatabase(t, LONG_WAITS);
   await checkedIn(pool, ['a', 'b']);
   const admins = new StoredPeerAdmins(pool);
   const waiting = async (): Promise<number> =>

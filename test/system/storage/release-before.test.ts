@@ -14,7 +14,7 @@ import { freePort } from '../../support/free-ports.ts';
 import { endScripts, FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { releaseAt } from '../../support/fleet/release.ts';
-import { restClient } from '../../support/fleet/rest.ts';
+import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { urlOf } from '../../support/server.ts';
@@ -101,7 +101,7 @@ for (const [name, commit] of Object.entries(RELEASES)) {
         '/webhooks',
         '/admins/me',
       ]) {
-        t.is((await rest.call('GET', path)).status, 200, path);
+        t.is((await settledAnswer(() => rest.call('GET', path))).status, 200, path);
       }
       await rest.post(`/nodes/${node?.id}/aliases`, { name: 'old' });
       await rest.post(`/nodes/${node?.id}/ssh_usernames`, { username: 'operator', password: 'a-long-password-1' });
@@ -109,8 +109,8 @@ for (const [name, commit] of Object.entries(RELEASES)) {
         'a try of the webhook',
         async () => (await newer.pool.query('select from webhook_attempt')).rows.length > 0,
       );
-      t.is((await rest.call('DELETE', `/nodes/${node?.id}`)).status, 204);
-      t.is((await fetch(`${url}/healthz`)).status, 200);
+      t.is((await settledAnswer(() => rest.call('DELETE', `/nodes/${node?.id}`))).status, 204);
+      await until('health', async () => (await fetch(`${url}/healthz`)).status === 200);
       t.deepEqual(
         admin.lines().filter(({ level }) => level === 'error'),
         [],

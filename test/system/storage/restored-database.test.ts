@@ -11,6 +11,7 @@ import type { CommandResource } from '../../../actors/resources/command.ts';
 import { socketClient } from '../../support/api/trpc-clients.ts';
 import { startNats } from '../../support/brokers/nats.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { startMovableServer } from '../../support/movable-server.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { openReceiver } from '../../support/receiver.ts';
@@ -217,7 +218,7 @@ test('a database that is dumped under load and restored into an empty server goe
   await completed('the webhook', atWebhook, all);
   await completed('the broker', atBroker, all);
   await completed('the feed', () => feed.seen, all);
-  t.is((await fetch(`${admin?.url}/healthz`)).status, 200);
+  await until('health', async () => (await fetch(`${admin?.url}/healthz`)).status === 200);
 });
 
 test('an admin whose database is restored beneath it starts anew by itself, and its events go on', async (t) => {
@@ -254,7 +255,7 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   await admin?.program.logged('edge-admin is ready', from);
   await Promise.all(fleet.agents.map((agent) => fleet.reaches(agent, 'healthy')));
 
-  t.is((await fleet.rest.call('GET', `/commands/${forgotten.id}`)).status, 404);
+  t.is((await settledAnswer(() => fleet.rest.call('GET', `/commands/${forgotten.id}`))).status, 404);
   const [recalled] = await fleet.settled(running);
   t.like(recalled, { status: 'completed', exit_code: 7 });
   t.regex(recalled?.output ?? '', /ended on this machine before.*it had 5 bytes/u);

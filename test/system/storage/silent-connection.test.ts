@@ -9,12 +9,13 @@ import { createDatabase } from '../../support/database.ts';
 import { openFragileDatabase } from '../../support/fragile-database.ts';
 import { listening } from '../../support/listening.ts';
 import { silentLog } from '../../support/log.ts';
+import { LONG_WAITS, patientLimits } from '../../support/opened.ts';
 
 /** Turns of the event loop within which a connection is dialled: it is closed after each of them once. */
 const DIAL_TURNS = 30;
 
 test('a connection of MikroORM that does not answer is closed: what asks next has another one', async (t) => {
-  t.timeout(hangAfter(QUERY_MS_MAX * 4));
+  t.timeout(hangAfter(QUERY_MS_MAX * 8));
   const { host, port, user, database } = await createDatabase(t);
   const open = new Set<Socket>();
   const server = createServer((outer) => {
@@ -25,7 +26,7 @@ test('a connection of MikroORM that does not answer is closed: what asks next ha
   });
   const address = await listening(t, server);
   const url = `postgresql://${user}@127.0.0.1:${address}/${database}`;
-  const opened = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog });
+  const opened = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog, limits: patientLimits() });
   t.teardown(() => opened.close());
   const ask = () => opened.orm.em.fork().execute<{ one: number }[]>('select 1 as one');
   t.deepEqual(await ask(), [{ one: 1 }]);
@@ -37,7 +38,12 @@ test('a connection of MikroORM that does not answer is closed: what asks next ha
 });
 
 test('transactions whose connections the database ended give them back', async (t) => {
-  const opened = await openDatabase({ connection: await createDatabase(t), poolMax: 4, log: silentLog });
+  const opened = await openDatabase({
+    connection: await createDatabase(t),
+    poolMax: 4,
+    log: silentLog,
+    limits: { ...patientLimits(), ...LONG_WAITS },
+  });
   t.teardown(() => opened.close());
   const ask = () => opened.orm.em.fork().execute<{ one: number }[]>('select 1 as one');
 
@@ -56,7 +62,12 @@ test('transactions whose connections the database ended give them back', async (
 test('transactions that the database was lost before they began give their connections back', async (t) => {
   t.timeout(hangAfter(5_000));
   const fragile = await openFragileDatabase(t, await createDatabase(t));
-  const opened = await openDatabase({ connection: { url: fragile.url }, poolMax: 4, log: silentLog });
+  const opened = await openDatabase({
+    connection: { url: fragile.url },
+    poolMax: 4,
+    log: silentLog,
+    limits: patientLimits(),
+  });
   const one = () => opened.orm.em.fork().transactional((em) => em.execute<{ one: number }[]>('select 1 as one'));
 
   for (let count = 0; count < ORM_CONNECTIONS_MAX; count += 1) {

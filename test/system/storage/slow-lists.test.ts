@@ -4,8 +4,9 @@ import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { commandRecord } from '../../support/actors.ts';
 import { patient } from '../../support/busy.ts';
-import { change, openFixture, type Fixture } from '../../support/committer-fixture.ts';
+import { change, openFixture, SHORT_WAITS, type Fixture } from '../../support/committer-fixture.ts';
 import { readsOf } from '../../support/opened.ts';
+import { until } from '../../support/until.ts';
 
 /** Far more than there are connections. */
 const LISTS = 60;
@@ -57,7 +58,7 @@ for (const [what, read, holding] of [
 }
 
 test('lists of a table that somebody has locked, however many are asked for, end in time', async (t) => {
-  const fixture = await openFixture(t);
+  const fixture = await openFixture(t, undefined, SHORT_WAITS);
   await fixture.holder(LOCK);
   const beganMs = performance.now();
 
@@ -72,10 +73,12 @@ test('a list that is too long for its filters says which one to add; with that o
   const fixture = await openFixture(t);
   const node = await fixture.node(await fixture.cluster());
   const { command } = await fixture.executions([node]);
-  const { database } = await openFixture(t, fixture.connection, { statementMs: 100 });
+  const { database } = await openFixture(t, fixture.connection, { statementMs: 500 });
+  // a new connection asks the server when it began, which a busy one may not answer in that time
+  await until('connections', () => Promise.all([1, 2].map(() => database.pool.query('select 1'))));
   // as if there were ten million rows: looking at one takes long
   await fixture.rows('alter table command_execution rename to long');
-  await fixture.rows('create view command_execution as select * from long where pg_sleep(0.2) is not null');
+  await fixture.rows('create view command_execution as select * from long where pg_sleep(1) is not null');
   const list = (...filters: readonly Filter[]): Promise<unknown> =>
     readsOf(database)
       .list('command_executions', { filters, sort: [], page: 1, pageSize: 20 })

@@ -4,7 +4,7 @@
 import test from 'ava';
 import type { Pool, PoolClient } from 'pg';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { LONG_WAITS, openedDatabase, type Opened } from '../../support/opened.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStorageFixture } from './fixture.ts';
@@ -67,7 +67,7 @@ const eventsOf = async ({ pool }: Opened, subject: string) =>
   ).rows.map(({ type }) => type.split('.').at(-1));
 
 test('a row that a later transaction changed before the sweep came to it is left for the next sweep', async (t) => {
-  const opened = await openedDatabase(t);
+  const opened = await openedDatabase(t, LONG_WAITS);
   const [id = ''] = await dueIn(opened, 1);
   const held = after(opened.pool, async (client) => {
     await client.query('select pg_current_xact_id()');
@@ -81,7 +81,7 @@ test('a row that a later transaction changed before the sweep came to it is left
 });
 
 test('so is one that changed behind the snapshot of the sweep, while it was at another row', async (t) => {
-  const opened = await openedDatabase(t);
+  const opened = await openedDatabase(t, LONG_WAITS);
   const { pool } = opened;
   const [first = '', second = ''] = await dueIn(opened, 2);
   // The sweep stops at the first row, which it has locked, until the second was sent.

@@ -109,6 +109,7 @@ export async function openTransaction({
 }: Opened): Promise<{ readonly client: PoolClient; readonly commit: () => Promise<void> }> {
   const client = await pool.connect();
   await client.query('begin');
+  await client.query('set local idle_in_transaction_session_timeout = 0');
   return {
     client,
     commit: async () => {
