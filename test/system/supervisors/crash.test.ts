@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts';
 import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { ASKED, EVERY_MESSAGE, type Subject } from './every-message.ts';
 import { withBugs } from './faults.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner } from './fixture.ts';
 import { column } from '../../support/columns.ts';
 
 /** A bug at one type of message of one kind of actor: while armed, it throws, once. */
@@ -81,7 +81,7 @@ const ask = (fixture: SupervisorsFixture, kind: ActorKind, type: string, subject
 for (const [kind, cases] of Object.entries(EVERY_MESSAGE) as [ActorKind, (typeof EVERY_MESSAGE)[ActorKind]][]) {
   test(`a ${kind} that crashes at any message is restored: the message is lost once, what waited behind it is not, and nothing stored is`, async (t) => {
     const { bug, kinds } = oneBug();
-    const fixture = await startSupervisors(t, { kinds });
+    const fixture = await startOwner(t, { kinds });
     for (const [index, [type, message]] of Object.entries(cases).entries()) {
       const subject = await createSubject(fixture, index + 1);
       const before = await stored(fixture, subject);
@@ -117,7 +117,7 @@ for (const [kind, cases] of Object.entries(EVERY_MESSAGE) as [ActorKind, (typeof
 
 test('after a crash of its node, an execution is delivered again to the agent that comes back, and ends', async (t) => {
   const { bug, kinds } = oneBug();
-  const fixture = await startSupervisors(t, { kinds });
+  const fixture = await startOwner(t, { kinds });
   const { node, execution } = await createSubject(fixture, 1);
   await fixture.sent('deliver');
   bug.armed = { kind: 'node', type: 'agent-reported' };
@@ -137,7 +137,7 @@ test('after a crash of its node, an execution is delivered again to the agent th
 
 test('a crash of one actor leaves its neighbours alone', async (t) => {
   const { bug, kinds } = oneBug();
-  const fixture = await startSupervisors(t, { kinds });
+  const fixture = await startOwner(t, { kinds });
   const [, { node }] = [
     await fixture.createLiveNode(1),
     await fixture.createLiveNode(2),

@@ -8,13 +8,13 @@ import { session, UNHEALTHY } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from './actors-fixture.ts';
 import { FaultyCommitter, withBugs } from './faults.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner } from './fixture.ts';
 
 const DOWN = { type: 'agent-reported', session: session(1), report: UNHEALTHY } as const;
 const KEY = { type: 'set-recovery-key', keyHash: Buffer.alloc(32), key: 'a secret', idempotency: null } as const;
 
 test('who is asked and does not exist answers not_found, and is a dead letter', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
 
   const answers = await Promise.all([
     fixture.ask('node', v7(), { type: 'delete' }),
@@ -31,7 +31,7 @@ test('who is asked and does not exist answers not_found, and is a dead letter', 
 });
 
 test('an agent whose node was deleted behind the gate is hung up as revoked (E5)', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
 
   fixture.connect(v7() as never, 5);
   await until('it is hung up', () => fixture.sessions.hungUp.length === 1);
@@ -40,7 +40,7 @@ test('an agent whose node was deleted behind the gate is hung up as revoked (E5)
 });
 
 test('what is refused at its birth leaves nobody behind', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   await fixture.createCluster('taken');
 
   await t.throwsAsync(fixture.createCluster('taken'), { message: /conflict/u });
@@ -49,7 +49,7 @@ test('what is refused at its birth leaves nobody behind', async (t) => {
 });
 
 test('a command lives until its last execution is over', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const nodes = await fixture.createNodes(2);
   for (const [index, { node }] of nodes.entries()) fixture.connect(node, index + 1);
   const { command, executions } = await fixture.run(nodes);
@@ -63,7 +63,7 @@ test('a command lives until its last execution is over', async (t) => {
 });
 
 test('of messages that are stored together, the one that cannot be stored crashes its actor once; the ones before it are stored', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const placed = await fixture.createLiveNode();
   const { node } = placed;
   const before = await fixture.execution(placed);
@@ -85,7 +85,7 @@ test('of messages that are stored together, the one that cannot be stored crashe
 
 test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refused at once, and the others are not hindered`, async (t) => {
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const other = await fixture.createNode();
   const { node } = await fixture.createLiveNode();
   committer.hold();
@@ -105,7 +105,7 @@ test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refuse
 test('a node whose mailbox was full when its rows came goes on: its next command is delivered', async (t) => {
   const [loaded, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, {
+  const fixture = await startOwner(t, {
     committer: committer.over,
     loader: (real) => ({
       ...real,
@@ -139,7 +139,7 @@ test('a node whose mailbox was full when its rows came goes on: its next command
 });
 
 test(`an actor that crashes ${CRASHES_MAX} times in a minute rests for one, and who asks it meanwhile is refused at once`, async (t) => {
-  const fixture = await startSupervisors(t, { kinds: withBugs((kind) => kind === 'node') });
+  const fixture = await startOwner(t, { kinds: withBugs((kind) => kind === 'node') });
   const { node } = await fixture.createNode();
   for (let crash = 0; crash < CRASHES_MAX; crash += 1) fixture.tell('node', node, { type: 'rescan' });
   await until('it rests', () => fixture.tree.directory.counters.escalations === 1);
@@ -151,7 +151,7 @@ test(`an actor that crashes ${CRASHES_MAX} times in a minute rests for one, and 
 });
 
 test('messages, their secrets above all, are never logged', async (t) => {
-  const fixture = await startSupervisors(t, { kinds: withBugs((kind) => kind === 'node') });
+  const fixture = await startOwner(t, { kinds: withBugs((kind) => kind === 'node') });
   const { node } = await fixture.createNode();
 
   await fixture.ask('node', node, { ...KEY, key: 'canary-of-this-test' });
@@ -166,7 +166,7 @@ test('messages, their secrets above all, are never logged', async (t) => {
 });
 
 test('an enrolled node lives at once, and takes its agent', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
 
   await fixture.createLiveNode(3);
 
@@ -174,10 +174,10 @@ test('an enrolled node lives at once, and takes its agent', async (t) => {
 });
 
 test('an admin reads nothing of nodes that another one owns when a command for them is stored and cancelled', async (t) => {
-  const owner = await startSupervisors(t);
+  const owner = await startOwner(t);
   const nodes = await owner.createNodes(3);
   const read: string[] = [];
-  const edge = await startSupervisors(t, {
+  const edge = await startOwner(t, {
     connection: owner.connection,
     loader: (real) => ({
       ...real,
@@ -197,7 +197,7 @@ test('an admin reads nothing of nodes that another one owns when a command for t
 });
 
 test('a node that came into a cluster of this admin is started by the first that is said to it there', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const { node, cluster } = await fixture.createNode();
   const [came, silent] = [v7(), v7()];
   for (const id of [came, silent])

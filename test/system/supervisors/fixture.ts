@@ -1,4 +1,5 @@
 /** A tree of actors on a real database, with sessions that only remember what they were told. */
+import { Client } from 'pg';
 import { createBus } from '../../../actors/bus.ts';
 import type { Clock } from '../../../actors/ports.ts';
 import { createTracer } from '../../../actors/tracer.ts';
@@ -39,6 +40,26 @@ export interface SupervisorsFixtureOptions {
 
 let supervisorsFixtures = 0;
 
+/** A lease lasts so many times as long where it is not what is tested. */
+const STEADY_TIMES = 1_000;
+
+/** Whatever is leased to an admin is leased for an hour. */
+const STEADY_LEASES = `
+  create function last() returns trigger language plpgsql as $$ begin new.lease_until := clock_timestamp() + interval '1 hour'; return new; end $$;
+  create trigger lasts before insert or update on cluster_ownership for each row when (new.lease_until > clock_timestamp()) execute function last();`;
+
+/** Starts a tree that keeps its leases, however late it is with their renewal: for tests of something else. */
+export async function startOwner(scope: Scope, options: SupervisorsFixtureOptions = {}): Promise<SupervisorsFixture> {
+  const connection = options.connection ?? (await createDatabase(scope));
+  if (options.connection === undefined) {
+    const client = new Client(connection);
+    await client.connect();
+    await client.query(STEADY_LEASES);
+    await client.end();
+  }
+  return startSupervisors(scope, { leaseClockMs: () => performance.now() / STEADY_TIMES, ...options, connection });
+}
+
 /** Starts a tree that ends with the scope. Waits until it owns what there is to own. */
 export async function startSupervisors(
   scope: Scope,
@@ -46,8 +67,7 @@ export async function startSupervisors(
 ): Promise<SupervisorsFixture> {
   const connection = options.connection ?? (await createDatabase(scope));
   const log = recordingLog();
-  const { connectMs } = patientLimits();
-  const database = await openDatabase({ connection, poolMax: 10, log, limits: { connectMs } });
+  const database = await openDatabase({ connection, poolMax: 10, log, limits: patientLimits() });
   supervisorsFixtures += 1;
   const registry = registryOf(database.orm, options.name ?? `admin-${supervisorsFixtures}`, {
     maxWireguardPeers: options.maxWireguardPeers ?? 10_000,

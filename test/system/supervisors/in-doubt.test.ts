@@ -9,7 +9,7 @@ import { session, UNHEALTHY } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from './actors-fixture.ts';
 import { FaultyCommitter } from './faults.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner } from './fixture.ts';
 
 const DOWN = { type: 'agent-reported', session: session(1), report: UNHEALTHY } as const;
 const EVENTS = ['created', 'sent', 'completed'].map((what) => `edge.command_execution.${what}`);
@@ -17,7 +17,7 @@ const EVENTS = ['created', 'sent', 'completed'].map((what) => `edge.command_exec
 for (const fate of ['stored', 'not stored'] as const) {
   test(`a create that is not answered by the database, and was ${fate}, is answered with unavailable, and leaves all or nothing`, async (t) => {
     const committer = new FaultyCommitter();
-    const fixture = await startSupervisors(t, { committer: committer.over });
+    const fixture = await startOwner(t, { committer: committer.over });
     const placed = await fixture.createNode();
 
     committer.loseNext(fate);
@@ -30,7 +30,7 @@ for (const fate of ['stored', 'not stored'] as const) {
 
   test(`a result whose commit is in doubt, and was ${fate}, is stored once and confirmed`, async (t) => {
     const committer = new FaultyCommitter();
-    const fixture = await startSupervisors(t, { committer: committer.over });
+    const fixture = await startOwner(t, { committer: committer.over });
     const placed = await fixture.createLiveNode();
     const execution = await fixture.execution(placed);
 
@@ -46,7 +46,7 @@ for (const fate of ['stored', 'not stored'] as const) {
 
 test('a node whose deletion is in doubt, and was stored, has its session hung up (E5)', async (t) => {
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const { node } = await fixture.createLiveNode();
 
   committer.loseNext('stored');
@@ -59,7 +59,7 @@ test('a node whose deletion is in doubt, and was stored, has its session hung up
 
 test('a node whose move is in doubt, and was stored, starts again under its new cluster, and its agent comes back to it', async (t) => {
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const { node } = await fixture.createLiveNode();
   const to = await fixture.createCluster('to');
 
@@ -77,7 +77,7 @@ test('a node whose move is in doubt, and was stored, starts again under its new 
 });
 
 test('a session that goes on for a node that is gone is hung up at the next that is said in it (E5)', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
 
   fixture.tell('node', v7(), { ...DOWN, session: session(7) });
   await until('it is hung up', () => fixture.sessions.hungUp.length === 1);
@@ -88,7 +88,7 @@ test('a session that goes on for a node that is gone is hung up at the next that
 test('a create that comes through after everyone gave it up reaches its node all the same', async (t) => {
   const released = Promise.withResolvers<void>();
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const placed = await fixture.createLiveNode();
 
   committer.loseNext(released.promise);

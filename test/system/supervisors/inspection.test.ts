@@ -5,7 +5,7 @@ import { session } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
 import { withBugs } from './faults.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner } from './fixture.ts';
 
 const ALL = { kind: null, text: '', order: 'id', offset: 0, limit: 100 } as const;
 
@@ -19,7 +19,7 @@ async function inspectionOf(fixture: SupervisorsFixture): Promise<Inspection> {
 }
 
 test('who looks in sees every actor with its cluster, what waits at it and how large it is', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const nodes = await fixture.createNodes(3);
 
   const inspection = await inspectionOf(fixture);
@@ -52,7 +52,7 @@ test('who looks in sees every actor with its cluster, what waits at it and how l
 });
 
 test('a crash is told with its time, the type of its message and the kind of error, and nothing of what the message held', async (t) => {
-  const fixture = await startSupervisors(t, { kinds: withBugs((_kind, type) => type === 'report-late') });
+  const fixture = await startOwner(t, { kinds: withBugs((_kind, type) => type === 'report-late') });
   const { node } = await fixture.createNode();
   const inspection = await inspectionOf(fixture);
 
@@ -74,7 +74,7 @@ test('a crash is told with its time, the type of its message and the kind of err
 });
 
 test('actors are found by any part of their id or of their cluster, a page at a time', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const nodes = (await fixture.createNodes(5)).map(({ node }) => node).toSorted();
   const inspection = await inspectionOf(fixture);
   const idsBy = (query: object) => inspection.search({ ...ALL, ...query }).actors.map(({ id }): string => id);

@@ -7,12 +7,12 @@ import { newKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from './actors-fixture.ts';
 import { FaultyCommitter, type Fate } from './faults.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner } from './fixture.ts';
 
 /** A live node with a username, and a database that loses the answer to the first write of this kind. */
 async function openFixture(t: ExecutionContext, kind: Write['kind'], fate: Fate) {
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const { node } = await fixture.createLiveNode();
   const key = newKey();
   const id = v7();

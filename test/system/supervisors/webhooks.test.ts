@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts';
 import { answered, FAILED } from '../../support/webhook-actor.ts';
 import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { FaultyCommitter } from './faults.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner } from './fixture.ts';
 
 const { serial: test } = ava; // a database and a tree each
 
@@ -54,7 +54,7 @@ const over = (fixture: SupervisorsFixture, like: RegExp) =>
 /** A webhook with a delivery that is being posted. */
 async function openPosting(t: ExecutionContext) {
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const webhook = await fixture.createWebhook();
   const delivery = await fixture.storeDelivery(webhook);
   tell(fixture, webhook);
@@ -63,7 +63,7 @@ async function openPosting(t: ExecutionContext) {
 }
 
 test('deliveries are posted, each try is stored, and the next of the same subject follows', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const webhook = await fixture.createWebhook();
   const subject = v7();
   const [first, second] = [
@@ -105,7 +105,7 @@ for (const fate of ['stored', 'not stored'] as const) {
 
   test(`sending again whose commit is in doubt, and was ${fate}, is refused for now, and happens if it was stored`, async (t) => {
     const committer = new FaultyCommitter();
-    const fixture = await startSupervisors(t, { committer: committer.over });
+    const fixture = await startOwner(t, { committer: committer.over });
     const webhook = await fixture.createWebhook();
     const delivery = await fixture.storeDelivery(webhook, { status: 'dropped', attempts: 3 });
 
@@ -121,7 +121,7 @@ for (const fate of ['stored', 'not stored'] as const) {
 
   test(`a creation in doubt that was ${fate} is refused for now, and the webhook is what its row says`, async (t) => {
     const committer = new FaultyCommitter();
-    const fixture = await startSupervisors(t, { committer: committer.over });
+    const fixture = await startOwner(t, { committer: committer.over });
 
     committer.loseNext(fate);
     await t.throwsAsync(fixture.createWebhook(), { message: /service_unavailable/u });
@@ -140,7 +140,7 @@ for (const fate of ['stored', 'not stored'] as const) {
 
 test('what comes of a post is heard also when the mailbox was full', async (t) => {
   const committer = new FaultyCommitter();
-  const fixture = await startSupervisors(t, { committer: committer.over });
+  const fixture = await startOwner(t, { committer: committer.over });
   const webhook = await fixture.createWebhook();
   await fixture.storeDelivery(webhook);
   await fixture.storeDelivery(webhook);
@@ -179,7 +179,7 @@ test('a try that another admin counted first is not counted again, and the deliv
 });
 
 test('sending again is refused while another try is counted, wherever the delivery is', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const webhook = await fixture.createWebhook();
   const delivery = await fixture.storeDelivery(webhook, { status: 'pending' });
 
@@ -242,7 +242,7 @@ test('one that another admin deleted is told by its next write, and ends', async
 });
 
 test('far more deliveries than a window holds are all posted, in order of each subject', async (t) => {
-  const fixture = await startSupervisors(t);
+  const fixture = await startOwner(t);
   const webhook = await fixture.createWebhook();
   const subjects = [v7(), v7(), v7()];
   await fixture.rows(
