@@ -87,7 +87,7 @@ test('an agent that hangs is restarted, at most once in the time after which one
   const restart = async () => {
     restarts.push(performance.now());
     t.true(existsSync(join(machine.dataDirectory, 'updating.json')), 'its commands go on');
-    if (restarts.length > 1) machine.agent.kill(); // it does not end when it is told to
+    if (restarts.length === 2) machine.agent.kill(); // it does not end when it is told to
   };
   process.kill(pid ?? 0, 'SIGSTOP');
 
@@ -95,8 +95,8 @@ test('an agent that hangs is restarted, at most once in the time after which one
 
   await until('an agent again', () => machine.agent.pid !== pid && machine.running() === '0.1.0');
   await until('the end of it', () => !existsSync(join(machine.dataDirectory, 'updating.json')));
-  t.is(restarts.length, 2);
-  t.true((restarts[1] ?? 0) - (restarts[0] ?? 0) >= DEAD_MS);
+  const gaps = restarts.slice(1).map((atMs, index) => atMs - (restarts[index] ?? 0));
+  t.true(gaps.length > 0 && gaps.every((ms) => ms >= DEAD_MS), gaps.join()); // more where its start takes so long
   t.true(isLogged(machine, 'The agent hangs: it is restarted'));
 });
 
