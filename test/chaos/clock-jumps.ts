@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { LATE_S_MAX } from './invariants.ts';
-import { begun, killAgents, load, type KillPoint } from './kill-points.ts';
+import { accepted, begun, killAgents, load, type KillPoint } from './kill-points.ts';
 import type { Fixture } from './fixture.ts';
 
 /** Until something expires, in ms: less and more than clocks are off. */
@@ -31,12 +31,12 @@ export const CLOCK_JUMPS: readonly KillPoint[] = [
 ];
 
 async function jumpsUnderLoad(fixture: Fixture): Promise<void> {
-  const created = await load(fixture);
+  const loading = await load(fixture);
   await shift(fixture);
-  const open = await fixture.create('slow', { expiresMs: AN_HOUR_MS });
+  const open = await accepted(fixture, 'slow', { expiresMs: AN_HOUR_MS });
   await shift(fixture);
   const more = [fixture.create('timed'), fixture.create('slow', { expiresMs: AN_HOUR_MS }), ...(await load(fixture))];
-  await Promise.all([...created, ...more]);
+  await Promise.all([...loading, ...more]);
   await ran(fixture, open.id);
   await noticed(fixture);
 }
@@ -51,8 +51,8 @@ async function jumpsBeforeExpiry(fixture: Fixture): Promise<void> {
   fixture.freezes += 1;
   try {
     const [due, open] = await Promise.all([
-      fixture.create('quick', { expiresMs: SOON_MS }),
-      fixture.create('quick', { expiresMs: AN_HOUR_MS }),
+      accepted(fixture, 'quick', { expiresMs: SOON_MS }),
+      accepted(fixture, 'quick', { expiresMs: AN_HOUR_MS }),
     ]);
     await shift(fixture);
     await delay(SOON_MS + LATE_S_MAX * 1_000 + 500);
@@ -80,7 +80,7 @@ async function jumpsBeforeExpiry(fixture: Fixture): Promise<void> {
 
 async function startsOff(fixture: Fixture): Promise<void> {
   await begun(fixture, 'slow', 1);
-  const open = await fixture.create('slow', { expiresMs: AN_HOUR_MS });
+  const open = await accepted(fixture, 'slow', { expiresMs: AN_HOUR_MS });
   await Promise.all([fixture.killAdmin(), killAgents(fixture)]);
   await shift(fixture);
   await fixture.fleet.admin().start();

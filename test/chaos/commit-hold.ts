@@ -24,10 +24,10 @@ export type Moment = keyof typeof MOMENTS;
 
 /**
  * Triggers that run in the COMMIT, not with the statement; each waits there for as long as the lock of its moment is
- * held.
+ * held, whatever patience with locks its transaction has: who looks for it may be late.
  */
 const TRIGGERS = `
-  create function chaos_hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(tg_argv[0]::bigint); return null; end $$;
+  create function chaos_hold() returns trigger language plpgsql as $$ begin perform set_config('lock_timeout', '0', true); perform pg_advisory_xact_lock_shared(tg_argv[0]::bigint); return null; end $$;
   create constraint trigger chaos_created after insert on command deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['command-created']});
   create constraint trigger chaos_sent after update on command_execution deferrable initially deferred for each row
     when (new.status = 'sent' and old.status = 'pending') execute function chaos_hold(${MOMENTS['execution-sent']});

@@ -4,7 +4,7 @@ import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import { until } from '../support/until.ts';
 import { SESSION_SILENCE_MS_MAX } from '../../transport/protocol/limits.ts';
 import { LATE_S_MAX } from './invariants.ts';
-import { begun, killAgents, sent, type KillPoint } from './kill-points.ts';
+import { accepted, begun, killAgents, sent, type KillPoint } from './kill-points.ts';
 import type { Fixture } from './fixture.ts';
 
 /** Until what is created for an agent that stands still expires, in ms. */
@@ -50,9 +50,9 @@ async function whatCameEnds(fixture: Fixture, stallMs: number): Promise<void> {
   const wakes = freeze(fixture, agents);
   try {
     const [, , cancelled] = await Promise.all([
-      fixture.create('quick'),
-      fixture.create('quick', { expiresMs: EXPIRES_MS }),
-      fixture.create('quick', { isForCancel: true }),
+      accepted(fixture, 'quick'),
+      accepted(fixture, 'quick', { expiresMs: EXPIRES_MS }),
+      accepted(fixture, 'quick', { isForCancel: true }),
     ]);
     const open = 'select from command_execution where node_id = $1 and finished_at is null';
     await until(
@@ -78,9 +78,9 @@ async function whatWaitsEnds(
   const { agents } = fixture.fleet;
   const gated = await begun(fixture, 'gated', agents.length);
   const [open, expiring, cancelled] = await Promise.all([
-    fixture.create('quick'),
-    fixture.create('quick', { expiresMs: EXPIRES_LATER_MS }),
-    fixture.create('quick', { isForCancel: true }),
+    accepted(fixture, 'quick'),
+    accepted(fixture, 'quick', { expiresMs: EXPIRES_LATER_MS }),
+    accepted(fixture, 'quick', { isForCancel: true }),
   ]);
   await sent(fixture, open, expiring, cancelled);
   const wakes = freeze(fixture, agents);

@@ -11,7 +11,7 @@ import { holdCommit, holdTable, strikeIn, type CommitHold } from './commit-hold.
 import type { Frame, Held } from './wire.ts';
 import type { Attempt } from './books.ts';
 import { type Fixture } from './fixture.ts';
-import { TIMEOUT_MS, type ScriptKind } from './scripts.ts';
+import { TIMEOUT_MS, type CreateOptions, type ScriptKind } from './scripts.ts';
 
 /** A moment, in words, and what is done then. */
 export interface KillPoint {
@@ -103,11 +103,11 @@ async function adminInTransaction(
 
 async function adminAtFrame(fixture: Fixture, type: Frame['type'], kind: ScriptKind = 'quick'): Promise<void> {
   const held = fixture.wires[0]?.hold(type);
-  const created = fixture.create(kind);
+  const creating = accepted(fixture, kind);
   await caught(held, type);
   await fixture.killAdmin();
   held?.drop();
-  await created;
+  await creating;
 }
 
 /**
@@ -122,6 +122,7 @@ async function askedAgain(fixture: Fixture): Promise<void> {
   );
   await fixture.fleet.admin().start();
   await fixture.again(attempt);
+  await insisted(fixture, attempt);
   if (attempt.answer !== 'stored') throw new Error(`C1: a create that was asked for again was ${attempt.answer}`);
   await fixture.again(attempt);
 }
@@ -129,7 +130,7 @@ async function askedAgain(fixture: Fixture): Promise<void> {
 /** The row of the execution is written and its event is not: one transaction, so neither may be seen. */
 async function adminBeforeEvents(fixture: Fixture): Promise<void> {
   const held = fixture.wires[0]?.hold('result');
-  await fixture.create();
+  await accepted(fixture);
   await caught(held, 'result');
   const hold = await holdTable(fixture.postgres.connection, 'event');
   held?.release();
@@ -145,7 +146,7 @@ async function agentAtFrame(
   kind: ScriptKind = 'quick',
 ): Promise<void> {
   const held = fixture.wires[0]?.hold(type);
-  await fixture.create(kind);
+  await accepted(fixture, kind);
   const frame = await caught(held, type);
   const node = await nodeOf(fixture, frame);
   await fixture.killAgent(fixture.fleet.agents.find((agent) => agent.node === node));
@@ -195,10 +196,25 @@ async function agentsAtTimeout(fixture: Fixture): Promise<void> {
   await delay(TIMEOUT_MS);
 }
 
+/** Creates a command. Where an admin that is busy cannot do it right now it is asked again, as its users should. */
+export async function accepted(fixture: Fixture, kind?: ScriptKind, more?: CreateOptions): Promise<Attempt> {
+  const attempt = await fixture.create(kind, more);
+  await insisted(fixture, attempt);
+  return attempt;
+}
+
+/** Asks for it again as long as it is refused. An admin that is killed meanwhile leaves it without an answer. */
+async function insisted(fixture: Fixture, attempt: Attempt): Promise<void> {
+  await until('a create that is not refused', async () => {
+    if (attempt.answer === 'refused') await fixture.again(attempt);
+    return attempt.answer !== 'refused';
+  });
+}
+
 /** Creates a command; resolves when its script runs on so many nodes. */
 export async function begun(fixture: Fixture, kind: ScriptKind, nodes: number): Promise<Attempt> {
   const before = fixture.runs().length;
-  const attempt = await fixture.create(kind);
+  const attempt = await accepted(fixture, kind);
   await until('scripts that run', () => fixture.runs().length >= before + nodes, CAUGHT_MS_MAX);
   return attempt;
 }

@@ -6,7 +6,7 @@ import { openReceiver } from '../support/receiver.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { prepareHolds } from './commit-hold.ts';
-import { killAgents, load, type KillPoint } from './kill-points.ts';
+import { accepted, killAgents, load, type KillPoint } from './kill-points.ts';
 import type { Fixture } from './fixture.ts';
 
 /** Transactions that are counted before a dump, so that the server after it is below what is stored. */
@@ -50,16 +50,16 @@ async function setBack(fixture: Fixture, { beneath }: { readonly beneath: Beneat
   if (postgres === null) throw new Error('this database cannot be restored');
   const late = fleet.agents.at(-1) as AgentProgram;
   await fleet.sql(postgres.lead(LEAD));
-  const created = await load(fixture);
+  const loading = await load(fixture);
   late.program.pause();
   fixture.freezes += 1;
-  const [waiting] = await Promise.all([fixture.create('slow'), fixture.create('quick'), ...created]);
+  const [waiting] = await Promise.all([accepted(fixture, 'slow'), accepted(fixture, 'quick'), ...loading]);
   if (waiting.answer !== 'stored') throw new Error('nothing waits for the agent that stands still');
   const backup = join(postgres.directory, `${fixture.restores}.backup`);
   const dumpedMs = performance.now();
   await postgres.backup(backup, fixture.encryptionKey);
   late.program.resume();
-  const [lost] = await Promise.all([fixture.create('quick'), fixture.create('long')]);
+  const [lost] = await Promise.all([accepted(fixture, 'quick'), accepted(fixture, 'long')]);
   const open = 'select from command_execution where command_id = any($1) and finished_at is null';
   await until(
     'the end of what the dump has as pending',
