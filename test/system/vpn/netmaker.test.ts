@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { CLUSTER, startFleet } from '../../support/fleet.ts';
+import { settledAnswer } from '../../support/fleet/rest.ts';
 import { startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { MODERN } from '../../support/netmaker/quirks.ts';
 import { until } from '../../support/until.ts';
@@ -93,7 +94,7 @@ exec '${process.execPath}' -e 'const [token, name] = process.argv.slice(1); fetc
   );
   const health = await (await fetch(`${fleet.admin().url}/healthz`)).text();
   const tables = JSON.stringify([await fleet.sql('select * from event'), await fleet.sql('select * from node')]);
-  await fleet.rest.call('DELETE', `/nodes/${second}`);
+  await settledAnswer(() => fleet.rest.call('DELETE', `/nodes/${second}`));
   await is('the host of the deleted node to be gone', {
     ...network('annex', { [one]: one, db: one }),
     ...network(CLUSTER, {}),

@@ -46,6 +46,15 @@ function passes(bytes: number): Promise<boolean> {
   return one.machine.succeeds('ping', words);
 }
 
+/**
+ * Whether packets so long are answered, and longer ones are not sent. On a busy machine a path may be taken for dead for a
+ * moment, and packets are short then.
+ */
+async function isLongest(bytes: number): Promise<boolean> {
+  await until(`packets of ${bytes} bytes`, () => passes(bytes));
+  return !(await passes(bytes + 1));
+}
+
 /** Something is sent all the while, and answered. */
 function talk(): void {
   for (const [from, to] of [
@@ -61,8 +70,10 @@ test.serial('a direct path that takes long packets gets them, over IPv4 and IPv6
   t.timeout(hangAfter(TEST_MS_MAX));
   await untilMtu(1_440);
 
-  t.deepEqual([await passes(1_440), await passes(1_441)], [true, false]);
-  t.true(await one.machine.succeeds('ping', ['-n', '-c', '2', '-W', '2', '-M', 'do', '-s', '1392', other.ipv6]));
+  t.true(await isLongest(1_440));
+  await until('the same by IPv6', () =>
+    one.machine.succeeds('ping', ['-n', '-c', '2', '-W', '2', '-M', 'do', '-s', '1392', other.ipv6]),
+  );
 });
 
 test.serial(
@@ -73,7 +84,7 @@ test.serial(
     const { link } = other.machine;
     await link.setMtu(1_460); // 1,408 bytes with what WireGuard puts around are 1,468, and the bridge lets 4 more through
     await untilMtu(null);
-    t.deepEqual([await passes(1_280), await passes(1_281)], [true, false]);
+    t.true(await isLongest(1_280));
     t.true(await one.machine.succeeds('ping', ['-n', '-c', '5', '-i', '0.2', '-W', '2', '-s', '6000', other.ipv4]));
     await link.setMtu(1_500);
   },
@@ -104,14 +115,14 @@ test.serial('a member that was killed and starts again takes back what it left, 
   await until('nothing that was left', async () => !(await longRoutes(one)).join(' ').includes('100.64.0.99'));
   await untilPath(one, other, 'direct');
   await untilMtu(1_440);
-  t.true(await passes(1_440));
+  await until('long packets again', () => passes(1_440));
 });
 
 test.serial('a member that lets go of its interface leaves it with short packets', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   await one.close(true);
   t.deepEqual(await longRoutes(one), []);
-  t.deepEqual([await passes(1_280), await passes(1_281)], [true, false]);
+  t.true(await isLongest(1_280));
   await one.restart();
   await untilMtu(1_440);
 });
@@ -120,11 +131,11 @@ test.serial('a machine whose own way takes less sends no longer packets, and a r
   t.timeout(hangAfter(TEST_MS_MAX));
   await one.machine.run('ip', ['link', 'set', 'dev', 'eth0', 'mtu', '1470']);
   await until('the shorter length', async () => (await one.pathTo(other))?.mtu === 1_408);
-  t.deepEqual([await passes(1_408), await passes(1_409)], [true, false]);
+  t.true(await isLongest(1_408));
 
   const partition = await internet.partition(one.machine, other.machine);
   await untilPath(one, other, 'relayed');
   await untilMtu(null);
-  t.deepEqual([await passes(1_280), await passes(1_281)], [true, false]);
+  t.true(await isLongest(1_280));
   await partition.heal();
 });

@@ -79,6 +79,7 @@ for (const keepaliveSeconds of [0, 25]) {
       await one.device.apply({ set: [peerOf(other, { keepaliveSeconds })], removed: [] });
       const { endpoint, program } = await listen(t, other);
       await reaches(one.machine, other.address);
+      await reaches(other.machine, one.address); // what came last is answered: nothing is said by itself 10 s later
       const change = { publicKey: other.pair.publicKey, endpoint };
       const sent = async (): Promise<number> => (await one.device.read())[0]?.sentBytes ?? 0;
       const before = await sent();

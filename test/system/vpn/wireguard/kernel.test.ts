@@ -101,6 +101,7 @@ for (const keepaliveSeconds of [0, 25]) {
       await kernel.apply({ set: [peerOf(other, { keepaliveSeconds })], removed: [] });
       await other.device.apply({ set: [peerOf(one)], removed: [] });
       await reaches(one.machine, other.address);
+      await reaches(other.machine, one.address); // what came last is answered: nothing is said by itself 10 s later
       const before = (await kernel.read())[0]?.sentBytes ?? 0;
 
       await kernel.setEndpoints([
