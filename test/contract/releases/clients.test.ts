@@ -14,6 +14,9 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 const CHANNEL = 'channels/stable/linux-x64.json';
 const DAY_MS = 86_400_000;
 
+/** Far above what the mirror of this very process takes, in ms: the process may be busy. */
+const FETCH_MS_MAX = 60_000;
+
 /** A machine that trusts a root. */
 function machine(t: ExecutionContext, root: string) {
   const metadataDir = join(temporaryDirectory(t), 'trust');
@@ -25,7 +28,7 @@ function machine(t: ExecutionContext, root: string) {
       metadataBaseUrl: `${url}/releases/metadata`,
       targetDir: metadataDir,
       targetBaseUrl: `${url}/releases/targets`,
-      config: { prefixTargetsWithHash: false, fetchRetry: 0, fetchTimeout: 5_000 },
+      config: { prefixTargetsWithHash: false, fetchRetry: 0, fetchTimeout: FETCH_MS_MAX },
     });
 }
 

@@ -4,7 +4,7 @@ import type { CommandResource, ExecutionResource } from '../../../actors/resourc
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../admin.ts';
 import { enrollRaw } from '../fleet/raw-agent.ts';
-import { restClient, type Rest } from '../fleet/rest.ts';
+import { restClient, settledAnswer, type Rest } from '../fleet/rest.ts';
 import type { Scope } from '../scope.ts';
 
 /** Types of what `command` makes happen, in this order. */
@@ -42,7 +42,7 @@ export async function startPublishingAdmin(
       return stored;
     },
     async command() {
-      await rest.call('POST', '/clusters', { body: { name: 'brokers' } });
+      await settledAnswer(() => rest.call('POST', '/clusters', { body: { name: 'brokers' } })); // it may be there already
       const node = await enrollRaw(scope, {
         rest,
         key: () => rest.post<EnrollmentKeyResource>('/clusters/brokers/enrollment_keys', {}),

@@ -39,7 +39,7 @@ export async function publishesWhatHappens(
     envelopes(await texts()).find(({ id }) => id === event?.id),
   );
   t.deepEqual(arrived, event);
-  t.is(await admin.brokerProblem(), null);
+  await isWell(admin);
   return { execution, told };
 }
 

@@ -148,7 +148,7 @@ test('when the first server is away, the second gets the events', async (t) => {
 
   await until('the events', () => consumer.messages().length >= events.length);
   t.deepEqual(envelopes(textsOf(consumer)()), events);
-  t.is(await admin.brokerProblem(), null);
+  await isWell(admin);
 });
 
 test('a wrong password delays no command, is told once, and is in no log line', async (t) => {
