@@ -156,9 +156,9 @@ test.serial(
   async (t) => {
     const moved = member('lan');
     const before = await addressOf(moved);
-    const { status } = await fixture.rest.call('POST', `/nodes/${moved.node}/change_cluster`, {
-      body: { cluster_name: 'blue' },
-    });
+    const { status } = await settledAnswer(() =>
+      fixture.rest.call('POST', `/nodes/${moved.node}/change_cluster`, { body: { cluster_name: 'blue' } }),
+    );
     t.is(status, 200);
 
     await reaches(stranger, nodeName(moved, 'blue'));

@@ -214,7 +214,8 @@ test.serial(
     const left = machine.file('resolv.conf');
     t.regex(left, new RegExp(`^# BEGIN edge-agent ${SELF}\nnameserver 127\\.[\\d.]+\n# END edge-agent ${SELF}\n`, 'u'));
     await machine.close();
-    machine.write('resolv.conf', left);
+    const patience = 'options timeout:30\n'; // longer than a lookup takes on a busy machine
+    machine.write('resolv.conf', left + patience);
     machine.write(
       'hosts',
       `127.0.0.1 localhost\n# BEGIN edge-agent ${SELF}\n100.64.1.3\tweb-1.prod.edge.internal web-1.cluster-prod.edge.internal\n10.0.0.1 printer\n`,
@@ -222,13 +223,13 @@ test.serial(
 
     const { ms } = await machine.run('getent', 'ahosts', 'outside.test');
     t.log(`a lookup beside a resolver that is dead: ${ms.toFixed(0)} ms`);
-    t.true(ms < 4_000, 'nobody waits for it: 5 s would be one try');
+    t.true(ms < 20_000, 'nobody waits for it: 30 s would be one try');
     await machine.forget();
     await machine.start('off');
     await until(
       'clean files',
       () =>
-        machine.file('resolv.conf') === `nameserver ${UPSTREAM}\n` &&
+        machine.file('resolv.conf') === `nameserver ${UPSTREAM}\n${patience}` &&
         machine.file('hosts') === '127.0.0.1 localhost\n10.0.0.1 printer\n',
     );
 
