@@ -9,14 +9,7 @@ import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
 import { GroupCommitter } from '../../persistence/committer/committer.ts';
-import {
-  LOCK_MS_MAX,
-  openDatabase,
-  QUERY_MS_MAX,
-  STATEMENT_MS_MAX,
-  type Database,
-  type DatabaseLimits,
-} from '../../persistence/database.ts';
+import { openDatabase, type Database, type DatabaseLimits } from '../../persistence/database.ts';
 import { Leases } from '../../persistence/leases.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
@@ -33,9 +26,6 @@ const STORE_MS_MAX = 10_000;
 
 /** A cluster under the epoch at which the fixture owns it. */
 export type ClusterLease = Lease & { readonly cluster: ClusterId };
-
-/** As admins have them: for tests of what becomes of who waits too long. */
-export const SHORT_WAITS = { lockMs: LOCK_MS_MAX, statementMs: STATEMENT_MS_MAX, queryMs: QUERY_MS_MAX } as const;
 
 /** Opens it on a database of its own, or beside another on the same one. A busy machine gets its time. */
 export async function openFixture(

@@ -33,6 +33,11 @@ export const LONG_WAITS = {
   idleInTransactionMs: 60_000,
 } as const satisfies Partial<DatabaseLimits>;
 
+const { lockMs, statementMs, queryMs } = DATABASE_LIMITS;
+
+/** As admins have them: for tests of what becomes of who waits too long. */
+export const SHORT_WAITS: Partial<DatabaseLimits> = { lockMs, statementMs, queryMs };
+
 /** Reads of these connections. */
 export function readsOf(database: Pick<Database, 'orm' | 'pool'>): Reads {
   const ranges = { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 };

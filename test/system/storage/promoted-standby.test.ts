@@ -17,8 +17,8 @@ import { until } from '../../support/until.ts';
 const NAME = 'admin-1';
 
 /**
- * How long an answer is waited for, in ms: a standby that lost its primary on a busy machine takes 5 s to try again, and
- * a commit waits for it.
+ * How long an answer is waited for, in ms: a standby that lost its primary on a busy machine takes 5 s to try again,
+ * and a commit waits for it.
  */
 const ANSWER_MS_MAX = 60_000;
 

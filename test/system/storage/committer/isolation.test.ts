@@ -9,7 +9,8 @@ import { COLD_WAITING_MAX } from '../../../../persistence/committer/cold-commits
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../../persistence/committer/units.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
-import { change, finish, openFixture, SHORT_WAITS } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture } from '../../../support/committer-fixture.ts';
+import { SHORT_WAITS } from '../../../support/opened.ts';
 import { isCrowded, patient } from '../../../support/busy.ts';
 
 /** No call takes longer, in ms. Source: docs/promises.md, L3. */

@@ -7,8 +7,9 @@ import { openDatabase } from '../../../../persistence/database.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { patient } from '../../../support/busy.ts';
-import { change, finish, openFixture, SHORT_WAITS, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
 import { silentLog } from '../../../support/log.ts';
+import { SHORT_WAITS } from '../../../support/opened.ts';
 import { processesOf, signal } from '../../../support/server-processes.ts';
 import { startTestServer } from '../../../support/server.ts';
 import { until } from '../../../support/until.ts';
@@ -78,8 +79,8 @@ test('who watches hears what was stored when the connection was lost, and nothin
     status: 'completed' as const,
     exitCode: 0,
   });
-  // The first has ended by another hand, as its row would say if the commit had come through; the batch does not hear of
-  // that, as it is lost at the second.
+  // The first has ended by another hand, as its row would say if the commit had come through; the batch does not hear
+  // of that, as it is lost at the second.
   await fixture.rows(
     "update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1",
     [stored],

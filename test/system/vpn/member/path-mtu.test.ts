@@ -47,8 +47,8 @@ function passes(bytes: number): Promise<boolean> {
 }
 
 /**
- * Whether packets so long are answered, and longer ones are not sent. On a busy machine a path may be taken for dead for a
- * moment, and packets are short then.
+ * Whether packets so long are answered, and longer ones are not sent. On a busy machine a path may be taken for dead for
+ * a moment, and packets are short then.
  */
 async function isLongest(bytes: number): Promise<boolean> {
   await until(`packets of ${bytes} bytes`, () => passes(bytes));
