@@ -238,13 +238,13 @@ async function meet(
 
 /** How this is refused before the event loop has turned so often: nothing is waited for. Null: it was not. */
 async function atOnce(work: () => Promise<unknown>): Promise<unknown> {
-  let outcome: unknown = null;
+  const outcomes: unknown[] = [];
   work().then(
-    () => (outcome = 'done'),
-    (error: unknown) => (outcome = error),
+    () => outcomes.push('done'),
+    (error: unknown) => outcomes.push(error),
   );
-  for (let turn = 0; turn < TURNS_MAX && outcome === null; turn += 1) await setImmediate();
-  return outcome;
+  for (let turn = 0; turn < TURNS_MAX && outcomes.length === 0; turn += 1) await setImmediate();
+  return outcomes[0] ?? null;
 }
 
 async function timed(work: () => Promise<unknown>): Promise<{ readonly ms: number; readonly error: unknown }> {
