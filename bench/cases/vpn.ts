@@ -1,6 +1,7 @@
 /**
  * `VPN`: throughput and latency between two machines of an internet of namespaces: bare WireGuard, our VPN directly
- * and by its relay, and bytes through two TLS connections.
+ * (with packets as long as the path takes, and as long as every path does) and by its relay, and bytes through two TLS
+ * connections.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -40,7 +41,7 @@ const RELAYED_RATIO_MIN = 0.5;
 const IPERF_PORT = 5_201;
 const RELAY_PORT = 7_443;
 
-/** Measures the four, in turns. `--mib` sets the size of a transfer. */
+/** Measures them, in turns. `--mib` sets the size of a transfer. */
 export async function vpn({ report, repeats = REPEATS, mib = MIB }: CaseOptions): Promise<void> {
   const missing = await missingPeers(['root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'iperf3', 'wg', 'wireguard-go']);
   if (missing.length > 0) return report.note(`not on this machine, so nothing was measured: ${missing.join(' ')}`);
@@ -50,20 +51,29 @@ export async function vpn({ report, repeats = REPEATS, mib = MIB }: CaseOptions)
   try {
     const fixture = await startFixture(scope, undefined, await postgres.create('vpn'));
     await fixture.rest.post('/clusters', { name: 'bench' });
-    const [direct, relayed, bare, floor] = [
+    const [direct, short, relayed, bare, floor] = [
       await pair(fixture, 'direct'),
+      await pair(fixture, 'short'),
       await pair(fixture, 'relayed'),
       await pair(fixture, 'bare'),
       await pair(fixture, 'floor'),
     ];
     await fixture.internet.partition(...relayed);
-    const ends = [await members(fixture, direct), await members(fixture, relayed)] as const;
+    const ends = [
+      await members(fixture, direct),
+      await members(fixture, relayed),
+      await members(fixture, short, { VPN_PATH_MTU_DISCOVERY: 'false' }),
+    ] as const;
     await until('a direct path', async () => (await fixture.pathTo(...ends[0]))?.path === 'direct', 180_000);
     await until('a relayed path', async () => (await fixture.pathTo(...ends[1]))?.path === 'relayed', 180_000);
+    await until('a second direct path', async () => (await fixture.pathTo(...ends[2]))?.path === 'direct', 180_000);
+    for (const machine of direct)
+      await until('long packets', async () => (await machine.run('ip', ['route'])).stdout.includes('mtu'), 180_000);
     const sides: Side[] = [];
     for (const mtu of MTUS) sides.push(side(`bare ${mtu}`, bare[0], await bareWireguard(bare, `bw${mtu}`, mtu), mib));
     sides.push(
       side('direct', direct[0], nodeName(ends[0][1], 'bench'), mib),
+      side('direct 1280', short[0], nodeName(ends[2][1], 'bench'), mib),
       side('relayed', relayed[0], nodeName(ends[1][1], 'bench'), mib),
       side('relay floor', floor[0], await tlsRelay(scope, fixture, floor), mib, false),
     );
@@ -79,11 +89,11 @@ export async function vpn({ report, repeats = REPEATS, mib = MIB }: CaseOptions)
     for (const finding of compare(
       'vpn',
       { mib },
-      only('bare 1420', 'bare 1280', 'direct'),
+      only('bare 1420', 'bare 1280', 'direct', 'direct 1280'),
       atLeast(DIRECT_RATIO_MIN),
       'bare 1420',
     ))
-      report.add({ ...finding, ...(finding.side === 'bare 1280' && { verdict: 'none' as const }) });
+      report.add({ ...finding, ...(finding.side.endsWith('1280') && { verdict: 'none' as const }) });
     for (const finding of compare(
       'vpn',
       { mib },
@@ -104,8 +114,12 @@ async function pair({ internet }: Fixture, name: string): Promise<[Machine, Mach
   return machines;
 }
 
-async function members(fixture: Fixture, [one, other]: readonly [Machine, Machine]): Promise<[Member, Member]> {
-  const ends: [Member, Member] = [await fixture.member(one, 'bench'), await fixture.member(other, 'bench')];
+async function members(
+  fixture: Fixture,
+  [one, other]: readonly [Machine, Machine],
+  env: Readonly<Record<string, string>> = {},
+): Promise<[Member, Member]> {
+  const ends: [Member, Member] = [await fixture.member(one, 'bench', env), await fixture.member(other, 'bench', env)];
   await connected(...ends);
   await reaches(ends[0], nodeName(ends[1], 'bench'), 60_000);
   return ends;
