@@ -214,7 +214,7 @@ export const AGENT_SETTINGS = {
   VPN_PATH_MTU_DISCOVERY: flag().default(true).meta({
     expected: 'true or false',
     description:
-      'Whether packets to other machines of the cluster may be longer than 1,280 bytes where the direct path was seen to take them: up to 1,440.',
+      'Whether packets to other machines of the cluster may be longer than 1,280 bytes: up to 1,440 where the direct path was seen to take them, and 8,960 over a relay.',
   }),
   VPN_DNS: choice(NAME_MODES)
     .default('resolver')

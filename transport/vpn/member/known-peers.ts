@@ -16,7 +16,7 @@ import {
   UNHEARD_MS_MAX,
 } from './limits.ts';
 import type { PeerPath, WantedMember } from './member.ts';
-import type { DirectPeer } from './path-mtus.ts';
+import type { ReachedPeer } from './path-mtus.ts';
 import type { PathMessage, PathReading, PathState, PathStep } from './path-state.ts';
 import { meet, transition } from './path-transition.ts';
 import { allowedIpsOf } from './peer-set.ts';
@@ -86,11 +86,11 @@ export class KnownPeers {
   }
 
   /** As PathMtus wants them. */
-  direct(): readonly DirectPeer[] {
+  reached(): readonly ReachedPeer[] {
     return [...this.#peers.values()].flatMap(({ publicKey, wanted, state, reading }) => {
-      if (state.path !== 'direct' || wanted.node === null) return [];
-      const { ipv4, ipv6 } = wanted;
-      return [{ publicKey, ipv4, ipv6, endpoint: state.endpoint, sentBytes: reading?.sentBytes ?? 0 }];
+      if (state.path === 'none' || wanted.node === null) return [];
+      const endpoint = state.path === 'direct' ? state.endpoint : null;
+      return [{ publicKey, ipv4: wanted.ipv4, ipv6: wanted.ipv6, endpoint, sentBytes: reading?.sentBytes ?? 0 }];
     });
   }
 

@@ -95,7 +95,7 @@ export class Peers {
     });
     this.#mtus = new PathMtus({
       isEnabled: options.hasMtuDiscovery,
-      direct: () => this.#peers.direct(),
+      reached: () => this.#peers.reached(),
       own: () => this.#own.place.vpnRanges,
       changed: () => this.#pacer.wake(),
     });

@@ -1,12 +1,12 @@
 /** What an interface is told of the lengths of paths, and what that costs: with a device that writes down what it is asked. */
 import test, { type ExecutionContext } from 'ava';
 import { MtuEcho } from '../../../../../transport/vpn/member/mtu-echo.ts';
-import { PathMtus, type DirectPeer } from '../../../../../transport/vpn/member/path-mtus.ts';
+import { PathMtus, type ReachedPeer } from '../../../../../transport/vpn/member/path-mtus.ts';
 import type { DeviceBackend, WireguardDevice } from '../../../../../transport/vpn/wireguard/device.ts';
 import { DeviceGone, DeviceProblem } from '../../../../../transport/vpn/wireguard/problem.ts';
 import { until } from '../../../../support/until.ts';
 
-const peer = (index: number, ipv4 = `127.33.0.${index}`): DirectPeer => ({
+const peer = (index: number, ipv4 = `127.33.0.${index}`): ReachedPeer => ({
   publicKey: `peer ${index}`,
   ipv4,
   ipv6: `fd00:33::${index}`,
@@ -16,7 +16,7 @@ const peer = (index: number, ipv4 = `127.33.0.${index}`): DirectPeer => ({
 
 interface Options {
   readonly isEnabled?: boolean;
-  readonly direct?: readonly DirectPeer[];
+  readonly reached?: readonly ReachedPeer[];
   readonly own?: readonly string[];
   readonly backend?: DeviceBackend;
   readonly room?: number;
@@ -27,7 +27,7 @@ function open(t: ExecutionContext, options: Options = {}) {
   const { isEnabled = true, own = ['127.33.0.1/24'], backend = 'user-space', room = 1_500 } = options;
   const told: (readonly (readonly [string, number])[])[] = [];
   const looked: number[] = [];
-  const made = { direct: options.direct ?? [peer(2)], problem: null as Error | null, told, looked };
+  const made = { reached: options.reached ?? [peer(2)], problem: null as Error | null, told, looked };
   const device = {
     backend,
     setPathMtus: async (mtus: ReadonlyMap<string, number>) => {
@@ -40,7 +40,7 @@ function open(t: ExecutionContext, options: Options = {}) {
       return new Map(addresses.map((address) => [address, room]));
     },
   } as unknown as WireguardDevice;
-  const mtus = new PathMtus({ isEnabled, direct: () => made.direct, own: () => own, changed: () => {} });
+  const mtus = new PathMtus({ isEnabled, reached: () => made.reached, own: () => own, changed: () => {} });
   t.teardown(() => mtus.close());
   const turn = (isRegular = false) => mtus.turn(device, isRegular);
   return { ...made, made, mtus, device, turn };
@@ -96,7 +96,7 @@ test.serial(
     await off.turn();
     t.deepEqual([off.told, off.looked], [[[]], []]);
 
-    const other = open(t, { own: ['127.33.0.2/24'], direct: [{ ...peer(2), ipv4: '127.33.0.1' }] });
+    const other = open(t, { own: ['127.33.0.2/24'], reached: [{ ...peer(2), ipv4: '127.33.0.1' }] });
     await untilTakes(other.turn, other.mtus, 1_440);
     await off.turn();
     t.deepEqual(off.looked, []);
@@ -129,7 +129,7 @@ test.serial('a machine on which it does not work goes without, and a device that
 
 test.serial('a hundred paths that take nothing longer are looked at together, and then left alone', async (t) => {
   const direct = Array.from({ length: 100 }, (_, index) => peer(index + 2));
-  const { turn, looked, mtus } = open(t, { direct, room: 1_000 });
+  const { turn, looked, mtus } = open(t, { reached: direct, room: 1_000 });
   await until('all were looked at', async () => {
     await turn();
     return looked.reduce((sum, count) => sum + count, 0) >= 100;
@@ -140,3 +140,22 @@ test.serial('a hundred paths that take nothing longer are looked at together, an
   await turn();
   t.is(looked.length, before);
 });
+
+test.serial(
+  'packets over a relay are longer than any path takes, and short as soon as the path is direct',
+  async (t) => {
+    const relayed = { ...peer(2), endpoint: null };
+    const { turn, mtus, told, made } = open(t, { reached: [relayed] });
+    await turn();
+    t.deepEqual(told.at(-1), [['127.33.0.2', 8_960]]);
+    t.is(mtus.mtuOf('peer 2'), 8_960);
+
+    made.reached = [peer(2)];
+    await turn();
+    t.deepEqual(told.at(-1), []);
+    t.is(mtus.mtuOf('peer 2'), null);
+    made.reached = [];
+    await turn();
+    t.deepEqual(told.at(-1), []);
+  },
+);
