@@ -107,7 +107,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: Ab
 /** Where people, programs and agents come in. Answers the URL. */
 async function openToOthers(config: AdminConfig, parts: Parts) {
   const { base, urls, storage, actors, links, agents, vpn, proxies } = parts;
-  const { api, feeds, peerCalls } = openSurfaces(config, {
+  const { api, feeds, terminals, peerCalls } = openSurfaces(config, {
     ...base,
     ...parts,
     rows: storage.forSurfaces(),
@@ -118,15 +118,14 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     certificate: watchCertificate(certificateSource(config), base),
   });
   base.ends.add('links to admins', () => links.close());
-  base.ends.add('the API', () => {
-    links.dismiss();
-    return api.close();
-  });
+  base.ends.add('the API', () => api.close());
+  base.ends.add('calls of other admins', () => links.dismiss());
   links.admit(api, peerCalls, {
     isHere: (id) => actors.tree.directory.isLocal({ kind: 'node', id }),
     liveOutput: (...asked) => feeds.executions.liveOutput(...asked),
   });
   agents.admit(api, links.relays);
+  base.ends.add('terminals', () => terminals.end()); // by way of the tunnels, which end next
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();
   base.ends.add('the proxies', () => proxies.close());

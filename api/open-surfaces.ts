@@ -32,7 +32,7 @@ import { mountRelays, type RelayPorts } from './rest/relays.ts';
 import type { ServedCertificate } from './rest/app.ts';
 import { createApi, type Api } from './rest/server.ts';
 import type { Terminals } from './terminal/ports.ts';
-import { createTerminals } from './terminal/sockets.ts';
+import { createTerminals, type TerminalSockets } from './terminal/sockets.ts';
 import { mountTrpc } from './trpc/mount.ts';
 import type { OwnNames } from './origins.ts';
 
@@ -145,6 +145,7 @@ export interface Surfaces {
   readonly feeds: Pick<Feeds, 'open' | 'executions'>;
   /** Does what other admins ask for. */
   readonly peerCalls: PeerCallHandler;
+  readonly terminals: Pick<TerminalSockets, 'end'>;
 }
 
 /** All of them on one server. */
@@ -197,7 +198,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       ...(debug === null ? [] : [debug.mount]),
     ],
   });
-  return { api, feeds, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
+  return { api, feeds, terminals, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
 }
 
 /** What surfaces count themselves. */

@@ -57,6 +57,8 @@ export class TerminalSession {
   readonly #client: TerminalClient;
   readonly #ends: (() => void)[] = [];
   readonly #aborted = new AbortController();
+  /** Once it has let go of the machine, where it is over. */
+  hungUp: Promise<void> = Promise.resolve();
   readonly #shellDown = new Window();
   readonly #shellUp = new Window();
   #state: 'new' | 'opening' | 'open' | 'over' = 'new';
@@ -90,7 +92,7 @@ export class TerminalSession {
     this.#client.socket.close(CLOSE_CODE[reason], reason);
     this.#aborted.abort();
     this.#cancelIdle();
-    void this.#hangUp(reason === 'session_over' ? REVOKED_MS_MAX : GIVING_UP_MS_MAX);
+    this.hungUp = this.#hangUp(reason === 'session_over' ? REVOKED_MS_MAX : GIVING_UP_MS_MAX);
     for (const end of this.#ends) end();
   }
 

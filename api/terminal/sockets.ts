@@ -33,6 +33,8 @@ export interface SignedInTerminals {
 export interface TerminalSockets extends SignedInTerminals {
   readonly mount: Mount;
   readings(): TerminalReadings;
+  /** Ends all, tells them why, and lets none in any more: once what they left on machines is taken back. */
+  end(): Promise<void>;
 }
 
 /** A client's terminal, and where it is. */
@@ -49,6 +51,16 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
   const placeOf = nodePlaces();
   const server = webSocketServer();
   let mounted: MountKit | null = null;
+  let stopWatching = (): void => {};
+
+  async function end(): Promise<void> {
+    mounted = null;
+    stopWatching();
+    const sessions = [...clients.values()].map(({ session }) => session);
+    for (const session of sessions) session.over('stopping', 'This admin is shutting down.');
+    await Promise.all(sessions.map((session) => session.hungUp));
+    server.close();
+  }
 
   function connect(upgrade: Parameters<UpgradeHandler>, caller: Caller, taken?: (client: WebSocket) => void): void {
     const [request, socket, head] = upgrade;
@@ -80,13 +92,8 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
         const admitted = kit.gate.admit('api', callerOf(request.raw));
         return sendRefusal(reply, admitted.ok ? NO_UPGRADE : admitted.refusal);
       });
-      const stopWatching = watch(clients, parts.clock);
-      kit.app.addHook('preClose', (done) => {
-        stopWatching();
-        for (const { session } of clients.values()) session.over('stopping', 'This admin is shutting down.');
-        server.close();
-        done();
-      });
+      stopWatching = watch(clients, parts.clock);
+      kit.app.addHook('preClose', end);
     },
     takeSignedIn(upgrade, signedIn, taken) {
       const caller = { ...callerOf(upgrade[0]), credential: null, ...(signedIn !== null && { signedIn }) };
@@ -99,6 +106,7 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
       );
     },
     readings: () => counters.readings(clients.size),
+    end,
   };
 }
 

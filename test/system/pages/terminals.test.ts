@@ -1,13 +1,16 @@
 /** The client that docs/terminals.md shows, as somebody would copy it, against a real node. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
+import { WebSocket } from 'ws';
+import { CHANNELS, TERMINAL_PROTOCOL, type ServiceMessage } from '../../../api/terminal/messages.ts';
 import { patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { until } from '../../support/until.ts';
 
 const PAGE = join(import.meta.dirname, '../../../docs/terminals.md');
 /** Patience with one run of the client, in ms. */
@@ -49,4 +52,41 @@ test('the client of the page opens a shell, tells its status, and says why it go
   t.is(wrong.status, 255);
   t.regex(keyless.stderr, /^no terminal at http:.*is the key right/u);
   t.is(keyless.status, 255);
+});
+
+test('an admin that stops says so, and takes back what is there of a file', async (t) => {
+  const fleet = await startFleet(t, { agents: 1 });
+  const { id } = await fleet.node();
+  await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops', password: PASSWORD });
+  const directory = temporaryDirectory(t);
+  const socket = new WebSocket(`${fleet.admin().url.replace('http', 'ws')}/api/v1/terminal`, [TERMINAL_PROTOCOL], {
+    headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
+  });
+  t.teardown(() => socket.terminate());
+  const said: ServiceMessage[] = [];
+  socket.on('message', (data, isBinary) => {
+    if (!isBinary) said.push(JSON.parse(String(data)) as ServiceMessage);
+  });
+  const say = (message: object): void => socket.send(JSON.stringify(message));
+  await once(socket, 'open');
+  say({
+    type: 'open',
+    node_id: id,
+    username: 'ops',
+    sign_in: { type: 'password', password: PASSWORD },
+    terminal: { columns: 80, rows: 24 },
+  });
+  await until('the terminal', () => said.some(({ type }) => type === 'opened'));
+  say({ type: 'upload', path: join(directory, 'whole'), replaces: false });
+  socket.send(Buffer.concat([Buffer.of(CHANNELS.file), Buffer.alloc(1_000)]));
+  await until('a part of the file', () => readdirSync(directory).length === 1);
+
+  const closed = once(socket, 'close') as Promise<[number]>;
+  fleet.admin().program.terminate();
+  const [code] = await closed;
+
+  t.deepEqual(said.at(-1), { type: 'over', reason: 'stopping', message: 'This admin is shutting down.' });
+  t.is(code, 1_001);
+  await fleet.admin().program.ended();
+  t.deepEqual(readdirSync(directory), []);
 });
