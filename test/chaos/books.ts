@@ -12,6 +12,8 @@ export interface Attempt {
   readonly mark: string;
   /** What the admin said: stored with a 2xx, refused, or nothing (it was killed). */
   answer: 'stored' | 'refused' | 'none';
+  /** It was refused as it could not be done right then (503). */
+  isForNow?: boolean;
   id: string | null;
   /** How its executions may end, as state and exit code. */
   readonly endings: readonly string[];

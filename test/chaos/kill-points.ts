@@ -203,11 +203,12 @@ export async function accepted(fixture: Fixture, kind?: ScriptKind, more?: Creat
   return attempt;
 }
 
-/** Asks for it again as long as it is refused. An admin that is killed meanwhile leaves it without an answer. */
+/** Asks for it again as long as it is refused for now. An admin that is killed meanwhile leaves it without an answer. */
 async function insisted(fixture: Fixture, attempt: Attempt): Promise<void> {
-  await until('a create that is not refused', async () => {
-    if (attempt.answer === 'refused') await fixture.again(attempt);
-    return attempt.answer !== 'refused';
+  const isForNow = (): boolean => attempt.answer === 'refused' && attempt.isForNow === true;
+  await until('a create that is not refused for now', async () => {
+    if (isForNow()) await fixture.again(attempt);
+    return !isForNow();
   });
 }
 

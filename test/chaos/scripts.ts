@@ -104,6 +104,7 @@ export async function ask(attempt: Attempt, rest: Rest): Promise<void> {
   try {
     const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', attempt.request);
     attempt.answer = answer.status < 300 ? 'stored' : 'refused';
+    attempt.isForNow = answer.status === 503;
     if (attempt.id !== null && attempt.id !== answer.data?.id)
       throw new Error(`C1: ${attempt.mark} was answered as ${attempt.id}, then as ${answer.text}`);
     attempt.id = answer.data?.id ?? null;
@@ -111,5 +112,6 @@ export async function ask(attempt: Attempt, rest: Rest): Promise<void> {
   } catch (error) {
     if ((error as Error).message.startsWith('C1')) throw error;
     // else the admin was killed before it answered
+    if (attempt.answer === 'refused') attempt.answer = 'none';
   }
 }

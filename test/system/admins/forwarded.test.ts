@@ -8,7 +8,7 @@ import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
-import { restClient, type Answer, type Rest } from '../../support/fleet/rest.ts';
+import { restClient, type Answer, type Rest, settledAnswer } from '../../support/fleet/rest.ts';
 import { openCuttable, type Cuttable } from '../../support/cuttable.ts';
 import { createScope } from '../../support/scope.ts';
 import { hangAfter, isCrowded } from '../../support/busy.ts';
@@ -196,11 +196,8 @@ async function answered(
   return answeredAs(() => at.call(method, path, sent));
 }
 
-async function answeredAs<T>(call: () => Promise<Answer<T>>): Promise<Answer<T>> {
-  for (;;) {
-    const answer = await call();
-    if (answer.status !== 503 || !isCrowded()) return answer;
-  }
+function answeredAs<T>(call: () => Promise<Answer<T>>): Promise<Answer<T>> {
+  return isCrowded() ? settledAnswer(call) : call();
 }
 
 /** Lets a node in at this admin, without a program. */

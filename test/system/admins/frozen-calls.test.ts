@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { FORWARD_MS_MAX } from '../../../api/forwarded-call.ts';
-import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
+import { BUSY_MS, hangAfter, isCrowded, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
@@ -91,5 +91,5 @@ test('calls under way and calls after it are answered in time, each 201 is there
   t.log(`${done} of ${all.length} were done at the first try; the longest took ${Math.round(longestMs)} ms`);
   t.true(longestMs < patient(FORWARD_MS_MAX + BUSY_MS), `${longestMs} ms`);
   // whom a busy machine lets wait for a takeover for longer than a caller waits is told so
-  t.true(done > 0 || Math.min(...takenOver) > FORWARD_MS_MAX - 1_000, takenOver.join(' '));
+  t.true(done > 0 || (isCrowded() && Math.min(...takenOver) > FORWARD_MS_MAX - 1_000), takenOver.join(' '));
 });

@@ -97,6 +97,10 @@ class FakePage extends EventEmitter {
   }
 }
 
+test('who is signed in is looked at so often that a session is over within a second of its end (E5)', (t) => {
+  t.true(2 * SESSION_LOOK_MS <= 1_000);
+});
+
 test('sessions are looked at once, and again only when any begins or ends', async (t) => {
   const { signIn, open, look, looks, rows } = openConnections();
   const [first, second] = [await signIn(), await signIn()];
