@@ -29,7 +29,7 @@ export interface MembershipOptions {
   readonly interfaceName: string;
   /** UDP; 0 picks one and keeps it. */
   readonly port: number;
-  /** Whether packets on a direct path may be longer than the VPN says, once the path was seen to take them. */
+  /** As in MemberOptions. */
   readonly hasMtuDiscovery: boolean;
   /** Files of the key and of the last known VPN. */
   readonly keysPath: string;

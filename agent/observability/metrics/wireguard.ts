@@ -22,7 +22,7 @@ export interface WireguardSources {
   readonly nodeOf: (publicKey: string) => string | null;
   /** How packets go to it, or null: no peer of the VPN. */
   readonly pathOf: (publicKey: string) => VpnPath | null;
-  /** What the path to it was seen to take, in bytes, or null: nothing longer than the VPN says. */
+  /** How long packets to it may be, in bytes, or null: as long as the VPN says. */
   readonly mtuOf: (publicKey: string) => number | null;
   readonly limits?: Partial<WireguardLimits>;
 }
@@ -93,7 +93,7 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
   exposition.family(
     'wireguard_peer_mtu_bytes',
     'gauge',
-    'How long packets to a peer of the VPN may be; absent where the path was not seen to take longer ones than the VPN says.',
+    'How long packets to a peer of the VPN may be; absent where that is what every path takes.',
   );
   for (const peer of peers) {
     const mtu = sources.mtuOf(peer.publicKey);

@@ -18,8 +18,8 @@ export interface MemberOptions {
   /** How relays are reached, beyond what the map says. */
   readonly relayReach?: RelayReach;
   /**
-   * Whether packets on a direct path may be longer than the VPN says, once the path was seen to take them; false: it
-   * answers those of others alone (`mtu-echo.ts`), undefined: not even that.
+   * Whether packets may be longer than the VPN says: over relays, and on a direct path once that was seen to take them;
+   * false: it answers those of others alone (`mtu-echo.ts`), undefined: not even that.
    */
   readonly hasMtuDiscovery?: boolean;
   /** Addresses of this machine. */

@@ -19,7 +19,7 @@ import type { PeerPath, WantedMember } from './member.ts';
 import type { ReachedPeer } from './path-mtus.ts';
 import type { PathMessage, PathReading, PathState, PathStep } from './path-state.ts';
 import { meet, transition } from './path-transition.ts';
-import { allowedIpsOf } from './peer-set.ts';
+import { allowedIpsOf, type Becoming } from './peer-set.ts';
 
 /** What peers need of their member. */
 export interface KnownPeersPorts {
@@ -31,19 +31,6 @@ export interface KnownPeersPorts {
   readonly earlyUntilMs: () => number | null;
   /** A path changed, or a peer came. */
   readonly changed: () => void;
-}
-
-/** What an interface was found to be, and is to be now. */
-export interface Becoming {
-  readonly target: WantedMember;
-  readonly readings: readonly PeerReading[];
-  /** Peers that were not there before. */
-  readonly met: ReadonlySet<string>;
-  /** Keys that the interface does not take. */
-  readonly refused: ReadonlyMap<string, string> | undefined;
-  /** The key of this side is new. */
-  readonly isRotated: boolean;
-  readonly ownPublicKey: string;
 }
 
 interface Peer {
@@ -87,10 +74,13 @@ export class KnownPeers {
 
   /** As PathMtus wants them. */
   reached(): readonly ReachedPeer[] {
-    return [...this.#peers.values()].flatMap(({ publicKey, wanted, state, reading }) => {
-      if (state.path === 'none' || wanted.node === null) return [];
-      const endpoint = state.path === 'direct' ? state.endpoint : null;
-      return [{ publicKey, ipv4: wanted.ipv4, ipv6: wanted.ipv6, endpoint, sentBytes: reading?.sentBytes ?? 0 }];
+    return [...this.#peers.values()].flatMap(({ publicKey, wanted: { node, ipv4, ipv6 }, state, reading }) => {
+      // Not while a direct path is tried, nor where packets just came directly: this side's may go there, too.
+      const isRelayed = state.path === 'relayed' && state.last?.way?.kind === 'relay';
+      if (node === null || (state.path !== 'direct' && !isRelayed)) return [];
+      return [
+        { publicKey, ipv4, ipv6, endpoint: this.directEndpointOf(publicKey), sentBytes: reading?.sentBytes ?? 0 },
+      ];
     });
   }
 

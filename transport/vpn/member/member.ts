@@ -32,7 +32,7 @@ export interface PeerPath {
   /** Region of the relay, when relayed. */
   readonly relayRegion: number | null;
   readonly handshakeAgeMs: number | null;
-  /** What the path was seen to take, in bytes; null: nothing longer than the VPN says. */
+  /** How long packets to it may be, in bytes: over a relay, or as its path was seen to take; null: as the VPN says. */
   readonly mtu: number | null;
   readonly receivedBytes: number;
   readonly sentBytes: number;

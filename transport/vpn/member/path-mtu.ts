@@ -46,6 +46,8 @@ const AGAIN_MS = [10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
 interface Asking {
   readonly length: number;
   readonly asks: number;
+  /** Nothing longer fits into the way out of this machine. */
+  readonly isLongest: boolean;
 }
 
 /** Of one peer whose path is direct. Times are of a monotonic clock, in ms. */
@@ -94,38 +96,41 @@ export function beginMtu(endpoint: string, nowMs: number): PathMtu {
  * next time then; else null.
  */
 export function atRest(state: PathMtu, sentBytes: number, nowMs: number): PathMtu | null {
-  if (state.length === null || state.asking !== null || sentBytes - state.sentBytes >= CHECK_BYTES_MIN) return null;
+  if (state.length === null || state.asking !== null) return null;
+  // A counter that fell belongs to a peer that was removed and added again.
+  const sent = sentBytes - state.sentBytes;
+  if (sent < 0 || sent >= CHECK_BYTES_MIN) return null;
   return { ...state, dueMs: checkAtMs(nowMs) };
 }
 
 /** Its time came. */
 export function dueMtu(state: PathMtu, { room, sentBytes }: PathMtuLook, nowMs: number): PathMtuStep {
   const { asking } = state;
-  if (asking !== null && asking.asks < ASKS_MAX) return ask(state, asking.length, asking.asks + 1, nowMs);
+  if (asking !== null && asking.asks < ASKS_MAX) return ask(state, { ...asking, asks: asking.asks + 1 }, nowMs);
   const bytesMax = room === null ? 0 : room - aroundBytes(state.endpoint);
   const lengths = LENGTHS.filter((length) => length <= bytesMax);
   const [longest] = lengths;
   // Not what was just asked for in vain, and not what this machine learned to be too long.
   const isKept = state.length !== null && state.length <= bytesMax && state.length !== asking?.length;
   const known: PathMtu = { ...state, length: isKept ? state.length : null, asking: null, sentBytes };
-  if (asking !== null) {
-    const missed = asking.length === longest ? missedLongest(known, nowMs) : known;
-    const next = lengths.find((length) => length < asking.length);
-    if (next === undefined) return rest(missed, Math.max(nowMs, missed.longestAtMs));
-    return next === missed.length ? rest(missed, checkAtMs(nowMs)) : ask(missed, next, 1, nowMs);
-  }
-  if (longest === undefined) {
-    const missed = missedLongest(known, nowMs);
-    return rest(missed, missed.longestAtMs);
-  }
-  return ask(known, nowMs >= known.longestAtMs ? longest : (known.length ?? longest), 1, nowMs);
+  const begin = (of: PathMtu, length: number): PathMtuStep =>
+    ask(of, { length, asks: 1, isLongest: length === longest }, nowMs);
+  if (asking === null && longest !== undefined)
+    return begin(known, nowMs >= known.longestAtMs ? longest : (known.length ?? longest));
+  const missed = asking === null || asking.isLongest ? missedLongest(known, nowMs) : known;
+  const next = lengths.find((length) => asking !== null && length < asking.length);
+  if (next !== undefined) return begin(missed, next);
+  // A path that took it until now most likely takes it again soon.
+  const over = state.length === null ? missed : missedLongest({ ...missed, failures: 0 }, nowMs);
+  return { state: { ...over, dueMs: Math.max(nowMs, over.longestAtMs) }, isAsked: false };
 }
 
 /** A packet of this length arrived at the peer, as it says. */
 export function answeredMtu(state: PathMtu, length: number, nowMs: number): PathMtu {
-  if (state.asking?.length !== length) return state;
-  const isLongest = length === LENGTHS[0];
-  return { ...state, length, asking: null, failures: isLongest ? 0 : state.failures, dueMs: checkAtMs(nowMs) };
+  const { asking } = state;
+  if (asking?.length !== length) return state;
+  const failures = asking.isLongest ? 0 : state.failures;
+  return { ...state, length, asking: null, failures, dueMs: checkAtMs(nowMs) };
 }
 
 function missedLongest(state: PathMtu, nowMs: number): PathMtu {
@@ -133,13 +138,9 @@ function missedLongest(state: PathMtu, nowMs: number): PathMtu {
   return { ...state, failures: state.failures + 1, longestAtMs: nowMs + againMs };
 }
 
-function ask(state: PathMtu, length: number, asks: number, nowMs: number): PathMtuStep {
-  const sentBytes = state.sentBytes + length + COUNTED_AROUND_BYTES;
-  return { state: { ...state, sentBytes, asking: { length, asks }, dueMs: nowMs + ASK_MS }, isAsked: true };
-}
-
-function rest(state: PathMtu, dueMs: number): PathMtuStep {
-  return { state: { ...state, dueMs }, isAsked: false };
+function ask(state: PathMtu, asking: Asking, nowMs: number): PathMtuStep {
+  const sentBytes = state.sentBytes + asking.length + COUNTED_AROUND_BYTES;
+  return { state: { ...state, sentBytes, asking, dueMs: nowMs + ASK_MS }, isAsked: true };
 }
 
 /** All paths of a machine have their times together: one look at the system is enough for all of them. */

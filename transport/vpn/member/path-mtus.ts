@@ -74,8 +74,8 @@ export class PathMtus {
   #answers: Question[] = [];
   #heardAt = '';
   #ranges = new BlockList();
-  /** What the interface was told last; null: nothing, or it is not known what of it was done. */
-  #told: string | null = null;
+  /** What the interface was told last, by address; null: nothing, or it is not known what of it was done. */
+  #told: ReadonlyMap<string, number> | null = null;
   #refused: ReadonlySet<string> = new Set();
   #notBeforeMs = 0;
 
@@ -98,9 +98,17 @@ export class PathMtus {
     return dueMs === Infinity ? dueMs : Math.max(dueMs, this.#notBeforeMs);
   }
 
-  /** What the path to this peer was seen to take, in bytes; null: nothing longer than every path takes. */
+  /** How long packets to this peer may be, in bytes; null: as long as the VPN says. */
   mtuOf(publicKey: string): number | null {
-    return this.#relayed.has(publicKey) ? RELAYED_BYTES : (this.#known.get(publicKey)?.state.length ?? null);
+    const known = this.#known.get(publicKey);
+    if (known !== undefined) return known.state.length;
+    const relayed = this.#relayed.get(publicKey);
+    const isTold = relayed !== undefined && [relayed.ipv4, relayed.ipv6].some((address) => this.#isTold(address));
+    return isTold ? RELAYED_BYTES : null;
+  }
+
+  #isTold(address: string): boolean {
+    return this.#told?.has(address) === true && !this.#refused.has(address);
   }
 
   /** Another device, or other ways: what was seen is true no more. */
@@ -112,19 +120,39 @@ export class PathMtus {
   }
 
   /**
+   * Before packets go another way than until now: what is too long for it gets short at once. Rejects as `turn`.
+   */
+  narrow(device: WireguardDevice): Promise<void> {
+    return this.#contained(device, async (nowMs) => {
+      this.#meet(nowMs);
+      const wanted = this.#wanted();
+      const short = [...(this.#told ?? [])].flatMap(([address, mtu]) => {
+        const now = wanted.get(address);
+        return now === undefined ? [] : [[address, Math.min(mtu, now)] as const];
+      });
+      await this.#tell(device, new Map(short), false);
+    });
+  }
+
+  /**
    * `isRegular`: it is time to set everything anew, as somebody else may have changed it. Rejects with `DeviceGone`
    * alone: all else goes on with packets as long as every path takes.
    */
-  async turn(device: WireguardDevice, isRegular: boolean): Promise<void> {
-    if (this.#ports.isEnabled === undefined) return;
+  turn(device: WireguardDevice, isRegular: boolean): Promise<void> {
+    return this.#contained(device, (nowMs) => this.#turn(device, nowMs, isRegular));
+  }
+
+  async #contained(device: WireguardDevice, work: (nowMs: number) => Promise<void>): Promise<void> {
     const nowMs = performance.now();
+    if (this.#ports.isEnabled === undefined || nowMs < this.#notBeforeMs) return;
     try {
-      await this.#turn(device, nowMs, isRegular);
+      await work(nowMs);
     } catch (error) {
       if (error instanceof DeviceGone || !(error instanceof DeviceProblem)) throw error;
       // `ip` is another one, or did not come back
       this.forget();
       this.#notBeforeMs = nowMs + PAUSE_MS;
+      await device.setPathMtus(new Map()).catch(() => {}); // tried anew after the pause
     }
   }
 
@@ -145,20 +173,21 @@ export class PathMtus {
     if (isRegular || heardAt !== this.#heardAt) this.#echo.listen(own);
     this.#heardAt = heardAt;
     this.#ranges = rangesOf(own);
-    this.#meet(this.#ports.isEnabled === true && nowMs >= this.#notBeforeMs ? this.#ports.reached() : [], nowMs);
+    this.#meet(nowMs);
     for (const { publicKey, length } of this.#answers.splice(0)) {
       const known = this.#known.get(publicKey);
       if (known !== undefined) known.state = answeredMtu(known.state, length, nowMs);
     }
     const asked = await this.#look(device, nowMs);
-    const refused = await this.#tell(device, isRegular);
+    const refused = await this.#tell(device, this.#wanted(), isRegular);
     for (const [nonce, { publicKey, length }] of this.#questions)
       if (this.#known.get(publicKey)?.state.asking?.length !== length) this.#questions.delete(nonce);
     for (const known of asked) this.#ask(known, refused);
   }
 
   /** What is not direct any more, or has another endpoint, begins anew. */
-  #meet(reached: readonly ReachedPeer[], nowMs: number): void {
+  #meet(nowMs: number): void {
+    const reached = this.#ports.isEnabled === true ? this.#ports.reached() : [];
     this.#relayed = new Map(reached.flatMap((peer) => (peer.endpoint === null ? [[peer.publicKey, peer]] : [])));
     const direct = new Set(reached.flatMap(({ publicKey, endpoint }) => (endpoint === null ? [] : [publicKey])));
     for (const publicKey of this.#known.keys()) if (!direct.has(publicKey)) this.#known.delete(publicKey);
@@ -199,19 +228,27 @@ export class PathMtus {
   }
 
   /** Addresses that the system refused. */
-  async #tell(device: WireguardDevice, isRegular: boolean): Promise<ReadonlySet<string>> {
-    const mtus = new Map([
+  async #tell(
+    device: WireguardDevice,
+    mtus: ReadonlyMap<string, number>,
+    isRegular: boolean,
+  ): Promise<ReadonlySet<string>> {
+    const told = this.#told;
+    const isSame = told?.size === mtus.size && [...mtus].every(([address, mtu]) => told.get(address) === mtu);
+    if (isSame && !isRegular) return this.#refused;
+    this.#told = null;
+    this.#refused = await device.setPathMtus(mtus);
+    this.#told = mtus;
+    return this.#refused;
+  }
+
+  #wanted(): ReadonlyMap<string, number> {
+    return new Map([
       ...[...this.#known.values()].flatMap((known) => this.#mtusOf(known)),
       ...[...this.#relayed.values()].flatMap((peer) =>
         this.#routable(peer).map((address) => [address, RELAYED_BYTES] as const),
       ),
     ]);
-    const text = JSON.stringify([...mtus]);
-    if (text === this.#told && !isRegular) return this.#refused;
-    this.#told = null;
-    this.#refused = await device.setPathMtus(mtus);
-    this.#told = text;
-    return this.#refused;
   }
 
   /**

@@ -12,6 +12,19 @@ export interface PeerChange {
   readonly met: readonly string[];
 }
 
+/** What an interface was found to be, and is to be now. */
+export interface Becoming {
+  readonly target: WantedMember;
+  readonly readings: readonly PeerReading[];
+  /** Peers that were not there before. */
+  readonly met: ReadonlySet<string>;
+  /** Keys that the interface does not take. */
+  readonly refused: ReadonlyMap<string, string> | undefined;
+  /** The key of this side is new. */
+  readonly isRotated: boolean;
+  readonly ownPublicKey: string;
+}
+
 /** Exactly these addresses are the peer's own. */
 export function allowedIpsOf({ ipv4, ipv6 }: VpnPeer): readonly string[] {
   return [`${ipv4}/32`, `${ipv6}/128`];

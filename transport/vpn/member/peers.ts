@@ -221,6 +221,7 @@ export class Peers {
     for (const { publicKey, message } of this.#inbox.splice(0)) this.#peers.tell(publicKey, message);
     this.#peers.tellRelays();
     this.#peers.tellTime(nowMs);
+    await this.#mtus.narrow(device);
     await perform(this.#peers.taken(), this.#effectPorts(device));
     await this.#mtus.turn(device, isRegular);
     this.#traffic.sweepSockets((publicKey) => this.#peers.directEndpointOf(publicKey) === null);
@@ -292,7 +293,7 @@ export class Peers {
   /** Nobody looks after paths for a while: who was relayed is left at the likeliest endpoint. */
   async #leaveDirect(): Promise<void> {
     if (this.#device === null) return;
+    await this.#mtus.leave(this.#device).catch(() => {}); // the next start takes it back
     await this.#device.setEndpoints(this.#peers.likeliest());
-    await this.#mtus.leave(this.#device);
   }
 }

@@ -155,6 +155,31 @@ test('a path that takes a shorter one is asked about the longest again, later ea
   t.is(walk.next({ sentBytes: 1e9 }), 1_440);
 });
 
+test('one hiccup on a path that took them for long costs ten seconds, however often longer ones were in vain', (t) => {
+  for (const room of [1_500, 1_468]) {
+    const walk = new Walk();
+    let sentBytes = 0;
+    const next = () => walk.next({ room, sentBytes: (sentBytes += 100_000) });
+    for (let looks = 0; looks < 2_000; looks += 1) if (next() === 1_408) walk.answer(1_408);
+    t.is(walk.state.length, 1_408);
+    const wasMs = walk.nowMs;
+    for (let asks = 0; asks < 9 && walk.state.length !== null; asks += 1) next();
+    t.true(walk.nowMs - wasMs < CHECK_MS + 2_500, `${room}`);
+    const shortAtMs = walk.nowMs;
+    for (let asks = 0; asks < 10 && walk.state.length === null; asks += 1) if (next() === 1_408) walk.answer(1_408);
+    t.is(walk.state.length, 1_408);
+    t.true(walk.nowMs - shortAtMs < 13_000, `${room}: ${walk.nowMs - shortAtMs}`);
+  }
+});
+
+test('a peer that was added again, so that it counts anew, is asked', (t) => {
+  const walk = new Walk();
+  walk.next({ sentBytes: 1e9 });
+  walk.answer(1_440);
+
+  t.is(walk.next({ sentBytes: 100 }), 1_440);
+});
+
 test('a machine that learns that its way takes less sends no longer packets there', (t) => {
   const walk = new Walk();
   walk.next();

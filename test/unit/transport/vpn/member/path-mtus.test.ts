@@ -123,8 +123,13 @@ test.serial('a machine on which it does not work goes without, and a device that
   await turn(true);
   t.is(mtus.mtuOf('peer 2'), null);
   t.true(mtus.dueMs() > performance.now() + 30_000 || mtus.dueMs() === Infinity);
-  made.problem = new DeviceGone('gone');
-  await t.throwsAsync(turn(true), { message: 'gone' });
+  const calls = made.told.length;
+  for (let turns = 0; turns < 10; turns += 1) await turn(true);
+  t.is(made.told.length, calls);
+
+  const other = open(t);
+  other.made.problem = new DeviceGone('gone');
+  await t.throwsAsync(other.turn(true), { message: 'gone' });
 });
 
 test.serial('a hundred paths that take nothing longer are looked at together, and then left alone', async (t) => {
@@ -145,12 +150,14 @@ test.serial(
   'packets over a relay are longer than any path takes, and short as soon as the path is direct',
   async (t) => {
     const relayed = { ...peer(2), endpoint: null };
-    const { turn, mtus, told, made } = open(t, { reached: [relayed] });
+    const { turn, mtus, told, made, device } = open(t, { reached: [relayed] });
     await turn();
     t.deepEqual(told.at(-1), [['127.33.0.2', 8_960]]);
     t.is(mtus.mtuOf('peer 2'), 8_960);
 
     made.reached = [peer(2)];
+    await mtus.narrow(device); // before packets go there
+    t.deepEqual(told.at(-1), []);
     await turn();
     t.deepEqual(told.at(-1), []);
     t.is(mtus.mtuOf('peer 2'), null);
@@ -159,3 +166,20 @@ test.serial(
     t.deepEqual(told.at(-1), []);
   },
 );
+
+test.serial('what only gets longer does not get so before packets go there', async (t) => {
+  const { turn, mtus, told, made, device } = open(t, { reached: [] });
+  await turn();
+  made.reached = [{ ...peer(2), endpoint: null }];
+  const calls = told.length;
+  await mtus.narrow(device);
+  t.is(told.length, calls);
+  await turn();
+  t.deepEqual(told.at(-1), [['127.33.0.2', 8_960]]);
+});
+
+test.serial('a relayed peer whose address leads elsewhere has packets as the VPN says', async (t) => {
+  const { turn, mtus } = open(t, { reached: [{ ...peer(2), endpoint: null }], own: ['127.44.0.1/24'] });
+  await turn();
+  t.is(mtus.mtuOf('peer 2'), null);
+});
