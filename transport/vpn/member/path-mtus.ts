@@ -101,14 +101,12 @@ export class PathMtus {
   /** How long packets to this peer may be, in bytes; null: as long as the VPN says. */
   mtuOf(publicKey: string): number | null {
     const known = this.#known.get(publicKey);
-    if (known !== undefined) return known.state.length;
-    const relayed = this.#relayed.get(publicKey);
-    const isTold = relayed !== undefined && [relayed.ipv4, relayed.ipv6].some((address) => this.#isTold(address));
-    return isTold ? RELAYED_BYTES : null;
-  }
-
-  #isTold(address: string): boolean {
-    return this.#told?.has(address) === true && !this.#refused.has(address);
+    const peer = known?.peer ?? this.#relayed.get(publicKey);
+    if (peer === undefined) return null;
+    const mtu = known === undefined ? RELAYED_BYTES : known.state.length;
+    const own = this.#routable(peer);
+    const isTold = own.every((address) => this.#told?.get(address) === mtu);
+    return isTold && own.some((address) => !this.#refused.has(address)) ? mtu : null;
   }
 
   /** Another device, or other ways: what was seen is true no more. */

@@ -26,7 +26,10 @@ test('on a LAN with the range of the VPN a member keeps the LAN, and is in the V
 
   // a machine of the LAN at the address that the other member has in the VPN
   const before = (await inside.machine.run('ip', ['route', 'get', outside.ipv4])).stdout;
-  await until('long packets', async () => (await inside.pathTo(outside))?.mtu === 1_440);
+  await until('long packets by IPv6', async () => {
+    const { stdout } = await inside.machine.run('ip', ['-6', 'route', 'show', outside.ipv6]);
+    return stdout.includes('mtu 1440') && (await inside.pathTo(outside))?.mtu === 1_440;
+  });
   t.false(before.includes(inside.interfaceName), before);
   t.is((await inside.machine.run('ip', ['route', 'get', outside.ipv4])).stdout, before);
 
