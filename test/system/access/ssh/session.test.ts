@@ -142,7 +142,7 @@ test('a terminal that reads no input holds up nobody', async (t) => {
   child.stdin.write(Buffer.alloc(3_000_000, 'a'));
   // comes to its end while nothing is read there
   const quick = fixture.ssh([...words, 'echo quick']);
-  const other = await Promise.race([quick, delay(patient(60_000), null)]);
+  const other = await Promise.race([quick, delay(patient(60_000), null, { ref: false })]);
   writeFileSync(go, '');
   await until('its input was read', () => text.includes(createHash('md5').update('a'.repeat(100_000)).digest('hex')));
 
