@@ -17,7 +17,7 @@ import {
 /** What agents that come one after another are told. */
 async function told(fixture: Fixture, lease: ClusterLease, ...writes: readonly NodeEnrolled[]): Promise<string[]> {
   const outcomes: string[] = [];
-  for (const write of writes) outcomes.push(...(await fixture.commit(lease, [enrolled(write)])));
+  for (const write of writes) outcomes.push(...(await fixture.committed(lease, [enrolled(write)])));
   return outcomes;
 }
 
@@ -28,7 +28,7 @@ async function toldAtOnce(
   writes: readonly NodeEnrolled[],
 ): Promise<string[]> {
   const outcomes = await Promise.all(
-    writes.map((write, index) => fixtures[index % fixtures.length]!.commit(lease, [enrolled(write)])),
+    writes.map((write, index) => fixtures[index % fixtures.length]!.committed(lease, [enrolled(write)])),
   );
   return outcomes.flat().toSorted();
 }
@@ -61,7 +61,7 @@ test('k uses let exactly k of n agents in, whoever comes when and through whiche
         const writes = agents.map(() => enrolment(lease.cluster, key));
 
         const outcomes = await Promise.all(
-          writes.map((write, index) => (agents[index] ? other : fixture).commit(lease, [enrolled(write)])),
+          writes.map((write, index) => (agents[index] ? other : fixture).committed(lease, [enrolled(write)])),
         );
 
         const inside = Math.min(uses, agents.length);
