@@ -56,9 +56,7 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
   async function end(): Promise<void> {
     mounted = null;
     stopWatching();
-    const sessions = [...clients.values()].map(({ session }) => session);
-    for (const session of sessions) session.over('stopping', 'This admin is shutting down.');
-    await Promise.all(sessions.map((session) => session.hungUp));
+    await sayStopping(clients);
     server.close();
   }
 
@@ -88,10 +86,7 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
     mount(kit) {
       mounted = kit;
       kit.onUpgrade(TERMINAL_PATH, (...upgrade) => connect(upgrade, callerOf(upgrade[0])));
-      kit.app.get(TERMINAL_PATH, (request, reply) => {
-        const admitted = kit.gate.admit('api', callerOf(request.raw));
-        return sendRefusal(reply, admitted.ok ? NO_UPGRADE : admitted.refusal);
-      });
+      kit.app.get(TERMINAL_PATH, (request, reply) => sendRefusal(reply, noUpgrade(kit, request.raw)));
       stopWatching = watch(clients, parts.clock);
       kit.app.addHook('preClose', end);
     },
@@ -132,6 +127,19 @@ export function nodePlaces(placesMax = TERMINALS_PER_NODE_MAX): TerminalKit['pla
       else open.delete(node);
     };
   };
+}
+
+/** What somebody is told who asks without an upgrade. */
+function noUpgrade({ gate }: MountKit, request: IncomingMessage): Refusal {
+  const admitted = gate.admit('api', callerOf(request));
+  return admitted.ok ? NO_UPGRADE : admitted.refusal;
+}
+
+/** Resolves once all of them let go of their machines. */
+async function sayStopping(clients: ReadonlyMap<WebSocket, Connected>): Promise<void> {
+  const sessions = [...clients.values()].map(({ session }) => session);
+  for (const session of sessions) session.over('stopping', 'This admin is shutting down.');
+  await Promise.all(sessions.map((session) => session.hungUp));
 }
 
 /** Cuts who is gone, and who does not read. Returns what stops it. */

@@ -65,7 +65,7 @@ test('an admin that stops says so, and takes back what is there of a file', asyn
   t.teardown(() => socket.terminate());
   const said: ServiceMessage[] = [];
   socket.on('message', (data, isBinary) => {
-    if (!isBinary) said.push(JSON.parse(String(data)) as ServiceMessage);
+    if (!isBinary) said.push(JSON.parse((data as Buffer).toString()) as ServiceMessage);
   });
   const say = (message: object): void => socket.send(JSON.stringify(message));
   await once(socket, 'open');
