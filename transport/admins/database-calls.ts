@@ -75,6 +75,7 @@ export class DatabaseCalls {
    * about what a dead one did.
    */
   async call(peer: Peer, call: PeerCall, signal: AbortSignal): Promise<PeerOutcome> {
+    if (call.remaining_ms <= 0) return UNHEARD;
     const beganMs = this.#ports.monotonicMs();
     if (!(await this.#isHeardBy(peer, call.remaining_ms, signal))) return UNHEARD;
     const remainingMs = call.remaining_ms - (this.#ports.monotonicMs() - beganMs);
@@ -89,8 +90,10 @@ export class DatabaseCalls {
     const ping = { ...pingOf(newId(), peer), remaining_ms: Math.min(KNOCK_MS_MAX, msMax) };
     const { type } = await this.#asked(peer, ping, signal);
     if (signal.aborted) return false;
-    this.#knocked.set(peer.instance, { isHeard: type === 'answered', atMs: monotonicMs() });
-    return type === 'answered';
+    const isHeard = type === 'answered';
+    // a call that had less time than that found out nothing for the others
+    if (isHeard || msMax >= KNOCK_MS_MAX) this.#knocked.set(peer.instance, { isHeard, atMs: monotonicMs() });
+    return isHeard;
   }
 
   async #asked(peer: Peer, call: PeerCall, signal: AbortSignal): Promise<PeerOutcome> {

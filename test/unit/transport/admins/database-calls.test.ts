@@ -16,8 +16,14 @@ import { until } from '../../../support/until.ts';
 /** Longest text that PostgreSQL notifies of, in bytes. Source: PostgreSQL, NOTIFY. */
 const NOTIFIED_BYTES_MAX = 7_999;
 
-/** Two of one database, where nobody listens at the address of `b`. `told`: what was said by way of the database. */
-async function cutOff(t: Scope): Promise<{
+/**
+ * Two of one database, where nobody listens at the address of `b`. `told`: what was said by way of the database, each
+ * time once `ready` lets it.
+ */
+async function cutOff(
+  t: Scope,
+  ready: () => Promise<void> = () => Promise.resolve(),
+): Promise<{
   a: LinkedAdmin;
   b: LinkedAdmin;
   told: readonly string[];
@@ -31,7 +37,7 @@ async function cutOff(t: Scope): Promise<{
       ...texts,
       tell: async (admin: string, all: readonly string[]) => {
         told.push(...all);
-        await texts.tell(admin, all);
+        void ready().then(() => texts.tell(admin, all)); // a database that is told has it, whoever listens
       },
     };
   };
@@ -77,6 +83,18 @@ test('an admin that hears nothing by way of the database either was surely not a
   const outcome = await a.links.calls.call(b.id, callOf(), noSignal());
 
   t.like(outcome, { type: 'lost', sure: true });
+});
+
+test('a call that had no time to find out whether the other hears leaves the next one to find out', async (t) => {
+  const { promise: late, resolve: isLate } = Promise.withResolvers<void>();
+  const { a, b } = await cutOff(t, () => late);
+
+  const hasty = await a.links.calls.call(b.id, callOf({ remaining_ms: 200 }), noSignal());
+  isLate();
+  const other = await a.links.calls.call(b.id, callOf(), noSignal());
+
+  t.like(hasty, { type: 'lost', sure: true });
+  t.deepEqual(other, DONE);
 });
 
 test('a call that is too large for the database, and one too many, were surely not made', async (t) => {
