@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { v7 } from 'uuid';
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Lease } from '../../actors/behaviour.ts';
-import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
@@ -83,18 +83,6 @@ export class Fixture {
     const changes = writes.map((write) => ('write' in write ? write : change(write)));
     const refused = await this.committer.commit(lease, changes);
     return changes.map((one) => refused.find((refusal) => refusal.change === one)?.refusal.code ?? 'ok');
-  }
-
-  /** As `commit`, and again where its turn came too late on a busy machine, so that nothing was written. */
-  async committed(lease: Lease | null, writes: readonly (Write | Change)[]): Promise<string[]> {
-    const beganMs = performance.now();
-    for (;;) {
-      try {
-        return await this.commit(lease, writes);
-      } catch (error) {
-        if (!(error instanceof NothingWritten) || performance.now() - beganMs > patient(STORE_MS_MAX)) throw error;
-      }
-    }
   }
 
   /**
