@@ -63,7 +63,7 @@ export function createTerminals(parts: TerminalParts): TerminalSockets {
   function connect(upgrade: Parameters<UpgradeHandler>, caller: Caller, taken?: (client: WebSocket) => void): void {
     const [request, socket, head] = upgrade;
     const kit = mounted;
-    if (kit === null) return refuseUpgrade(socket, '503 Service Unavailable', NO_PLACE);
+    if (kit === null) return refuseUpgrade(socket, '503 Service Unavailable', STOPPING);
     const admitted = kit.gate.admit('api', caller);
     if (!admitted.ok) return refuseUpgrade(socket, statusOf(admitted.refusal), admitted.refusal);
     if (!namesProtocol(request)) return refuseUpgrade(socket, '400 Bad Request', NO_PROTOCOL);
@@ -138,7 +138,7 @@ function noUpgrade({ gate }: MountKit, request: IncomingMessage): Refusal {
 /** Resolves once all of them let go of their machines. */
 async function sayStopping(clients: ReadonlyMap<WebSocket, Connected>): Promise<void> {
   const sessions = [...clients.values()].map(({ session }) => session);
-  for (const session of sessions) session.over('stopping', 'This admin is shutting down.');
+  for (const session of sessions) session.over('stopping', STOPPING.message);
   await Promise.all(sessions.map((session) => session.hungUp));
 }
 
@@ -196,6 +196,12 @@ const NO_UPGRADE = refuse(
   `This is a WebSocket: connect with an upgrade and the subprotocol ${TERMINAL_PROTOCOL}.`,
 ).refusal;
 const NO_PROTOCOL = refuse('bad_request', `Name the subprotocol ${TERMINAL_PROTOCOL}.`).refusal;
+const STOPPING: Refusal = {
+  code: 'service_unavailable',
+  message: 'This admin is shutting down.',
+  retryAfterSeconds: 1,
+};
+
 const NO_PLACE: Refusal = {
   ...refuse('service_unavailable', 'There are too many terminals with this key, or from this address. Close some.')
     .refusal,

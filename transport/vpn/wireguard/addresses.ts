@@ -191,7 +191,8 @@ export function goneLink(name: string): DeviceGone {
   return new DeviceGone(`the interface ${name} is gone: it was removed`);
 }
 
-function jsonOf(text: string): unknown {
+/** What `ip` answered; null: no JSON. */
+export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

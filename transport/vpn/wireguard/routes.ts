@@ -4,7 +4,7 @@
  * is lost of such routes, or was never set, costs speed and no packet.
  */
 import { z } from 'zod';
-import { ABSENT, goneLink, hasIpv6, type Reach } from './addresses.ts';
+import { ABSENT, goneLink, hasIpv6, jsonOf, type Reach } from './addresses.ts';
 import { DeviceProblem } from './problem.ts';
 import { ProgramFailure, run } from './programs.ts';
 
@@ -112,12 +112,4 @@ async function readRouteMtus(name: string, { machine, limits }: Reach): Promise<
 
 function mtuOf(metrics: z.infer<typeof METRICS>): number | undefined {
   return metrics.find(({ mtu }) => mtu !== undefined)?.mtu;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
