@@ -33,7 +33,9 @@ export const create_command = operation({
     timeout: positiveInteger.nullish().describe('ms; null: none.'),
     expired_at: instantMs
       .nullish()
-      .describe('Executions that have not started by then never do. Must be in the future.'),
+      .describe(
+        'Executions that are not over by then expire: those that wait never start, those that run are ended. Must be in the future.',
+      ),
   }),
   output: CommandResource,
   handle: async (input, { ports, trace, idempotency }) => {

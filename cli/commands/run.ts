@@ -56,7 +56,10 @@ export function addRunCommand(program: Program): void {
     .option('--wait', 'wait for machines that are away, too')
     .option('-d, --detach', 'print the id of the command and do not wait')
     .option('--timeout <duration>', 'end it on a node after this time, such as 30s')
-    .option('--expires <duration>', 'give up on nodes that it did not reach within this time, such as 5m')
+    .option(
+      '--expires <duration>',
+      'end it wherever it is not over within this time, such as 5m; where it waits, it never starts',
+    )
     .option('--script <file>', 'run this script; its #! line names the interpreter')
     .option('--env <name=value>', 'a variable for the command; may be given several times', several)
     .option('--stdin', 'give stdin of this program to the command, on every node')

@@ -29,7 +29,7 @@ export const RUN = {
       labels: 'Labels',
       status: 'Status',
       timeout: 'Time on a node',
-      expires: 'Give up after',
+      expires: 'Expires after',
     },
     hints: {
       clusters: 'prod, staging',

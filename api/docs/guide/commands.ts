@@ -92,7 +92,7 @@ const BOUNDS: Section = {
   blocks: [
     {
       kind: 'text',
-      text: 'A timeout ends the script and all of its processes on a machine: TERM, and KILL after 5 seconds. An expiry gives up on machines that are away; without one they get the command when they are back.',
+      text: 'A timeout ends the script and all of its processes on a machine: TERM, and KILL after 5 seconds. An expiry ends the command wherever it is not over by then: machines that are away never start it, those that run it end it. Without one, machines that are away get it when they are back.',
     },
     {
       kind: 'shell',
