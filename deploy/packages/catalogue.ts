@@ -127,7 +127,7 @@ function admin({ dist, architecture }: Ingredients): Package {
     setup: {
       program: '/usr/lib/edge-admin/setup',
       user: 'edge-admin',
-      data: ['/var/lib/edge-admin', '/etc/edge-admin'],
+      data: ['/var/lib/edge-admin', '/var/lib/edge-relay', '/var/lib/private/edge-relay', '/etc/edge-admin'],
     },
     lintianOverrides: [
       ['non-standard-file-perm 0600 != 0644 [etc/edge-admin/admin.env]', 'it holds keys'],

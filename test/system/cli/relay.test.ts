@@ -2,6 +2,8 @@
  * `edge-admin relay`, a relay that stands alone, as a process; and a real derper, which asks for admission in the same
  * way.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
@@ -96,7 +98,7 @@ test('a real derper asks the same route, and understands its answer', async (t) 
   t.true(admission.asked.includes(`nodekey:${member.publicKey.toString('hex')}`));
 });
 
-test('wrong settings and a taken port are told in a line each', async (t) => {
+test('wrong settings, a taken port and a directory that cannot be written are told in a line each', async (t) => {
   const port = await takenPort(t);
   const relay = (env: Readonly<Record<string, string>>) => startNode([PROGRAM, 'relay'], env).ended;
   const good = {
@@ -106,17 +108,25 @@ test('wrong settings and a taken port are told in a line each', async (t) => {
     LOG_LEVEL: 'silent',
   };
 
-  const [bare, half, taken] = await Promise.all([
+  const noDirectory = join(good.DATA_DIR, 'file');
+  writeFileSync(noDirectory, '');
+
+  const [bare, half, taken, unwritten] = await Promise.all([
     relay({}),
     relay({ ...good, RELAY_TLS_CERT_FILE: '/nowhere.pem' }),
     relay({ ...good, RELAY_HOST: '127.0.0.1', RELAY_PORT: String(port) }),
+    relay({ ...good, DATA_DIR: noDirectory }),
   ]);
 
-  t.deepEqual([bare.status, half.status, taken.status], [2, 2, 1]);
+  t.deepEqual([bare.status, half.status, taken.status, unwritten.status], [2, 2, 1, 1]);
   t.regex(bare.stderr, /^edge-admin: RELAY_HOSTNAME is not set.*\nedge-admin: RELAY_ADMISSION_URL is not set.*\n$/u);
   t.is(half.stderr, 'edge-admin: RELAY_TLS_CERT_FILE and RELAY_TLS_KEY_FILE should both be set, or neither\n');
   t.is(
     taken.stderr,
     `edge-admin: another program listens there already (RELAY_HOST 127.0.0.1, RELAY_PORT ${port}): end it, or set another RELAY_PORT\n`,
+  );
+  t.is(
+    unwritten.stderr,
+    `edge-admin: The relay's certificate cannot be kept in ${noDirectory} (EEXIST): set DATA_DIR to a directory that it can write\n`,
   );
 });

@@ -75,6 +75,14 @@ test('the agent leaves its commands running, and starts again unless that would 
   );
 });
 
+for (const name of ['edge-admin', 'edge-relay'])
+  test(`${name} begins in a directory of its own that it can write, where what it makes stays`, (t) => {
+    const used = directives(name);
+
+    for (const line of [`StateDirectory=${name}`, 'StateDirectoryMode=0700', `WorkingDirectory=/var/lib/${name}`])
+      t.true(used.includes(line), line);
+  });
+
 test('what packages run when they are installed, and what OpenRC and the plain way run, is plain sh', (t) => {
   const packaged = globSync('deploy/packages/files/*.sh', { cwd: ROOT });
   const { stdout: said } = spawnSync('shellcheck', ['-x', '-s', 'sh', ...packaged], { cwd: ROOT, encoding: 'utf8' });

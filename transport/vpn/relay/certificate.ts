@@ -50,11 +50,12 @@ async function fileText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new Error(
-      `The relay's file ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}.`,
-      { cause: error },
-    );
+    throw new Error(`The relay's file ${path} cannot be read: ${codeOf(error)}`, { cause: error });
   }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown error';
 }
 
 /** The one that was made before; null when there is none that still serves: made for another host, or nearly over. */
@@ -78,18 +79,25 @@ async function kept(
   }
 }
 
-/** Two that make one at the same time show each its own until they start again. */
+/** Two that make one at the same time show each its own until they start again. Rejects with a line for the operator. */
 async function made(
   dataDir: string,
   hostName: string,
   nowMs: number,
 ): Promise<{ readonly certificate: string; readonly key: string }> {
   const own = selfSigned(hostName, nowMs);
-  await mkdir(dataDir, { recursive: true });
   const file = join(dataDir, OWN_FILE);
   const temporary = `${file}.${randomUUID()}`;
-  await writeFile(temporary, `${own.key}${own.certificate}`, { mode: 0o600 });
-  await rename(temporary, file);
+  try {
+    await mkdir(dataDir, { recursive: true });
+    await writeFile(temporary, `${own.key}${own.certificate}`, { mode: 0o600 });
+    await rename(temporary, file);
+  } catch (error) {
+    throw new Error(
+      `The relay's certificate cannot be kept in ${dataDir} (${codeOf(error)}): set DATA_DIR to a directory that it can write`,
+      { cause: error },
+    );
+  }
   return own;
 }
 

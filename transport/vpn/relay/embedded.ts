@@ -69,7 +69,7 @@ export function createEmbeddedRelay(
         keyFile: settings.EMBEDDED_RELAY_TLS_KEY_FILE,
       }).catch((error: unknown) => {
         throw new Error(
-          `The relay cannot listen (EMBEDDED_RELAY_HOST ${host}, EMBEDDED_RELAY_PORT ${port}): ${(error as Error).message}.`,
+          `The relay cannot start (EMBEDDED_RELAY_HOST ${host}, EMBEDDED_RELAY_PORT ${port}): ${(error as Error).message}.`,
           { cause: error },
         );
       });

@@ -69,6 +69,6 @@ test("the operator's own needs no pin; a file that is not there is told", async 
       hostName: 'localhost',
       nowMs: NOW,
     }),
-    { message: "The relay's file /nowhere.pem cannot be read: ENOENT." },
+    { message: "The relay's file /nowhere.pem cannot be read: ENOENT" },
   );
 });
