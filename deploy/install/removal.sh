@@ -11,7 +11,7 @@ uninstall() {
   [ "$PURGE" = no ] || refuse_mounted
   LEFT='Some of it may be gone: run this again.'
   [ "$LEAVE" = no ] || act 'remove the node at the admin, and end its commands' leave_fleet
-  act 'stop the services' stop_services
+  act 'stop the services' end_services
   [ "$PURGE" = no ] || [ "$LEAVE" = yes ] || act 'end its commands, and take back what it changed on this machine' leave_machine
   act "remove the services and the programs ($LIB, $STATE)" remove_programs
   if [ "$PURGE" = yes ]; then
@@ -30,7 +30,8 @@ refuse_mounted() {
   done </proc/self/mountinfo
 }
 
-stop_services() {
+# They do not start at boot any more either.
+end_services() {
   for name in updater agent; do
     if [ "$INIT" = systemd ]; then
       control disable --now "edge-$name.service" >/dev/null 2>&1 || true
@@ -41,11 +42,16 @@ stop_services() {
   done
 }
 
-# leave needs the data directory for itself, so the agent is stopped first; it is started again when leaving fails.
+# leave needs the data directory for itself. Where it fails, what was stopped for it is started again, and starts at boot
+# as before.
 leave_fleet() {
-  stop_services
+  ran=
+  for name in updater agent; do
+    case $("$LIB/edge-agentctl" is-active "$name" 2>/dev/null) in active | activating) ran="$name $ran" ;; esac
+    "$LIB/edge-agentctl" stop "$name" >/dev/null 2>&1 || true
+  done
   message=$("$LIB/edge-agent" leave 2>&1) || {
-    "$LIB/edge-agentctl" start agent >/dev/null 2>&1 || true
+    for name in $ran; do "$LIB/edge-agentctl" start "$name" >/dev/null 2>&1 || true; done
     fail "The machine did not leave: $(one_line "$(printf '%s\n' "$message" | tail -n 1)")"
   }
 }

@@ -1,4 +1,7 @@
-/** How the updater learns, where systemd does not start the agent for all users, that somebody stopped it. */
+/**
+ * Services that were stopped: how the updater learns, where systemd does not start the agent for all users, that somebody
+ * stopped it, and what the script stopped itself.
+ */
 import { hangAfter } from '../../support/busy.ts';
 import { startMachine, type Machine } from '../../support/installing/machine.ts';
 import { startMirror } from '../../support/installing/mirror.ts';
@@ -72,4 +75,61 @@ test('where systemd starts the agent of one user, that is asked', async (t) => {
   const { stdout } = await machine.run(stateCommand(machine, '/home/ada/.config/edge-agent/updater.env'), ada);
 
   t.is(stdout, '--user is-active edge-agent.service\n');
+});
+
+test('a machine that no admin lets leave goes on as before: what ran runs again, and what starts at boot still does', async (t) => {
+  t.timeout(hangAfter(60_000));
+  const { script } = await startMirror(t);
+  const leave = 'sh -s -- --uninstall --purge --leave';
+  const plain = await startMachine(t);
+  const systemd = await startMachine(t);
+  systemd.write('/usr/local/bin/systemctl', '#!/bin/sh\necho "$@" >>/root/asked\necho active\n', 0o755);
+  for (const [machine, init] of [[plain, 'none'] as const, [systemd, 'systemd'] as const]) {
+    layOut(machine, '/var/lib/edge-updater');
+    await machine.run(`sh -s -- ${WITH_KEY} --init ${init} --no-start`, { stdin: script });
+    machine.write(LAUNCH, '#!/bin/sh\nexec sleep infinity\n', 0o755);
+    machine.write('/usr/lib/edge/edge-agent', '#!/bin/sh\necho "edge-agent: no admin answers" >&2\nexit 1\n', 0o755);
+  }
+  await plain.run(`${CONTROL} start agent`);
+  await plain.run(`${CONTROL} start updater`);
+  systemd.write('/root/asked', '');
+
+  const said = [await plain.run(leave, { stdin: script }), await systemd.run(leave, { stdin: script })];
+
+  const states = await plain.run(`${CONTROL} is-active agent; ${CONTROL} is-active updater`);
+  t.deepEqual(
+    said.map(({ status, stderr }) => [
+      status,
+      stderr.includes('The machine did not leave: edge-agent: no admin answers'),
+    ]),
+    [
+      [1, true],
+      [1, true],
+    ],
+  );
+  t.is(states.stdout, 'active\nactive\n');
+  t.deepEqual(systemd.read('/root/asked').split('\n'), [
+    'is-active edge-updater.service',
+    'stop edge-updater.service',
+    'is-active edge-agent.service',
+    'stop edge-agent.service',
+    'start edge-agent.service',
+    'start edge-updater.service',
+    '',
+  ]);
+});
+
+test('a service that was stopped before stays so where the machine may not leave', async (t) => {
+  t.timeout(hangAfter(60_000));
+  const machine = await startMachine(t);
+  const { script } = await startMirror(t);
+  layOut(machine, '/var/lib/edge-updater');
+  await machine.run(`sh -s -- ${WITH_KEY} --init none --no-start`, { stdin: script });
+  machine.write('/usr/lib/edge/edge-agent', '#!/bin/sh\nexit 1\n', 0o755);
+
+  const { stderr } = await machine.run('sh -s -- --uninstall --purge --leave', { stdin: script });
+
+  const states = await machine.run(`${CONTROL} is-active agent; ${CONTROL} is-active updater`);
+  t.regex(stderr, /The machine did not leave/u);
+  t.is(states.stdout, 'inactive\ninactive\n');
 });
