@@ -23,6 +23,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [request('count', 'surface="rest",operation="create_command",code="5xx"')]: rising(6),
       [request('count', 'surface="rest",operation="create_command",code="2xx"')]: rising(600),
       [request('count', 'surface="rest",operation="get_host_metrics",code="5xx"')]: rising(600),
+      [request('count', 'surface="trpc",operation="scrape_host_metrics",code="5xx"')]: rising(600),
       [request('count', 'surface="other",operation="/api/v1/nodes/:node_id/metrics/host/raw",code="5xx"')]: rising(600),
     },
   },
