@@ -19,7 +19,7 @@ export const FAMILIES: readonly Family[] = [
   counter('sessions_opened_total', 'Control sessions that were opened.', [], ({ live }) => one(live.sessions.opened)),
   counter(
     'sessions_cut_total',
-    'Control sessions that were cut: they broke the contract, flooded, or did not read.',
+    'Control sessions that were cut: they broke the contract or the protocol of WebSocket, flooded, or did not read.',
     [],
     ({ live }) => one(live.sessions.cut),
   ),
