@@ -56,7 +56,7 @@ export async function enrolledIdentity(
     if (recovered !== null && recovered !== stored.node_id)
       log.warn(
         { node: stored.node_id },
-        'RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one',
+        'RECOVERY_KEY is for another node than this machine is, and is not looked at: stop the agent and run `edge-agent leave` first, to make it that one',
       );
     tellOfWays(config.ADMIN_URLS ?? stored.enrollment.admin_urls, options);
     return stored;

@@ -77,7 +77,8 @@ export function problemOf(services: readonly Service[], name: string): string | 
 }
 
 /** The way out for a machine whose node is gone. */
-const ANOTHER_NODE = '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.';
+const ANOTHER_NODE =
+  'Stop the agent, run `edge-agent leave`, and start it with a new ENROLLMENT_KEY: that makes this machine another node.';
 
 function sessionFinding(shared: string | null, { isLive, refusal, adminUrl, sinceMs }: SessionState): Finding {
   const details = {

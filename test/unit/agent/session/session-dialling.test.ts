@@ -116,7 +116,7 @@ test('an agent that is told that its node was deleted says so at once and is sel
   clock.pass(290_000);
 
   t.deepEqual([unknown, session.refusal, links.length], [[true], 'deleted', 1]);
-  t.regex(lines.at(-1) ?? '', /was deleted at the admin/);
+  t.regex(lines.at(-1) ?? '', /was deleted at the admin.*stop the agent, run `edge-agent leave`/u);
 });
 
 test('an agent that is sent to another admin goes there; to none, to no URL, or from https to http it does not', (t) => {
