@@ -11,7 +11,10 @@ const OWN = [
   'EDGE_SOCKS5_URL',
 ] as const;
 
-/** Settings of edge-admin, which may stand in the same file, names of its topics, and what commands on nodes are given. */
+/**
+ * Settings of edge-admin, which may stand in the same file, names of its topics, what commands on nodes are given, and the
+ * variable from which assistants take their key (the guide's page for them).
+ */
 const OF_OTHERS = [
   'EDGE_VPN_DEFAULT_DOMAIN',
   'EDGE_VPN_API_URL',
@@ -24,6 +27,7 @@ const OF_OTHERS = [
   'EDGE_SSH_EVENTS',
   'EDGE_NODE_ID',
   'EDGE_EXECUTION_ID',
+  'EDGE_MCP_KEY',
 ] as const;
 
 /** A sentence for each variable that is one of these misspelt. Others may use the beginning too: they are left alone. */

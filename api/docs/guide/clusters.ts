@@ -19,7 +19,7 @@ export function clustersPage(facts: GuideFacts): GuidePage {
           { kind: 'shell', commands: 'edge cluster rm lab' },
         ],
       },
-      NETWORKS,
+      networks(facts),
       SEVERAL_ADMINS,
       SETTINGS,
       {
@@ -114,15 +114,17 @@ const BY_THE_API: Section = {
   ],
 };
 
-const NETWORKS: Section = {
-  title: 'Networks',
-  blocks: [
-    {
-      kind: 'text',
-      text: 'Each cluster has an IPv4 and an IPv6 range of its own, given with `--ipv4` and `--ipv6` or taken from what is free. Its machines whose agents run as root are one WireGuard network in them, and reach each other by name, such as `ping web-1.prod.edge.internal`; nothing has to be opened for that. From elsewhere machines are reached [through the admin](/guide/proxy), by the same names.',
-    },
-  ],
-};
+function networks(facts: GuideFacts): Section {
+  return {
+    title: 'Networks',
+    blocks: [
+      {
+        kind: 'text',
+        text: `Each cluster has an IPv4 and an IPv6 range of its own, given with \`--ipv4\` and \`--ipv6\` or taken from what is free. Its machines whose agents run as root are one WireGuard network in them, and reach each other by name, such as \`ping web-1.prod.${facts.domain}\`; nothing has to be opened for that. From elsewhere machines are reached [through the admin](/guide/proxy), by the same names.`,
+      },
+    ],
+  };
+}
 
 const SEVERAL_ADMINS: Section = {
   title: 'Several admins',

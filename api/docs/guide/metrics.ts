@@ -143,7 +143,7 @@ function prometheus(facts: GuideFacts): Section {
       },
       {
         kind: 'text',
-        text: 'Discovery answers with all machines, or with those that the filters of [list_nodes](/api/docs#list_nodes) pick, with `node_id`, `cluster`, `status` and `version` as labels. The configuration leaves the last two out, as each change of them would begin a new series.',
+        text: 'Discovery answers with all machines, or with those that the filters of [list_nodes](/api/docs#list_nodes) pick, with `node_id`, `cluster`, `status`, `version`, `name`, `hostname`, `os` and `arch` as labels, and those of the machine as `label_…`. The configuration leaves out what changes and says nothing that `node_id` does not, as each change would begin a new series.',
       },
       {
         kind: 'shell',

@@ -124,7 +124,7 @@ function names(facts: GuideFacts): Section {
       {
         kind: 'list',
         items: [
-          `\`node-ID.CLUSTER.${facts.domain}\` is the name of every node, \`ALIAS.CLUSTER.${facts.domain}\` that of each of its aliases. They work at the [proxies](/guide/proxy), in DNS they are not.`,
+          `\`node-ID.CLUSTER.${facts.domain}\` is the name of every node, \`ALIAS.CLUSTER.${facts.domain}\` that of each of its aliases. They work at the [proxies](/guide/proxy), and between machines that are in the [VPN](/guide/clusters#networks); nobody else's DNS knows them.`,
           'The command line takes an alias, `alias.cluster`, an id, or its beginning.',
           'An alias has 1 to 63 lower-case letters, digits and hyphens, and is unique in its cluster. `AGENT_ALIASES` asks for some at enrolment.',
         ],

@@ -157,7 +157,12 @@ test.serial('shells are told what may come next: words, options, and names of th
 });
 
 test.serial('a variable that is misspelt is told of with the one that was meant', async (t) => {
-  const { status, stderr } = await startEdge(['--version'], { EDGE_KEY: 'x', EDGE_ULR: 'x', EDGE_PATH: '/opt' }).ended;
+  const { status, stderr } = await startEdge(['--version'], {
+    EDGE_KEY: 'x',
+    EDGE_ULR: 'x',
+    EDGE_PATH: '/opt',
+    EDGE_MCP_KEY: 'x',
+  }).ended;
 
   t.is(status, 0);
   t.is(

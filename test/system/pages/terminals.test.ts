@@ -40,11 +40,11 @@ test('the client of the page opens a shell, tells its status, and says why it go
   const fleet = await startFleet(t, { agents: 1 });
   const { id } = await fleet.node();
   await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops', password: PASSWORD });
-  const env = { EDGE_URL: fleet.admin().url, EDGE_KEY: FLEET_KEYS.API_KEY, PASSWORD };
+  const env = { EDGE_URL: fleet.admin().url, EDGE_API_KEY: FLEET_KEYS.API_KEY, PASSWORD };
 
   const well = await run(t, [id, 'ops'], env, 'echo "sum $((40 + 2))"; exit 3\n');
   const wrong = await run(t, [id, 'ops'], { ...env, PASSWORD: 'another one' }, '');
-  const keyless = await run(t, [id, 'ops'], { ...env, EDGE_KEY: 'none' }, '');
+  const keyless = await run(t, [id, 'ops'], { ...env, EDGE_API_KEY: 'none' }, '');
 
   t.regex(well.stdout, /^sum 42\r$/mu);
   t.is(well.status, 3, well.stderr);
