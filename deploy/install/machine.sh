@@ -49,7 +49,7 @@ check_library() {
 }
 
 fail_library() {
-  fail "$1, and the agent needs glibc $GLIBC_MIN or later: run it in a container of Debian, or by the OCI image of the agent (docs/installing.md)."
+  fail "$1, and the agent needs glibc $GLIBC_MIN or later: run it in a container of Debian, or by the OCI image of the agent (docs/containers.md)."
 }
 
 # is_at_least VERSION LEAST, of two numbers each.

@@ -122,13 +122,13 @@ export const CASES: readonly Case[] = [
     what: 'musl',
     words: WITH_KEY,
     fakes: { getconf: 'exit 1', ldd: 'echo "musl libc (x86_64)" >&2; exit 1' },
-    says: `This system is built on musl, and the agent needs glibc 2.28 or later: run it in a container of Debian, or by the OCI image of the agent (docs/installing.md). ${NOTHING}`,
+    says: `This system is built on musl, and the agent needs glibc 2.28 or later: run it in a container of Debian, or by the OCI image of the agent (docs/containers.md). ${NOTHING}`,
   },
   {
     what: 'an old C library',
     words: WITH_KEY,
     fakes: { getconf: 'echo glibc 2.17' },
-    says: `This system has glibc 2.17, and the agent needs glibc 2.28 or later: run it in a container of Debian, or by the OCI image of the agent (docs/installing.md). ${NOTHING}`,
+    says: `This system has glibc 2.17, and the agent needs glibc 2.28 or later: run it in a container of Debian, or by the OCI image of the agent (docs/containers.md). ${NOTHING}`,
   },
   {
     what: 'no release for this machine',
