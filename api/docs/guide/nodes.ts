@@ -94,7 +94,17 @@ const AS_A_SERVICE: Section = {
   blocks: [
     {
       kind: 'text',
-      text: 'With systemd, as root or as a user of its own. As root, commands run as root, and SSH users can become [accounts of the machine](/guide/ssh#who-becomes-what).',
+      text: 'Once there is a release (`edge release init`), one line makes another machine a node, also one without Node: it installs the agent and its updater as services, enrols the machine and waits until the node is healthy.',
+    },
+    {
+      kind: 'shell',
+      commands: 'edge node add prod --name web-3',
+      prints: 'curl -fsSL …/install.sh | sudo sh -s -- --key eyJ… --name web-3',
+      untested: 'it needs a release',
+    },
+    {
+      kind: 'text',
+      text: 'By hand, with systemd, as root or as a user of its own. As root, commands run as root, and SSH users can become [accounts of the machine](/guide/ssh#who-becomes-what).',
     },
     { kind: 'file', name: '/etc/systemd/system/edge-agent.service', content: UNIT },
     {
