@@ -3,24 +3,21 @@ import { createReadStream, mkdirSync, renameSync, rmSync, statSync, truncateSync
 import { open } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 import { StatusProblem, stream, type MirrorOptions } from './mirror.ts';
+import { inTurn, isBusy, whileBusy, type Waiting } from './patience.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
 import { fileTarget, RELEASES_TARGETS_PATH, type ReleaseFile } from '../../transport/protocol/releases.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Trusted } from './trust.ts';
-
-/** A mirror that is busy (429, 503) is asked again so often, and each time after at most so long, in s. */
-export const BUSY_TRIES_MAX = 10;
-export const BUSY_WAIT_SECONDS_MAX = 60;
 
 /** A mirror whose connection breaks is asked to go on so often. */
 export const BROKEN_TRIES_MAX = 5;
 
 /** What a download needs. */
-export interface DownloadOptions extends MirrorOptions {
+export interface DownloadOptions extends MirrorOptions, Waiting {
   readonly downloads: string;
-  readonly signal: AbortSignal;
+  readonly log: Log;
 }
 
 /** Where the packed file of a release is while it is not unpacked. */
@@ -45,17 +42,15 @@ export async function download(
   mkdirSync(options.downloads, { recursive: true, mode: 0o700 });
   const part = partOf(options.downloads, file);
   if (await isWhole(part, file)) return;
-  const problems: string[] = [];
-  for (const mirror of mirrors) {
-    try {
-      await fromMirror(file, mirror, part, options);
-      return;
-    } catch (error) {
-      if (!(error instanceof UpdateProblem) || options.signal.aborted) throw error;
-      problems.push(error.message);
-    }
+  try {
+    await inTurn(mirrors, (mirror) => fromMirror(file, mirror, part, options), {
+      ...options,
+      here: () => sizeOf(part),
+    });
+  } catch (error) {
+    if (!(error instanceof UpdateProblem) || options.signal.aborted) throw error;
+    throw new UpdateProblem(`${file.name} could not be fetched: ${error.message}`, { cause: error });
   }
-  throw new UpdateProblem(`${file.name} could not be fetched: ${problems.join('; ')}`);
 }
 
 /** Unpacks the packed file to `path`, whole, synced and with the hash that was signed; its directory is not synced. */
@@ -106,22 +101,18 @@ export async function sha256Of(path: string): Promise<string | null> {
 async function fromMirror(file: ReleaseFile, mirror: Trusted, part: string, options: DownloadOptions): Promise<void> {
   const path = await signedPath(file, mirror);
   const url = `${mirror.mirror}${RELEASES_TARGETS_PATH}${path}`;
-  let [broken, busy] = [0, 0];
+  let broken = 0;
   for (;;) {
     const from = sizeOf(part);
     try {
-      if (from < file.packed_bytes) await append(url, file, part, from, options);
+      if (from < file.packed_bytes) await whileBusy(() => append(url, file, part, from, options), options);
       if (await isWhole(part, file)) return;
       rmSync(part, { force: true });
       // What was here before may be at fault: once more, and all of it from here.
       if (from === 0) throw new UpdateProblem(`${url} is not what was signed`);
     } catch (error) {
-      if (options.signal.aborted) throw error;
-      if (error instanceof StatusProblem && [429, 503].includes(error.status) && ++busy < BUSY_TRIES_MAX)
-        await sleep(Math.min(error.retryAfterSeconds ?? 5, BUSY_WAIT_SECONDS_MAX) * 1_000, undefined, {
-          signal: options.signal,
-        });
-      else if (error instanceof StatusProblem && error.status === 416 && from > 0) rmSync(part, { force: true });
+      if (options.signal.aborted || isBusy(error)) throw error;
+      if (error instanceof StatusProblem && error.status === 416 && from > 0) rmSync(part, { force: true });
       // It goes on where the connection broke, as long as it comes forward.
       else if (!isBroken(error) || sizeOf(part) === from || ++broken >= BROKEN_TRIES_MAX) throw error;
     }

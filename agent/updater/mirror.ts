@@ -34,10 +34,15 @@ export class StatusProblem extends UpdateProblem {
 }
 
 /** A whole answer, of at most so many bytes. Rejects with an UpdateProblem that names the URL. */
-export async function readBytes(url: string, bytesMax: number, options: MirrorOptions): Promise<Buffer> {
+export async function readBytes(
+  url: string,
+  bytesMax: number,
+  { signal: stopped, ...options }: MirrorOptions & { readonly signal?: AbortSignal },
+): Promise<Buffer> {
   const pieces: Buffer[] = [];
   const deadline = AbortSignal.timeout(METADATA_MS_MAX);
-  await stream(url, { ...options, bytesMax, from: 0, signal: deadline }, (piece) => {
+  const signal = stopped === undefined ? deadline : AbortSignal.any([deadline, stopped]);
+  await stream(url, { ...options, bytesMax, from: 0, signal }, (piece) => {
     pieces.push(piece);
   });
   return Buffer.concat(pieces);

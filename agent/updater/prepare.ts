@@ -7,7 +7,8 @@ import { download } from './download.ts';
 import { linkedName } from './durable.ts';
 import { keptProblems, readHealth } from './health.ts';
 import { HEALTH_FILE } from './layout.ts';
-import { reasonOf, UpdateProblem } from './problem.ts';
+import { IMPATIENCE, inTurn } from './patience.ts';
+import { UpdateProblem } from './problem.ts';
 import { machineArch, versionName, type Release } from './release.ts';
 import { assertRoom } from './room.ts';
 import { selfCheck } from './self-check.ts';
@@ -71,29 +72,27 @@ export async function findOffer(
   const urls = mirrorUrls(parts.config);
   const arch = machineArch();
   const path = pinned === null ? channelTarget(parts.config.UPDATER_CHANNEL, arch) : releaseTarget(pinned, arch);
-  const problems: string[] = [];
-  for (const url of urls) {
-    try {
-      const { trusted, release } = await offered(parts, url, path, purpose);
+  const waiting = { ...parts, patience: purpose === 'look' ? IMPATIENCE : parts.patience };
+  return inTurn(
+    urls,
+    async (url) => {
+      const { trusted, release } = await offered(waiting, url, path, purpose);
       const mirrors = [url, ...urls.filter((other) => other !== url)].map((mirror) => ({ ...trusted, mirror }));
       return { release, mirrors };
-    } catch (error) {
-      if (!(error instanceof UpdateProblem)) throw error;
-      problems.push(reasonOf(error));
-    }
-  }
-  throw new UpdateProblem(problems.join('; '));
+    },
+    waiting,
+  );
 }
 
 async function offered(
-  { layout, options, nowMs }: UpdaterParts,
+  { layout, options, signal, patience, nowMs }: UpdaterParts,
   url: string,
   path: string,
   purpose: 'keep' | 'look',
 ): Promise<{ readonly trusted: Trusted; readonly release: Release }> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const trusted = await refreshTrust(layout.trust, url, options, nowMs(), purpose);
+      const trusted = await refreshTrust(layout.trust, url, { ...options, signal, patience }, nowMs(), purpose);
       const release = await trusted.release(path);
       if (release === null) throw new UpdateProblem(`${url} has no signed ${path}`);
       return { trusted, release };
@@ -124,12 +123,13 @@ export async function decide(parts: UpdaterParts, state: State, wish: Wish, rele
 
 /** Has the version on the disk, whole and checked. */
 export async function fetchVersion(
-  { config, layout, options, signal }: UpdaterParts,
+  { config, layout, options, signal, patience, log }: UpdaterParts,
   { release, mirrors }: Offer,
 ): Promise<string> {
   const missing = await missingFiles(layout, release);
   assertRoom(layout, missing);
-  for (const file of missing) await download(file, mirrors, { ...options, downloads: layout.downloads, signal });
+  const { downloads } = layout;
+  for (const file of missing) await download(file, mirrors, { ...options, downloads, signal, patience, log });
   const name = await makeVersion(layout, release);
   await selfCheck(join(layout.versions, name), release.version, config);
   return name;

@@ -14,6 +14,7 @@ import {
 } from '../../transport/protocol/releases.ts';
 import { writeDurably } from '../durable-file.ts';
 import { readBytes, StatusProblem, type MirrorOptions } from './mirror.ts';
+import { isBusy, whileBusy, type Waiting } from './patience.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
 import { compareVersions, parseRelease, type Release } from './release.ts';
 
@@ -39,6 +40,9 @@ const CLOCK_BEHIND_MS_MAX = 86_400_000;
 /** What a mirror has is not what it had signed a moment ago: it may have been given something newer in between. */
 export class ChangedProblem extends UpdateProblem {}
 
+/** How metadata is asked for. */
+export type TrustOptions = MirrorOptions & Waiting;
+
 /** What was verified at one mirror. */
 export interface Trusted {
   /** The mirror's URL. */
@@ -56,7 +60,7 @@ export interface Trusted {
 export async function refreshTrust(
   trust: string,
   mirror: string,
-  options: MirrorOptions,
+  options: TrustOptions,
   nowMs: number,
   purpose: 'keep' | 'look' = 'keep',
 ): Promise<Trusted> {
@@ -65,15 +69,15 @@ export async function refreshTrust(
   // Who only looks may do so while an update is under way, and so not where that works.
   const work = purpose === 'look' ? mkdtempSync(join(tmpdir(), 'edge-updater-')) : workOf(trust);
   for (const file of readdirSync(trust)) if (isRole(file)) copyFileSync(join(trust, file), join(work, file));
-  const seen = new Map<string, string>();
+  const fetching = new Fetching(options);
   let isVerified = false;
   try {
-    const updater = openClient(work, mirror, new Fetching(options, seen));
+    const updater = openClient(work, mirror, fetching);
     await updater.refresh();
     isVerified = true;
     return { mirror, ...reading(updater, mirror, options, nowMs) };
   } catch (error) {
-    throw trustProblem(mirror, error, seen, work, nowMs);
+    throw fetching.busy ?? trustProblem(mirror, error, fetching.seen, work, nowMs);
   } finally {
     if (purpose === 'keep') keep(work, trust, isVerified ? ROLES : ['root']); // each new root was signed by the one before
     rmSync(work, { recursive: true, force: true });
@@ -152,7 +156,7 @@ function openClient(metadataDir: string, mirror: string, fetcher: Fetcher): Upda
 function reading(
   updater: Updater,
   mirror: string,
-  options: MirrorOptions,
+  options: TrustOptions,
   nowMs: number,
 ): Pick<Trusted, 'target' | 'release'> {
   const target = async (path: string): Promise<TargetFile | null> => (await updater.getTargetInfo(path)) ?? null;
@@ -162,7 +166,8 @@ function reading(
       const signed = await target(path);
       if (signed === null) return null;
       const url = `${mirror}${RELEASES_TARGETS_PATH}${path}`;
-      const bytes = await readBytes(url, Math.min(signed.length, RELEASE_DESCRIPTION_BYTES_MAX), options);
+      const bytesMax = Math.min(signed.length, RELEASE_DESCRIPTION_BYTES_MAX);
+      const bytes = await whileBusy(() => readBytes(url, bytesMax, options), options);
       if (bytes.length !== signed.length || hash('sha256', bytes) !== signed.hashes['sha256'])
         throw new ChangedProblem(`${url} is not what was signed`);
       const release = parseRelease(bytes.toString('utf8'), path);
@@ -220,21 +225,24 @@ function isRole(file: string): boolean {
 
 /** What tuf-js fetches by: bounded, without files of its own, and it remembers what came, for messages. */
 class Fetching implements Fetcher {
-  readonly #options: MirrorOptions;
-  readonly #seen: Map<string, string>;
+  readonly #options: TrustOptions;
+  /** By role. */
+  readonly seen = new Map<string, string>();
+  /** Why nothing came, where the mirror is busy: tuf-js makes another error of it. */
+  busy: StatusProblem | null = null;
 
-  constructor(options: MirrorOptions, seen: Map<string, string>) {
+  constructor(options: TrustOptions) {
     this.#options = options;
-    this.#seen = seen;
   }
 
   async downloadBytes(url: string, maxLength: number): Promise<Buffer> {
     try {
-      const bytes = await readBytes(url, maxLength, this.#options);
+      const bytes = await whileBusy(() => readBytes(url, maxLength, this.#options), this.#options);
       const [, role = ''] = /(?:^|[/.])(root|timestamp|snapshot|targets)\.json$/u.exec(url) ?? [];
-      this.#seen.set(role, bytes.toString('utf8'));
+      this.seen.set(role, bytes.toString('utf8'));
       return bytes;
     } catch (error) {
+      if (isBusy(error)) this.busy = error;
       if (error instanceof StatusProblem) throw new DownloadHTTPError(error.message, error.status);
       throw error;
     }

@@ -1,6 +1,7 @@
 /** What bounds the updater of a machine. Its settings stand among the settings. */
 import * as download from '../../agent/updater/download.ts';
 import * as mirror from '../../agent/updater/mirror.ts';
+import * as patience from '../../agent/updater/patience.ts';
 import * as repair from '../../agent/updater/repair.ts';
 import * as room from '../../agent/updater/room.ts';
 import * as runningUpdates from '../../agent/updater/running-updates.ts';
@@ -23,9 +24,12 @@ const FETCHING: readonly (readonly Limit[])[] = [
     ['METADATA_MS_MAX', 'A file of metadata is whole within this, or the next mirror is asked.'],
   ]),
   limits('agent/updater/download.ts', download, [
-    ['BUSY_TRIES_MAX', 'A mirror that is busy (429, 503) is asked again so often.'],
-    ['BUSY_WAIT_SECONDS_MAX', 'Seconds that it may ask to wait before each of these tries. Longer ones count as this.'],
     ['BROKEN_TRIES_MAX', 'A download that breaks off is gone on with so often at one mirror.'],
+  ]),
+  limits('agent/updater/patience.ts', patience, [
+    ['BUSY_TRIES_MAX', 'A mirror that is busy (429, 503) is asked so often for one file, before the next mirror is.'],
+    ['BUSY_WAIT_SECONDS_MAX', 'Seconds that it may ask to wait before each of these tries. Longer ones count as this.'],
+    ['BUSY_MS_MAX', 'Mirrors of which one is busy are asked in turn for so long, anew whenever a file comes forward.'],
   ]),
   limits('agent/updater/room.ts', room, [
     ['RESERVE_BYTES', 'Stays free on the disk besides what a release needs. Otherwise nothing is fetched.'],

@@ -6,7 +6,7 @@ import { listening } from './listening.ts';
 import type { Scope } from './scope.ts';
 
 /** What a mirror does to a request. `ok`: what it should. */
-export type MirrorFault = 'ok' | 'garbage' | 'cut' | 'stall' | 'missing' | 'no-range';
+export type MirrorFault = 'ok' | 'garbage' | 'cut' | 'stall' | 'missing' | 'no-range' | 'busy';
 
 /** A running mirror. */
 export interface ReleaseMirror {
@@ -40,6 +40,7 @@ export async function mirrorReleases(scope: Scope, directory: string): Promise<R
 function answer(request: IncomingMessage, response: ServerResponse, file: string, fault: MirrorFault): void {
   if (fault === 'stall') return;
   const size = statSync(file, { throwIfNoEntry: false })?.size;
+  if (fault === 'busy') return void response.writeHead(503, { 'retry-after': '5' }).end();
   if (fault === 'missing' || size === undefined) return void response.writeHead(404).end();
   if (fault === 'garbage') return void response.writeHead(200).end(Buffer.alloc(size, 'garbage'));
   const [, from] = /^bytes=(\d+)-$/u.exec(request.headers.range ?? '') ?? [];

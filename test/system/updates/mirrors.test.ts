@@ -116,6 +116,42 @@ test('mirrors are asked in turn: garbage, silence and errors of one lead to the 
   t.true(bad.requests.some(({ path }) => path.includes('/files/')));
 });
 
+test('a machine that finds all places taken waits for one, with metadata and with files', async (t) => {
+  const machine = await outdated(t);
+  const asked = new Map<string, number>();
+  machine.mirror.behave((path) => {
+    asked.set(path, (asked.get(path) ?? 0) + 1);
+    return (asked.get(path) ?? 0) <= 3 ? 'busy' : 'ok';
+  });
+
+  const { outcome } = await machine.update({}, { patience: { triesMax: 2, msMax: 60_000, waitSecondsMax: 0.01 } });
+
+  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+  t.deepEqual(
+    [...asked].filter(([, times]) => times <= 3),
+    [],
+    'what was busy was asked until it was not',
+  );
+});
+
+test('a mirror that stays busy leads to the next, and is told where there is none', async (t) => {
+  const machine = await outdated(t);
+  const full = await mirrorReleases(t, machine.releases.directory);
+  full.behave(() => 'busy');
+  const patience = { triesMax: 2, msMax: 0, waitSecondsMax: 0.01 };
+  const { config } = machine.parts();
+
+  const alone = await machine.update({}, { patience, config: { ...config, UPDATER_MIRRORS: [full.url] } });
+  const look = wouldBe(machine.parts({ config: { ...config, UPDATER_MIRRORS: [full.url] } }));
+  await t.throwsAsync(look, { message: /answered 503/u }, 'who only looks does not wait');
+  const beside = [full.url, machine.mirror.url];
+  const { outcome } = await machine.update({}, { patience, config: { ...config, UPDATER_MIRRORS: beside } });
+
+  t.like(alone.outcome, { outcome: 'unchanged' });
+  t.regex(alone.outcome?.error ?? '', /^http:\S+\/2\.root\.json answered 503$/u);
+  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
+});
+
 test('a connection that breaks is gone on with where it broke', async (t) => {
   const machine = await outdated(t);
   let cuts = 0;

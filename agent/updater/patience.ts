@@ -1,0 +1,97 @@
+/** How mirrors that have no room are waited for: at one of them for a while, then in turn, for as long as it takes many. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../transport/net/log.ts';
+import { StatusProblem } from './mirror.ts';
+import { UpdateProblem } from './problem.ts';
+
+/** A mirror that is busy (429, 503) is asked so often for one file, before the next mirror is. */
+export const BUSY_TRIES_MAX = 10;
+
+/** Wait before each of these tries where a mirror names none, and at most and at least where it does, in s. */
+const BUSY_WAIT_SECONDS = 5;
+export const BUSY_WAIT_SECONDS_MAX = 60;
+const BUSY_WAIT_SECONDS_MIN = 1;
+
+/** Waits are longer by up to this share, so that machines that were told the same do not come together. */
+const JITTER = 0.5;
+
+/**
+ * Mirrors of which one is busy are asked in turn for so long, in ms, and again so long after a file came forward. Source:
+ * an admin has 64 places for machines behind one address and takes 2 minutes for 64 files of 45 MB, so 900 machines.
+ */
+export const BUSY_MS_MAX = 1_800_000;
+
+/** How long a busy mirror is waited for. */
+export interface Patience {
+  readonly triesMax: number;
+  readonly msMax: number;
+  /** Longest wait between two tries, in s. */
+  readonly waitSecondsMax: number;
+}
+
+/** Of an update. */
+export const PATIENCE: Patience = {
+  triesMax: BUSY_TRIES_MAX,
+  msMax: BUSY_MS_MAX,
+  waitSecondsMax: BUSY_WAIT_SECONDS_MAX,
+};
+
+/** Of whoever only wants to know: that it is busy is an answer. */
+export const IMPATIENCE: Patience = { triesMax: 1, msMax: 0, waitSecondsMax: 0 };
+
+/** Who waits. */
+export interface Waiting {
+  readonly signal: AbortSignal;
+  readonly patience: Patience;
+}
+
+/** What asking one mirror answers, once it is not busy. Rejects with its last answer when it stays so. */
+export async function whileBusy<Answer>(ask: () => Promise<Answer>, { signal, patience }: Waiting): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isBusy(error) || tries >= patience.triesMax) throw error;
+      await sleep(waitMs(error, patience), undefined, { signal });
+    }
+  }
+}
+
+/**
+ * The first answer of mirrors that are asked in turn. Where all fail and one of them was busy, they are asked again;
+ * `here` says how much came already. Rejects with what each of them did wrong.
+ */
+export async function inTurn<Mirror, Answer>(
+  mirrors: readonly Mirror[],
+  ask: (mirror: Mirror) => Promise<Answer>,
+  { signal, patience, log, here = () => 0 }: Waiting & { readonly log: Log; readonly here?: () => number },
+): Promise<Answer> {
+  let [began, bytes] = [performance.now(), here()];
+  for (;;) {
+    const problems: UpdateProblem[] = [];
+    for (const mirror of mirrors) {
+      try {
+        return await ask(mirror);
+      } catch (error) {
+        if (!(error instanceof UpdateProblem) || signal.aborted) throw error;
+        problems.push(error);
+      }
+    }
+    if (here() !== bytes) [began, bytes] = [performance.now(), here()];
+    const busy = problems.find(isBusy);
+    const reason = problems.map(({ message }) => message).join('; ');
+    if (busy === undefined || performance.now() - began >= patience.msMax) throw new UpdateProblem(reason);
+    log.info({ error: reason }, 'Who has the release is busy: it is asked again');
+    await sleep(waitMs(busy, patience), undefined, { signal });
+  }
+}
+
+/** Whether it answered that it has no room now. */
+export function isBusy(error: unknown): error is StatusProblem {
+  return error instanceof StatusProblem && [429, 503].includes(error.status);
+}
+
+function waitMs({ retryAfterSeconds }: StatusProblem, { waitSecondsMax }: Patience): number {
+  const wanted = Math.max(retryAfterSeconds ?? BUSY_WAIT_SECONDS, BUSY_WAIT_SECONDS_MIN);
+  return Math.min(wanted, waitSecondsMax) * 1_000 * (1 + JITTER * Math.random());
+}
