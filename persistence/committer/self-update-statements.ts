@@ -60,12 +60,16 @@ function fail(writes: readonly Of<'self-update-failed'>[]): readonly Statement[]
   return [failed];
 }
 
-/** One that went back, or had nothing to do, takes no place of its batch any more; one that is updated must be well. */
+/**
+ * One that went back, had nothing to do or could do nothing takes no place of its batch any more; one that is updated must
+ * be well. Whose updater could do nothing says so by an error, and has failed.
+ */
 function end(writes: readonly Of<'self-update-ended'>[]): readonly Statement[] {
   const ended: Statement = {
     name: 'self-update-ended',
     wanted: keysOf(writes),
-    text: `update self_update_node u set state = case v.outcome when 'unchanged' then u.state else v.outcome end, from_version = coalesce(v.was, u.from_version), to_version = v.now, error = v.error,
+    text: `update self_update_node u set state = case when v.outcome <> 'unchanged' then v.outcome when v.error is null then u.state else 'failed' end,
+        from_version = coalesce(v.was, u.from_version), to_version = v.now, error = v.error,
         finished_at = to_timestamp(v.at / 1000.0), judged_at = case v.outcome when 'updated' then u.judged_at else coalesce(u.judged_at, to_timestamp(v.at / 1000.0)) end
       from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::text[], $5::text[], $6::text[], $7::text[]) as v(request, node, at, outcome, was, now, error)
       where u.request_id = v.request and u.node_id = v.node

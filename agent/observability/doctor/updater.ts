@@ -9,6 +9,9 @@ import { CHECK_MS_MAX, passed, warned, type Check, type Finding } from './check.
 /** The updater is asked for so long, in ms: less than the check has, so that its silence is told as what it is. */
 const ASK_MS_MAX = (CHECK_MS_MAX - 500) / 2;
 
+/** Most of a reason that is told, in characters. */
+const REASON_CHARS_MAX = 300;
+
 /** What it looks at. */
 export interface UpdaterSources {
   readonly isEnabled: boolean;
@@ -75,9 +78,15 @@ function ownFinding(last: Outcome | null): Finding {
   if (last?.outcome === 'rolled_back')
     return warned(
       sentence(
-        `the last update, from ${last.from} to ${last.to}, was taken back: ${(last.error ?? 'no reason was told').slice(0, 300)}`,
+        `the last update, from ${last.from} to ${last.to}, was taken back: ${(last.error ?? 'no reason was told').slice(0, REASON_CHARS_MAX)}`,
       ),
       'Repair what it names, or promote another release; the version before runs on meanwhile.',
+      details,
+    );
+  if (last?.outcome === 'unchanged' && last.error !== null)
+    return warned(
+      sentence(`the last update could not be done, and nothing was changed: ${last.error.slice(0, REASON_CHARS_MAX)}`),
+      'Repair what it names: this machine stays at its version until then.',
       details,
     );
   return passed('edge-updater answers, and takes the token.', details);

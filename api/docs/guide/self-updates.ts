@@ -22,7 +22,7 @@ export const SELF_UPDATES: Section = {
         ['`triggered`', 'its updater took the signal.'],
         ['`updated`', 'its agent is back with another version.'],
         ['`rolled_back`', 'the new version did not work, and the updater went back.'],
-        ['`failed`', 'it was not reached, its updater refused, or it was not healthy in time.'],
+        ['`failed`', 'it was not reached, its updater refused or could do nothing, or it was not healthy in time.'],
         ['`skipped`', 'too many others failed before, or it was deleted.'],
       ],
     },

@@ -129,6 +129,41 @@ test('an update that goes back is told with its reason, and one that had nothing
   t.true(results.get(same.node)?.finished_at !== null);
 });
 
+test('an updater that could do nothing has failed its node, which counts for max_failures', async (t) => {
+  const agents = await agentsOf(t, fleet(), ['takes', 'takes', 'takes']);
+  const request = await requestFor(fleet(), agents, { batch_size: 1, max_failures: 1 });
+  const first = await until('one is asked', () => agents.find(({ asked }) => asked.length > 0));
+  await until('it is triggered', async () => (await statusesOf(fleet(), request))['triggered'] === 1);
+
+  const error = 'https://edge.example.com did not answer within 15 s';
+  first.session.send({ type: 'update-outcome', request: request.id, from: OLD, outcome: 'unchanged', to: '', error });
+  const { summary } = await completed(fleet(), request);
+
+  t.deepEqual(summary, { total: 3, triggered: 0, failed: 1 });
+  t.deepEqual(await statusesOf(fleet(), request), { failed: 1, skipped: 2 });
+  t.like((await resultsOf(fleet(), request)).get(first.node), { status: 'failed', from_version: OLD, error });
+});
+
+test('without batches what an updater could not do shows at its node, also when the request is completed', async (t) => {
+  const agents = await agentsOf(t, fleet(), ['takes']);
+  const [agent] = agents as [UpdatingAgent];
+  const request = await requestFor(fleet(), agents);
+  const { summary } = await completed(fleet(), request);
+
+  agent.session.send({
+    type: 'update-outcome',
+    request: request.id,
+    from: OLD,
+    outcome: 'unchanged',
+    to: '',
+    error: 'no room',
+  });
+  await agent.session.frame('update-outcome-stored');
+
+  t.deepEqual(summary, { total: 1, triggered: 1, failed: 0 });
+  t.like((await resultsOf(fleet(), request)).get(agent.node), { status: 'failed', error: 'no room' });
+});
+
 test('no answer within 60 s of the turn, by the clock of the database, has failed; a late one changes nothing', async (t) => {
   const agents = await agentsOf(t, fleet(), ['silent']);
   const [silent] = agents as [UpdatingAgent];

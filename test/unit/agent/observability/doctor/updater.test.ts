@@ -75,6 +75,16 @@ test('an update that was taken back is a warning with its reason', async (t) => 
   t.like(finding.details, { last_outcome: 'rolled_back', to: '0.2.0' });
 });
 
+test('an update that could not be done is a warning with its reason, one that had nothing to do is none', async (t) => {
+  const unchanged = { request: null, outcome: 'unchanged', from: '0.1.0', to: '' };
+  const failed = await (await found(t, ours({ ...unchanged, error: 'http://a answered 404' }))).look();
+  const newest = await (await found(t, ours({ ...unchanged, error: null }))).look();
+
+  t.is(failed.status, 'warn');
+  t.is(failed.summary, 'The last update could not be done, and nothing was changed: http://a answered 404.');
+  t.is(newest.status, 'pass');
+});
+
 for (const [name, replies, status, summary] of [
   ['a wrong token of ours', { '/v1/outcome': () => ({ status: 401 }) }, 'warn', /refuses the token \(401\)/u],
   ['a wrong token of Watchtower', { '/v1/check': () => ({ status: 401 }) }, 'warn', /refuses the token \(401\)/u],
