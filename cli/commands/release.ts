@@ -108,9 +108,15 @@ function addSigning(release: Program): void {
   addSigningOptions(
     release
       .command('rotate')
-      .description('sign a new root: keys that are new in the directory count from now on, retired ones no more'),
+      .description(
+        'sign a new root: keys that are new in the directory count from now on, retired ones no more, all others as before',
+      ),
   )
-    .option('--retire <file>', 'a key that counts no more, such as release.pem; may be given several times', several)
+    .option(
+      '--retire <key>',
+      'a key that counts no more, by its file such as release.pem, or by its id; may be given several times',
+      several,
+    )
     .option('--threshold <k>', 'so many root keys sign together (default: as many as before)', positiveInteger)
     .option('--passphrase', 'ask for a passphrase for keys that are made')
     .action(rotateHere);

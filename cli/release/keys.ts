@@ -52,23 +52,27 @@ export function makeKeys(directory: string, { rootKeys, passphrase }: Omit<KeyPl
     ...(hasRole('release') ? [] : ['release.pem']),
     ...(hasRole('timestamp') ? [] : ['timestamp.pem']),
   ];
-  for (const file of wanted) writeKey(join(directory, file), passphrase);
+  for (const file of wanted) generateKey(directory, file).save(passphrase);
   return wanted;
 }
 
-/** Makes one more key, under a name such as `release-2026.pem`. Refuses one that is there. */
-export function makeKey(directory: string, file: string, passphrase: string | null): void {
-  if (!FILE_NAME.test(file))
-    throw new Problem(
-      `"${file}" is no name of a key: it should be like release-2.pem, with root, release or timestamp in front`,
-      EXIT.usage,
-    );
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  writeKey(join(directory, file), passphrase);
+/** A key that is not in its file yet. */
+export interface NewKey extends SigningKey {
+  /** Writes the file; a passphrase of null leaves it plain. Refuses one that is there. */
+  save(passphrase: string | null): void;
 }
 
-function writeKey(path: string, passphrase: string | null): void {
+/** One more key, under a name such as `release-2.pem`. */
+export function generateKey(directory: string, file: string): NewKey {
   const { privateKey } = generateKeyPairSync('ed25519');
+  const path = join(directory, file);
+  return {
+    ...signingKey(path, roleOf(file), privateKey),
+    save: (passphrase) => writeKey(path, privateKey, passphrase),
+  };
+}
+
+function writeKey(path: string, privateKey: KeyObject, passphrase: string | null): void {
   const pem = privateKey.export({
     type: 'pkcs8',
     format: 'pem',

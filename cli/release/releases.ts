@@ -11,7 +11,7 @@ import {
 import { EXIT, Problem } from '../problem.ts';
 import type { SigningKey } from './keys.ts';
 import type { Repository } from './repository.ts';
-import { signRoot, signTargets, signTimestamp, type SigningTime } from './signing.ts';
+import { signRoot, signTargets, signTimestamp, type RootPlan, type SigningTime } from './signing.ts';
 
 /** The first root: these keys, of which so many sign a later root. */
 export function startRepository(
@@ -24,7 +24,7 @@ export function startRepository(
 }
 
 /** What a root is to say when it names just these keys. Throws a Problem where one is missing. */
-export function planOf(keys: readonly SigningKey[], threshold: number) {
+export function planOf(keys: readonly Pick<SigningKey, 'role' | 'key'>[], threshold: number): RootPlan {
   const of = (role: SigningKey['role']) => {
     const some = keys.filter((one) => one.role === role).map(({ key }) => key);
     if (some.length === 0) throw new Problem(`there is no ${role} key: edge release keygen makes it`, EXIT.notFound);

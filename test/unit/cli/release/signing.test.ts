@@ -1,7 +1,7 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import test from 'ava';
-import { makeKey, makeKeys, readKeys } from '../../../../cli/release/keys.ts';
+import { generateKey, makeKeys, readKeys } from '../../../../cli/release/keys.ts';
 import { packFile } from '../../../../cli/release/packing.ts';
 import { planOf, promote, removeRelease } from '../../../../cli/release/releases.ts';
 import { rotate } from '../../../../cli/release/rotation.ts';
@@ -25,7 +25,7 @@ test('keys are files that only their owner reads, and are never replaced', async
   t.deepEqual(made, ['root-1.pem', 'root-2.pem', 'release.pem', 'timestamp.pem']);
   t.is(statSync(join(directory, 'root-1.pem')).mode & 0o777, 0o600);
   t.deepEqual(makeKeys(directory, { rootKeys: 2, passphrase: null }), []);
-  t.throws(() => makeKey(directory, 'release.pem', null), { message: /is there already/u });
+  t.throws(() => generateKey(directory, 'release.pem').save(null), { message: /is there already/u });
   t.is(readFileSync(join(directory, 'release.pem'), 'utf8'), before);
   t.is((await readKeys(directory, nobodyAsks)).length, 4);
 });
@@ -121,6 +121,60 @@ test('a key that is retired counts no more, also after the next rotation', async
   const { signed } = JSON.parse(repository.state().root) as { signed: { roles: { targets: { keyids: string[] } } } };
   t.is(signed.roles.targets.keyids.length, 1);
   t.is(believe(repository.metadata(), null, NOW_MS).versions.root, 3);
+});
+
+test('a root names keys whose files are elsewhere until they are retired, by their ids', async (t) => {
+  const directory = temporaryDirectory(t);
+  const { repository } = await createReleases(directory, { nowMs: NOW_MS, rootKeys: 3, threshold: 2 });
+  const keys = join(directory, 'keys');
+  const rotation = { directory: keys, threshold: null, passphrase: nobodyAsks, newPassphrase: null };
+  const time = { nowMs: NOW_MS, validity: VALIDITY };
+  const rootKeys = () => {
+    const { signed } = JSON.parse(repository.state().root) as { signed: { roles: { root: { keyids: string[] } } } };
+    return signed.roles.root.keyids;
+  };
+  const first = rootKeys();
+  renameSync(join(keys, 'root-3.pem'), join(directory, 'of-carol.pem'));
+
+  await rotate(repository, { ...rotation, retire: ['release.pem'] }, time);
+  t.deepEqual(rootKeys().toSorted(), first.toSorted());
+  const here = new Set((await readKeys(keys, nobodyAsks)).map(({ key }) => key.keyID));
+  const carols = first.find((id) => !here.has(id)) ?? '';
+  await t.throwsAsync(rotate(repository, { ...rotation, retire: ['0123456789'] }, time), {
+    message: /^there is no key 0123456789 in \S+keys, and it is no id of one that the root names: root [\da-f]{8}, /u,
+  });
+  const { made } = await rotate(repository, { ...rotation, retire: [carols.slice(0, 8)] }, time);
+
+  t.deepEqual(made, ['root-4.pem']);
+  t.is(rootKeys().length, 3);
+  t.false(rootKeys().includes(carols));
+  t.is(believe(repository.metadata(), null, NOW_MS).versions.root, 3);
+});
+
+test('root keys are replaced where the timestamp key is elsewhere, and a rotation that is refused leaves nothing', async (t) => {
+  const directory = temporaryDirectory(t);
+  const { repository } = await createReleases(directory, { nowMs: NOW_MS });
+  const keys = join(directory, 'keys');
+  const rotation = { directory: keys, threshold: null, passphrase: nobodyAsks, newPassphrase: null };
+  const time = { nowMs: NOW_MS, validity: VALIDITY };
+  renameSync(join(keys, 'timestamp.pem'), join(directory, 'of-the-timer.pem'));
+
+  await rotate(repository, { ...rotation, retire: ['root.pem'] }, time);
+  const left = readdirSync(keys);
+  await t.throwsAsync(rotate(repository, { ...rotation, retire: ['release.pem'] }, time), {
+    message: /no timestamp key is in the directory of keys: bring it, or retire it by its id/u,
+  });
+  t.deepEqual(readdirSync(keys), left);
+  t.is(believe(repository.metadata(), null, NOW_MS).versions.root, 2);
+  renameSync(join(directory, 'of-the-timer.pem'), join(keys, 'timestamp.pem'));
+  await rotate(repository, { ...rotation, retire: ['release.pem'] }, time);
+
+  t.deepEqual(believe(repository.metadata(), null, NOW_MS).versions, {
+    root: 3,
+    timestamp: 2,
+    snapshot: 2,
+    targets: 2,
+  });
 });
 
 test('a key is retired although what the new root is for cannot be signed', async (t) => {
