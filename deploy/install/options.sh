@@ -91,6 +91,7 @@ check_options() {
   case $LABELS in *[!A-Za-z0-9=,./_-]*) misuse "--labels is \"$LABELS\": it should be like env=prod,site=hall-3" ;; esac
   [ -z "$CA_FILE" ] || [ -r "$CA_FILE" ] || misuse "--ca-file $CA_FILE cannot be read"
   if [ -n "$GIVEN_ADMINS" ]; then
+    GIVEN_ADMINS=$(printf '%s' "$GIVEN_ADMINS" | sed 's|/*,|,|g; s|/*$||')
     ADMIN_URLS=$(printf '%s' "$GIVEN_ADMINS" | tr ',' ' ')
     for url in $ADMIN_URLS; do
       is_url "$url" || misuse "--admin is \"$url\": it should be a URL such as https://admin.example.com"

@@ -35,6 +35,20 @@ test('nothing but a whole script does anything', async (t) => {
   t.deepEqual(await machine.files(), before);
 });
 
+test('admins are asked by their URLs, with a slash at the end or without', async (t) => {
+  const machine = await startMachine(t);
+  const { script } = await startMirror(t);
+  const admins = '--admin https://a.example.com/,https://b.example.com/edge//';
+
+  const { stdout, stderr } = await machine.run(`sh -s -- ${WITH_KEY} ${admins} --dry-run`, { stdin: script });
+
+  t.regex(
+    stdout,
+    /^would download edge-agent 0\.2\.0 with its runtime \(\d+ MiB\) from https:\/\/a\.example\.com, /u,
+    stderr,
+  );
+});
+
 test('dash, busybox and bash read it alike, and shellcheck finds nothing in it', async (t) => {
   const machine = await startMachine(t);
   const { script } = await startMirror(t);
