@@ -13,20 +13,9 @@ const READY_MS_MAX = 5_000;
 /** Largest answer to that, in bytes. */
 const READY_BYTES_MAX = 65_536;
 
-/** Admins of the settings, or those that the agent was told when it enrolled. */
+/** Admins of the settings, then those that the agent knows: settings outlive the URL of an admin. */
 export function adminUrls(config: UpdaterConfig): readonly string[] {
-  if (config.UPDATER_ADMIN_URLS !== undefined) return config.UPDATER_ADMIN_URLS;
-  try {
-    const identity = JSON.parse(readFileSync(agentFile(config, IDENTITY_FILE), 'utf8')) as {
-      readonly enrollment?: { readonly admin_urls?: readonly unknown[] } | null;
-    };
-    return (identity.enrollment?.admin_urls ?? [])
-      .filter((url) => typeof url === 'string')
-      .filter((url) => URL.canParse(url) && (config.UPDATER_ALLOW_HTTP || isAllowed(url)))
-      .map((url) => url.replace(/\/+$/u, ''));
-  } catch {
-    return []; // not enrolled yet
-  }
+  return [...new Set([...(config.UPDATER_ADMIN_URLS ?? []), ...knownUrls(config)])];
 }
 
 /** Where releases are looked for, in order. Throws an UpdateProblem where there is nobody. */
@@ -54,4 +43,19 @@ export async function isAnybodyReachable(
     }
   });
   return (await Promise.all(answers)).some(Boolean);
+}
+
+/** Admins that the agent was told last. */
+function knownUrls(config: UpdaterConfig): readonly string[] {
+  try {
+    const identity = JSON.parse(readFileSync(agentFile(config, IDENTITY_FILE), 'utf8')) as {
+      readonly enrollment?: { readonly admin_urls?: readonly unknown[] } | null;
+    };
+    return (identity.enrollment?.admin_urls ?? [])
+      .filter((url) => typeof url === 'string')
+      .filter((url) => URL.canParse(url) && (config.UPDATER_ALLOW_HTTP || isAllowed(url)))
+      .map((url) => url.replace(/\/+$/u, ''));
+  } catch {
+    return []; // not enrolled yet
+  }
 }

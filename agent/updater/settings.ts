@@ -27,9 +27,9 @@ const listen = () =>
 export const UPDATER_SETTINGS = {
   UPDATER_DIR: path().default('/var/lib/edge-updater').describe('Versions, downloads, trusted metadata and state.'),
   UPDATER_ADMIN_URLS: urls().optional().meta({
-    defaultText: 'those that the agent was told when it enrolled',
+    defaultText: 'those that the agent knows',
     description:
-      'Admins, in order: releases are fetched from them, and after an update it is asked whether they can be reached. Only https, and http of this machine, unless UPDATER_ALLOW_HTTP is set.',
+      'Admins that are asked before those that the agent knows, in order: releases are fetched from them, and after an update it is asked whether they can be reached. Only https, and http of this machine, unless UPDATER_ALLOW_HTTP is set.',
   }),
   UPDATER_MIRRORS: urls().optional().meta({
     defaultText: 'none',

@@ -69,7 +69,7 @@ write_updater_settings() {
     set_setting UPDATER_CHANNEL "$CHANNEL"
   fi
   set_setting UPDATER_DIR "$STATE"
-  set_setting UPDATER_ADMIN_URLS "$(printf '%s' "$ADMIN_URLS" | tr ' ' ',')"
+  if [ -n "$GIVEN_ADMINS" ]; then set_setting UPDATER_ADMIN_URLS "$GIVEN_ADMINS"; else unset_setting UPDATER_ADMIN_URLS; fi
   ! has_clear_url || set_setting UPDATER_ALLOW_HTTP true
   set_setting UPDATER_AGENT_DATA_DIR "$DATA"
   set_setting UPDATER_AGENT_SETTINGS "$AGENT_ENV"
