@@ -7,10 +7,12 @@ import { UpdateProblem } from './problem.ts';
 /** A mirror that is busy (429, 503) is asked so often for one file, before the next mirror is. */
 export const BUSY_TRIES_MAX = 10;
 
-/** Wait before each of these tries where a mirror names none, and at most and at least where it does, in s. */
+/** Wait before each of these tries where a mirror names none, and at least where it does, in s. */
 const BUSY_WAIT_SECONDS = 5;
-export const BUSY_WAIT_SECONDS_MAX = 60;
 const BUSY_WAIT_SECONDS_MIN = 1;
+
+/** A mirror may ask for so long a wait, in s; longer ones count as this. */
+export const BUSY_WAIT_SECONDS_MAX = 60;
 
 /** Waits are longer by up to this share, so that machines that were told the same do not come together. */
 const JITTER = 0.5;

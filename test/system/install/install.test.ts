@@ -73,15 +73,12 @@ test.serial(
     const pidsAfter = await machine.run('cat /run/edge/agent.pid /run/edge/updater.pid');
     const seen = await edge('node', 'get', 'web-1', '-o', 'json');
     await machine.run('echo "AGENT_METERED=false" >> /etc/edge-agent/agent.env');
-    // as the line of a release before wrote it
-    await machine.run(`echo "UPDATER_ADMIN_URLS='https://old.example.com'" >> /etc/edge-agent/updater.env`);
     const removed = await machine.run(UNINSTALL);
     const between = await machine.run(
       'ls -d /usr/lib/edge /var/lib/edge-updater /usr/local/bin/edge-agent /var/lib/edge-agent/identity.json /etc/edge-agent/agent.env 2>/dev/null',
     );
     const back = await machine.run(`curl -fsSL ${fleet.admin().url}/install.sh | sh`);
     const settings = machine.read('/etc/edge-agent/agent.env');
-    const updaterSettings = machine.read('/etc/edge-agent/updater.env');
     const left = await machine.run(`${UNINSTALL} --purge --leave`);
 
     t.deepEqual(
@@ -116,7 +113,6 @@ test.serial(
     t.is(between.stdout, '/etc/edge-agent/agent.env\n/var/lib/edge-agent/identity.json\n');
     t.is(nodeIn(back.stdout), node, back.stderr);
     t.regex(settings, /^AGENT_METERED=false$/mu);
-    t.notRegex(updaterSettings, /UPDATER_ADMIN_URLS/u, 'its admins are those that the agent knows');
     t.is(left.stdout, 'edge-agent is removed, with its identity, data and settings\n', left.stderr);
     t.deepEqual(difference(before, await machine.files()), []);
     t.is((await edge('node', 'get', node)).status, 4);
