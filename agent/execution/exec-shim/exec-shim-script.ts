@@ -101,8 +101,8 @@ capture() {
     size=$((size + bytes))
     if [ $size -ge $limit ]; then
       before=$((before + size)) size=0 limit=$3 segment=$((segment + 1)) file=ring.$((segment % 2))
-      echo "$segment $before" >segment
       true >"$file" || exec cat >/dev/null
+      echo "$segment $before" >segment
     fi
   done
 }

@@ -2,7 +2,7 @@
  * Files in an exec shim's directory. A script finds that directory, and may put anything in their place: what is no plain
  * file is as none, and nothing waits for whoever is behind it.
  */
-import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, writeSync } from 'node:fs';
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
@@ -12,6 +12,16 @@ export function readPlain(path: string, offset: number, bytesMax: number): Buffe
     const buffer = Buffer.allocUnsafe(bytesMax);
     return buffer.subarray(0, readSync(handle, buffer, 0, bytesMax, offset));
   });
+}
+
+/** Its length in bytes; 0 where there is none. */
+export function plainSize(path: string): number {
+  try {
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    return stat?.isFile() === true ? stat.size : 0;
+  } catch {
+    return 0;
+  }
 }
 
 /** Replaces what it says. Does nothing where that cannot be. */

@@ -1,7 +1,7 @@
 /** The start lock in an exec shim's directory: whoever makes it decides whether the exec shim ever starts something. */
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { SHIM_FILES } from './exec-shim-script.ts';
 import { readPlain } from './plain-file.ts';
 
@@ -30,7 +30,6 @@ export function takeStartLock(directory: string): boolean {
 export function readStartLock(directory: string): StartLock | null {
   const text = readPlain(join(directory, SHIM_FILES.startLock), 0, LOCK_BYTES_MAX)?.toString() ?? '';
   const [, pid, execution] = /^(\d+) (\S+)\n$/.exec(text) ?? [];
-  return pid === undefined || execution === undefined
-    ? null
-    : { pid: Number(pid), execution: execution as ExecutionId };
+  const { data: named } = ExecutionId.safeParse(execution); // the script may have written anything else
+  return named === undefined ? null : { pid: Number(pid), execution: named };
 }

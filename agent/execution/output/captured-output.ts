@@ -2,10 +2,10 @@
  * What the exec shim of one execution has captured, read from its files: any position while it runs, head and tail in the
  * end.
  */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
-import { readPlain } from '../exec-shim/plain-file.ts';
+import { plainSize, readPlain } from '../exec-shim/plain-file.ts';
 import type { CapturedBytes } from './output-limit.ts';
 
 /** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
@@ -13,6 +13,9 @@ const RETRIES_MAX = 20;
 
 /** Longest text of the file that says where the ring is, in bytes. */
 const SEGMENT_BYTES_MAX = 64;
+
+/** What it says: numbers that add up exactly. The script may have written anything else. */
+const SEGMENT = /^(\d{1,15}) (\d{1,15})\n$/;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -86,8 +89,8 @@ export class CapturedOutput {
 
   #extents(): Extent[] {
     const first = { file: join(this.#directory, SHIM_FILES.first), from: 0, to: this.#size(SHIM_FILES.first) };
-    const [number, before] = this.#segment().split(' ').map(Number);
-    if (number === undefined || before === undefined || number < 1) return [first];
+    const [, number = 0, before = 0] = SEGMENT.exec(this.#segment())?.map(Number) ?? [];
+    if (number === 0) return [first];
     const currentName = SHIM_FILES.ring[(number % 2) as 0 | 1];
     const current = { file: join(this.#directory, currentName), from: before, to: before + this.#size(currentName) };
     if (number === 1) return [first, current];
@@ -96,17 +99,17 @@ export class CapturedOutput {
     return [first, older, current];
   }
 
-  /** "<number> <bytes before>", or empty. The exec shim writes it with a newline: without one it is being written. */
+  /** "<number> <bytes before>\n", or empty. The exec shim writes it with a newline: without one it is being written. */
   #segment(): string {
     for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
       const text = readPlain(join(this.#directory, SHIM_FILES.segment), 0, SEGMENT_BYTES_MAX)?.toString() ?? null;
       if (text === null) return '';
-      if (text.endsWith('\n')) return text.trim();
+      if (text.endsWith('\n')) return text;
     }
     return '';
   }
 
   #size(name: string): number {
-    return statSync(join(this.#directory, name), { throwIfNoEntry: false })?.size ?? 0;
+    return plainSize(join(this.#directory, name));
   }
 }

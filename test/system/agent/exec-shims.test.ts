@@ -199,3 +199,39 @@ test('a script that leaves a mount beside itself ends as any other, and its dire
   t.deepEqual(mount.left(), ['precious']);
   t.false(existsSync(directory));
 });
+
+test('a directory whose start lock names no execution goes at the next start, and nothing is told of it', (t) => {
+  const fixture = new Fixture(t);
+  const directory = join(fixture.directory, 'keepers/left');
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'claim'), '2147480000 nothing\n');
+
+  fixture.executor.recover();
+
+  t.deepEqual(fixture.journal.started(), []);
+  t.false(existsSync(directory));
+});
+
+for (const [place, script, output] of [
+  ['a link to itself in place of its output', 'rm first; ln -s first first', ''],
+  ['a directory in place of its output', 'rm first; mkdir first', ''],
+  ['a link to itself in place of a further piece of it', 'echo "1 4" >segment; ln -s ring.1 ring.1', 'out\n'],
+  ['a place of the next piece that is none', 'echo "1.5 3" >segment', 'out\n'],
+  ['a place of the next piece that is too far to count', 'echo "1 1152921504606846976" >segment', 'out\n'],
+] as const)
+  test(`a script that leaves ${place} ends as any other, also at the next agent`, async (t) => {
+    const fixture = new Fixture(t);
+    const directory = join(fixture.directory, 'keepers');
+    const execution = fixture.start(
+      `cd "$(dirname "$0")"; echo out; until [ -s first ]; do sleep 0.02; done; ${script}; touch done`,
+    );
+    const isDone = () => readdirSync(directory).some((home) => existsSync(join(directory, home, 'done')));
+    await until('the script has ended', isDone);
+    fixture.executor.detach();
+
+    fixture.journal.close();
+    const next = new Fixture(t, {}, fixture.directory);
+    next.executor.recover();
+
+    t.like(await next.result(execution), { outcome: 'completed', exitCode: 0, output });
+  });
