@@ -136,6 +136,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
 /** Actors, events and sweeps. Sweeps and events end first, so that nothing new begins while the rest ends. */
 async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void> {
   const { base, storage, agents, vpn, vpnRows, publishing, webhooks } = parts;
+  const { wakeUps } = parts.actors;
   const { directory, ownership, vpnWatcher } = parts.actors.tree;
   await storage.step('taking up leases', () => ownership.start());
   keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
@@ -143,7 +144,8 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   base.ends.add('publishing', () => publishing.stop());
   await publishing.start();
   const elsewhere = { ...storage.forElsewhere(), watched: () => feeds.open(), source: parts.links.news };
-  const sweeps = storage.forSweeps({ ownership, heard: () => agents.sessions.heard(), consoleSessions: SESSION_AGES });
+  const rows = storage.forSweeps({ ownership, heard: () => agents.sessions.heard(), consoleSessions: SESSION_AGES });
+  const sweeps = { ...rows, missed: () => wakeUps.missed() };
   await startTasks({ ...base, directory }, { elsewhere, sweeps, selfUpdates: storage.forSelfUpdates() });
   base.ends.add('clusters', () => ownership.handOverAll());
 }

@@ -7,14 +7,7 @@ import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { WakeUps } from '../supervisors/ports.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
-import {
-  ADMIN_CHANNEL,
-  deletedNodes,
-  expiredLately,
-  readAdminMessage,
-  tellAdmins,
-  type AdminMessage,
-} from './admin-messages.ts';
+import { ADMIN_CHANNEL, deletedNodes, readAdminMessage, tellAdmins, type AdminMessage } from './admin-messages.ts';
 import type { Listener, Subscription } from './listening.ts';
 import { ownChannel, readWakeUp } from './own-channel.ts';
 
@@ -111,17 +104,16 @@ class HeardAdmins {
   }
 
   /**
-   * What was said while nobody listened is worth nothing any more, but that a node is gone, and that executions ended.
+   * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone: executions
+   * that ended are among what was missed on the own one.
    */
   async #catchUp(): Promise<void> {
-    const { database, adminId } = this.#place;
+    const { database } = this.#place;
     const { tunnels, log } = this.#ports;
     try {
-      const expired = await expiredLately(database.pool, adminId);
-      this.#endExecutions(expired.map(({ node, execution }) => [node, execution]));
       for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
     } catch (error) {
-      log.warn({ error }, 'what other admins ended meanwhile may still be open or run here');
+      log.warn({ error }, 'what other admins ended meanwhile may still be open here');
     }
   }
 }

@@ -76,27 +76,6 @@ export async function tellEnded(
 }
 
 /**
- * How far back an admin looks for what ended while it did not listen, in ms: a connection that is gone is noticed after
- * 10 s and dialled again within 5. And how much it looks at.
- */
-const MISSED_MS_MAX = 60_000;
-const MISSED_ENDS_MAX = 10_000;
-
-/** Executions on nodes of this admin that expired lately: what it asks when it may have missed that it was told. */
-export async function expiredLately(
-  pool: Pool,
-  adminId: string,
-): Promise<readonly { readonly node: NodeId; readonly execution: ExecutionId }[]> {
-  return rowsOf(
-    pool,
-    'looking for executions that expired meanwhile',
-    sql`
-    select e.node_id as node, e.id as execution from command_execution e join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid
-    where e.finished_at > clock_timestamp() - ${MISSED_MS_MAX}::int * interval '1 ms' and e.status = 'expired' order by e.finished_at desc limit ${MISSED_ENDS_MAX}::int`,
-  );
-}
-
-/**
  * Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now.
  */
 export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: string, url: string): Promise<boolean> {

@@ -27,7 +27,7 @@ export interface ActorSettings {
 /** What they need from the start. */
 export interface OpenActorsPorts extends Omit<
   TreePorts,
-  keyof OutwardLinks | 'settings' | 'settledMs' | 'kinds' | 'wakeSelfUpdate'
+  keyof OutwardLinks | 'settings' | 'settledMs' | 'kinds' | 'wakeSelfUpdate' | 'missed'
 > {
   /** Tells the other admins whose nodes have their turn in this self-update request. Returns at once. */
   readonly wakeOwners: (request: string) => void;
@@ -79,6 +79,7 @@ export function openActors(settings: ActorSettings, { agentSettings, woken, ...p
       wakeUps.due([request]);
       ports.wakeOwners(request);
     },
+    missed: () => wakeUps.missed(),
     settledMs: settings.ADMIN_BALANCE_AFTER_MS,
     settings: {
       unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS,

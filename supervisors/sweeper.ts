@@ -67,6 +67,8 @@ export interface SweeperPorts {
    * is deleted by it (O2).
    */
   readonly isClockRight: () => boolean;
+  /** What nodes of this admin were to be told may have found nobody: it is looked for in the rows. Returns at once. */
+  readonly missed: () => void;
 }
 
 /** Sweeps that run. */
@@ -130,7 +132,7 @@ class Sweeper {
   #startTables(): void {
     const { sweeps } = this.#ports;
     void this.#tables.start();
-    this.#everyHeld(EXPIRY_EVERY_MS, 'expiry', async () => this.#ended(await sweeps.expireDue()));
+    this.#everyHeld(EXPIRY_EVERY_MS, 'expiry', () => this.#expire());
     this.#everyHeld(ORPHANS_EVERY_MS, 'orphans', async () => this.#ended(await sweeps.dropOrphans()));
     this.#everyHeld(OWNERLESS_EVERY_MS, 'nodes without an owner', () => this.#markOwnerless());
     this.#everyHeld(OWNERLESS_EVERY_MS, 'admins that are gone', () => this.#forgetAdmins());
@@ -180,6 +182,17 @@ class Sweeper {
     const { log } = this.#ports;
     if (error instanceof DatabaseUnavailable) log.debug({ what }, 'a sweep waits for the database');
     else log.error({ error, what }, 'a sweep failed');
+  }
+
+  /** One whose answer is lost may have ended some all the same. */
+  async #expire(): Promise<boolean> {
+    const { sweeps, missed } = this.#ports;
+    try {
+      return this.#ended(await sweeps.expireDue());
+    } catch (error) {
+      missed();
+      throw error;
+    }
   }
 
   /** The owners of nodes that are not here were told with the commit. */

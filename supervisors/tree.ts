@@ -55,6 +55,8 @@ export interface TreePorts {
   readonly gateway: GatewayLink;
   /** Owners look which of their nodes have their turn in this self-update request. */
   readonly wakeSelfUpdate: (request: string) => void;
+  /** What nodes of this admin were told may have found nobody: it is looked for in the rows. Returns at once. */
+  readonly missed: () => void;
   readonly bus: Bus;
   /** What this admin and the others commit. */
   readonly news: Pick<Bus, 'subscribe'>;

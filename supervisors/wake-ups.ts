@@ -18,8 +18,8 @@ export const HEARD_COMMANDS_MAX = 10_000;
 /** Wait before the rows are read again that could not be read, in ms. */
 const READ_AGAIN_MS = 250;
 
-/** An execution that is to be cancelled. */
-interface CancelWanted {
+/** An execution that its node is to be told of. */
+interface NamedExecution {
   readonly node: NodeId;
   readonly execution: ExecutionId;
 }
@@ -34,9 +34,13 @@ export interface WokenRows {
   /** Nodes of this admin on which executions of these commands are pending. */
   pendingOf(commands: readonly CommandId[]): Promise<readonly NodeId[]>;
   /** Executions of these commands on nodes of this admin that are to be cancelled. */
-  cancelsOf(commands: readonly CommandId[]): Promise<readonly CancelWanted[]>;
+  cancelsOf(commands: readonly CommandId[]): Promise<readonly NamedExecution[]>;
   /** All that may have been missed. */
-  findForgotten(): Promise<{ readonly pending: readonly NodeId[]; readonly cancels: readonly CancelWanted[] }>;
+  findMissed(): Promise<{
+    readonly pending: readonly NodeId[];
+    readonly cancels: readonly NamedExecution[];
+    readonly expired: readonly NamedExecution[];
+  }>;
 }
 
 /** Who is told. */
@@ -118,7 +122,8 @@ export class HeardWakeUps implements WakeUps {
     for (const heard of Object.values(this.#heard)) heard.clear();
     if (this.#isMissed) {
       this.#isMissed = false;
-      const found = await rows.findForgotten();
+      const found = await rows.findMissed();
+      this.#tellExpired(found.expired);
       this.#tell(found.pending, found.cancels);
       this.#tellDue(await rows.dueIn(null));
       return;
@@ -128,13 +133,21 @@ export class HeardWakeUps implements WakeUps {
     this.#tell(pending, cancels.length === 0 ? [] : await rows.cancelsOf(cancels));
   }
 
-  #tell(pending: readonly NodeId[], cancels: readonly CancelWanted[]): void {
+  #tell(pending: readonly NodeId[], cancels: readonly NamedExecution[]): void {
     const { directory } = this.#ports;
     for (const id of pending) directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'rescan' } });
     for (const [id, ofNode] of Map.groupBy(cancels, ({ node }) => node))
       directory.tellLocal({
         to: { kind: 'node', id },
         message: { type: 'cancel', executions: ofNode.map(({ execution }) => execution), replyTo: null },
+      });
+  }
+
+  #tellExpired(expired: readonly NamedExecution[]): void {
+    for (const [id, ofNode] of Map.groupBy(expired, ({ node }) => node))
+      this.#ports.directory.tellLocal({
+        to: { kind: 'node', id },
+        message: { type: 'executions-expired', executions: ofNode.map(({ execution }) => execution) },
       });
   }
 

@@ -20,8 +20,14 @@ export const FORGOTTEN_AFTER_MS = 2_000;
  */
 export const WOKEN_ROWS_MAX = 50_000;
 
-/** An execution that is to be cancelled. */
-export interface CancelWanted {
+/**
+ * How far back an owner looks for what expired while nobody told its nodes, in ms: a connection that is gone is noticed
+ * after 10 s and dialled again within 5, and the rows of the largest fleet are read within 10.
+ */
+const EXPIRED_MS_MAX = 60_000;
+
+/** An execution that its node is to be told of: it is to be cancelled, or has expired. */
+export interface NamedExecution {
   readonly node: NodeId;
   readonly execution: ExecutionId;
 }
@@ -30,7 +36,7 @@ export interface Forgotten {
   /** Nodes with pending executions that they should look for. */
   readonly pending: readonly NodeId[];
   /** Executions whose cancellation is stored and not carried out. */
-  readonly cancels: readonly CancelWanted[];
+  readonly cancels: readonly NamedExecution[];
 }
 
 /**
@@ -46,12 +52,23 @@ export async function findForgotten(pool: Pool, adminId: string, afterMs: number
     'looking for forgotten executions',
     sql`select distinct e.node_id from command_execution e ${mine} where e.finished_at is null and e.status = 'pending' and n.status <> 'unreachable' and e.inserted_at < ${longAgo} limit ${limit}`,
   );
-  const cancels = await rowsOf<CancelWanted>(
+  const cancels = await rowsOf<NamedExecution>(
     pool,
     'looking for forgotten cancellations',
     sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.finished_at is null and (e.status = 'pending' or n.status <> 'unreachable') and e.cancel_requested_at < ${longAgo} limit ${limit}`,
   );
   return { pending: pending.map((row) => row.node_id), cancels };
+}
+
+/** Executions on nodes of this admin that expired lately, at most `limit`, the last ones first. */
+export async function expiredLately(pool: Pool, adminId: string, limit: number): Promise<readonly NamedExecution[]> {
+  return rowsOf(
+    pool,
+    'looking for executions that expired meanwhile',
+    sql`
+    select e.node_id as node, e.id as execution from command_execution e join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid
+    where e.finished_at > ${before(DATABASE_NOW, EXPIRED_MS_MAX)} and e.status = 'expired' order by e.finished_at desc limit ${limit}::int`,
+  );
 }
 
 /** What other admins said that they stored, as rows: at most `limit` each. Rejects with DatabaseUnavailable. */
@@ -68,8 +85,8 @@ export function wokenRows(pool: Pool, adminId: string, limit = WOKEN_ROWS_MAX) {
       return rows.map(({ node }) => node);
     },
     /** Executions of these commands on nodes of this admin that are to be cancelled. */
-    cancelsOf: (commands: readonly CommandId[]): Promise<readonly CancelWanted[]> =>
-      rowsOf<CancelWanted>(
+    cancelsOf: (commands: readonly CommandId[]): Promise<readonly NamedExecution[]> =>
+      rowsOf<NamedExecution>(
         pool,
         'looking for cancellations of other admins',
         sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.command_id = any(${commands}::uuid[]) and e.finished_at is null and e.cancel_requested_at is not null limit ${limit}::int`,
@@ -77,6 +94,9 @@ export function wokenRows(pool: Pool, adminId: string, limit = WOKEN_ROWS_MAX) {
     /** Nodes of this admin whose turn has come in these self-update requests; null: in any. */
     dueIn: (requests: readonly string[] | null) => dueNodes(pool, adminId, requests, limit),
     /** All that may have been missed, however short ago it was stored. */
-    findForgotten: () => findForgotten(pool, adminId, 0, limit),
+    findMissed: async () => ({
+      ...(await findForgotten(pool, adminId, 0, limit)),
+      expired: await expiredLately(pool, adminId, limit),
+    }),
   };
 }

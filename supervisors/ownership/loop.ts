@@ -42,6 +42,8 @@ export interface OwnershipPorts {
   readonly settledMs: number;
   readonly committer: Pick<Committer, 'caughtUp'>;
   readonly sessions: Pick<SessionLink, 'depart' | 'departed'>;
+  /** What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once. */
+  readonly missed: () => void;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
   readonly held: HeldLeases;

@@ -10,6 +10,7 @@ export interface SettlingPorts {
   readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
   readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
   readonly directory: Pick<Directory, 'settle'>;
+  readonly missed: () => void;
 }
 
 /** Nothing has to settle at first. */
@@ -44,7 +45,7 @@ export class Settling {
    * read under a lease that ended meanwhile is not used.
    */
   async settle(): Promise<void> {
-    const { loader, directory } = this.#ports;
+    const { loader, directory, missed } = this.#ports;
     const ids = [...this.#unsettled];
     if (ids.length === 0) return;
     const epochs = new Map(ids.map((id) => [id, this.#epochOf(id)]));
@@ -54,6 +55,7 @@ export class Settling {
     for (const state of await loader.nodes(ids))
       if (isStill(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
     for (const id of ids) if (isStill(id)) this.#unsettled.delete(id);
+    missed(); // whoever told their nodes of something since they were read found nobody
   }
 
   #epochOf(cluster: ClusterId): number {

@@ -4,7 +4,8 @@ import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
 import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/peer-presence.ts';
-import { deletedNodes, expiredLately, ADMIN_CHANNEL, readAdminMessage } from '../../../persistence/admin-messages.ts';
+import { deletedNodes, ADMIN_CHANNEL, readAdminMessage } from '../../../persistence/admin-messages.ts';
+import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
@@ -52,8 +53,9 @@ test('what a sweep expires is told to the other admins with its commit, and an o
     from: sweeping,
     ended: [[ended?.node, ended?.execution]],
   } as never);
-  t.deepEqual(await expiredLately(opened.pool, owner), [{ node: ended?.node, execution: ended?.execution }] as never);
-  t.deepEqual(await expiredLately(opened.pool, sweeping), []);
+  const missedBy = async (admin: string) => (await wokenRows(opened.pool, admin).findMissed()).expired;
+  t.deepEqual(await missedBy(owner), [{ node: ended?.node, execution: ended?.execution }] as never);
+  t.deepEqual(await missedBy(sweeping), []);
 });
 
 test('what is no message of admins is left aside', (t) => {

@@ -49,7 +49,7 @@ test('after a silence everything of reachable nodes is named, however short ago 
   await fixture.rows(`update node set status = 'healthy'`);
   await fixture.rows(`update command_execution set inserted_at = clock_timestamp()`);
 
-  const { pending } = await wokenRows(fixture.database.pool, fixture.adminId).findForgotten();
+  const { pending } = await wokenRows(fixture.database.pool, fixture.adminId).findMissed();
 
   t.deepEqual(pending.toSorted(), own.toSorted());
 });
@@ -60,10 +60,10 @@ test('of nodes that are away what is pending is named once it is cancelled, and 
   if (first === undefined) throw new Error('no execution');
   await fixture.store(mine, { kind: 'execution-sent', execution: first, atMs: NOW_MS });
   await fixture.rows(`update node set status = 'unreachable'`);
-  const { findForgotten } = wokenRows(fixture.database.pool, fixture.adminId);
+  const { findMissed } = wokenRows(fixture.database.pool, fixture.adminId);
 
-  t.deepEqual(await findForgotten(), { pending: [], cancels: [] });
+  t.deepEqual(await findMissed(), { pending: [], cancels: [], expired: [] });
   await fixture.store(null, { kind: 'command-cancel-requested', command, atMs: NOW_MS });
 
-  t.deepEqual((await findForgotten()).cancels.map(({ execution }) => execution).toSorted(), pending.toSorted());
+  t.deepEqual((await findMissed()).cancels.map(({ execution }) => execution).toSorted(), pending.toSorted());
 });

@@ -10,10 +10,12 @@ import { Leases, LEASE_MS } from '../../../persistence/leases.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createSshLogins } from '../../../persistence/ssh/login-check.ts';
 import { createPasswords } from '../../../persistence/ssh/passwords.ts';
+import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { readVpns } from '../../../persistence/vpn/readings.ts';
 import type { Committer, Loader } from '../../../supervisors/ports.ts';
 import type { KindTable } from '../../../supervisors/runtime/kinds.ts';
-import { createTree } from '../../../supervisors/tree.ts';
+import { createTree, type Tree } from '../../../supervisors/tree.ts';
+import { HeardWakeUps } from '../../../supervisors/wake-ups.ts';
 import { createLeaseClock, systemClock } from '../../../transport/net/clock.ts';
 import { SETTINGS } from '../../support/actors.ts';
 import { arrived, registryOf } from '../../support/admin-registry.ts';
@@ -85,7 +87,7 @@ export async function startSupervisors(
   const sessions = recordedSessions();
   const webhookSender = recordedSender();
   const loader = createLoader(database.pool);
-  const tree = createTree({
+  const tree: Tree = createTree({
     adminId,
     sessions,
     webhookSender,
@@ -94,6 +96,7 @@ export async function startSupervisors(
     clusterVpnRows: { read: (clusters) => readVpns(database.pool, clusters) },
     gateway: { become: () => {} },
     wakeSelfUpdate: () => {},
+    missed: () => wakeUps.missed(),
     bus,
     news: bus,
     log,
@@ -109,10 +112,13 @@ export async function startSupervisors(
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
     ...(options.kinds !== undefined && { kinds: options.kinds }),
   });
+  const rows = wokenRows(database.pool, adminId);
+  const wakeUps = new HeardWakeUps({ rows, directory: tree.directory, clock: systemClock, log });
   let isStopped = false;
   const stop = async (): Promise<void> => {
     if (isStopped) return;
     isStopped = true;
+    await wakeUps.stop();
     await tree.ownership
       .stop()
       .then(() => registry.checkOut())

@@ -3,7 +3,9 @@ import test from 'ava';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { markOwnerless } from '../../../persistence/sweeps/ownerless.ts';
 import { createLeaseClock } from '../../../transport/net/clock.ts';
+import { session } from '../../support/actors.ts';
 import { patient } from '../../support/busy.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { startSupervisors } from './fixture.ts';
@@ -88,6 +90,39 @@ test('an owner whose machine was suspended beyond its lease delivers nothing whe
   clock.thaw();
   await until('it lets go', () => !suspended.tree.held.holds(cluster));
   t.deepEqual(frameTypes(suspended), ['welcome']);
+});
+
+test('an execution that expires while its cluster is taken over is ended by the new owner (C7)', async (t) => {
+  const clock = createFreezableClock();
+  const former = await startSupervisors(t, { clock });
+  const placed = await former.createLiveNode();
+  const { node } = placed;
+  const execution = await former.execution(placed);
+  former.tell('node', node, {
+    type: 'executions-acknowledged',
+    session: session(1),
+    executions: [execution],
+    atMs: Date.now(),
+  });
+  await until('it is sent', async () => (await former.statusOf('command_execution', execution)) === 'sent');
+  await former.rows('update command_execution set expired_at = clock_timestamp()');
+
+  clock.freeze();
+  const next = await startSupervisors(t, {
+    connection: former.connection,
+    loader: (real) => ({
+      ...real,
+      nodes: async (clusters) => {
+        const states = await real.nodes(clusters);
+        if (states.length > 0) await sweepsOf(former.database.pool).expireDue();
+        return states;
+      },
+    }),
+  });
+  await until('its node lives there', () => next.tree.directory.count('node') === 1);
+  next.connect(node, 7, [execution]);
+
+  t.deepEqual((await next.sent('settle')).executions, [execution]);
 });
 
 test('a cluster that is deleted is let go without a word, one that another took over is told of', async (t) => {

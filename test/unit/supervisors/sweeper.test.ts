@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import { createBus } from '../../../actors/bus.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { EXPIRY_EVERY_MS, FORGOTTEN_EVERY_MS, PRUNE_EVERY_MS, startSweeper } from '../../../supervisors/sweeper.ts';
 import type { Pruned, SweepPort } from '../../../supervisors/sweep-port.ts';
 import { RENEW_MS } from '../../../supervisors/tasks/held-task.ts';
@@ -57,6 +58,7 @@ function openSweeper(t: ExecutionContext) {
       directory: {} as Directory,
       bus: createBus(silentLog),
       isClockRight: () => true,
+      missed: () => calls.push('missed'),
     });
     t.teardown(() => sweeper.stop());
     return sweeper;
@@ -82,6 +84,16 @@ test('the admin that has the lease sweeps whole tables, the others only what the
 
   t.deepEqual(await sweptIn(PRUNE_EVERY_MS + RENEW_MS), [...TABLES, ...OWNERS].toSorted());
   t.true(sweeper.holds());
+});
+
+test('a sweep of expired executions whose answer is lost may have ended some: their nodes are looked for', async (t) => {
+  const { sweeps, start, sweptIn } = openSweeper(t);
+  start();
+  t.false((await sweptIn(2 * EXPIRY_EVERY_MS)).includes('missed'));
+
+  Object.assign(sweeps, { expireDue: () => Promise.reject(new DatabaseUnavailable('cut')) });
+
+  t.true((await sweptIn(EXPIRY_EVERY_MS)).includes('missed'));
 });
 
 test('one that was paused beyond its lease sweeps no table when it wakes and another has taken over', async (t) => {

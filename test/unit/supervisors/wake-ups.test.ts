@@ -36,7 +36,8 @@ function open() {
       pendingOf: (commands) => answer(`pending ${commands.join(' ')}`, [NODE, OTHER]),
       cancelsOf: (commands) => answer(`cancels ${commands.join(' ')}`, cancels),
       dueIn: (requests) => answer(`due ${requests?.join(' ') ?? 'anywhere'}`, fixture.due),
-      findForgotten: () => answer('forgotten', { pending: [OTHER], cancels }),
+      findMissed: () =>
+        answer('missed', { pending: [OTHER], cancels, expired: [{ node: NODE, execution: execution(3) }] }),
     },
     directory: {
       tell: (one, cluster) => told.push({ ...one, cluster }) > 0,
@@ -114,8 +115,9 @@ test('after a silence everything is looked for that may have been missed, and no
   wakeUps.heard('run', [A]);
   await settled();
 
-  t.deepEqual(asked, ['forgotten', 'due anywhere', `pending ${A}`]);
-  t.deepEqual(told.slice(0, 2), [
+  t.deepEqual(asked, ['missed', 'due anywhere', `pending ${A}`]);
+  t.deepEqual(told.slice(0, 3), [
+    { to: { kind: 'node', id: NODE }, message: { type: 'executions-expired', executions: [execution(3)] } },
     rescan(OTHER),
     {
       to: { kind: 'node', id: NODE },
@@ -135,8 +137,8 @@ test('rows that cannot be read now are read in a moment, all of them: what had b
   clock.pass(250);
   await settled();
 
-  t.deepEqual(asked, [`pending ${A}`, 'forgotten', 'due anywhere']);
-  t.deepEqual(told[0], rescan(OTHER));
+  t.deepEqual(asked, [`pending ${A}`, 'missed', 'due anywhere']);
+  t.deepEqual(told[1], rescan(OTHER));
   t.deepEqual(
     log.lines.filter(({ level }) => level !== 'debug'),
     [],
@@ -152,7 +154,7 @@ test(`of more than ${HEARD_COMMANDS_MAX} commands that wait none is remembered: 
   );
   await settled();
 
-  t.deepEqual(asked, ['forgotten', 'due anywhere']);
+  t.deepEqual(asked, ['missed', 'due anywhere']);
 });
 
 test('a node that came into a cluster of this admin is started, and counted', async (t) => {
@@ -178,6 +180,6 @@ test('stopped while it waits for the database, it ends, and reads no more', asyn
   clock.pass(1_000);
   await settled();
 
-  t.deepEqual(asked, ['forgotten']);
+  t.deepEqual(asked, ['missed']);
   t.is(clock.waiting(), 0);
 });
