@@ -56,6 +56,11 @@ export class Executor implements SessionRunner {
       isEnding: (execution) => this.#endings.has(execution),
       over: (running) => this.#over(running),
       goesOn: () => this.#arm(),
+      stuck: ({ execution, stuck }) =>
+        options.log.error(
+          { execution, pids: stuck },
+          'An execution cannot be ended: processes of it live on after KILL. It is tried again each second',
+        ),
       unread: (execution, directory) => removeRemains(directory, execution, options.log),
     });
     this.#endings = new Endings(options.journal, {
@@ -65,9 +70,10 @@ export class Executor implements SessionRunner {
     });
   }
 
-  /** Null when executions can be started; else one sentence. */
+  /** Null when executions can be started and ended; else what keeps them from it, in one line. */
   get problem(): string | null {
-    return this.#kit.problem;
+    const problems = [this.#kit.problem, this.#running.problem].filter((problem) => problem !== null);
+    return problems.length === 0 ? null : problems.join('; ');
   }
 
   /** Processes that keep running commands, and the one that waits for the next. */

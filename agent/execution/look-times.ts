@@ -1,5 +1,5 @@
 /** When an executor looks at its executions again. */
-import type { RunningExecution } from './running-execution.ts';
+import { CHECK_STUCK_MS, type RunningExecution } from './running-execution.ts';
 
 /**
  * Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended.
@@ -13,16 +13,18 @@ const RETRY_MS = 1_000;
 
 /** In so many ms; null: nothing is to be looked at. `hasWork`: something waits to be started or stored. */
 export function nextLookMs(
-  running: Iterable<RunningExecution>,
+  running: Iterable<Pick<RunningExecution, 'isStopping' | 'stuck' | 'deadlineMs'>>,
   { isWatched, hasWork, nowMs }: { readonly isWatched: boolean; readonly hasWork: boolean; readonly nowMs: number },
 ): number | null {
-  let dueMs: number | null = null;
-  for (const { isStopping, deadlineMs } of running) {
-    dueMs ??= isWatched ? CHECK_WATCHED_MS : CHECK_MS;
-    if (isStopping) dueMs = Math.min(dueMs, CHECK_STOPPING_MS);
+  let dueMs = Infinity;
+  for (const { isStopping, stuck, deadlineMs } of running) {
+    if (isWatched) dueMs = Math.min(dueMs, CHECK_WATCHED_MS);
+    if (stuck.length > 0) dueMs = Math.min(dueMs, CHECK_STUCK_MS);
+    else dueMs = Math.min(dueMs, isStopping ? CHECK_STOPPING_MS : CHECK_MS);
     if (deadlineMs !== null) dueMs = Math.min(dueMs, Math.max(1, deadlineMs - nowMs));
   }
-  return dueMs ?? (hasWork ? RETRY_MS : null);
+  if (dueMs < Infinity) return dueMs;
+  return hasWork ? RETRY_MS : null;
 }
 
 /** One timer, never later than planned, however often something happens. */

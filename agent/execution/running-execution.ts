@@ -16,8 +16,14 @@ import type { ProcessEntry } from './processes.ts';
 /** Between TERM and KILL, in ms. Source: docs/commands.md. */
 export const KILL_AFTER_MS = 5_000;
 
-/** After KILL an execution that still does not end is given up on, exec shim and all, in ms. */
+/**
+ * After KILL an execution that still does not end is given up on, exec shim and all, in ms. What lives of it even then,
+ * in an uninterruptible sleep or as another user's, is looked at less often.
+ */
 const GIVE_UP_AFTER_MS = 5_000;
+
+/** Between two tries to end what KILL does not end, in ms. */
+export const CHECK_STUCK_MS = 1_000;
 
 /**
  * The script has ended but something in the background holds its output open: the result waits for output in the pipe
@@ -67,6 +73,8 @@ export class RunningExecution {
   #exit: { readonly signal: number | null } | null = null;
   #reason: StopReason | null = null;
   #killAtMs = 0;
+  /** When those that KILL does not end are looked for again; 0: there are none. */
+  #againMs = 0;
   #lingering: { readonly sinceMs: number; length: number } | null = null;
   #isOver = false;
 
@@ -92,6 +100,11 @@ export class RunningExecution {
   /** True when nobody wants its result. */
   get isSettled(): boolean {
     return this.#reason === 'settle';
+  }
+
+  /** Processes of it that live on although they were killed long ago. */
+  get stuck(): readonly number[] {
+    return this.#againMs === 0 ? [] : this.#members.map(({ pid }) => pid);
   }
 
   get deadlineMs(): number | null {
@@ -190,13 +203,18 @@ export class RunningExecution {
 
   #areMembersGone(processes: () => readonly ProcessEntry[], nowMs: number): boolean {
     const isDue = nowMs >= this.#killAtMs;
-    // While those that were asked to end still live there is no need to look through all of /proc.
-    if (!isDue && this.#members.some(lives)) return false;
+    // While those that were asked to end, or cannot be ended, still live there is no need to look through all of /proc.
+    if ((!isDue || nowMs < this.#againMs) && this.#members.some(lives)) return false;
     const seenBefore = this.#seen.size;
     this.#members = this.#look(processes());
+    this.#againMs = 0;
     if (this.#members.length === 0) return true;
-    if (this.#seen.size > seenBefore) noteMembers(this.directory, this.#options.bootId, this.#seen);
-    if (isDue) sweep(this.#members, () => this.#look(null));
+    const isGrowing = this.#seen.size > seenBefore;
+    if (isGrowing) noteMembers(this.directory, this.#options.bootId, this.#seen);
+    if (!isGrowing && nowMs >= this.#killAtMs + GIVE_UP_AFTER_MS) {
+      this.#againMs = nowMs + CHECK_STUCK_MS;
+      for (const member of this.#members) signal(member, 'SIGKILL');
+    } else if (isDue) sweep(this.#members, () => this.#look(null));
     else this.#ask();
     return false;
   }

@@ -6,6 +6,9 @@ import { WatchedOutputs } from './output/watched-outputs.ts';
 import { listProcesses, type ProcessEntry } from './processes.ts';
 import type { RunningExecution } from './running-execution.ts';
 
+/** Processes that a problem names, at most. */
+const NAMED_PIDS_MAX = 10;
+
 /** Who is told what was seen. */
 export interface RunningPorts {
   /** It has ended, and its end is on its way into the journal: it is not looked at any more. */
@@ -14,6 +17,8 @@ export interface RunningPorts {
   readonly over: (running: RunningExecution) => void;
   /** It goes on, and has to be looked at again. */
   readonly goesOn: () => void;
+  /** It cannot be ended: these processes of it live on after KILL. Said once. */
+  readonly stuck: (running: RunningExecution) => void;
   /** It was removed, and nobody reads in its directory any more. */
   readonly unread: (execution: ExecutionId, directory: string) => void;
 }
@@ -21,6 +26,8 @@ export interface RunningPorts {
 /** Those of one executor. */
 export class RunningExecutions {
   readonly #running = new Map<ExecutionId, RunningExecution>();
+  /** Of those, what was said to be stuck. */
+  readonly #stuck = new Set<ExecutionId>();
   readonly #watched: WatchedOutputs;
   readonly #ports: RunningPorts;
 
@@ -31,6 +38,15 @@ export class RunningExecutions {
 
   get size(): number {
     return this.#running.size;
+  }
+
+  /** Null while all that are to end do; else one sentence. */
+  get problem(): string | null {
+    const stuck = [...this.#running.values()].filter((running) => running.stuck.length > 0);
+    if (stuck.length === 0) return null;
+    const pids = stuck.flatMap((running) => running.stuck);
+    const named = pids.slice(0, NAMED_PIDS_MAX).join(', ');
+    return `executions that cannot be ended: ${stuck.length}; processes that live on after KILL: ${named}${pids.length > NAMED_PIDS_MAX ? ', …' : ''}`;
   }
 
   get(execution: ExecutionId): RunningExecution | undefined {
@@ -46,6 +62,7 @@ export class RunningExecutions {
   remove(execution: ExecutionId): void {
     const directory = this.#running.get(execution)?.directory ?? null;
     this.#running.delete(execution);
+    this.#stuck.delete(execution);
     this.#watched.ended(execution, directory);
   }
 
@@ -75,8 +92,12 @@ export class RunningExecutions {
   /** Looks at one, unless it is none of these any more. */
   look(running: RunningExecution, processes: () => readonly ProcessEntry[] = listProcesses): void {
     if (this.#running.get(running.execution) !== running || this.#ports.isEnding(running.execution)) return;
-    if (running.check(processes)) this.#ports.over(running);
-    else this.#ports.goesOn();
+    if (running.check(processes)) return this.#ports.over(running);
+    if (running.stuck.length > 0 && !this.#stuck.has(running.execution)) {
+      this.#stuck.add(running.execution);
+      this.#ports.stuck(running);
+    }
+    this.#ports.goesOn();
   }
 
   /** When they are to be looked at again, in so many ms; null: not at all. `hasWork`: something else waits for a look. */

@@ -3,8 +3,13 @@ import test from 'ava';
 import { listProcesses } from '../../../agent/execution/processes.ts';
 import { patient } from '../../support/busy.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
+import { NOBODY } from '../../support/agent/sftp-process.ts';
+import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { column } from '../../support/columns.ts';
+
+/** Neither root nor NOBODY: this user may end nothing of either. */
+const STRANGER = 1;
 
 test.serial('a script gives its exit status and both of its streams in the order of writing', async (t) => {
   const fixture = new Fixture(t);
@@ -127,6 +132,35 @@ test.serial(
     t.like(result, { outcome: 'cancelled', exitCode: 143, output: 'ready\n' });
   },
 );
+
+test.serial('what cannot be ended is told, and its execution ends once it can', async (t) => {
+  if (process.getuid?.() !== 0) {
+    t.pass('only root becomes other users');
+    return;
+  }
+  const log = recordingLog();
+  const fixture = new Fixture(t, { log });
+  const mark = `61.${process.pid}${Date.now() % 100_000}`;
+  const script = `import os, signal; os.setuid(${NOBODY.uid}); signal.signal(15, signal.SIG_IGN); os.execvp("sleep", ["sleep", "${mark}"])`;
+  const execution = fixture.start(`exec python3 -c '${script}'`);
+  const [pid = 0] = await until('the process of another user', () => {
+    const found = processesNamed(`sleep\0${mark}`);
+    return found.length > 0 ? found : null;
+  });
+  t.is(fixture.executor.problem, null);
+
+  fixture.executor.cancel([execution]);
+  t.teardown(() => process.seteuid?.(0));
+  process.seteuid?.(STRANGER);
+  const told = await log.seen(/cannot be ended/u);
+  const { problem } = fixture.executor;
+  process.seteuid?.(0);
+
+  t.true((told.fields as { pids: number[] }).pids.includes(pid));
+  t.regex(problem ?? '', /^executions that cannot be ended: 1; processes that live on after KILL: \d/u);
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 143 });
+  t.deepEqual([processesNamed(mark), fixture.executor.problem], [[], null]);
+});
 
 test.serial('a fork bomb is ended', async (t) => {
   const fixture = new Fixture(t);
