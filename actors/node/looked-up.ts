@@ -3,6 +3,7 @@
  * or the agent.
  */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { EXECUTIONS_PER_FRAME_MAX } from '../../transport/protocol/limits.ts';
 import { type Effect, type Step, step, unchanged } from '../step.ts';
 import type { OpenExecution } from '../records.ts';
 import { deliver, without } from './delivery.ts';
@@ -104,15 +105,20 @@ function isLost(state: NodeState, execution: OpenExecution): boolean {
   return execution.status === 'sent' && state.session !== null && !state.session.delivered.has(execution.id);
 }
 
-/** A frame about these executions, if there are any and the agent is there. */
+/** Frames about these executions, each with as many as an agent takes, if there are any and the agent is there. */
 export function toAgent(
   state: NodeState,
   type: 'settle' | 'cancel' | 'confirm' | 'recall',
   executions: readonly ExecutionId[],
 ): readonly Effect[] {
-  return state.session === null || executions.length === 0
-    ? []
-    : [{ type: 'send', session: state.session.id, frame: { type, executions: [...executions] } }];
+  const { session } = state;
+  if (session === null) return [];
+  const frames = Math.ceil(executions.length / EXECUTIONS_PER_FRAME_MAX);
+  return Array.from({ length: frames }, (_, index) => {
+    const at = index * EXECUTIONS_PER_FRAME_MAX;
+    const some = executions.slice(at, at + EXECUTIONS_PER_FRAME_MAX);
+    return { type: 'send', session: session.id, frame: { type, executions: some } };
+  });
 }
 
 /** Executions that this actor does not hold, once: after the look-up they are known or gone. */

@@ -14,6 +14,7 @@ import {
 } from '../../../support/actors.ts';
 import { snapshot, sends, noticed, finished } from './executions-fixture.ts';
 import { arrived, lookedUp, say } from './fixture.ts';
+import { EXECUTIONS_PER_FRAME_MAX } from '../../../../transport/protocol/limits.ts';
 import { kindsOf } from '../../../support/steps.ts';
 
 test('a result is stored with its output, and confirmed once it is', (t) => {
@@ -148,6 +149,17 @@ test('executions that expired are forgotten, and ended at the agent, also when t
     [step.changes, step.effects, step.state.open.size],
     [[], [sends('settle', [execution(1), execution(2)])], 0],
   );
+});
+
+test('of more ends than a frame takes each is told, in frames that the agent takes', (t) => {
+  const ended = Array.from({ length: EXECUTIONS_PER_FRAME_MAX + 1 }, (_, index) => execution(index + 1));
+
+  const { effects } = say(liveNode(), { type: 'executions-expired', executions: ended });
+
+  t.deepEqual(effects, [
+    sends('settle', ended.slice(0, EXECUTIONS_PER_FRAME_MAX)),
+    sends('settle', ended.slice(EXECUTIONS_PER_FRAME_MAX)),
+  ]);
 });
 
 test('a write that found its execution over makes the agent end it', (t) => {
