@@ -33,10 +33,11 @@ export class Chunks {
 
   /**
    * Marks the open executions of a command as to be cancelled. An intent that is stored twice is stored once; a crash in
-   * between leaves some marked, and nobody was answered: whoever asks again marks the rest.
+   * between leaves some marked, and nobody was answered: whoever asks again marks the rest. Answers whether any is
+   * marked.
    */
-  async markCancelled(command: CommandId, atMs: number): Promise<void> {
-    for (let marked = CHUNK_EXECUTIONS_MAX, isBegun = false; marked === CHUNK_EXECUTIONS_MAX; isBegun = true) {
+  async markCancelled(command: CommandId, atMs: number): Promise<boolean> {
+    for (let isBegun = false; ; isBegun = true) {
       const rows = await this.#rows(
         'cancelling a command',
         isBegun,
@@ -45,7 +46,7 @@ export class Chunks {
           select id from command_execution where command_id = ${command}::uuid and finished_at is null and cancel_requested_at is null limit ${CHUNK_EXECUTIONS_MAX}::int for update)
         returning 1`,
       );
-      marked = rows.length;
+      if (rows.length < CHUNK_EXECUTIONS_MAX) return isBegun || rows.length > 0;
     }
   }
 

@@ -8,7 +8,7 @@ import type { Change } from '../../actors/step.ts';
 import { isHot } from '../../actors/writes.ts';
 import type { Committer, RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { Chunks } from './chunks.ts';
+import { Chunks, inDoubt } from './chunks.ts';
 import type { ColdPorts } from './cold-writes.ts';
 import { ColdCommits } from './cold-commits.ts';
 import { CommitNews, type CommitCounters } from './commit-news.ts';
@@ -51,13 +51,22 @@ export class GroupCommitter implements Committer {
 
   async commit(lease: Lease | null, changes: readonly Change[], isAwaited = true): Promise<readonly RefusedChange[]> {
     const hot = changes.filter((change): change is HotChange => isHot(change.write));
-    for (const { write } of hot)
-      if (write.kind === 'command-cancel-requested' && !this.#outage.isOn)
-        await this.#chunks.markCancelled(write.command, write.atMs);
-    const refused = hot.length === 0 ? [] : await this.#hot.commit(lease, hot);
+    const refused = hot.length === 0 ? [] : await this.#commitHot(lease, hot);
     if (hot.length === changes.length) return refused;
     const cold = changes.filter((change) => !isHot(change.write));
     return [...refused, ...(await this.#cold.commit(lease, cold, isAwaited))];
+  }
+
+  async #commitHot(lease: Lease | null, hot: readonly HotChange[]): Promise<readonly RefusedChange[]> {
+    let isBegun = false;
+    try {
+      for (const { write } of hot)
+        if (write.kind === 'command-cancel-requested' && !this.#outage.isOn)
+          isBegun = (await this.#chunks.markCancelled(write.command, write.atMs)) || isBegun;
+      return await this.#hot.commit(lease, hot);
+    } catch (error) {
+      throw isBegun ? inDoubt(error) : error;
+    }
   }
 
   ready(): Promise<void> {

@@ -3,6 +3,7 @@
  */
 import test from 'ava';
 import { v7 } from 'uuid';
+import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
 import { CHUNK_EXECUTIONS_MAX } from '../../../../persistence/committer/chunks.ts';
 import { SWEEP_ROWS_MAX } from '../../../../persistence/sweeps/sweeps.ts';
 import type { CommandId, NodeId } from '../../../../transport/protocol/ids.ts';
@@ -90,4 +91,26 @@ test('a command with very many executions is cancelled, refused to be deleted wh
     );
   t.deepEqual(await fixture.commit(null, [{ kind: 'command-deleted', command }]), ['ok']);
   t.deepEqual([await statuses(fixture), (await fixture.rows('select from command')).length], [{}, 0]);
+});
+
+test('a cancel that is stored, and whose command could not be changed, may have been done: no error says that nothing was', async (t) => {
+  const fixture = await openFixture(t);
+  const command = await store(fixture, null);
+  const { writes } = fixture.database;
+  const { connect } = writes;
+  const cut = Object.assign(new Error('cut'), { code: 'ECONNREFUSED' });
+  t.teardown(() => Object.assign(writes, { connect }));
+  Object.assign(writes, {
+    connect: (done?: (error: Error) => void) => (done === undefined ? Promise.reject(cut) : done(cut)),
+  });
+
+  const change = {
+    write: { kind: 'command-cancel-requested', command, atMs: NOW_MS },
+    events: [],
+    notices: [],
+  } as const;
+  const error = await t.throwsAsync(fixture.committer.commit(null, [change]), { instanceOf: DatabaseUnavailable });
+
+  t.false(error instanceof NothingWritten);
+  t.is((await fixture.rows('select from command_execution where cancel_requested_at is null')).length, 0);
 });
