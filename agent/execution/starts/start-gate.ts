@@ -15,13 +15,19 @@ export const BEAT_MS = 1_000;
  */
 export const STALL_MS_MIN = 2_000;
 
+/** Between which times it expires: it came with how long it may take, counted from when it was sent. */
+interface Deadline {
+  readonly earliestMs: number;
+  readonly latestMs: number;
+}
+
 /** All times are those of `nowMs`, in ms. */
 export class StartGate {
   readonly #nowMs: () => number;
   /** What must be asked about, and since when. */
   readonly #held = new Map<ExecutionId, number>();
   /** When those that wait expire; null: never. */
-  readonly #deadlines = new Map<ExecutionId, number | null>();
+  readonly #deadlines = new Map<ExecutionId, Deadline | null>();
   /** Last sign of life; null until the first: then nothing is concluded from its absence. */
   #beatMs: number | null = null;
   #wokeMs = 0;
@@ -51,7 +57,7 @@ export class StartGate {
 
   /** It arrived, and was sent at `bornMs` or later. */
   arrived(execution: ExecutionId, bornMs: number, expiresInMs: number | null): void {
-    this.#deadlines.set(execution, expiresInMs === null ? null : bornMs + expiresInMs);
+    this.#expires(execution, bornMs, expiresInMs);
     if (!this.isCurrent(bornMs)) this.hold([execution]);
   }
 
@@ -72,7 +78,7 @@ export class StartGate {
   release(execution: ExecutionId, askedMs: number, expiresInMs: number | null | undefined): void {
     const heldMs = this.#held.get(execution);
     if (heldMs === undefined || askedMs < heldMs) return;
-    if (expiresInMs !== undefined) this.#deadlines.set(execution, expiresInMs === null ? null : askedMs + expiresInMs);
+    if (expiresInMs !== undefined) this.#expires(execution, askedMs, expiresInMs);
     if (this.isOver(execution)) return; // the admin says settle in a moment
     this.#held.delete(execution);
   }
@@ -81,15 +87,28 @@ export class StartGate {
     return this.#held.has(execution);
   }
 
-  /** Whether its time is over, as far as is known here: an admin knows better. */
+  /** Whether its time may be over: an admin knows better. */
   isOver(execution: ExecutionId): boolean {
-    const deadlineMs = this.#deadlines.get(execution) ?? null;
-    return deadlineMs !== null && this.#nowMs() >= deadlineMs;
+    const deadline = this.#deadlines.get(execution) ?? null;
+    return deadline !== null && this.#nowMs() >= deadline.earliestMs;
+  }
+
+  /** Whether its time is over, however late it was sent. */
+  isOverForSure(execution: ExecutionId): boolean {
+    const deadline = this.#deadlines.get(execution) ?? null;
+    return deadline !== null && this.#nowMs() >= deadline.latestMs;
   }
 
   /** Whether it is known when it expires. */
   knows(execution: ExecutionId): boolean {
     return this.#deadlines.has(execution);
+  }
+
+  /** Said just now, and sent at `sentMs` or later. */
+  #expires(execution: ExecutionId, sentMs: number, expiresInMs: number | null): void {
+    const deadline =
+      expiresInMs === null ? null : { earliestMs: sentMs + expiresInMs, latestMs: this.#nowMs() + expiresInMs };
+    this.#deadlines.set(execution, deadline);
   }
 
   /** It started, or is over. */

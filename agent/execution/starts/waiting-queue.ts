@@ -151,7 +151,8 @@ export class WaitingQueue {
       if (batch.length >= room()) break;
       if (this.#gate.isOver(execution)) {
         if (!this.#gate.isHeld(execution)) over.push(execution);
-        continue;
+        if (this.#gate.isOverForSure(execution)) continue;
+        break; // it may have come in time: those behind it wait for what an admin says of it
       }
       if (this.#gate.isHeld(execution)) break; // those behind it wait as well: executions start in their order
       const waiting = this.#options.journal.load(execution);

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { aliveMs } from '../../../agent/execution/timeline.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';
@@ -54,6 +55,20 @@ test.serial('executions start in the order of delivery, so many at a time', asyn
     [...together.toSorted(), ...starts().slice(2)],
     ends.map((_end, index) => `start ${index}`),
   );
+});
+
+test.serial('one that may be over waits for the answer of an admin, and those behind it wait as well', async (t) => {
+  const fixture = new Fixture(t, { concurrency: 1 });
+  const ledger = join(fixture.directory, 'ledger');
+  fixture.executor.arriving(aliveMs() - 18_000);
+  const older = fixture.start(`echo older >>${ledger}`, { expires_in_ms: 15_000 });
+  const younger = fixture.start(`echo younger >>${ledger}`);
+
+  t.deepEqual([fixture.executor.held(), fixture.journal.started()], [[older], []]);
+  fixture.executor.release([{ execution: older, expiresInMs: 60_000 }], aliveMs());
+
+  for (const execution of [older, younger]) await fixture.result(execution);
+  t.is(readFileSync(ledger, 'utf8'), 'older\nyounger\n');
 });
 
 test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
