@@ -19,7 +19,7 @@ import { Leftovers } from './leftovers.ts';
 import { assign } from './placement.ts';
 import { Rebalancing } from './rebalancing.ts';
 import { retake } from './retake.ts';
-import { Settling } from './settling.ts';
+import { Settling, type SettlingPorts } from './settling.ts';
 import { standingOf } from './standing.ts';
 import { ToldStanding } from './told-standing.ts';
 import { WatchTimes } from './watch-times.ts';
@@ -32,7 +32,7 @@ export const ROUND_MS = 1_000;
 export const DEPARTED_MS_MAX = 5_000;
 
 /** What the loop compares, and what it acts on. */
-export interface OwnershipPorts {
+export interface OwnershipPorts extends Pick<SettlingPorts, 'missed'> {
   readonly adminId: string;
   readonly leases: LeasePort;
   /** What the database grants, in ms. */
@@ -42,8 +42,6 @@ export interface OwnershipPorts {
   readonly settledMs: number;
   readonly committer: Pick<Committer, 'caughtUp'>;
   readonly sessions: Pick<SessionLink, 'depart' | 'departed'>;
-  /** What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once. */
-  readonly missed: () => void;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
   readonly held: HeldLeases;

@@ -10,6 +10,7 @@ export interface SettlingPorts {
   readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
   readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
   readonly directory: Pick<Directory, 'settle'>;
+  /** What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once. */
   readonly missed: () => void;
 }
 

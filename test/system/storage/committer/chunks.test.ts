@@ -97,7 +97,7 @@ test('a cancel that is stored, and whose command could not be changed, may have 
   const fixture = await openFixture(t);
   const command = await store(fixture, null);
   const { writes } = fixture.database;
-  const { connect } = writes;
+  const connect = writes.connect.bind(writes);
   const cut = Object.assign(new Error('cut'), { code: 'ECONNREFUSED' });
   t.teardown(() => Object.assign(writes, { connect }));
   Object.assign(writes, {
