@@ -34,7 +34,7 @@ export async function nodeIdOf(api: Api, name: string): Promise<string> {
   if (isUuid(text)) return text;
   if (text.includes('*'))
     throw new Problem(`"${name}" could mean several nodes, and one is wanted here: edge node ls shows all`, EXIT.usage);
-  if (text.includes('.')) return byHostName(api, text);
+  if (text.includes('.')) return byHostName(api, name.trim());
   if (text.startsWith('node-') && isUuid(text.slice('node-'.length))) return text.slice('node-'.length);
   const found = (await byAlias(api, text)) ?? (await byMachine(api, name.trim()));
   if (!PREFIX.test(text)) {
@@ -92,14 +92,15 @@ export async function ofNode<T>(name: string, found: Promise<string>, ask: (id: 
   }
 }
 
-async function byHostName(api: Api, text: string): Promise<string> {
+async function byHostName(api: Api, name: string): Promise<string> {
+  const text = name.toLowerCase();
   const [label = '', cluster = ''] = text.split('.');
   const id = label.replace(/^node-/u, '');
   if (label.startsWith('node-') && isUuid(id)) return id;
   const place = { name: label, cluster_name: cluster.replace(/^cluster-/u, '') };
   const { data } = await api.list_aliases.query(place);
-  const found = data[0]?.node_id ?? ((await isAliasHostName(api, text, place)) ? null : await byMachine(api, text));
-  if (found === null || data.length > 1) throw unknown(text);
+  const found = data[0]?.node_id ?? ((await isAliasHostName(api, text, place)) ? null : await byMachine(api, name));
+  if (found === null || data.length > 1) throw unknown(name);
   return found;
 }
 

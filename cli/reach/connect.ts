@@ -33,13 +33,24 @@ export async function connect({ node, target: text, isSsh }: ConnectOptions, fla
     return toldPortsOf(createClient(connection));
   });
   const target = targetOf(text);
-  const place = await placeOf(connection, node, isSsh && text === String(SSH_PORT));
-  const socket = await dial(proxy, wayTo(place.host, { ...target, port: place.sshPort ?? target.port }));
+  const wantsPort = isSsh && text === String(SSH_PORT);
+  const dialled = async ({ host, sshPort }: DialledPlace) => ({
+    host,
+    socket: await dial(proxy, wayTo(host, { ...target, port: sshPort ?? target.port })),
+  });
+  const asked = async () => dialled(await placeOf(connection, node, wantsPort));
+  const { host, socket } =
+    isHostName(node) && !wantsPort
+      ? await dialled({ host: node, sshPort: null }).catch((error: unknown) => {
+          if (isUnknown(error)) return asked(); // what a machine calls itself may look like a host name of the VPN
+          throw error;
+        })
+      : await asked();
 
   try {
     await Promise.all([pipeline(process.stdin, socket), pipeToStdout(socket)]);
   } catch {
-    throw new Problem(`the connection to ${place.host} was cut`);
+    throw new Problem(`the connection to ${host} was cut`);
   } finally {
     socket.destroy();
     process.stdin.destroy();
@@ -73,16 +84,19 @@ export function plainConnect(words: readonly string[]): (() => Promise<void>) | 
   };
 }
 
-/**
- * The host name of a node, and the port of its SSH server if that is wanted. The service is asked only for what the
- * name does not say.
- */
-async function placeOf(
-  connection: Connection,
-  node: string,
-  wantsPort: boolean,
-): Promise<{ readonly host: string; readonly sshPort: number | null }> {
-  if (isHostName(node) && !wantsPort) return { host: node, sshPort: null };
+/** Whether the proxy knows no node of the name. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof Problem && error.status === EXIT.notFound;
+}
+
+/** The host name of a node, and the port of its SSH server; null: the one that was given. */
+interface DialledPlace {
+  readonly host: string;
+  readonly sshPort: number | null;
+}
+
+/** Where the service says that a node is. */
+async function placeOf(connection: Connection, node: string, wantsPort: boolean): Promise<DialledPlace> {
   const { nodePlace } = await import('./places.ts');
   const { createClient } = await import('../client.ts');
   try {

@@ -3,7 +3,7 @@ import type { Api, Node } from '../client.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
 import { Problem } from '../problem.ts';
 import { checkedHostKey } from './host-keys.ts';
-import { checkedHostName, checkedPort, isHostName } from './host-names.ts';
+import { checkedHostName, checkedPort } from './host-names.ts';
 
 /** Host name of a node as it was called, and more of it. */
 export interface NodePlace {
@@ -52,9 +52,11 @@ export async function connectedPlace(api: Api, name: string): Promise<NodePlace>
   return place;
 }
 
-// An alias stays what it was called by, so that settings of ssh for this name apply.
+// A host name of its own stays what it was called by, so that settings of ssh for this name apply. What its machine
+// calls itself may look like one, and is known to no proxy.
 function hostOf(node: Node, name: string): string {
-  if (isHostName(name)) return name;
+  const own = [node, ...node.aliases].map(({ vpn_hostname: host }) => host);
+  if (own.some((host) => name === host || name === host.replace('.', '.cluster-'))) return name;
   const alias = node.aliases.find(({ name: known }) => known === name.split('.')[0]);
   return alias?.vpn_hostname ?? node.vpn_hostname;
 }

@@ -58,7 +58,7 @@ test('a machine does not take over the host name of an alias that is gone', asyn
     const { status, hasRemoved } = await remove(machine);
     t.deepEqual([status, hasRemoved], [4, false], machine);
   }
-  for (const machine of ['web-2.lan', 'web-2.prod.example.com']) {
+  for (const machine of ['web-2.lan', 'web-2.prod.example.com', 'DB01.corp.example']) {
     const { remove } = await fleet(t, { machine });
     t.true((await remove(machine)).hasRemoved, machine);
   }

@@ -76,6 +76,24 @@ test.serial('stdin and stdout are joined to a port of a machine, each way until 
   }
 });
 
+test.serial(
+  'a machine is reached by what it calls itself, which may be the name of a domain in any case',
+  async (t) => {
+    const port = await hashing(t);
+    const name = 'DB01.eu-west-1.compute.internal';
+    await fleet().sql(
+      `update node_facts set facts = jsonb_set(facts, '{hostname}', to_jsonb($1::text)) where node_id = $2`,
+      [name, fixture.node.id],
+    );
+
+    const connected = await fixture.start(t, ['connect', name, String(port)], 'x').ended;
+    const through = await fixture.edge('proxy-url', name);
+
+    t.deepEqual(connected, { status: 0, stdout: sha256('x'), stderr: '' });
+    t.is(new URL(through.stdout).username, fixture.node.vpn_hostname);
+  },
+);
+
 test.serial('a machine that says all and ends first is heard to its end, while stdin stays open', async (t) => {
   const all = randomBytes(1_500_000).toString('hex');
   const port = await target(t, (socket) => socket.end(all));

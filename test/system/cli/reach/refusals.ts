@@ -17,7 +17,7 @@ export function refusals(host: string, nowhere: number, other: number): readonly
     [4, /there is no node "nowhere"/u, 'forward nowhere 0:localhost:1'],
     [4, /there is no node "nowhere"/u, 'proxy-url nowhere'],
     [4, /there is no node "nowhere"/u, 'connect nowhere 22'],
-    [4, /No node or alias has the name nowhere\.fleet\.edge\.internal/u, 'connect nowhere.fleet.edge.internal 22'],
+    [4, /there is no node "nowhere\.fleet\.edge\.internal"/u, 'connect nowhere.fleet.edge.internal 22'],
     [1, /Port 9 of the machine refuses connections/u, connecting],
     [
       3,
