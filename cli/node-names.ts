@@ -14,6 +14,9 @@ const PATTERN = /^[\w.*-]{1,253}$/u;
 /** What a machine may call itself: no wildcard. */
 const MACHINE = /^[\w.-]{1,253}$/u;
 
+/** May stand before the name of a cluster in a host name. Source: docs/names.md. */
+const CLUSTER_PREFIX = 'cluster-';
+
 /** Ids that are named where several machines have one name. */
 const NAMED_MAX = 3;
 
@@ -92,27 +95,43 @@ export async function ofNode<T>(name: string, found: Promise<string>, ask: (id: 
   }
 }
 
+/**
+ * A label `cluster-x` is the cluster of that name before it is the cluster `x`, as for the proxies; either stands alone
+ * or with its domain.
+ */
 async function byHostName(api: Api, name: string): Promise<string> {
-  const text = name.toLowerCase();
-  const [label = '', cluster = ''] = text.split('.');
+  const text = name.toLowerCase().replace(/\.$/u, '');
+  const [label = ''] = text.split('.', 1);
   const id = label.replace(/^node-/u, '');
   if (label.startsWith('node-') && isUuid(id)) return id;
-  const place = { name: label, cluster_name: cluster.replace(/^cluster-/u, '') };
-  const { data } = await api.list_aliases.query(place);
-  const found = data[0]?.node_id ?? ((await isAliasHostName(api, text, place)) ? null : await byMachine(api, name));
-  if (found === null || data.length > 1) throw unknown(name);
+  const rest = text.slice(label.length + 1);
+  const places = rest.startsWith(CLUSTER_PREFIX) ? [rest, rest.slice(CLUSTER_PREFIX.length)] : [rest];
+  for (const place of places) {
+    const found = await byAliasIn(api, label, place);
+    if (found !== null) return found;
+  }
+  const isAlias = (await Promise.all(places.map((place) => isPlaceOfAliases(api, place)))).includes(true);
+  const found = isAlias ? null : await byMachine(api, name);
+  if (found === null) throw unknown(name);
   return found;
 }
 
-/** Whether an alias could have this host name, if there were one: its cluster is there. */
-async function isAliasHostName(
-  api: Api,
-  text: string,
-  { name, cluster_name: cluster }: { readonly name: string; readonly cluster_name: string },
-): Promise<boolean> {
-  const rest = text.slice(name.length + 1).replace(/^cluster-|\.$/gu, '');
+/** The node with this alias in a cluster, which stands alone or with its domain. */
+async function byAliasIn(api: Api, label: string, place: string): Promise<string | null> {
+  const cluster = clusterOf(place);
+  const { data } = await api.list_aliases.query({ name: label, cluster_name: cluster });
+  return data.find(({ vpn_hostname: host }) => place === cluster || host === `${label}.${place}`)?.node_id ?? null;
+}
+
+/** Whether aliases could have host names there, if there were any: the cluster is there. */
+async function isPlaceOfAliases(api: Api, place: string): Promise<boolean> {
+  const cluster = clusterOf(place);
   const { data } = await api.list_clusters.query({ name: cluster });
-  return data.some(({ vpn_domain: domain }) => rest === cluster || rest === domain.toLowerCase());
+  return data.some(({ vpn_domain: domain }) => place === cluster || place === domain.toLowerCase());
+}
+
+function clusterOf(place: string): string {
+  return place.split('.', 1)[0] ?? '';
 }
 
 /** The node whose machine calls itself so. */

@@ -5,6 +5,7 @@ import { nodesOf } from '../../../cli/transfer/targets.ts';
 import { edge, NODE, paged, service, stranger, type Answer } from './foreign-service.ts';
 
 const OTHER = '01a00000-0000-7000-8000-000000000002';
+const MACHINE = '01a00000-0000-7000-8000-000000000003';
 const idOf = (index: number): string => `${String(index).padStart(8, '0')}-0000-7000-8000-000000000000`;
 const SHORT = NODE.slice(0, 8);
 
@@ -62,6 +63,39 @@ test('a machine does not take over the host name of an alias that is gone', asyn
     const { remove } = await fleet(t, { machine });
     t.true((await remove(machine)).hasRemoved, machine);
   }
+});
+
+test('a label cluster-x of a host name is the cluster of that name before it is the cluster x, as for the proxies', async (t) => {
+  const aliasIn = (cluster: string, node: string) => ({
+    node_id: node,
+    name: 'web',
+    cluster_name: cluster,
+    vpn_hostname: `web.${cluster}.edge.internal`,
+  });
+  const removedBy = async (name: string, ...aliases: readonly ReturnType<typeof aliasIn>[]) => {
+    const { url, asked } = await service(t, {
+      list_aliases: ({ cluster_name: cluster }: Readonly<Record<string, unknown>>) =>
+        listed(aliases.filter((alias) => alias.cluster_name === cluster)),
+      list_nodes: ({ hostname }: Readonly<Record<string, unknown>>) =>
+        listed(hostname === 'web.1.example.com' ? [{ id: MACHINE, name: hostname }] : []),
+      delete_node: null,
+    });
+    await edge(stranger(t, url), 'node', 'rm', name);
+    return asked.find(([operation]) => operation === 'delete_node')?.[1]['id'];
+  };
+
+  for (const domain of ['', '.edge.internal', '.edge.internal.']) {
+    const [written, short] = [aliasIn('cluster-1', NODE), aliasIn('1', OTHER)];
+    t.is(await removedBy(`web.cluster-1${domain}`, written), NODE);
+    t.is(await removedBy(`web.cluster-1${domain}`, written, short), NODE);
+    t.is(await removedBy(`web.cluster-1${domain}`, short), OTHER);
+    t.is(await removedBy(`web.cluster-cluster-1${domain}`, written, short), NODE);
+  }
+  t.is(
+    await removedBy('web.1.example.com', aliasIn('1', OTHER)),
+    MACHINE,
+    'it is no name below the domain of the cluster',
+  );
 });
 
 test('a name with a wildcard removes no node and no alias where one is meant', async (t) => {
