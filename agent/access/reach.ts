@@ -1,7 +1,6 @@
 /** How people get at this machine, put together: streams out of it, tunnels from admins, its own proxies, and SSH. */
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import type { SshCredential, SshRecordingSettings } from '../../transport/protocol/ssh.ts';
-import { Joins } from '../../transport/net/streams/join.ts';
 import { egressRulesOf, withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
@@ -25,6 +24,7 @@ import { RecordingRecovery } from './ssh/recording/recovery.ts';
 import { RecordingSpool } from './ssh/recording/spool.ts';
 import { openUnanswered } from './ssh/login/unanswered.ts';
 import { RecordingUploads } from './ssh/recording/upload.ts';
+import { tunnelJoins } from './tunnel/joins.ts';
 import { AgentTunnels } from './tunnel/tunnels.ts';
 import type { TunnelsOptions } from './tunnel/tunnels.ts';
 
@@ -88,7 +88,7 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
   const egress = new CountedEgress({ rules: egressRulesOf(config), proxies: () => listening, own });
   const proxies = await startAgentProxies({ config, picked, password: proxyPassword, egress, log });
   listening = proxies.listening;
-  const joins = new Joins();
+  const joins = tunnelJoins();
   const join: TunnelsOptions['join'] = (one, other) => joins.join(one, other);
   const tunnels = new AgentTunnels({ egress, join, outbound, log, ...(vpnWay !== undefined && { vpnWay }) });
   const unanswered = openUnanswered(directory.sshUnanswered, log);

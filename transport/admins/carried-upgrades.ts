@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../net/log.ts';
-import { Joins, type JoinsOptions } from '../net/streams/join.ts';
+import { joinClock, Joins, type JoinClock } from '../net/streams/join.ts';
 import { RELAY_OPEN_MS_MAX } from './limits.ts';
 import type { PeerKeys } from './peer-key.ts';
 import type { PeerProofs } from './peer-proofs.ts';
@@ -22,6 +22,8 @@ export interface CarriedUpgradesPorts {
   readonly proofs: PeerProofs;
   /** By the database's clock; its timers are those of this machine. */
   readonly clock: Clock;
+  /** Of what is carried; the monotonic one of this process unless given. */
+  readonly joinClock?: JoinClock;
   readonly log: Log;
 }
 
@@ -33,7 +35,6 @@ export interface CarriedKind {
   readonly path: string;
   readonly openingMax: number;
   readonly carriedMax: number;
-  readonly joins?: JoinsOptions;
 }
 
 /** Those of one kind. */
@@ -72,7 +73,8 @@ export class CarriedUpgrades {
   constructor(ports: CarriedUpgradesPorts, kind: CarriedKind) {
     this.#ports = ports;
     this.#kind = kind;
-    this.#joins = new Joins(kind.joins);
+    // its ends say how old it becomes, as where nobody is in between
+    this.#joins = new Joins({ lifeMsMax: Infinity, clock: ports.joinClock ?? joinClock });
   }
 
   /** Those that are not answered yet, and those whose bytes go both ways. */

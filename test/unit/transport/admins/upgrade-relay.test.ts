@@ -11,8 +11,9 @@ import { CARRIED_STREAMS_MAX, RELAY_OPEN_MS_MAX, RELAYS_OPENING_MAX } from '../.
 import { Peers } from '../../../../transport/admins/peers.ts';
 import { PeerProofs } from '../../../../transport/admins/peer-proofs.ts';
 import { PEER_HEADER, RELAYED_HEADER } from '../../../../transport/admins/protocol/version.ts';
-import { TUNNEL_ROUTE, UpgradeRelay } from '../../../../transport/admins/upgrade-relay.ts';
+import { TUNNEL_ROUTE, UpgradeRelay, type UpgradeRelayPorts } from '../../../../transport/admins/upgrade-relay.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
+import { LIFE_MS_MAX } from '../../../../transport/net/streams/limits.ts';
 import { AT_ONCE } from '../../../../transport/net/streams/paced-pieces.ts';
 import { createTunnelGate, type TunnelRelay } from '../../../../transport/tunnels/gate.ts';
 import { newToken, tagOf } from '../../../../transport/tunnels/token.ts';
@@ -210,7 +211,7 @@ test('and the other way: what an agent says after the admin has ended comes ther
 });
 
 /** A relay with limits of the test's own between an admin and one that leaves upgrades unanswered until `answer`. */
-async function limited(t: Scope, limits: { readonly openingMax?: number; readonly carriedMax?: number }) {
+async function limited(t: Scope, limits: Pick<UpgradeRelayPorts, 'openingMax' | 'carriedMax' | 'joinClock'>) {
   const { a, b } = await linkedAdmins(t);
   const clock = createFakeClock(Date.now());
   const peers = new Peers(a.id, { log: silentLog, nowMs: Date.now });
@@ -246,6 +247,24 @@ test('so many are opened at once: more are told to come again', async (t) => {
 
   t.is(second, '503');
   t.is(await statusOf(first), '101');
+  t.deepEqual(relay.open, { opening: 0, carried: 1 });
+});
+
+test('what is carried becomes as old as its ends want it', async (t) => {
+  let nowMs = 0;
+  const sweeps: (() => void)[] = [];
+  const joinClock = { nowMs: () => nowMs, after: (_ms: number, run: () => void) => (sweeps.push(run), () => {}) };
+  const { relay, held, coming } = await limited(t, { joinClock });
+  const agent = await coming();
+  const admin = await until('it is passed on', () => held[0] ?? null);
+  admin.write(SWITCHED);
+  await statusOf(agent);
+
+  nowMs = 2 * LIFE_MS_MAX;
+  agent.write('still there');
+  await once(admin, 'data');
+  sweeps.shift()?.();
+
   t.deepEqual(relay.open, { opening: 0, carried: 1 });
 });
 
