@@ -31,7 +31,10 @@ export interface KeyOwner {
   readonly caller: () => Caller;
 }
 
-/** Registers a key; what comes back deletes it, and tries again where that cannot be now. */
+/**
+ * Registers a key; what comes back deletes it, and tries again where that cannot be now. One that is there already is
+ * refused: it goes with the terminal that it was registered for, and would take another one along.
+ */
 export async function letIn(kit: KeyKit, { node, username, publicKey, caller }: KeyOwner): Promise<Result<() => void>> {
   const { call, clock } = kit;
   const users = await call(catalogue.list_ssh_usernames, { node_id__in: [node], username }, caller());
@@ -40,13 +43,9 @@ export async function letIn(kit: KeyKit, { node, username, publicKey, caller }: 
   if (user === undefined) return refuse('not_found', 'This node has no SSH username of this name. Add it first.');
   const known = await call(catalogue.get_ssh_username, { id: user.id }, caller());
   if (!known.ok) return known;
-  const keys = known.value.public_keys ?? [];
   const nowMs = clock.nowMs();
-  // a client that comes back after its admin died brings the key that it had
-  const own = keys.find((key) => key.public_key.startsWith(publicKey) && NAME_OF.test(key.key_name));
-  for (const { id, key_name: name, inserted_at: at } of keys)
-    if (NAME_OF.test(name) && id !== own?.id && nowMs - Date.parse(at) > LEFT_BEHIND_MS) takeBack(kit, id, caller);
-  if (own !== undefined) return ok(() => takeBack(kit, own.id, caller));
+  for (const { id, key_name: name, inserted_at: at } of known.value.public_keys ?? [])
+    if (NAME_OF.test(name) && nowMs - Date.parse(at) > LEFT_BEHIND_MS) takeBack(kit, id, caller);
   const made = await call(
     catalogue.create_ssh_public_key,
     { id: user.id, key_name: `${NAME}${new Date(nowMs).toISOString()}`, public_key: publicKey },

@@ -1,7 +1,7 @@
 /** The connection of one terminal: a WebSocket of its own, by the session of the console. */
 import type { Channel, ClientMessage, ServiceMessage } from '../../api/terminal/messages.ts';
 import { TERMINAL } from '../texts/terminal.ts';
-import { base64, bytesOf, type BrowserKey } from './browser-key.ts';
+import { base64, bytesOf, makeBrowserKey, type BrowserKey } from './browser-key.ts';
 
 /** What both sides have agreed on. Source: api/terminal/messages.ts and limits.ts. */
 const PROTOCOL = 'edge.terminal.v1';
@@ -20,9 +20,7 @@ const WAITING_BYTES_MAX = 4_194_304;
 export interface Login {
   readonly node: string;
   readonly username: string;
-  readonly signIn:
-    | { readonly type: 'password'; readonly password: string }
-    | { readonly type: 'key'; readonly key: BrowserKey };
+  readonly signIn: { readonly type: 'password'; readonly password: string } | { readonly type: 'key' };
   readonly size: { readonly columns: number; readonly rows: number };
 }
 
@@ -40,6 +38,8 @@ export class Connection {
   readonly #socket: WebSocket;
   readonly #login: Login;
   readonly #heard: ConnectionHeard;
+  /** Its own: it is deleted with this terminal, and ends what else it opened. */
+  #key: BrowserKey | null = null;
   readonly #underWay: Record<Channel, number> = { shell: 0, file: 0 };
   readonly #untold: Record<Channel, number> = { shell: 0, file: 0 };
   readonly #waiting: Uint8Array[] = [];
@@ -54,7 +54,7 @@ export class Connection {
     this.#heard = heard;
     this.#socket = new WebSocket(`${location.origin.replace(/^http/u, 'ws')}/console/terminal`, PROTOCOL);
     this.#socket.binaryType = 'arraybuffer';
-    this.#socket.addEventListener('open', () => this.#open());
+    this.#socket.addEventListener('open', () => void this.#open());
     this.#socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) =>
       typeof data === 'string' ? this.#said(JSON.parse(data) as ServiceMessage) : this.#bytes(new Uint8Array(data)),
     );
@@ -97,15 +97,25 @@ export class Connection {
     this.#over(null);
   }
 
-  #open(): void {
-    const { node, username, signIn, size } = this.#login;
+  async #open(): Promise<void> {
+    const { node, username, size } = this.#login;
+    const signIn = await this.#signIn();
+    if (signIn === null) return this.#notSigned();
     this.#send({
       type: 'open',
       node_id: node as Extract<ClientMessage, { readonly type: 'open' }>['node_id'],
       username,
-      sign_in: signIn.type === 'password' ? signIn : { type: 'key', public_key: signIn.key.line, is_new: true },
+      sign_in: signIn,
       terminal: { ...size },
     });
+  }
+
+  /** Null: no key can be made. */
+  async #signIn(): Promise<Extract<ClientMessage, { readonly type: 'open' }>['sign_in'] | null> {
+    const { signIn } = this.#login;
+    if (signIn.type === 'password') return signIn;
+    this.#key = await makeBrowserKey();
+    return this.#key && { type: 'key', public_key: this.#key.line, is_new: true };
   }
 
   #said(message: ServiceMessage): void {
@@ -123,15 +133,15 @@ export class Connection {
   }
 
   #sign(data: string): void {
-    const { signIn } = this.#login;
-    if (signIn.type !== 'key') return;
-    void signIn.key.sign(bytesOf(data)).then(
+    void this.#key?.sign(bytesOf(data)).then(
       (signature) => this.#send({ type: 'signature', signature: base64(signature) }),
-      () => {
-        this.#socket.close(1_000);
-        this.#over({ type: 'over', reason: 'refused', message: TERMINAL.notSigned });
-      },
+      () => this.#notSigned(),
     );
+  }
+
+  #notSigned(): void {
+    this.#socket.close(1_000);
+    this.#over({ type: 'over', reason: 'refused', message: TERMINAL.notSigned });
   }
 
   #bytes(data: Uint8Array<ArrayBuffer>): void {

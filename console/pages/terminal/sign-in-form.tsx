@@ -7,7 +7,7 @@ import { CopyLine } from '../../parts/elsewhere.tsx';
 import { State } from '../../parts/state.tsx';
 import type { PageProps } from '../../page-props.ts';
 import { usePolled } from '../../poll.ts';
-import { makeBrowserKey, type BrowserKey } from '../../terminal/browser-key.ts';
+import { makeBrowserKey } from '../../terminal/browser-key.ts';
 import type { Login } from '../../terminal/connection.ts';
 import { TERMINAL } from '../../texts/terminal.ts';
 import { edgeName, linesOf } from '../node/lines.ts';
@@ -22,11 +22,11 @@ interface FormProps extends Pick<PageProps, 'live'> {
   readonly signIn: (login: Omit<Login, 'size'>) => void;
 }
 
-/** The form. A key is made once, so that another try brings no second one. */
+/** The form. Each terminal makes a key of its own, so here one is made only to see whether this browser can. */
 export function SignInForm(props: FormProps) {
   const { node, live, problem } = props;
-  const key = useSignal<BrowserKey | null | 'asking'>('asking');
-  useEffect(() => void makeBrowserKey().then((made) => (key.value = made)), []);
+  const hasKeys = useSignal<boolean | null>(null);
+  useEffect(() => void makeBrowserKey().then((made) => (hasKeys.value = made !== null)), []);
   const users = usePolled(() =>
     live.api.list_ssh_usernames.query({ node_id__in: [node.id], sort: 'username', page_size: USERS_MAX }),
   );
@@ -45,8 +45,8 @@ export function SignInForm(props: FormProps) {
           <CopyLine label={TERMINAL.noUsers} text={`edge sshuser add ${edgeName(node)} NAME`} />
         </State>
       )}
-      {data !== null && data.data.length > 0 && key.value !== 'asking' && (
-        <Fields {...props} users={data.data} browserKey={key.value} />
+      {data !== null && data.data.length > 0 && hasKeys.value !== null && (
+        <Fields {...props} users={data.data} hasKeys={hasKeys.value} />
       )}
       <SameElsewhere node={node} />
     </>
@@ -66,21 +66,24 @@ function SameElsewhere({ node }: { readonly node: NodeResource }) {
 function Fields({
   node,
   users,
-  browserKey,
+  hasKeys,
   signIn,
 }: FormProps & {
   readonly users: readonly { readonly username: string; readonly has_password: boolean }[];
-  readonly browserKey: BrowserKey | null;
+  readonly hasKeys: boolean;
 }) {
   const username = useSignal(users[0]?.username ?? '');
-  const isByKey = useSignal(browserKey !== null);
+  const isByKey = useSignal(hasKeys);
   const password = useSignal('');
   const hasPassword = users.find((one) => one.username === username.value)?.has_password ?? false;
   const submit = (event: Event): void => {
     event.preventDefault();
-    const by = isByKey.value && browserKey !== null ? ({ type: 'key', key: browserKey } as const) : null;
-    if (by === null && password.value === '') return;
-    signIn({ node: node.id, username: username.value, signIn: by ?? { type: 'password', password: password.value } });
+    if (!isByKey.value && password.value === '') return;
+    signIn({
+      node: node.id,
+      username: username.value,
+      signIn: isByKey.value ? { type: 'key' } : { type: 'password', password: password.value },
+    });
   };
   return (
     <form class="sign-in-to" onSubmit={submit}>
@@ -94,7 +97,7 @@ function Fields({
           ))}
         </select>
       </label>
-      <Ways isByKey={isByKey} hasKey={browserKey !== null} />
+      <Ways isByKey={isByKey} hasKey={hasKeys} />
       {isByKey.value ? (
         <p class="soft">{TERMINAL.keyNote}</p>
       ) : (
@@ -108,7 +111,7 @@ function Fields({
           />
         </label>
       )}
-      {browserKey === null && <p class="soft">{TERMINAL.noKey}</p>}
+      {!hasKeys && <p class="soft">{TERMINAL.noKey}</p>}
       {!isByKey.value && !hasPassword && <p class="soft">{TERMINAL.noPassword}</p>}
       <button class="primary">{TERMINAL.open}</button>
     </form>

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
+import { base64, bytesOf, makeBrowserKey } from '../../../console/terminal/browser-key.ts';
 import { CHANNELS, TERMINAL_PROTOCOL, type ServiceMessage } from '../../../api/terminal/messages.ts';
 import { patient } from '../../support/busy.ts';
-import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
@@ -54,21 +55,62 @@ test('the client of the page opens a shell, tells its status, and says why it go
   t.is(keyless.status, 255);
 });
 
-test('an admin that stops says so, and takes back what is there of a file', async (t) => {
-  const fleet = await startFleet(t, { agents: 1 });
-  const { id } = await fleet.node();
-  await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops', password: PASSWORD });
-  const directory = temporaryDirectory(t);
+/** A connection that says nothing yet. */
+async function terminal(t: ExecutionContext, fleet: Fleet) {
   const socket = new WebSocket(`${fleet.admin().url.replace('http', 'ws')}/api/v1/terminal`, [TERMINAL_PROTOCOL], {
     headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
   });
   t.teardown(() => socket.terminate());
   const said: ServiceMessage[] = [];
-  socket.on('message', (data, isBinary) => {
-    if (!isBinary) said.push(JSON.parse((data as Buffer).toString()) as ServiceMessage);
+  let shown = '';
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) shown += data.subarray(1).toString();
+    else said.push(JSON.parse(data.toString()) as ServiceMessage);
   });
-  const say = (message: object): void => socket.send(JSON.stringify(message));
   await once(socket, 'open');
+  return { socket, said, shown: () => shown, say: (message: object): void => socket.send(JSON.stringify(message)) };
+}
+
+test('a key that is registered for a terminal opens no other one, which would end with it', async (t) => {
+  const fleet = await startFleet(t, { agents: 1 });
+  const { id } = await fleet.node();
+  await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops' });
+  const key = await makeBrowserKey();
+  const open = async () => {
+    const opened = await terminal(t, fleet);
+    const { socket, said, say } = opened;
+    socket.on('message', async () => {
+      const last = said.at(-1);
+      if (last?.type === 'sign')
+        say({ type: 'signature', signature: base64((await key?.sign(bytesOf(last.data))) ?? new Uint8Array()) });
+    });
+    say({
+      type: 'open',
+      node_id: id,
+      username: 'ops',
+      sign_in: { type: 'key', public_key: key?.line, is_new: true },
+      terminal: { columns: 80, rows: 24 },
+    });
+    await until('it to be open or over', () => said.some(({ type }) => type === 'opened' || type === 'over'));
+    return opened;
+  };
+
+  const first = await open();
+  const second = await open();
+  second.socket.close();
+  first.socket.send(Buffer.concat([Buffer.of(CHANNELS.shell), Buffer.from('echo sum $((40 + 2))\n')]));
+  await until('the first to answer', () => first.shown().includes('sum 42'));
+
+  t.like(second.said.at(-1), { type: 'over', reason: 'refused' });
+  t.is((await fleet.rest.get<readonly unknown[]>('/ssh_public_keys?username=ops')).length, 1);
+});
+
+test('an admin that stops says so, and takes back what is there of a file', async (t) => {
+  const fleet = await startFleet(t, { agents: 1 });
+  const { id } = await fleet.node();
+  await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops', password: PASSWORD });
+  const directory = temporaryDirectory(t);
+  const { socket, said, say } = await terminal(t, fleet);
   say({
     type: 'open',
     node_id: id,
