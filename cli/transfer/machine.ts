@@ -15,6 +15,10 @@ const DIGEST_LINE = /^(?<digest>[\da-f]{64})\b/mu;
 /** What a shell says of a program that is not there. Source: POSIX, 2.8.2. */
 const NO_SUCH_PROGRAM = 127;
 
+/** Bits of a mode that chmod sets; of these, what has a program run as its owner or group. Source: inode(7). */
+const MODE_BITS = 0o7777;
+const SET_ID_BITS = 0o6000;
+
 /** An open file of a machine. */
 export type RemoteHandle = Buffer;
 
@@ -91,10 +95,19 @@ export class Machine {
     return this.#pending.ask<void>((done) => this.#sftp.ext_openssh_fsync(handle, done));
   }
 
-  /** Gives the file of one name another one, and its mode; what has that is replaced at once. */
-  async rename(from: string, to: string, mode: number): Promise<void> {
-    await this.#pending.ask<void>((done) => this.#sftp.chmod(from, mode, done));
-    await this.#pending.ask<void>((done) => this.#sftp.ext_openssh_rename(from, to, done));
+  setMode(path: string, mode: number): Promise<void> {
+    return this.#pending.ask<void>((done) => this.#sftp.chmod(path, mode, done));
+  }
+
+  /** Gives a file the mode of another one, and its owner where the user may; what runs as them is theirs alone. */
+  async keep(path: string, { uid, gid, mode }: Stats): Promise<void> {
+    const bits = (await this.#own(path, uid, gid)) ? MODE_BITS : MODE_BITS & ~SET_ID_BITS;
+    await this.setMode(path, mode & bits);
+  }
+
+  /** Gives the file of one name another one; what has that is replaced at once. */
+  rename(from: string, to: string): Promise<void> {
+    return this.#pending.ask<void>((done) => this.#sftp.ext_openssh_rename(from, to, done));
   }
 
   remove(path: string): Promise<void> {
@@ -112,6 +125,17 @@ export class Machine {
         ? 'there is no sha256sum on it, which says whether all is right'
         : `sha256sum ended with ${status} there, so that nobody knows whether all is right`,
     );
+  }
+
+  /** False: the user may not give it to these. */
+  async #own(path: string, uid: number, gid: number): Promise<boolean> {
+    try {
+      await this.#pending.ask<void>((done) => this.#sftp.chown(path, uid, gid, done));
+      return true;
+    } catch (error) {
+      if (error instanceof Problem) throw error;
+      return false;
+    }
   }
 
   async #readSome(handle: RemoteHandle, memory: Buffer, at: number): Promise<number> {

@@ -1,6 +1,7 @@
 /** One file to one machine: beside its place under another name, and into its place once its digest is right. */
 import { open } from 'node:fs/promises';
 import { posix } from 'node:path';
+import type { Stats } from 'ssh2';
 import { eachOf } from './at-once.ts';
 import { localDigest } from './bytes.ts';
 import type { FileEnd } from './ends.ts';
@@ -8,9 +9,6 @@ import type { LocalFile } from './local-files.ts';
 import type { Machine } from './machine.ts';
 import { keptBytes, PIECES_AT_ONCE_MAX, piecesOf } from './pieces.ts';
 import { failed, isFull, localProblem, remoteProblem } from './problems.ts';
-
-/** Bits of a mode that stay with a file that is replaced. */
-const MODE_BITS = 0o7777;
 
 /** Where a file goes. */
 export interface PushTarget {
@@ -27,12 +25,13 @@ export type Moved = (bytes: number) => void;
 
 /**
  * Sends a file. Goes on with what is there of it from before, where that is right, and sends nothing where the file is
- * there already. What is in its place stays until then, and gives the new one its mode. Rejects with a Problem.
+ * there already. What is in its place stays until then, and gives the new one its mode, and its owner where the user may.
+ * Rejects with a Problem.
  */
 export async function pushFile(machine: Machine, file: LocalFile, target: PushTarget, moved: Moved): Promise<FileEnd> {
-  const { path, mode } = await placeOf(machine, file, target);
+  const { path, old } = await placeOf(machine, file, target);
   const end = { path, bytes: file.bytes, sha256: file.sha256 };
-  if (mode !== null && (await isThere(machine, path, file))) {
+  if (old !== null && (await isThere(machine, path, file))) {
     moved(file.bytes);
     return { ...end, wentOnAt: 0, wasThere: true };
   }
@@ -45,7 +44,8 @@ export async function pushFile(machine: Machine, file: LocalFile, target: PushTa
       await machine.remove(beside);
       throw failed(`what arrived of ${file.path} is not what it was: it changed meanwhile, so push it again`);
     }
-    await machine.rename(beside, path, mode ?? file.mode);
+    await (old === null ? machine.setMode(beside, file.mode) : machine.keep(beside, old));
+    await machine.rename(beside, path);
     return { ...end, wentOnAt, wasThere: false };
   } catch (error) {
     if (isFull(error)) await machine.remove(beside).catch(() => {}); // others need the room
@@ -53,12 +53,12 @@ export async function pushFile(machine: Machine, file: LocalFile, target: PushTa
   }
 }
 
-/** The path of the file itself, and the mode of what is there; null: nothing. */
+/** The path of the file itself, and what is there; null: nothing. */
 async function placeOf(
   machine: Machine,
   { name }: LocalFile,
   { path, isDirectory }: PushTarget,
-): Promise<{ readonly path: string; readonly mode: number | null }> {
+): Promise<{ readonly path: string; readonly old: Stats | null }> {
   try {
     const there = await machine.stat(path);
     if (there?.isDirectory() === true) return await fileAt(machine, posix.join(path, name));
@@ -70,14 +70,11 @@ async function placeOf(
   }
 }
 
-async function fileAt(
-  machine: Machine,
-  path: string,
-): Promise<{ readonly path: string; readonly mode: number | null }> {
+async function fileAt(machine: Machine, path: string): Promise<{ readonly path: string; readonly old: Stats | null }> {
   const there = await machine.stat(path);
-  if (there === null) return { path, mode: null };
+  if (there === null) return { path, old: null };
   if (!there.isFile()) throw failed(`${path} is ${there.isDirectory() ? 'a directory' : 'no file'}`);
-  return { path: await machine.realPath(path), mode: there.mode & MODE_BITS }; // a link stays one
+  return { path: await machine.realPath(path), old: there }; // a link stays one
 }
 
 async function isThere(machine: Machine, path: string, { bytes, sha256 }: LocalFile): Promise<boolean> {

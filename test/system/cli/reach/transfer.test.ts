@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -28,6 +29,9 @@ const LARGE_BYTES = 12_000_000;
 
 /** What comes through before a push stands still, in bytes: more than is waited for, and less than there is. */
 const NARROW_BYTES = 30_000_000;
+
+/** An account that is neither root nor whoever runs the tests. */
+const NOBODY = 65_534;
 
 const scope = createScope();
 const fleet = sharedFleet(ava, { agents: 1, agentEnv: { AGENT_ALIASES: ALIAS, AGENT_LABELS: 'tier=web' } });
@@ -103,20 +107,26 @@ test.serial(
   },
 );
 
-test.serial('what is replaced gives its mode, a link stays one, and a new file has that of its source', async (t) => {
-  const content = source('script', 10);
-  chmodSync(at('script'), 0o750);
-  writeFileSync(at('real'), 'old');
-  chmodSync(at('real'), 0o640);
-  symlinkSync(at('real'), at('link'));
+test.serial(
+  'what is replaced gives its mode and owner, a link stays one, and a new file has the mode of its source',
+  async (t) => {
+    const content = source('script', 10);
+    chmodSync(at('script'), 0o750);
+    writeFileSync(at('real'), 'old');
+    if (process.getuid?.() === 0) chownSync(at('real'), NOBODY, NOBODY);
+    chmodSync(at('real'), 0o4640);
+    const { uid, gid, mode } = statSync(at('real'));
+    symlinkSync(at('real'), at('link'));
 
-  t.is((await fixture.push(at('script'), '-n', `db-1:${at('link')}`)).status, 0);
-  t.is((await fixture.push(at('script'), '-n', 'db-1', '--to', at('new file, with a comma'))).status, 0);
+    t.is((await fixture.push(at('script'), '-n', `db-1:${at('link')}`)).status, 0);
+    t.is((await fixture.push(at('script'), '-n', 'db-1', '--to', at('new file, with a comma'))).status, 0);
 
-  t.deepEqual([statSync(at('real')).mode & 0o777, statSync(at('new file, with a comma')).mode & 0o777], [0o640, 0o750]);
-  t.true(lstatSync(at('link')).isSymbolicLink());
-  t.true(readFileSync(at('real')).equals(content));
-});
+    t.like(statSync(at('real')), { uid, gid, mode });
+    t.is(statSync(at('new file, with a comma')).mode & 0o777, 0o750);
+    t.true(lstatSync(at('link')).isSymbolicLink());
+    t.true(readFileSync(at('real')).equals(content));
+  },
+);
 
 test.serial('what was left of a push is gone on from where its digest is right, and not where it is not', async (t) => {
   const content = source('large', LARGE_BYTES);
