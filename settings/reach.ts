@@ -1,10 +1,5 @@
 /** Settings of the ways into nodes: the proxies, and recordings of SSH sessions. */
-import {
-  IDLE_MS_MAX,
-  IDLE_MS_SETTABLE_MAX,
-  LIFE_MS_MAX,
-  LIFE_MS_SETTABLE_MAX,
-} from '../transport/net/streams/limits.ts';
+import { PROXIED_IDLE_MS_MAX, PROXIED_LIFE_MS_MAX } from '../transport/protocol/limits.ts';
 import { SSH_RECORDING_MODES } from '../transport/protocol/ssh.ts';
 import { choice, durationMs, flag, integer, port, text } from './fields.ts';
 
@@ -22,11 +17,11 @@ export const REACH_SETTINGS = {
   ADMIN_SOCKS5_PROXY_PORT: port()
     .default(ADMIN_SOCKS5_PROXY_PORT)
     .describe('Port of the SOCKS5 proxy; 0 takes a free one.'),
-  ADMIN_PROXY_IDLE_MS: durationMs({ min: 1_000, max: IDLE_MS_SETTABLE_MAX })
-    .default(IDLE_MS_MAX)
+  ADMIN_PROXY_IDLE_MS: durationMs({ min: 1_000, max: PROXIED_IDLE_MS_MAX })
+    .default(600_000)
     .describe('A proxied connection over which nothing goes for so long is closed.'),
-  ADMIN_PROXY_LIFE_MS: durationMs({ min: 1_000, max: LIFE_MS_SETTABLE_MAX })
-    .default(LIFE_MS_MAX)
+  ADMIN_PROXY_LIFE_MS: durationMs({ min: 1_000, max: PROXIED_LIFE_MS_MAX })
+    .default(86_400_000)
     .describe('A proxied connection is closed when it is this old.'),
   SSH_RECORDING: choice(SSH_RECORDING_MODES)
     .default('off')

@@ -77,6 +77,13 @@ export const TUNNEL_OPEN_MS_MAX = 10_000;
 /** A tunnel without a stream is closed after this, in ms. */
 export const TUNNEL_IDLE_MS = 60_000;
 
+/**
+ * What an admin may be set to, in ms: a day of silence in a proxied connection, and 30 days of its life. It decides;
+ * agents cut what is beyond.
+ */
+export const PROXIED_IDLE_MS_MAX = 86_400_000;
+export const PROXIED_LIFE_MS_MAX = 2_592_000_000;
+
 /** Characters of a user name that an SSH client may try. Real ones have 32. */
 export const SSH_USERNAME_CHARS_MAX = 64;
 

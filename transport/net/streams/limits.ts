@@ -9,12 +9,5 @@ export const IDLE_MS_MAX = 600_000;
 /** A tunnel is cut when it is this old, in ms: one day. */
 export const LIFE_MS_MAX = 86_400_000;
 
-/**
- * What an admin may be set to, in ms: a day of silence, and 30 days of life. Where an admin decides, as in its tunnels,
- * nobody else cuts before.
- */
-export const IDLE_MS_SETTABLE_MAX = 86_400_000;
-export const LIFE_MS_SETTABLE_MAX = 2_592_000_000;
-
 /** How often open tunnels are looked over, in ms. All by one timer: 4,096 of them take about 2 ms. */
 export const SWEEP_MS = 1_000;

@@ -1,7 +1,6 @@
 /** Tunnels that came to one admin and are another one's. */
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -14,42 +13,13 @@ import { PEER_HEADER, RELAYED_HEADER } from '../../../../transport/admins/protoc
 import { TUNNEL_ROUTE, UpgradeRelay, type UpgradeRelayPorts } from '../../../../transport/admins/upgrade-relay.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
 import { LIFE_MS_MAX } from '../../../../transport/net/streams/limits.ts';
-import { AT_ONCE } from '../../../../transport/net/streams/paced-pieces.ts';
-import { createTunnelGate, type TunnelRelay } from '../../../../transport/tunnels/gate.ts';
 import { newToken, tagOf } from '../../../../transport/tunnels/token.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
-import { keysOf, linkedAdmins, startLinked, type LinkedAdmin } from '../../../support/linked-admins.ts';
+import { keysOf, linkedAdmins, startLinked } from '../../../support/linked-admins.ts';
 import { silentLog } from '../../../support/log.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { NODE } from '../../../support/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
-
-/** Upgrades that came to an admin which says everything back, and how many of them had a token that nobody knows. */
-interface Gate {
-  readonly seen: IncomingMessage[];
-  wrong: number;
-}
-
-const echo = (bytes: Duplex): Duplex => bytes.pipe(bytes);
-
-/** Lets tunnels with this token in at an admin. */
-function openGate(admin: LinkedAdmin, token: string | null, relay: TunnelRelay = admin.links.relays.tunnels): Gate {
-  const waiting = new Set(token === null ? [] : [token]);
-  const state: Gate = { seen: [], wrong: 0 };
-  const gate = createTunnelGate(
-    {
-      redeem: (shown) => (waiting.delete(shown) ? NODE : null),
-      accept: (_node, open) => void echo(open(AT_ONCE)),
-    },
-    'url',
-    { relay, wrong: () => void (state.wrong += 1) },
-  );
-  admin.served.api.onUpgrade(TUNNEL_PATH, (request, socket, head) => {
-    state.seen.push(request);
-    gate(request, socket, head);
-  });
-  return state;
-}
+import { openGate, raw, SWITCHED } from './upgrade-relay-fixture.ts';
 
 /** An agent that comes to an admin with this token: its WebSocket, or the status that it gets. */
 async function come(
@@ -164,19 +134,6 @@ test('only an admin passes tunnels on: without its proof, with an old one, or on
   t.true(last instanceof WebSocket, 'nothing of that spent the token');
   t.is(atB.seen.length, 8);
 });
-
-/** An agent without WebSockets: what it says of itself, and its socket. */
-async function raw(t: Scope, admin: LinkedAdmin, token: string): Promise<Socket> {
-  const socket = connect({ port: Number(new URL(admin.served.url).port), host: '127.0.0.1', allowHalfOpen: true });
-  t.teardown(() => void socket.destroy());
-  await once(socket, 'connect');
-  socket.write(
-    `GET ${TUNNEL_PATH} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\nauthorization: Bearer ${token}\r\n\r\n`,
-  );
-  return socket;
-}
-
-const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n';
 
 test('an end goes one way: what is said after it comes back', async (t) => {
   const { a, b } = await linkedAdmins(t);
