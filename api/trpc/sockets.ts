@@ -54,15 +54,21 @@ export interface TrpcSockets {
   readonly onUpgrade: UpgradeHandler;
   /**
    * Takes one over whose page signed in before: it shows no key, and whatever it shows as one counts for nothing. Null:
-   * the API asks for none. `taken` gets the connection.
+   * the API asks for none. `taken` gets what ends it: nothing that comes after its `close` is of the session any more.
    */
   takeSignedIn(
     upgrade: Parameters<UpgradeHandler>,
     signedIn: Principal | null,
-    taken: (client: WebSocket) => void,
+    taken: (client: SignedInClient) => void,
   ): void;
   /** Hangs up on everyone (1001): clients reconnect and go on where they were. */
   close(): void;
+}
+
+/** The connection of a page that signed in. */
+export interface SignedInClient {
+  close(code: number, reason: string): void;
+  once(event: 'close', listener: () => void): unknown;
 }
 
 /** What they are made of. */
@@ -82,7 +88,7 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   const addresses = new Map<WebSocket, string>();
   const stopCounting = boundUnreadBytes(() => [...addresses].map(([socket, address]) => ({ socket, address })), clock);
   const admitted = new WeakMap<WebSocket, (caller: Caller) => void>();
-  const sessions = new WeakMap<IncomingMessage, Principal | null>();
+  const sessions = new WeakMap<IncomingMessage, Session>();
   const connected = connectionHandler(server, { admitted, sessions }, { router, clock, records, log });
   const onUpgrade = (...[request, socket, head]: Parameters<UpgradeHandler>): WebSocket | null => {
     let taken: WebSocket | null = null;
@@ -98,9 +104,15 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   return {
     onUpgrade,
     takeSignedIn(upgrade, signedIn, taken) {
-      sessions.set(upgrade[0], signedIn);
+      const session: Session = { principal: signedIn, isOver: false };
+      sessions.set(upgrade[0], session);
       const client = onUpgrade(...upgrade);
-      if (client !== null) taken(client);
+      if (client === null) return;
+      const end = (code: number, reason: string): void => {
+        session.isOver = true; // what the page still sends is heard until it has said goodbye
+        hangUp(client, clock, code, reason);
+      };
+      taken({ close: end, once: (event, listener) => client.once(event, listener) });
     },
     close() {
       stopCounting();
@@ -113,10 +125,7 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   function admit(client: WebSocket, request: IncomingMessage): void {
     const address = addressOf(request);
     addresses.set(client, address);
-    let left = room.enter(address, () => {
-      client.close(SIGN_IN_CLOSE, 'no key that is known here was shown in time');
-      clock.after(CLOSE_GRACE_MS, () => client.terminate());
-    });
+    let left = room.enter(address, () => hangUp(client, clock, SIGN_IN_CLOSE, NO_KEY_SHOWN));
     client.once('close', () => {
       addresses.delete(client);
       left();
@@ -132,12 +141,18 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   }
 }
 
+/** Whoever does not say goodbye in time is cut. */
+function hangUp(client: WebSocket, clock: Clock, code: number, reason: string): void {
+  client.close(code, reason);
+  clock.after(CLOSE_GRACE_MS, () => client.terminate());
+}
+
 /** What becomes of a connection once it is one. `admitted` takes what it said when it was made. */
 function connectionHandler(
   server: WebSocketServer,
   known: {
     readonly admitted: WeakMap<WebSocket, (caller: Caller) => void>;
-    readonly sessions: WeakMap<IncomingMessage, Principal | null>;
+    readonly sessions: WeakMap<IncomingMessage, Session>;
   },
   { router, clock, records, log }: Omit<TrpcSocketsKit, 'gate'>,
 ) {
@@ -152,7 +167,7 @@ function connectionHandler(
           authorization: info.connectionParams?.['authorization'],
           traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent,
         },
-        { clock, records, admitted: known.admitted.get(res), signedIn: known.sessions.get(req) },
+        { clock, records, admitted: known.admitted.get(res), session: known.sessions.get(req) },
       ),
     keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
     experimental_encoder: createEncoder(),
@@ -165,9 +180,10 @@ function connectionHandler(
 
 /** Close code for whoever shows no key. Source: RFC 6455, 7.4.1, policy violation. */
 const SIGN_IN_CLOSE = 1008;
+const NO_KEY_SHOWN = 'no key that is known here was shown in time';
 
 /** Time for the other side to say goodbye, in ms. */
-const CLOSE_GRACE_MS = 1_000;
+export const CLOSE_GRACE_MS = 1_000;
 
 const NO_PLACE: Refusal = {
   ...refuse(
@@ -181,6 +197,13 @@ const NO_PLACE: Refusal = {
 function isOfPeer(cause: unknown): boolean {
   const code = (cause as { readonly code?: unknown } | undefined)?.code;
   return typeof code === 'string' && /^(?:WS_ERR_|E[A-Z]+$)/u.test(code);
+}
+
+/** The session of a page. */
+interface Session {
+  /** Null: the API asks for no key. */
+  readonly principal: Principal | null;
+  isOver: boolean;
 }
 
 /** What a connection said when it was made: it stands for each call. */
@@ -197,19 +220,18 @@ function contextOf(
     clock,
     records,
     admitted,
-    signedIn,
+    session,
   }: {
     readonly clock: Clock;
     readonly records: RequestRecords;
     readonly admitted: ((caller: Caller) => void) | undefined;
-    /** Undefined: it is no page of the console, and shows a key. Null: it is one, and the API asks for none. */
-    readonly signedIn: Principal | null | undefined;
+    /** Undefined: it is no page of the console, and shows a key. */
+    readonly session: Session | undefined;
   },
 ): TrpcContext {
   const caller: Omit<Caller, 'requestId'> = {
     surface: 'trpc',
-    credential: signedIn === undefined ? bearerOf(authorization ?? request.headers.authorization) : null,
-    ...(signedIn !== undefined && signedIn !== null && { signedIn }),
+    credential: session === undefined ? bearerOf(authorization ?? request.headers.authorization) : null,
     address: addressOf(request),
     host: request.headers.host,
     idempotencyKey: null,
@@ -221,10 +243,12 @@ function contextOf(
         clock.after(ROOM_POLL_MS, resolve);
       });
   };
-  admitted?.({ ...caller, requestId: randomUUID() });
+  const signedIn = (): Pick<Caller, 'signedIn'> =>
+    session === undefined || session.principal === null || session.isOver ? {} : { signedIn: session.principal };
+  admitted?.({ ...caller, ...signedIn(), requestId: randomUUID() });
   let calls = 0;
   return {
-    caller: () => ({ ...caller, requestId: randomUUID(), record: records.begin(traceparent) }),
+    caller: () => ({ ...caller, ...signedIn(), requestId: randomUUID(), record: records.begin(traceparent) }),
     begin() {
       if (socket.bufferedAmount > UNREAD_BYTES_MAX) socket.terminate();
       if (calls >= CALLS_MAX) return false;

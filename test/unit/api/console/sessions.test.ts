@@ -1,5 +1,6 @@
 /** Sessions of the console: how one begins, what it reaches, and everything that ends it. */
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { SESSION_OVER_CLOSE } from '../../../../api/console/connections.ts';
@@ -10,9 +11,10 @@ import {
   USER_AGENT_CHARACTERS_MAX,
 } from '../../../../api/console/limits.ts';
 import type { SessionRows } from '../../../../api/console/ports.ts';
+import { CLOSE_GRACE_MS } from '../../../../api/trpc/sockets.ts';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { memorySessionRows } from '../../../support/api/session-rows.ts';
-import { KEYS } from '../../../support/api/fakes.ts';
+import { KEYS, SOME_ID } from '../../../support/api/fakes.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
 import { ownPage, serveConsole } from './fixture.ts';
@@ -177,6 +179,34 @@ test('signing out and revoking end a session, whose page is cut within a second'
     ['__Host-edge-console', 'edge-console'],
   );
   t.is((await ask('GET', '/console/session/all', { headers: own })).status, 401);
+});
+
+test('a page that goes on after the end of its session does nothing more, and is cut (E5)', async (t) => {
+  const { ask, signIn, clock, url, api, asked } = await serveConsole(t);
+  const cookie = await signIn();
+  const upgraded = once(api.server, 'upgrade') as Promise<[unknown, Socket]>;
+  const page = new WebSocket(`${url.replace('http', 'ws')}/console/live`, { headers: { origin: url, cookie } });
+  t.teardown(() => page.terminate());
+  await once(page, 'open');
+  const [, connection] = await upgraded;
+  const act = (id: number): void =>
+    page.send(JSON.stringify({ id, method: 'mutation', params: { path: 'delete_node', input: { id: SOME_ID } } }));
+  act(1);
+  await once(page, 'message');
+  t.is(asked.length, 1);
+
+  page.pause(); // it hears no goodbye
+  await ask('DELETE', '/console/session', { headers: { ...ownPage(url), cookie } });
+  const { bytesRead, bytesWritten } = connection;
+  clock.pass(SESSION_LOOK_MS);
+  await until('the goodbye', () => connection.bytesWritten > bytesWritten);
+  act(2);
+  await until('what it sends is heard', () => connection.bytesRead > bytesRead);
+  const cut = once(connection, 'close');
+  clock.pass(CLOSE_GRACE_MS);
+  await cut;
+
+  t.is(asked.length, 1);
 });
 
 test('sign-ins are counted by what came of them, and connections while they are open', async (t) => {
