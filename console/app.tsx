@@ -9,6 +9,7 @@ import { Page } from './parts/page.tsx';
 import { Shell } from './parts/shell.tsx';
 import { State } from './parts/state.tsx';
 import { route } from './router.ts';
+import { Submissions } from './run/submission.ts';
 import { signedIn, type Me } from './session.ts';
 import { TEXTS } from './texts.ts';
 
@@ -35,6 +36,7 @@ export function App() {
 function Signed({ me }: { readonly me: Me }) {
   const live = useMemo(connect, []);
   const fleet = useMemo(() => new Fleet(live.api), [live]);
+  const submissions = useMemo(() => new Submissions(), []);
   useEffect(
     () => () => {
       stopBulk();
@@ -44,13 +46,10 @@ function Signed({ me }: { readonly me: Me }) {
     [live, fleet],
   );
   const { page, id, search } = route.value;
+  const props = { live, fleet, submissions, me, id: id ?? '', search };
   return (
     <Shell me={me} live={live} fleet={fleet}>
-      {page === 'unknown' ? (
-        <UnknownPage />
-      ) : (
-        <Page key={`${page} ${id}`} name={page} live={live} fleet={fleet} me={me} id={id ?? ''} search={search} />
-      )}
+      {page === 'unknown' ? <UnknownPage /> : <Page key={`${page} ${id}`} name={page} {...props} />}
     </Shell>
   );
 }

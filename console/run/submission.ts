@@ -21,39 +21,72 @@ export interface SubmissionKit {
   readonly wait: (ms: number) => Promise<void>;
 }
 
-/** Sends commands, each under a key of its own until it is known what became of it. */
-export class Submissions {
-  /** One of which that is not known; null: there is none. */
-  #open: { readonly what: string; readonly input: NewCommand & { readonly idempotency_key: string } } | null = null;
+/** Commands in doubt whose keys are kept, the latest. */
+const IN_DOUBT_MAX = 100;
 
-  /** Whether the last one may be stored although nobody said so. */
-  get isInDoubt(): boolean {
-    return this.#open !== null;
+/** A command of which it is not known what became of it. */
+interface OpenSubmission {
+  readonly input: NewCommand & { readonly idempotency_key: string };
+  /** While it is sent. */
+  underWay: Promise<Command> | null;
+  /** Of whoever sent it last. */
+  unanswered: () => void;
+}
+
+/** Sends commands, each under a key of its own until it is known what became of it, whichever page sends it. */
+export class Submissions {
+  readonly #open = new Map<string, OpenSubmission>();
+
+  /** Whether it may be stored although nobody said so. */
+  isInDoubt(command: NewCommand): boolean {
+    return this.#open.has(whatOf(command));
   }
 
   /**
    * Answers what is stored. Each try shows the same key, so that one of which only the answer was lost is not done again;
-   * so does the same command that is sent once more when the time was over. Throws what the service refuses, and the last
-   * failure when the time is over.
+   * so does the same command that is sent once more when the time was over. While it is under way, it is the same sending.
+   * Throws what the service refuses, and the last failure when the time is over.
    */
-  async send(command: NewCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
-    const what = JSON.stringify({ ...command, expired_at: undefined }); // which is another one a moment later
-    const sent = this.#open?.what === what ? this.#open : { what, input: { ...command, idempotency_key: newKey() } };
-    this.#open = sent;
+  send(command: NewCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
+    const what = whatOf(command);
+    const sent = this.#open.get(what) ?? {
+      input: { ...command, idempotency_key: newKey() },
+      underWay: null,
+      unanswered: kit.unanswered,
+    };
+    sent.unanswered = kit.unanswered;
+    this.#keep(what, sent);
+    sent.underWay ??= this.#store(what, sent, kit).finally(() => (sent.underWay = null));
+    return sent.underWay;
+  }
+
+  async #store(what: string, sent: OpenSubmission, kit: SubmissionKit): Promise<Command> {
     const endMs = kit.nowMs() + SUBMISSION_MS_MAX;
     for (;;) {
       try {
         const stored = await kit.create(sent.input);
-        this.#open = null;
+        this.#open.delete(what);
         return stored;
       } catch (error) {
         const refusal = refusalOf(error);
         const isPassing = refusal === null || PASSING.has(refusal.code);
-        if (!isPassing) this.#open = null;
+        if (!isPassing) this.#open.delete(what);
         if (!isPassing || kit.nowMs() >= endMs) throw error;
-        kit.unanswered();
+        sent.unanswered();
         await kit.wait(AGAIN_MS);
       }
     }
   }
+
+  #keep(what: string, sent: OpenSubmission): void {
+    this.#open.delete(what);
+    this.#open.set(what, sent);
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > IN_DOUBT_MAX && oldest !== undefined) this.#open.delete(oldest);
+  }
+}
+
+/** What makes it the same one. When it expires does not: that is another time a moment later. */
+function whatOf(command: NewCommand): string {
+  return JSON.stringify({ ...command, expired_at: undefined });
 }

@@ -42,6 +42,7 @@ export const RUN = {
     run: 'Run',
     running: 'Storing it',
     sentAgain: 'No answer yet. It is asked again, and runs once all the same.',
+    stored: 'The command of the page that you left is stored: see the commands.',
     inDoubt: 'It may be stored: see the commands. Run sends it once more, and it runs once all the same.',
     tooLong: 'This command is too long to stand in the address of this page: a link would not have it.',
     wrong: {

@@ -7,6 +7,7 @@ import type { PageProps } from '../../page-props.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { Elsewhere } from '../../parts/elsewhere.tsx';
 import { Heading } from '../../parts/heading.tsx';
+import { notify } from '../../parts/notice.tsx';
 import { go, route } from '../../router.ts';
 import { addressOf } from '../../routes.ts';
 import { earlierCommand, type Earlier } from '../../run/earlier.ts';
@@ -22,7 +23,6 @@ import {
 } from '../../run/form.ts';
 import { takeHanded } from '../../run/handed-form.ts';
 import { durationText } from '../../run/duration.ts';
-import { Submissions } from '../../run/submission.ts';
 import { TEXTS } from '../../texts.ts';
 import { RUN } from '../../texts/run.ts';
 import { Places } from './places.tsx';
@@ -35,11 +35,11 @@ const UNASKED_NODES_MAX = 50;
 const T = RUN.form;
 
 /** The form, and whom it reaches. */
-export function RunPage({ live, search }: PageProps) {
+export function RunPage({ live, submissions, search }: PageProps) {
   const form = useForm(search);
   const earlier = useEarlier(live, form);
   const again = useComputed((): AgainNodes => nodesOf(earlier.value, form.value));
-  const { wrong, progress, problem, run } = useSending(live, form, again);
+  const { wrong, progress, problem, run } = useSending({ live, submissions }, form, again);
   return (
     <form
       class="run"
@@ -70,12 +70,13 @@ export function RunPage({ live, search }: PageProps) {
   );
 }
 
-/** What is wrong with the form, how its sending goes on, and how it is sent. */
-function useSending(live: Live, form: Signal<RunForm>, again: ReadonlySignal<AgainNodes>) {
+/** What is wrong with the form, how its sending goes on, and how it is sent. A page that was left says in a notice how it went. */
+function useSending(kit: SendingKit, form: Signal<RunForm>, again: ReadonlySignal<AgainNodes>) {
   const wrong = useSignal<readonly FormField[]>([]);
   const progress = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
-  const [submissions] = useState(() => new Submissions());
+  const isThere = useRef(true);
+  useEffect(() => () => void (isThere.current = false), []);
   const send = async (): Promise<void> => {
     if (progress.value !== null) return;
     const made = commandOfForm(form.value, again.value, Date.now());
@@ -84,16 +85,22 @@ function useSending(live: Live, form: Signal<RunForm>, again: ReadonlySignal<Aga
     if ('wrong' in made) return focusOn(made.wrong[0]);
     progress.value = T.running;
     try {
-      const id = await stored(live, made.command, submissions, () => (progress.value = T.sentAgain));
-      if (id !== null) go(addressOf('command', { id }));
+      if (!(await isWanted(kit.live, made.command, isThere))) return;
+      const { id } = await stored(kit, made.command, () => (progress.value = T.sentAgain));
+      if (isThere.current) go(addressOf('command', { id }));
+      else notify({ text: T.stored });
     } catch (error) {
-      problem.value = submissions.isInDoubt ? `${wordsOf(error)} ${T.inDoubt}` : wordsOf(error);
+      const words = kit.submissions.isInDoubt(made.command) ? `${wordsOf(error)} ${T.inDoubt}` : wordsOf(error);
+      if (isThere.current) problem.value = words;
+      else notify({ text: words, kind: 'failed' });
     } finally {
       progress.value = null;
     }
   };
   return { wrong, progress, problem, run: () => void send() };
 }
+
+type SendingKit = Pick<PageProps, 'live' | 'submissions'>;
 
 /** The button; beside it how the sending goes on, below it why it did not. */
 function Send({ progress, problem }: { readonly progress: string | null; readonly problem: string | null }) {
@@ -195,33 +202,34 @@ function Script({ form, wrong }: { readonly form: Signal<RunForm>; readonly wron
   );
 }
 
-/** Its id, once it is stored; null: somebody thought better of it. Throws what is to be said. */
-async function stored(
+/** Whether somebody still wants it who sees whom it reaches. Throws what is to be said. */
+async function isWanted(
   live: Live,
-  command: NewCommand,
-  submissions: Submissions,
-  unanswered: () => void,
-): Promise<string | null> {
-  const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting: command.targeting });
+  { targeting, command_text: script }: NewCommand,
+  isThere: { readonly current: boolean },
+): Promise<boolean> {
+  const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting });
+  if (!isThere.current) return false;
   if (count === 0) throw new Error(RUN.preview.none);
-  const isForAll = command.targeting.type === 'all' && Object.keys(command.targeting).length === 1;
-  if (isForAll || count > UNASKED_NODES_MAX) {
-    const names = nodes.map(({ name, cluster_name: cluster }) => `${name}  ${cluster}`);
-    const isWanted = await confirmed({
-      title: isForAll ? RUN.confirm.all(count) : RUN.confirm.title(count),
-      text: RUN.confirm.text(command.command_text.slice(0, 500)),
-      items: count > names.length ? [...names, RUN.confirm.more(count - names.length)] : names,
-      action: RUN.confirm.action(count),
-    });
-    if (!isWanted) return null;
-  }
-  const { id } = await submissions.send(command, newKey, {
+  const isForAll = targeting.type === 'all' && Object.keys(targeting).length === 1;
+  if (!isForAll && count <= UNASKED_NODES_MAX) return true;
+  const names = nodes.map(({ name, cluster_name: cluster }) => `${name}  ${cluster}`);
+  return confirmed({
+    title: isForAll ? RUN.confirm.all(count) : RUN.confirm.title(count),
+    text: RUN.confirm.text(script.slice(0, 500)),
+    items: count > names.length ? [...names, RUN.confirm.more(count - names.length)] : names,
+    action: RUN.confirm.action(count),
+  });
+}
+
+/** It, once it is stored. */
+function stored({ live, submissions }: SendingKit, command: NewCommand, unanswered: () => void) {
+  return submissions.send(command, newKey, {
     create: (input) => live.api.create_command.mutate(input),
     unanswered,
     nowMs: () => performance.now(),
     wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   });
-  return id;
 }
 
 /** A key of a submission. `randomUUID` is not there over plain HTTP. */

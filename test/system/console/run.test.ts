@@ -174,7 +174,7 @@ test.serial(
 
 test.serial('a command whose answer is lost is stored once, and deleted when its id is typed', async (t) => {
   const { page } = await open(t, '/console/nowhere');
-  const sent = await losesAnswerOf(page, 'create_command');
+  const { inputs: sent } = await losesAnswerOf(page, 'create_command');
   await page.goto(`${fleet.admin().url}/console/run?in=all&text=echo%20once`);
   await signIn(page);
   await heading(page, 'Run');
@@ -205,27 +205,68 @@ test.serial('a command whose answer is lost is stored once, and deleted when its
   t.true(page.url().endsWith('?has_failed=true'));
 });
 
-/** Cuts the connection when the first call of this name is answered, before the page hears it. Answers the inputs. */
-async function losesAnswerOf(page: Page, name: string): Promise<readonly string[]> {
+test.serial('a command in doubt runs once though its page was left and it is sent once more', async (t) => {
+  const { page } = await open(t, '/console/nowhere');
+  const { inputs, hold, release } = await losesAnswerOf(page, 'create_command');
+  await page.goto(`${fleet.admin().url}/console/run?in=all&text=echo%20left`);
+  await signIn(page);
+  await heading(page, 'Run');
+  const count = async () => (await fleet.rest.get<readonly CommandResource[]>('/commands?page_size=100')).length;
+  const before = await count();
+  const run = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Run on 3 nodes' }).click();
+  };
+
+  hold();
+  await run();
+  await page.getByRole('status').getByText('No answer yet.').waitFor();
+  await until('it is sent again', () => inputs.length === 2);
+  await page.getByRole('link', { name: 'Commands', exact: true }).click();
+  await heading(page, 'Commands');
+  await page.goBack();
+  await heading(page, 'Run');
+  await run();
+  await page.getByRole('status').getByText('Storing it').waitFor();
+  release();
+
+  await heading(page, 'Command');
+  t.deepEqual([new Set(inputs).size, await count()], [1, before + 1]);
+});
+
+/** Cuts the connection when the first call of this name is answered, before the page hears it; while held, no later answer comes. */
+async function losesAnswerOf(page: Page, name: string) {
   const inputs: string[] = [];
+  let isHeld = false;
+  let cut = (): void => {};
   await page.routeWebSocket(/\/console\/live/u, (socket) => {
     const server = socket.connectToServer();
-    let waitsFor: string | null = null;
+    const [lost, held] = [new Set<string>(), new Set<string>()];
+    cut = () => void socket.close({ code: 1012 });
     socket.onMessage((message) => {
       const text = String(message);
       if (text.includes(`"path":"${name}"`)) {
         const { id, params } = JSON.parse(text) as { id: number; params: { input: unknown } };
         inputs.push(JSON.stringify(params.input));
-        if (inputs.length === 1) waitsFor = `{"id":${id},`;
+        if (inputs.length === 1) lost.add(`{"id":${id},`);
+        else if (isHeld) held.add(`{"id":${id},`);
       }
       server.send(message);
     });
     server.onMessage((message) => {
-      if (waitsFor !== null && String(message).startsWith(waitsFor)) void socket.close({ code: 1012 });
-      else socket.send(message);
+      const [begin = ''] = /^\{"id":\d+,/u.exec(String(message)) ?? [];
+      if (lost.has(begin)) cut();
+      else if (!held.has(begin)) socket.send(message);
     });
   });
-  return inputs;
+  return {
+    inputs,
+    hold: () => void (isHeld = true),
+    release: () => {
+      isHeld = false;
+      cut();
+    },
+  };
 }
 
 test.serial('axe finds nothing on any page of commands, light and dark, on a phone and a laptop', async (t) => {

@@ -233,17 +233,43 @@ test('a command is sent again under the same key when no answer came, and not wh
 test('one of which nobody said what became of it is the same one when it is sent once more, and another one is not', async (t) => {
   const { sent, submissions, send } = submitting();
   await t.throwsAsync(send({ ...SENT_COMMAND, expired_at: 'soon' }, LOST));
-  t.true(submissions.isInDoubt);
+  t.true(submissions.isInDoubt(SENT_COMMAND));
 
   await send({ ...SENT_COMMAND, expired_at: 'a moment later' }, { id: 'made' });
   t.deepEqual(sent.at(-1), { key: 'key 1', expiresAt: 'soon' });
-  t.false(submissions.isInDoubt);
+  t.false(submissions.isInDoubt(SENT_COMMAND));
 
   await send(SENT_COMMAND, { id: 'another' });
   t.is(sent.at(-1)?.key, 'key 2');
   await t.throwsAsync(send(SENT_COMMAND, LOST));
   await send({ ...SENT_COMMAND, command_text: 'false' }, { id: 'of another text' });
   t.is(sent.at(-1)?.key, 'key 4');
-  await t.throwsAsync(send(SENT_COMMAND, REFUSED));
-  t.false(submissions.isInDoubt, 'what is refused is not stored');
+  await send(SENT_COMMAND, { id: 'the one before' });
+  t.is(sent.at(-1)?.key, 'key 3', 'it is still in doubt');
+  await t.throwsAsync(send({ ...SENT_COMMAND, command_text: 'false' }, REFUSED));
+  t.false(submissions.isInDoubt({ ...SENT_COMMAND, command_text: 'false' }), 'what is refused is not stored');
+});
+
+test('one that is sent while it is under way is sent once, and who sent it last hears that no answer came', async (t) => {
+  const submissions = new Submissions();
+  const answers = [Promise.withResolvers<CommandResource>(), Promise.withResolvers<CommandResource>()] as const;
+  const [keys, heard]: [string[], string[]] = [[], []];
+  const send = (page: string) =>
+    submissions.send(SENT_COMMAND, () => `key of the ${page} page`, {
+      create: ({ idempotency_key: key }) => answers[(keys.push(key) - 1) as 0 | 1].promise,
+      unanswered: () => void heard.push(page),
+      nowMs: () => 0,
+      wait: () => Promise.resolve(),
+    });
+
+  const sendings = [send('first'), send('second')];
+  answers[0].reject(LOST);
+  answers[1].resolve({ id: 'made' } as CommandResource);
+  const made = await Promise.all(sendings);
+
+  t.deepEqual(
+    made.map(({ id }) => id),
+    ['made', 'made'],
+  );
+  t.deepEqual([keys, heard], [['key of the first page', 'key of the first page'], ['second']]);
 });
