@@ -27,7 +27,12 @@ const PING_OF_SOMEBODY_MS = 5_000;
 class LiveSocket extends promptWebSocket() {
   constructor(...words: ConstructorParameters<typeof WebSocket>) {
     super(...words);
-    askForSignsOfLife(this, window, { silenceMs: PING_OF_SOMEBODY_MS, answerMs: PONG_MS_MAX });
+    askForSignsOfLife(this, window, {
+      question: 'PING', // as of tRPC's own, which asks where nobody does anything
+      silenceMs: PING_OF_SOMEBODY_MS,
+      answerMs: PONG_MS_MAX,
+      quietMs: null,
+    });
   }
 }
 

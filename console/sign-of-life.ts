@@ -1,9 +1,13 @@
 /** Asks the admin for a sign of life when somebody comes to the page or does something there, and it has been silent. */
 
-/** Silence after which it is asked, in ms; and how long it may take to answer. */
-export interface SignOfLifeTimes {
+/** How the admin is asked, and when. */
+export interface SignOfLife {
+  readonly question: string;
+  /** Silence after which it is asked when somebody does something, in ms; and how long it may take to answer. */
   readonly silenceMs: number;
   readonly answerMs: number;
+  /** Silence after which it is asked though nobody does anything, in ms. Null: whoever opened the connection sees to that. */
+  readonly quietMs: number | null;
 }
 
 /** What somebody does who looks at a page, and what the browser says of its network. */
@@ -11,10 +15,11 @@ const SOMEBODY = ['keydown', 'pointerdown', 'focus', 'visibilitychange', 'online
 
 /**
  * Until the connection is closed. One that does not answer in time is closed, and whoever opened it opens another. A page
- * at which nobody does anything is asked after by `keepAlive` alone, which is slower: most open pages are such, and what
- * 1,000 of them cost an idle admin was these signs for the most part.
+ * at which nobody does anything asks more slowly: most open pages are such, and what 1,000 of them cost an idle admin was
+ * these signs for the most part.
  */
-export function askForSignsOfLife(socket: WebSocket, page: EventTarget, times: SignOfLifeTimes): void {
+export function askForSignsOfLife(socket: WebSocket, page: EventTarget, asked: SignOfLife): void {
+  const { question, silenceMs, answerMs, quietMs } = asked;
   const over = new AbortController();
   let heardAtMs = performance.now();
   /** Null: it is not asked. */
@@ -25,18 +30,22 @@ export function askForSignsOfLife(socket: WebSocket, page: EventTarget, times: S
     if (late !== null) clearTimeout(late);
     late = null;
   }
-  function ask(): void {
+  function askAfter(ms: number): void {
     if (socket.readyState !== WebSocket.OPEN || late !== null) return;
-    if (performance.now() - heardAtMs < times.silenceMs) return;
-    socket.send('PING'); // as of tRPC's own
-    late = setTimeout(() => socket.close(), times.answerMs);
+    if (performance.now() - heardAtMs < ms) return;
+    socket.send(question);
+    late = setTimeout(() => socket.close(), answerMs);
   }
 
   const { signal } = over;
-  for (const event of SOMEBODY) page.addEventListener(event, ask, { passive: true, signal });
+  // a terminal keeps its keys to itself
+  const options = { passive: true, capture: true, signal };
+  for (const event of SOMEBODY) page.addEventListener(event, () => askAfter(silenceMs), options);
+  const looking = quietMs === null ? undefined : setInterval(() => askAfter(quietMs), silenceMs);
   socket.addEventListener('message', hear);
   socket.addEventListener('close', () => {
     hear();
+    clearInterval(looking);
     over.abort();
   });
 }

@@ -65,6 +65,7 @@ export const ClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('rename'), path, to: path }),
   z.strictObject({ type: z.literal('delete'), path }),
   z.strictObject({ type: z.literal('cancel') }),
+  z.strictObject({ type: z.literal('ping') }),
 ]);
 export type ClientMessage = z.output<typeof ClientMessage>;
 
@@ -113,6 +114,8 @@ export type ServiceMessage =
       readonly host_key: { readonly fingerprint: string; readonly is_known: boolean };
     }
   | { readonly type: 'taken'; readonly channel: Channel; readonly bytes: number }
+  /** To `ping`, at once. */
+  | { readonly type: 'pong' }
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
   | {
       readonly type: 'listed';

@@ -146,6 +146,7 @@ export class TerminalSession {
       this.#signed = null;
       return;
     }
+    if (message.type === 'ping') return this.#say({ type: 'pong' }); // no use: pages ask by themselves
     const [remote, transfer] = [this.#remote, this.#transfer];
     if (remote === null || transfer === null) return this.over('misused', 'The terminal is not open yet.');
     if (message.type === 'taken') return this.#taken(message, remote, transfer);
@@ -162,12 +163,9 @@ export class TerminalSession {
     remote: RemoteTerminal,
     transfer: Transfer,
   ): void {
-    if (channel === 'file') {
-      if (!transfer.taken(bytes)) this.over('misused', TOO_MUCH);
-      return;
-    }
-    if (!this.#shellDown.taken(bytes)) return this.over('misused', TOO_MUCH);
-    if (this.#shellDown.room > 0) remote.resume();
+    const isRight = channel === 'file' ? transfer.taken(bytes) : this.#shellDown.taken(bytes);
+    if (!isRight) return this.over('misused', TOO_MUCH);
+    if (channel === 'shell' && this.#shellDown.room > 0) remote.resume();
   }
 
   async #open(message: OpenMessage): Promise<void> {

@@ -1,6 +1,8 @@
 /** The connection of one terminal: a WebSocket of its own, by the session of the console. */
+import { promptWebSocket } from '../../api/client/prompt-web-socket.ts';
 import type { Channel, ClientMessage, ServiceMessage } from '../../api/terminal/messages.ts';
 import { TERMINAL } from '../texts/terminal.ts';
+import { askForSignsOfLife, type SignOfLife } from '../sign-of-life.ts';
 import { base64, bytesOf, makeBrowserKey, type BrowserKey } from './browser-key.ts';
 
 /** What both sides have agreed on. Source: api/terminal/messages.ts and limits.ts. */
@@ -16,6 +18,14 @@ const TOLD_MS = 50;
 /** Bytes that wait to be sent, before more of what somebody types is left out. */
 const WAITING_BYTES_MAX = 4_194_304;
 
+/** As on the connection of the page: live.ts. */
+const SIGN_OF_LIFE: SignOfLife = {
+  question: JSON.stringify({ type: 'ping' } satisfies ClientMessage),
+  silenceMs: 5_000,
+  answerMs: 3_000,
+  quietMs: 15_000,
+};
+
 /** Where to, and as whom. */
 export interface Login {
   readonly node: string;
@@ -26,7 +36,7 @@ export interface Login {
 
 /** What is heard of it. */
 export interface ConnectionHeard {
-  said(message: Exclude<ServiceMessage, { readonly type: 'sign' | 'taken' | 'over' }>): void;
+  said(message: Exclude<ServiceMessage, { readonly type: 'sign' | 'taken' | 'pong' | 'over' }>): void;
   /** `taken` is to be called when they were drawn or kept. */
   bytes(channel: Channel, bytes: Uint8Array<ArrayBuffer>, taken: () => void): void;
   /** Once. Null: the connection went without a word. */
@@ -52,8 +62,9 @@ export class Connection {
   constructor(login: Login, heard: ConnectionHeard) {
     this.#login = login;
     this.#heard = heard;
-    this.#socket = new WebSocket(`${location.origin.replace(/^http/u, 'ws')}/console/terminal`, PROTOCOL);
+    this.#socket = new (promptWebSocket())(`${location.origin.replace(/^http/u, 'ws')}/console/terminal`, PROTOCOL);
     this.#socket.binaryType = 'arraybuffer';
+    askForSignsOfLife(this.#socket, window, SIGN_OF_LIFE);
     this.#socket.addEventListener('open', () => void this.#open());
     this.#socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) =>
       typeof data === 'string' ? this.#said(JSON.parse(data) as ServiceMessage) : this.#bytes(new Uint8Array(data)),
@@ -76,7 +87,7 @@ export class Connection {
     return true;
   }
 
-  say(message: Exclude<ClientMessage, { readonly type: 'open' | 'signature' | 'taken' }>): void {
+  say(message: Exclude<ClientMessage, { readonly type: 'open' | 'signature' | 'taken' | 'ping' }>): void {
     if (this.#isOpen) this.#send(message);
   }
 
@@ -120,6 +131,7 @@ export class Connection {
 
   #said(message: ServiceMessage): void {
     if (message.type === 'sign') return this.#sign(message.data);
+    if (message.type === 'pong') return;
     if (message.type === 'over') return this.#over(message);
     if (message.type === 'taken') {
       this.#underWay[message.channel] -= message.bytes;

@@ -30,8 +30,8 @@ export function hearFrames(
   });
 }
 
-/** Signs of life are no JSON. */
-function framesIn(payload: string | Buffer): readonly Frame[] {
+/** What one message has. Signs of life are no JSON. */
+export function framesIn(payload: string | Buffer): readonly Frame[] {
   const text = payload.toString();
   return /^[[{]/u.test(text) ? [JSON.parse(text) as Frame | Frame[]].flat() : [];
 }

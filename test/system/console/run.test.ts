@@ -4,6 +4,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
+import { framesIn } from '../../support/console/frames.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -244,9 +245,8 @@ async function losesAnswerOf(page: Page, name: string) {
     const [lost, held] = [new Set<string>(), new Set<string>()];
     cut = () => void socket.close({ code: 1012 });
     socket.onMessage((message) => {
-      const text = String(message);
-      if (text.includes(`"path":"${name}"`)) {
-        const { id, params } = JSON.parse(text) as { id: number; params: { input: unknown } };
+      for (const { id, params } of framesIn(message)) {
+        if (params?.path !== name) continue;
         inputs.push(JSON.stringify(params.input));
         if (inputs.length === 1) lost.add(`{"id":${id},`);
         else if (isHeld) held.add(`{"id":${id},`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { openCuttable } from '../../support/cuttable.ts';
 import { openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -29,8 +30,8 @@ test.before(async () => {
 ava.after.always('the browser and the fleet are ended', () => scope.end());
 
 /** A terminal in which somebody is signed in by a key of the browser. */
-async function terminal(t: ExecutionContext) {
-  const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
+async function terminal(t: ExecutionContext, url = fleet.admin().url) {
+  const opened = await openPage(t, { browser, url }, `/console/nodes/${node}/terminal`);
   const { page } = opened;
   await signIn(page);
   await page.getByRole('button', { name: 'Open the terminal' }).click();
@@ -61,6 +62,23 @@ test.serial('an admin that dies takes the shell along; the page opens another wh
   const keys = await fleet.rest.get<readonly unknown[]>('/ssh_public_keys?username=ops');
   t.is(keys.length, 2, 'each had its own, and the one that the dead admin left lets nobody in');
 });
+
+test.serial(
+  'a path that goes silent is found out though nobody does anything, and another shell is opened',
+  async (t) => {
+    const path = await openCuttable(t, () => fleet.admin().url);
+    const { page, says } = await terminal(t, path.url);
+    await says('echo before-$((1+1))', 'before-2');
+
+    path.cut('silent');
+    await page.getByRole('status').getByText('The connection was cut').waitFor({ timeout: BACK_MS_MAX });
+    path.mend();
+
+    await page.getByRole('status').getByText('Signed in as ops.').waitFor({ timeout: BACK_MS_MAX });
+    await says('echo back-$((1+1))', 'back-2');
+    t.pass();
+  },
+);
 
 test.serial('whatever a file is called, it is listed as text and downloaded as it is', async (t) => {
   const { page, problems } = await terminal(t);

@@ -6,7 +6,10 @@ import { WebSocketServer } from 'ws';
 import { askForSignsOfLife } from '../../../console/sign-of-life.ts';
 
 /** A page with its connection, and what the admin hears on it. `answers`: or else it says nothing. */
-async function openPage(t: ExecutionContext, { answers, silenceMs }: { answers: boolean; silenceMs: number }) {
+async function openPage(
+  t: ExecutionContext,
+  { answers, silenceMs, quietMs = null }: { answers: boolean; silenceMs: number; quietMs?: number | null },
+) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   t.teardown(() => {
@@ -23,7 +26,7 @@ async function openPage(t: ExecutionContext, { answers, silenceMs }: { answers: 
   const page = new EventTarget();
   const socket = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
   // one that answers has all the time that a busy machine takes
-  askForSignsOfLife(socket, page, { silenceMs, answerMs: answers ? 600_000 : 50 });
+  askForSignsOfLife(socket, page, { question: 'PING', silenceMs, answerMs: answers ? 600_000 : 50, quietMs });
   await once(socket, 'open');
   return { page, socket, heard };
 }
@@ -62,4 +65,12 @@ test('an admin that said something a moment ago is not asked', async (t) => {
   await answered;
 
   t.deepEqual(heard, ['last']);
+});
+
+test('a connection of which nobody else asks is asked after a silence though nobody does anything', async (t) => {
+  const { socket, heard } = await openPage(t, { answers: false, silenceMs: 1, quietMs: 20 });
+
+  await once(socket, 'close');
+
+  t.deepEqual(heard, ['PING']);
 });

@@ -115,10 +115,17 @@ test('whoever says nothing, and what nobody uses, is closed', async (t) => {
   t.like(readings().ended, { misused: 1, idle: 1 });
 });
 
-test('a terminal that is used all the time is closed when it is old', async (t) => {
+/** An open session with a socket that the test plays. */
+async function openSession() {
   const clock = createFakeClock();
   const counters = new TerminalCounters();
-  const socket = Object.assign(new EventEmitter(), { close: () => {}, send: () => {}, readyState: 0, OPEN: 1 });
+  const sent: string[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    close: () => {},
+    send: (message: string) => void sent.push(message),
+    readyState: 1,
+    OPEN: 1,
+  });
   const { terminals, played } = machine();
   const session = new TerminalSession(
     {
@@ -132,8 +139,27 @@ test('a terminal that is used all the time is closed when it is old', async (t) 
     },
     { socket: socket as unknown as WebSocket, caller: () => ({}) as Caller },
   );
-  socket.emit('message', Buffer.from(JSON.stringify(OPEN)), false);
+  const say = (message: object): boolean => socket.emit('message', Buffer.from(JSON.stringify(message)), false);
+  say(OPEN);
   await setImmediate();
+  return { clock, counters, sent, socket, say, played, session };
+}
+
+test('a sign of life is given when it is asked for, and is no use', async (t) => {
+  const { clock, counters, sent, say } = await openSession();
+
+  for (let passed = 0; passed < IDLE_MS_MAX; passed += IDLE_MS_MAX / 2) {
+    t.is(counters.readings(0).ended.idle, 0);
+    say({ type: 'ping' });
+    t.is(sent.at(-1), '{"type":"pong"}');
+    clock.pass(IDLE_MS_MAX / 2);
+  }
+
+  t.is(counters.readings(0).ended.idle, 1);
+});
+
+test('a terminal that is used all the time is closed when it is old', async (t) => {
+  const { clock, counters, socket, played, session } = await openSession();
 
   for (let passed = 0; passed < AGE_MS_MAX; passed += IDLE_MS_MAX / 2) {
     t.is(counters.readings(0).ended.old, 0);
