@@ -4,14 +4,14 @@ import type { Subscription } from '../../api/client/client.ts';
 import type { TailMessage } from '../../api/feeds/tail.ts';
 import type { Api } from '../../api/client/api.ts';
 import { subscribeWhileSeen } from '../seen.ts';
-import { withPiece, type LiveText } from './live-text.ts';
+import { NO_TEXT, withPiece, type LiveText } from './live-text.ts';
 
 /** Outputs that a page follows at a time. */
 export const TAILS_MAX = 8;
 
 /** An output that is followed. */
 export class LiveOutput {
-  readonly text = signal<LiveText>({ text: '', missedCharacters: 0 });
+  readonly text = signal<LiveText>(NO_TEXT);
   readonly #subscription: Subscription;
 
   constructor(api: Api, execution: string) {
@@ -19,10 +19,9 @@ export class LiveOutput {
       (handlers, lastEventId) => api.executions.tail.subscribe({ id: execution, lastEventId }, handlers),
       {
         data: (message) => {
-          if (message.type === 'output') this.text.value = withPiece(this.text.value, message.text);
+          if (message.type === 'output') this.text.value = withPiece(this.text.value, message);
           // the stored output is told from its beginning where the live one was over too soon
-          else if (message.type === 'snapshot' && message.offset === 0)
-            this.text.value = { text: '', missedCharacters: 0 };
+          else if (message.type === 'snapshot' && message.offset === 0) this.text.value = NO_TEXT;
         },
         failed: () => {}, // it was deleted, which the page says
       },

@@ -11,7 +11,7 @@ import {
   type Grouped,
 } from '../../../console/run/grouping.ts';
 import { DIFF_LINES_MAX, lineDiff } from '../../../console/run/line-diff.ts';
-import { LIVE_CHARACTERS_MAX, withPiece, type LiveText } from '../../../console/run/live-text.ts';
+import { LIVE_CHARACTERS_MAX, NO_TEXT, withPiece } from '../../../console/run/live-text.ts';
 import { OutputQueue, PAGE_EXECUTIONS, QUESTIONS_MAX, SINGLES_MAX } from '../../../console/run/output-queue.ts';
 import { markedPieces, patternOf, searched } from '../../../console/run/output-search.ts';
 import { patient } from '../../support/busy.ts';
@@ -262,13 +262,22 @@ test('a difference shows what is gone and what is new, with some lines around', 
 });
 
 test('of an output that goes on its end is kept, from the beginning of a line', (t) => {
-  let live: LiveText = { text: '', missedCharacters: 0 };
-  for (let index = 0; index < 1_000; index += 1) live = withPiece(live, `${String(index).padStart(400)}\n`);
+  let live = NO_TEXT;
+  for (let index = 0; index < 1_000; index += 1)
+    live = withPiece(live, { offset: live.offset, text: `${String(index).padStart(400)}\n` });
 
   t.true(live.text.length <= LIVE_CHARACTERS_MAX);
   t.true(live.text.endsWith(' 999\n'));
   t.is(live.missedCharacters + live.text.length, 401_000);
   t.regex(live.text, /^ +\d+\n/u);
+});
+
+test('where the machine did not keep what lies between two pieces, the second one stands alone', (t) => {
+  const first = withPiece(NO_TEXT, { offset: 0, text: 'grün ' });
+  const joined = withPiece(first, { offset: 6, text: 'on ' });
+
+  t.deepEqual(joined, { text: 'grün on ', missedCharacters: 0, offset: 9 });
+  t.deepEqual(withPiece(joined, { offset: 109, text: 'end\n' }), { text: 'end\n', missedCharacters: 108, offset: 113 });
 });
 
 test('words are looked for in outputs and names, and stand out where they are', (t) => {
