@@ -26,7 +26,9 @@ export interface TransferKit {
 type Work =
   | { readonly kind: 'starting' }
   | { readonly kind: 'download'; readonly reader: FileReader }
-  | { readonly kind: 'upload'; readonly writer: FileWriter; queue: Promise<unknown>; bytes: number };
+  | { readonly kind: 'upload'; readonly writer: FileWriter; queue: Promise<unknown>; bytes: number }
+  /** It can be given up no more: it takes its place. */
+  | { readonly kind: 'finishing' };
 
 /** The files of one terminal. */
 export class Transfer {
@@ -177,15 +179,19 @@ export class Transfer {
     if (work?.kind !== 'upload') return;
     await work.queue;
     if (this.#work !== work) return;
+    this.#work = { kind: 'finishing' };
     const finished = await work.writer.finish();
-    if (this.#work !== work) return;
-    if (!finished.ok) return this.#fail(finished.refusal.message);
     this.#work = null;
+    if (!finished.ok) {
+      await work.writer.abort();
+      return this.#kit.say({ type: 'file_failed', message: finished.refusal.message });
+    }
     this.#kit.say({ type: 'moved', path: work.writer.path, bytes: work.bytes });
   }
 
+  /** What came of one that is finishing is told by that. */
   async #cancel(): Promise<void> {
-    if (this.#work === null) return;
+    if (this.#work === null || this.#work.kind === 'finishing') return;
     await this.#fail('You cancelled it. Nothing of it stays.');
   }
 
@@ -196,6 +202,7 @@ export class Transfer {
 
   async #giveUp(): Promise<void> {
     const work = this.#work;
+    if (work?.kind === 'finishing') return;
     this.#work = null;
     this.#roomMade?.();
     if (work?.kind === 'download') await work.reader.close();

@@ -6,6 +6,7 @@ import { TERMINAL } from '../texts/terminal.ts';
 import type { Connection } from './connection.ts';
 import type { FolderPlan } from './folder-upload.ts';
 import { nameIn, shownName } from './paths.ts';
+import { saveFile } from './save-file.ts';
 
 /** Largest file that is downloaded, in bytes: a page holds it until it is whole. */
 export const DOWNLOAD_BYTES_MAX = 268_435_456;
@@ -53,6 +54,8 @@ export class FileMoves {
   /** Who waits for what became of one step: a failure in words, or null. */
   #answered: ((failure: string | null) => void) | null = null;
   #isCancelled = false;
+  /** Why the page itself gave up what moves; null: it did not. */
+  #ownReason: string | null = null;
 
   constructor(say: Say) {
     this.#say = say;
@@ -81,7 +84,7 @@ export class FileMoves {
   async download(path: string, bytes: number): Promise<void> {
     if (!(await this.#mayBegin()) || this.isBusy) return;
     const name = nameIn(path);
-    if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(T.tooLarge(shownName(name), bytesOf(DOWNLOAD_BYTES_MAX)));
+    if (bytes > DOWNLOAD_BYTES_MAX) return this.#fail(tooLarge(name));
     this.told.value = null;
     this.#pieces = [];
     this.move.value = { kind: 'download', name, bytes: 0, total: bytes };
@@ -146,19 +149,15 @@ export class FileMoves {
         this.folder.value = message;
         return this.#listed();
       case 'downloading':
-        if (message.bytes > DOWNLOAD_BYTES_MAX) this.cancel();
-        return;
+        return message.bytes > DOWNLOAD_BYTES_MAX ? this.#giveUp(tooLarge) : undefined;
       case 'uploading':
-        void this.#send();
-        return;
+        return void this.#send();
       case 'moved':
         return this.#answered === null ? this.#moved(message.bytes) : this.#answer(null);
       case 'changed':
         return this.#answer(null);
       case 'file_failed':
-        if (this.#answered !== null) return this.#answer(message.message);
-        this.#fail(message.message);
-        return this.#listed();
+        return this.#failed(this.#ownReason ?? message.message);
       default:
         return message satisfies never;
     }
@@ -171,7 +170,7 @@ export class FileMoves {
       this.#pieces.push(bytes);
       this.move.value = { ...move, bytes: move.bytes + bytes.length };
       // a file that grows while it is read is cut off as well
-      if (move.bytes + bytes.length > DOWNLOAD_BYTES_MAX) this.cancel();
+      if (move.bytes + bytes.length > DOWNLOAD_BYTES_MAX) this.#giveUp(tooLarge);
     }
     taken();
   }
@@ -184,6 +183,20 @@ export class FileMoves {
     this.#wakeWaiting();
     if (this.#answered !== null) this.#answer(T.gone);
     else if (this.move.value !== null) this.#fail(T.lost(shownName(this.move.value.name)));
+  }
+
+  /** The service is told that it is cancelled, and somebody why. */
+  #giveUp(why: (name: string) => string): void {
+    const move = this.move.value;
+    if (move === null || this.#ownReason !== null) return;
+    this.#ownReason = why(this.#file?.name ?? move.name);
+    this.cancel();
+  }
+
+  #failed(why: string): void {
+    if (this.#answered !== null) return this.#answer(why);
+    this.#fail(why);
+    this.#listed();
   }
 
   /** Unless it was cancelled between two of them: then there was nothing to cancel. */
@@ -202,6 +215,7 @@ export class FileMoves {
     const answered = this.#answered;
     this.#answered = null;
     this.#file = null;
+    this.#ownReason = null;
     answered?.(failure);
   }
 
@@ -246,8 +260,8 @@ export class FileMoves {
         if (move !== null) this.move.value = { ...move, bytes: move.bytes + value.length };
       }
     } catch {
-      // the file was changed or taken away while it was read
-      this.cancel();
+      // it was changed or taken away meanwhile
+      if (isWanted()) this.#giveUp((name) => T.unreadable(shownName(name)));
     } finally {
       reader.cancel().catch(() => {});
     }
@@ -256,7 +270,7 @@ export class FileMoves {
   #moved(bytes: number): void {
     const move = this.move.value;
     if (move === null) return;
-    if (move.kind === 'download') save(move.name, new Blob(this.#pieces));
+    if (move.kind === 'download') saveFile(move.name, new Blob(this.#pieces));
     this.#clear();
     if (move.kind === 'upload') this.#relist();
     this.told.value = { text: T.done(shownName(move.name), bytesOf(bytes)), isFailed: false };
@@ -271,15 +285,10 @@ export class FileMoves {
     this.move.value = null;
     this.#pieces = [];
     this.#file = null;
+    this.#ownReason = null;
   }
 }
 
-/** Has the browser keep it where downloads go, under a name that is its own affair. */
-function save(name: string, blob: Blob): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+function tooLarge(name: string): string {
+  return T.tooLarge(shownName(name), bytesOf(DOWNLOAD_BYTES_MAX));
 }

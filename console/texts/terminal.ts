@@ -69,6 +69,7 @@ export const TERMINAL = {
     uploading: (name: string) => `Uploading ${name}`,
     lost: (name: string) => `The connection was cut: ${name} was given up, and nothing of it stays.`,
     done: (name: string, bytes: string) => `${name} is whole: ${bytes}.`,
+    unreadable: (name: string) => `${name} changed, or could not be read, while it was uploaded. Nothing of it stays.`,
     tooLarge: (name: string, max: string) =>
       `${name} is larger than ${max}, which a page should not hold. In a terminal: edge pull`,
     make: {

@@ -7,6 +7,8 @@ import { ROOT } from '../../support/source-text.ts';
 /** As much of it as is looked at here: all of it is written for a browser. */
 interface Files {
   readonly move: { readonly value: { readonly kind: string; readonly name: string } | null };
+  readonly told: { readonly value: { readonly text: string; readonly isFailed: boolean } | null };
+  connected(connection: object): void;
   list(path: string): void;
   download(path: string, bytes: number): Promise<void>;
   upload(path: string, file: File, replaces: boolean): Promise<void>;
@@ -64,4 +66,26 @@ test('what was asked for while a folder is listed comes to nothing when the conn
 
   t.deepEqual(said, []);
   t.is(files.move.value, null);
+});
+
+test('a file that cannot be read while it is uploaded is given up, and that is what is told', async (t) => {
+  const said: object[] = [];
+  const given = Promise.withResolvers<void>();
+  const files = new FileMoves((message) => {
+    said.push(message);
+    if ('type' in message && message.type === 'cancel') given.resolve();
+  });
+  files.connected({ sendPiece: () => Promise.resolve(true) });
+  files.list('/srv');
+  files.said(LISTED);
+  const file = new File(['own'], 'own');
+  file.stream = () => new ReadableStream({ pull: () => Promise.reject(new Error('it changed')) });
+
+  await files.upload('/srv/own', file, false);
+  files.said({ type: 'uploading', path: '/srv/own' });
+  await given.promise;
+  files.said({ type: 'file_failed', message: 'You cancelled it. Nothing of it stays.' });
+
+  t.is(files.told.value?.text, 'own changed, or could not be read, while it was uploaded. Nothing of it stays.');
+  t.deepEqual(said.at(-1), { type: 'cancel' });
 });

@@ -1,8 +1,11 @@
 /** Terminals by WebSocket with a client of them. The way to the node is played. */
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import { ok, refuse } from '../../../../actors/refusal.ts';
+import type { Caller } from '../../../../api/principals.ts';
+import { TerminalCounters } from '../../../../api/terminal/counters.ts';
 import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
 import { TERMINAL_PATH } from '../../../../api/terminal/path.ts';
 import type {
@@ -12,11 +15,13 @@ import type {
   TerminalHeard,
   Terminals,
 } from '../../../../api/terminal/ports.ts';
-import { createTerminals } from '../../../../api/terminal/sockets.ts';
+import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
+import { createTerminals, nodePlaces } from '../../../../api/terminal/sockets.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 import { nodeOf } from '../../../support/api/rows.ts';
 import { serve } from '../../../support/api/served.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
+import { recordingLog } from '../../../support/log.ts';
 
 /** Where terminals are opened. */
 export const NODE = nodeOf(1);
@@ -132,4 +137,34 @@ export async function client(
   };
   const type = (text: string): void => socket.send(Buffer.concat([Buffer.of(0), Buffer.from(text)]));
   return { socket, status, say, hears, type, closed, said, bytes: () => bytes };
+}
+
+/** An open session with a socket that the test plays. */
+export async function openSession() {
+  const clock = createFakeClock();
+  const counters = new TerminalCounters();
+  const sent: string[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    close: () => {},
+    send: (message: string) => void sent.push(message),
+    readyState: 1,
+    OPEN: 1,
+  });
+  const { terminals, played } = machine();
+  const session = new TerminalSession(
+    {
+      terminals,
+      clock,
+      counters,
+      log: recordingLog(),
+      placeOf: nodePlaces(),
+      isRecorded: () => false,
+      call: (async () => ok(NODE)) as unknown as TerminalKit['call'],
+    },
+    { socket: socket as unknown as WebSocket, caller: () => ({}) as Caller },
+  );
+  const say = (message: object): boolean => socket.emit('message', Buffer.from(JSON.stringify(message)), false);
+  say(OPEN);
+  await setImmediate();
+  return { clock, counters, sent, socket, say, played, session };
 }

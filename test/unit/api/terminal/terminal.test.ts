@@ -1,12 +1,8 @@
 /** Terminals by WebSocket: who gets in, what goes through, and every bound of them. The way to the node is played. */
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
-import type { WebSocket } from 'ws';
-import { ok, refuse } from '../../../../actors/refusal.ts';
-import type { Caller } from '../../../../api/principals.ts';
-import { TerminalCounters } from '../../../../api/terminal/counters.ts';
+import { refuse } from '../../../../actors/refusal.ts';
 import {
   AGE_MS_MAX,
   ENTRIES_MAX,
@@ -19,13 +15,9 @@ import {
 } from '../../../../api/terminal/limits.ts';
 import { TERMINAL_PATH } from '../../../../api/terminal/path.ts';
 import type { FileEntry } from '../../../../api/terminal/ports.ts';
-import { TerminalSession, type TerminalKit } from '../../../../api/terminal/session.ts';
-import { nodePlaces } from '../../../../api/terminal/sockets.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
-import { createFakeClock } from '../../../support/fake-clock.ts';
-import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
-import { client, machine, NODE, OPEN, served } from './fixture.ts';
+import { client, OPEN, openSession, served } from './fixture.ts';
 
 test('a key that reaches the API lets in, over the protocol that is named', async (t) => {
   const { url } = await served(t);
@@ -114,36 +106,6 @@ test('whoever says nothing, and what nobody uses, is closed', async (t) => {
 
   t.like(readings().ended, { misused: 1, idle: 1 });
 });
-
-/** An open session with a socket that the test plays. */
-async function openSession() {
-  const clock = createFakeClock();
-  const counters = new TerminalCounters();
-  const sent: string[] = [];
-  const socket = Object.assign(new EventEmitter(), {
-    close: () => {},
-    send: (message: string) => void sent.push(message),
-    readyState: 1,
-    OPEN: 1,
-  });
-  const { terminals, played } = machine();
-  const session = new TerminalSession(
-    {
-      terminals,
-      clock,
-      counters,
-      log: recordingLog(),
-      placeOf: nodePlaces(),
-      isRecorded: () => false,
-      call: (async () => ok(NODE)) as unknown as TerminalKit['call'],
-    },
-    { socket: socket as unknown as WebSocket, caller: () => ({}) as Caller },
-  );
-  const say = (message: object): boolean => socket.emit('message', Buffer.from(JSON.stringify(message)), false);
-  say(OPEN);
-  await setImmediate();
-  return { clock, counters, sent, socket, say, played, session };
-}
 
 test('a sign of life is given when it is asked for, and is no use', async (t) => {
   const { clock, counters, sent, say } = await openSession();

@@ -1,4 +1,5 @@
 /** Files of terminals: how large one may be, and what becomes of one that is larger. */
+import { setImmediate as aTurn } from 'node:timers/promises';
 import test from 'ava';
 import { ok, refuse } from '../../../../actors/refusal.ts';
 import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
@@ -86,4 +87,44 @@ test('names are changed one after the other, and what was cancelled is answered 
     { type: 'file_failed', message: 'Another file is under way.' },
     { type: 'file_failed', message: 'You cancelled it. Nothing of it stays.' },
   ]);
+});
+
+test('an upload that is taking its place is cancelled no more: what came of it is told', async (t) => {
+  const [said, done]: [ServiceMessage[], string[]] = [[], []];
+  const placed = Promise.withResolvers<void>();
+  const files: RemoteFiles = {
+    list: async () => refuse('not_found', 'There is nothing.'),
+    read: async () => refuse('not_found', 'There is nothing.'),
+    makeFolder: async () => ok(null),
+    rename: async () => ok(null),
+    remove: async () => refuse('not_found', 'There is nothing.'),
+    write: async (path) =>
+      ok({
+        path,
+        write: async () => ok(null),
+        finish: async () => {
+          await placed.promise;
+          done.push('in its place');
+          return ok(null);
+        },
+        abort: async () => void done.push('taken back'),
+      }),
+  };
+  const transfer = new Transfer({ files, say: (message) => said.push(message), sendBytes: () => {} });
+  await transfer.ask({ type: 'upload', path: '/own', replaces: true });
+  t.true(transfer.arrived(new Uint8Array(5)));
+  await until('the bytes are taken', () => said.some(({ type }) => type === 'taken'));
+
+  const finishing = transfer.ask({ type: 'uploaded' });
+  await aTurn();
+  await transfer.ask({ type: 'cancel' });
+  const closing = transfer.close();
+  placed.resolve();
+  await Promise.all([finishing, closing]);
+
+  t.deepEqual(done, ['in its place']);
+  t.deepEqual(
+    said.filter(({ type }) => type === 'file_failed' || type === 'moved'),
+    [{ type: 'moved', path: '/own', bytes: 5 }],
+  );
 });
