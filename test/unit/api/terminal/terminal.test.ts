@@ -14,6 +14,7 @@ import {
   WINDOW_BYTES,
 } from '../../../../api/terminal/limits.ts';
 import { TERMINAL_PATH } from '../../../../api/terminal/path.ts';
+import { nodePlaces } from '../../../../api/terminal/sockets.ts';
 import type { FileEntry } from '../../../../api/terminal/ports.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 import { until } from '../../../support/until.ts';
