@@ -1,4 +1,5 @@
 /** What time does to rows: what the sweeper asks of them. */
+import type { Notice } from '../actors/notice.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 
 /** An execution that a sweep ended. */
@@ -10,30 +11,43 @@ export interface Ended {
   readonly status: 'expired' | 'dropped';
 }
 
-/** What one batch of everything that is kept no longer deleted. */
+/** One batch of them. */
+export interface EndedBatch {
+  readonly executions: readonly Ended[];
+  /** There may be more. */
+  readonly isFull: boolean;
+}
+
+/** What is kept no longer than it must be, in the order in which it is pruned. */
+export type PrunedKind =
+  | 'executions'
+  | 'commands'
+  | 'events'
+  | 'idempotencyRecords'
+  | 'outputParts'
+  | 'deliveries'
+  | 'orphanDeliveries'
+  | 'releaseFiles'
+  | 'publicKeys'
+  | 'consoleSessions'
+  | 'selfUpdateNodes'
+  | 'recordings';
+
+/** One batch of what was deleted. */
 export interface Pruned {
-  readonly executions: readonly ExecutionId[];
-  readonly commands: readonly CommandId[];
-  readonly events: number;
-  readonly idempotencyRecords: number;
-  readonly outputParts: number;
-  readonly deliveries: number;
-  readonly orphanDeliveries: number;
-  readonly recordings: number;
-  readonly publicKeys: number;
-  /** Nodes of self-update requests. */
-  readonly selfUpdateNodes: number;
-  readonly releaseFiles: number;
-  readonly consoleSessions: number;
+  readonly count: number;
+  /** There may be more. */
+  readonly isFull: boolean;
+  readonly notices: readonly Notice[];
 }
 
 /** What the sweeper asks of the rows. Implemented by persistence; each call is one bounded transaction. */
 export interface SweepPort {
-  expireDue(): Promise<readonly Ended[]>;
-  dropOrphans(): Promise<readonly Ended[]>;
+  expireDue(): Promise<EndedBatch>;
+  dropOrphans(): Promise<EndedBatch>;
   /** Ends executions of one node that is gone. */
-  dropOf(node: NodeId): Promise<readonly Ended[]>;
-  prune(): Promise<Pruned>;
+  dropOf(node: NodeId): Promise<EndedBatch>;
+  readonly prunings: Readonly<Record<PrunedKind, () => Promise<Pruned>>>;
   storePresence(): Promise<void>;
   /** Open executions of our clusters that stand still although their node is there. */
   findForgotten(): Promise<{
@@ -52,6 +66,6 @@ export interface SweepPort {
   compareKeys(): Promise<void>;
   /** Seals one batch anew after such a change. True: there is more. */
   sealAnew(): Promise<boolean>;
-  /** Rows of one batch. As many found: there are more. */
+  /** Nodes that `markOwnerless` takes at once. As many found: there are more. */
   readonly batchRows: number;
 }

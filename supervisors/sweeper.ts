@@ -8,7 +8,7 @@ import type { Notice } from '../actors/notice.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import type { Ended, Pruned, SweepPort } from './sweep-port.ts';
+import type { EndedBatch, SweepPort } from './sweep-port.ts';
 import type { Directory } from './runtime/directory.ts';
 import { HeldTask, type TaskLease } from './tasks/held-task.ts';
 
@@ -47,6 +47,9 @@ const GONE_NODES_MAX = 100;
  * docs/decisions/key-rotation.md.
  */
 export const ENCRYPTION_KEYS_EVERY_MS = 2_000;
+
+/** A sweep that fails for so long is told of, each time that so long has passed again, in ms. */
+export const FAILING_MS_MAX = 60_000;
 
 /** How often `last_seen_at` is stored, in ms. */
 export const PRESENCE_EVERY_MS = 10_000;
@@ -93,6 +96,8 @@ class Sweeper {
   readonly #ports: SweeperPorts;
   readonly #tables: HeldTask;
   readonly #running = new Set<Promise<void>>();
+  /** Sweeps that the database did not let end lately, by the wall clock. */
+  readonly #failingSinceMs = new Map<string, number>();
   #isStopped = false;
   #unsubscribe = (): void => {};
 
@@ -166,6 +171,7 @@ class Sweeper {
   /** Again at once while batches are full. */
   #begin(what: string, sweep: Sweep, then: () => void = () => {}): void {
     const round = this.#untilDone(sweep)
+      .then(() => this.#succeeded(what))
       .catch((error: unknown) => this.#failed(what, error))
       .finally(() => {
         this.#running.delete(round);
@@ -178,10 +184,20 @@ class Sweeper {
     for (;;) if (this.#isStopped || !(await sweep())) return;
   }
 
+  #succeeded(what: string): void {
+    this.#failingSinceMs.delete(what);
+  }
+
+  /** A database that is away is told of elsewhere; a sweep that never ends in its time is seen here alone. */
   #failed(what: string, error: unknown): void {
-    const { log } = this.#ports;
-    if (error instanceof DatabaseUnavailable) log.debug({ what }, 'a sweep waits for the database');
-    else log.error({ error, what }, 'a sweep failed');
+    const { log, clock } = this.#ports;
+    if (!(error instanceof DatabaseUnavailable)) return log.error({ error, what }, 'a sweep failed');
+    const nowMs = clock.nowMs();
+    const sinceMs = this.#failingSinceMs.get(what) ?? nowMs;
+    this.#failingSinceMs.set(what, sinceMs);
+    if (nowMs - sinceMs < FAILING_MS_MAX) return log.debug({ what }, 'a sweep waits for the database');
+    this.#failingSinceMs.set(what, nowMs);
+    log.warn({ error, what }, 'a sweep has failed for a while: what it is for is not done');
   }
 
   /** One whose answer is lost may have ended some all the same. */
@@ -196,8 +212,8 @@ class Sweeper {
   }
 
   /** The owners of nodes that are not here were told with the commit. */
-  #ended(executions: readonly Ended[]): boolean {
-    const { sweeps, bus, directory } = this.#ports;
+  #ended({ executions, isFull }: EndedBatch): boolean {
+    const { bus, directory } = this.#ports;
     const notices: Notice[] = executions.map((one) => ({
       type: 'execution-changed',
       execution: one.execution,
@@ -214,7 +230,7 @@ class Sweeper {
         to: { kind: 'node', id },
         message: { type: 'executions-expired', executions: ofNode.map((one) => one.execution) },
       });
-    return executions.length >= sweeps.batchRows;
+    return isFull;
   }
 
   async #wakeForgotten(): Promise<boolean> {
@@ -257,15 +273,22 @@ class Sweeper {
     return false;
   }
 
+  /** What cannot be pruned now holds up nothing else. */
   async #prune(): Promise<boolean> {
     const { sweeps, bus, isClockRight } = this.#ports;
-    if (!isClockRight()) return false;
-    const pruned = await sweeps.prune();
-    const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
-    if (pruned.executions.length > 0) notices.push({ type: 'events-stored' });
-    bus.publish(notices);
-    return Object.values(pruned).some(
-      (rows: Pruned[keyof Pruned]) => (typeof rows === 'number' ? rows : rows.length) >= sweeps.batchRows,
-    );
+    let isFull = false;
+    for (const [kind, prune] of Object.entries(sweeps.prunings)) {
+      if (this.#isStopped || !isClockRight()) return false;
+      const what = `pruning ${kind}`;
+      try {
+        const pruned = await prune();
+        this.#succeeded(what);
+        bus.publish(pruned.notices);
+        isFull ||= pruned.isFull;
+      } catch (error) {
+        this.#failed(what, error);
+      }
+    }
+    return isFull;
   }
 }

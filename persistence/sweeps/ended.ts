@@ -6,6 +6,7 @@ import { WakeUps, type WakeUpOptions } from '../committer/wake-ups.ts';
 import { tellEnded } from '../admin-messages.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
+import { CHOSEN, isFull, takenExecutions } from './execution-batch.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
 
 /** An execution that a sweep ended. Its node and its command are to be told. */
@@ -19,6 +20,13 @@ export interface EndedExecution {
   readonly exitCode: null;
 }
 
+/** One batch of them. */
+export interface EndedBatch {
+  readonly executions: readonly EndedExecution[];
+  /** There may be more. */
+  readonly isFull: boolean;
+}
+
 /**
  * Marks at most `limit` pending or sent executions whose expiry is past as expired, with their events, in one
  * transaction.
@@ -27,24 +35,16 @@ export interface EndedExecution {
  * ours, though it came first (V2). Its output parts go with it.
  * The other admins are told: only the owner of a node has the session by which its process is ended (C7).
  */
-export async function expireDue(
-  pool: Pool,
-  now: Sql,
-  options: WakeUpOptions,
-  limit: number,
-): Promise<readonly EndedExecution[]> {
+export async function expireDue(pool: Pool, now: Sql, options: WakeUpOptions, limit: number): Promise<EndedBatch> {
   return inTransaction(pool, 'expiring executions', async (client) => {
-    const rows = await rowsOf<ExecutionRow>(
+    const rows = await rowsOf<ExecutionRow & { readonly chosen: number }>(
       client,
       'expiring executions',
       sql`
-      with due as (
-        select id from command_execution where finished_at is null and expired_at is not null and expired_at <= ${now}
-          and age(xmin) > age(pg_current_xact_id()::xid)
-        order by expired_at limit ${limit}::int for update skip locked),
+      with ${takenExecutions(sql`expired_at`, due(now), limit)},
       e as (
-        update command_execution x set status = 'expired', finished_at = ${now}, updated_at = ${now} from due where x.id = due.id returning x.*)
-      select ${EXECUTION_COLUMNS} from e join command m on m.id = e.command_id order by e.id`,
+        update command_execution x set status = 'expired', finished_at = ${now}, updated_at = ${now} from taken where x.id = taken.id returning x.*)
+      select ${EXECUTION_COLUMNS}, ${CHOSEN} from e join command m on m.id = e.command_id order by e.id`,
     );
     await insertEvents(
       client,
@@ -54,15 +54,19 @@ export async function expireDue(
     const pairs = rows.map(({ id, node_id }) => [node_id, id] as const);
     await tellEnded(client, options.adminId, pairs); // admins of before hear nothing else
     await new WakeUps(options).ofEnded(client, pairs);
-    return rows.map((row) => ended(row, 'expired'));
+    return { executions: rows.map((row) => ended(row, 'expired')), isFull: isFull(rows, limit) };
   });
+}
+
+function due(now: Sql): Sql {
+  return sql`finished_at is null and expired_at is not null and expired_at <= ${now} and age(xmin) > age(pg_current_xact_id()::xid)`;
 }
 
 /**
  * Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed
  * just behind the deletion of its node. No event tells of these (spec, event types).
  */
-export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<readonly EndedExecution[]> {
+export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<EndedBatch> {
   return inTransaction(pool, 'dropping executions without a node', async (client) => {
     const rows = await rowsOf<ExecutionRow>(
       client,
@@ -75,12 +79,12 @@ export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<
       returning e.id, e.command_id, e.node_id, e.cluster_name`,
     );
     await dropParts(client, rows);
-    return rows.map((row) => ended(row, 'dropped'));
+    return { executions: rows.map((row) => ended(row, 'dropped')), isFull: rows.length >= limit };
   });
 }
 
 /** The same of one node that was deleted, found by its own index. */
-export async function dropOf(pool: Pool, now: Sql, node: NodeId, limit: number): Promise<readonly EndedExecution[]> {
+export async function dropOf(pool: Pool, now: Sql, node: NodeId, limit: number): Promise<EndedBatch> {
   return inTransaction(pool, 'dropping the executions of a deleted node', async (client) => {
     const rows = await rowsOf<ExecutionRow>(
       client,
@@ -93,7 +97,7 @@ export async function dropOf(pool: Pool, now: Sql, node: NodeId, limit: number):
       returning e.id, e.command_id, e.node_id, e.cluster_name`,
     );
     await dropParts(client, rows);
-    return rows.map((row) => ended(row, 'dropped'));
+    return { executions: rows.map((row) => ended(row, 'dropped')), isFull: rows.length >= limit };
   });
 }
 

@@ -3,40 +3,40 @@
  * the caller goes on while there is more.
  */
 import type { Pool } from 'pg';
-import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
+import type { Pruned } from '../../supervisors/sweep-port.ts';
+import type { CommandId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
 import { IDEMPOTENCY_RECORD_HOURS } from '../committer/idempotency-records.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
+import { CHOSEN, isFull, takenExecutions } from './execution-batch.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
 
 /** Deletes at most `limit` executions that ended before this instant, with their events. */
-export async function pruneExecutions(
-  pool: Pool,
-  now: Sql,
-  before: Sql,
-  limit: number,
-): Promise<readonly ExecutionId[]> {
+export async function pruneExecutions(pool: Pool, now: Sql, before: Sql, limit: number): Promise<Pruned> {
   return inTransaction(pool, 'pruning executions', async (client) => {
-    const rows = await rowsOf<ExecutionRow & { readonly now: Date }>(
+    const rows = await rowsOf<ExecutionRow & { readonly now: Date; readonly chosen: number }>(
       client,
       'pruning executions',
       sql`
-      with old as (
-        select id from command_execution where finished_at < ${before} order by finished_at limit ${limit}::int for update skip locked),
-      e as (delete from command_execution x using old where x.id = old.id returning x.*)
-      select ${EXECUTION_COLUMNS}, ${now} as now from e join command m on m.id = e.command_id order by e.id`,
+      with ${takenExecutions(sql`finished_at`, sql`finished_at < ${before}`, limit)},
+      e as (delete from command_execution x using taken where x.id = taken.id returning x.*)
+      select ${EXECUTION_COLUMNS}, ${now} as now, ${CHOSEN} from e join command m on m.id = e.command_id order by e.id`,
     );
     await insertEvents(
       client,
       rows.map((row) => executionEvent('edge.command_execution.pruned', row, row.now)),
     );
-    return rows.map(({ id }) => id);
+    return {
+      count: rows.length,
+      isFull: isFull(rows, limit),
+      notices: rows.length > 0 ? [{ type: 'events-stored' }] : [],
+    };
   });
 }
 
 /** Deletes at most `limit` commands made before this instant that have no execution left, or never had one. */
-export async function pruneCommands(pool: Pool, before: Sql, limit: number): Promise<readonly CommandId[]> {
+export async function pruneCommands(pool: Pool, before: Sql, limit: number): Promise<Pruned> {
   const rows = await rowsOf<{ id: CommandId }>(
     pool,
     'pruning commands',
@@ -45,7 +45,11 @@ export async function pruneCommands(pool: Pool, before: Sql, limit: number): Pro
       select m.id from command m where m.inserted_at < ${before} and not exists (select from command_execution e where e.command_id = m.id)
       order by m.id limit ${limit}::int for update skip locked) returning id`,
   );
-  return rows.map(({ id }) => id);
+  return {
+    count: rows.length,
+    isFull: rows.length >= limit,
+    notices: rows.map(({ id }) => ({ type: 'command-removed', command: id })),
+  };
 }
 
 /**

@@ -2,13 +2,13 @@
  * Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller.
  */
 import type { Pool } from 'pg';
-import type { Pruned } from '../../supervisors/sweep-port.ts';
+import type { Pruned, PrunedKind } from '../../supervisors/sweep-port.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
 import { pruneConsoleSessions, type SessionAges } from './console-sessions.ts';
 import { prunePublicEnrollmentKeys } from './public-enrollment-keys.ts';
-import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
+import { dropOf, dropOrphans, expireDue, type EndedBatch } from './ended.ts';
 import {
   pruneCommands,
   pruneDeliveries,
@@ -44,14 +44,14 @@ export interface Retention {
 export interface SweepOptions extends Retention, WakeUpOptions {}
 
 export interface Sweeps {
-  /** Ends executions past their expiry, at most `limit` in one transaction. As many as the limit: there may be more. */
-  expireDue(limit?: number): Promise<readonly EndedExecution[]>;
+  /** Ends executions past their expiry, at most `limit` in one transaction. */
+  expireDue(limit?: number): Promise<EndedBatch>;
   /** Ends executions whose node is gone. */
-  dropOrphans(limit?: number): Promise<readonly EndedExecution[]>;
+  dropOrphans(limit?: number): Promise<EndedBatch>;
   /** Ends executions of this node if it is gone: the first look for those of a node that was just deleted. */
-  dropOf(node: NodeId, limit?: number): Promise<readonly EndedExecution[]>;
-  /** Deletes one batch of everything that has been kept long enough. */
-  prune(limit?: number): Promise<Pruned>;
+  dropOf(node: NodeId, limit?: number): Promise<EndedBatch>;
+  /** Each deletes one batch of something that has been kept long enough, at most `limit`. */
+  readonly prunings: Readonly<Record<PrunedKind, (limit?: number) => Promise<Pruned>>>;
 }
 
 /**
@@ -63,26 +63,32 @@ export function createSweeps(
   { adminId, hasPeers, executionDays, eventDays, deliveryDays, recordingDays, consoleSessions }: SweepOptions,
   now = DATABASE_NOW,
 ): Sweeps {
+  const keptFrom = before(now, executionDays * DAY_MS);
   return {
     expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, { adminId, hasPeers }, limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),
     dropOf: (node, limit = SWEEP_ROWS_MAX) => dropOf(pool, now, node, limit),
-    prune: async (limit = SWEEP_ROWS_MAX) => {
-      const keptFrom = before(now, executionDays * DAY_MS);
-      return {
-        executions: await pruneExecutions(pool, now, keptFrom, limit),
-        commands: await pruneCommands(pool, keptFrom, limit),
-        events: await pruneEvents(pool, now, before(now, eventDays * DAY_MS), limit),
-        idempotencyRecords: await pruneIdempotencyRecords(pool, limit),
-        outputParts: await pruneOutputParts(pool, limit),
-        deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
-        orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
-        releaseFiles: await pruneReleaseFiles(pool),
-        publicKeys: await prunePublicEnrollmentKeys(pool, limit),
-        consoleSessions: await pruneConsoleSessions(pool, now, consoleSessions, limit),
-        selfUpdateNodes: await pruneSelfUpdates(pool, keptFrom, limit),
-        recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),
-      };
+    prunings: {
+      executions: (limit = SWEEP_ROWS_MAX) => pruneExecutions(pool, now, keptFrom, limit),
+      commands: (limit = SWEEP_ROWS_MAX) => pruneCommands(pool, keptFrom, limit),
+      events: counted((limit) => pruneEvents(pool, now, before(now, eventDays * DAY_MS), limit)),
+      idempotencyRecords: counted((limit) => pruneIdempotencyRecords(pool, limit)),
+      outputParts: counted((limit) => pruneOutputParts(pool, limit)),
+      deliveries: counted((limit) => pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit)),
+      orphanDeliveries: counted((limit) => pruneOrphanDeliveries(pool, limit)),
+      releaseFiles: counted(() => pruneReleaseFiles(pool)),
+      publicKeys: counted((limit) => prunePublicEnrollmentKeys(pool, limit)),
+      consoleSessions: counted((limit) => pruneConsoleSessions(pool, now, consoleSessions, limit)),
+      selfUpdateNodes: counted((limit) => pruneSelfUpdates(pool, keptFrom, limit)),
+      recordings: counted((limit) => pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit)),
     },
+  };
+}
+
+/** As many as the limit: there may be more. */
+function counted(prune: (limit: number) => Promise<number>) {
+  return async (limit = SWEEP_ROWS_MAX): Promise<Pruned> => {
+    const count = await prune(limit);
+    return { count, isFull: count >= limit, notices: [] };
   };
 }

@@ -128,7 +128,7 @@ export function declareExecutionEvents(fixture: EventsFixture): void {
       deliveryDays: 7,
       recordingDays: 30,
       consoleSessions: { idleMsMax: 1_800_000, ageMsMax: 43_200_000 },
-    }).prune(); // as the admin does each minute
+    }).prunings.executions(); // as the admin does each minute
 
     const pruned = await fixture.toldOnce('edge.command_execution.pruned', { command_id: command.id });
     t.deepEqual(pruned.data, data);

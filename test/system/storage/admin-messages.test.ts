@@ -45,7 +45,8 @@ test('what a sweep expires is told to the other admins with its commit, and an o
   await listener.query(`listen ${ADMIN_CHANNEL}`);
   const heard = once(listener, 'notification') as Promise<[Notification]>;
 
-  const [ended, ...others] = await sweepsOf(opened.pool, { adminId: sweeping }).expireDue();
+  const { executions } = await sweepsOf(opened.pool, { adminId: sweeping }).expireDue();
+  const [ended, ...others] = executions;
 
   t.deepEqual(others, []);
   t.deepEqual(readAdminMessage((await heard)[0].payload ?? ''), {

@@ -66,7 +66,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
       }),
     () => sweeps.expireDue(),
     () => sweeps.dropOrphans(),
-    () => sweeps.prune(),
+    ...Object.values(sweeps.prunings).map((prune) => () => prune()),
     () => registry.me(),
   ];
   const all = () => until('an answer to each call', () => Promise.all(calls.map((call) => call())));

@@ -87,10 +87,10 @@ test('an answer that takes the place of an old one while that is to be forgotten
   await client.query('begin');
   await insertIdempotencyRecord(client, vault, { ...REMEMBERED, answer: { id: 'another' } });
 
-  const { idempotencyRecords } = await sweepsOf(pool).prune();
+  const { count } = await sweepsOf(pool).prunings.idempotencyRecords();
   await client.query('commit');
 
-  t.is(idempotencyRecords, 0);
+  t.is(count, 0);
   t.like(await reads.idempotencyRecord(REMEMBERED.scope, 'k'), { answer: { id: 'another' } });
 });
 

@@ -2,10 +2,11 @@
 import test from 'ava';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
+import type { CommandId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCommands, storeEvents } from '../../support/stored-rows.ts';
 import { storeEvent } from './publishing/fixture.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { pruned, sweepsOf } from '../../support/sweeps.ts';
 import { openStoredFleet } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -29,6 +30,9 @@ async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS) {
   };
 }
 
+/** What a sweep of executions finds where there are none. */
+const NONE = { executions: [], isFull: false };
+
 const sorted = (texts: readonly string[]): readonly string[] => texts.toSorted();
 const isOpen = ({ status }: ExecutionResource) => status === 'pending' || status === 'sent';
 
@@ -49,10 +53,10 @@ test('open executions past their expiry expire with their events, in batches, an
   const first = await sweeps.expireDue(3);
   const rest = await sweeps.expireDue();
 
-  t.is(first.length, 3);
+  t.is(first.executions.length, 3);
   t.deepEqual(
     sorted(
-      [...first, ...rest].map(({ execution, command, node, clusterName, status }): string =>
+      [...first.executions, ...rest.executions].map(({ execution, command, node, clusterName, status }): string =>
         [execution, command, node, clusterName, status].join(),
       ),
     ),
@@ -62,7 +66,7 @@ test('open executions past their expiry expire with their events, in batches, an
       ),
     ),
   );
-  t.deepEqual(await sweeps.expireDue(), []);
+  t.deepEqual(await sweeps.expireDue(), NONE);
   const at = new Date(NOW_MS).toISOString();
   for (const execution of due)
     t.deepEqual(await opened.reads.get('command_executions', execution.id), {
@@ -85,7 +89,9 @@ test('open executions past their expiry expire with their events, in batches, an
 test('an execution whose result is being stored is left to it', async (t) => {
   const { opened, sweeps } = await swept(t);
   const all = await sweeps.expireDue();
-  await opened.pool.query(`delete from command_execution where id = any($1)`, [all.map(({ execution }) => execution)]);
+  await opened.pool.query(`delete from command_execution where id = any($1)`, [
+    all.executions.map(({ execution }) => execution),
+  ]);
   const {
     rows: [open],
   } = await opened.pool.query<{ id: string }>(
@@ -99,11 +105,11 @@ test('an execution whose result is being stored is left to it', async (t) => {
     [open!.id],
   );
 
-  t.deepEqual(await sweeps.expireDue(), []);
+  t.deepEqual(await sweeps.expireDue(), NONE);
   await storing.query('commit');
   storing.release();
 
-  t.deepEqual(await sweeps.expireDue(), []);
+  t.deepEqual(await sweeps.expireDue(), NONE);
   t.is((await opened.reads.get('command_executions', open!.id))?.status, 'completed');
 });
 
@@ -116,13 +122,13 @@ test('open executions whose node is gone are dropped, with their output parts, a
     open.find(({ node_id }) => node_id === gone)!.id,
   ]);
 
-  const dropped = await sweeps.dropOrphans();
+  const { executions: dropped } = await sweeps.dropOrphans();
 
   t.deepEqual(
     sorted(dropped.map(({ execution }) => execution)),
     sorted(open.filter(({ node_id }) => node_id === gone).map(({ id }) => id)),
   );
-  t.deepEqual(await sweeps.dropOrphans(), []);
+  t.deepEqual(await sweeps.dropOrphans(), NONE);
   t.is((await opened.reads.get('command_executions', dropped[0]!.execution))?.status, 'dropped');
   t.deepEqual(await events(), []);
   t.is((await opened.pool.query('select from execution_output_part')).rowCount, 0);
@@ -142,16 +148,16 @@ test('what has been kept long enough is pruned, executions with their events, th
     new Date(NOW_MS + 2 * DAY_MS),
   ]);
 
+  const { executions, commands } = sweeps.prunings;
   const batches = [];
-  for (let batch = await sweeps.prune(20); batch.executions.length > 0; batch = await sweeps.prune(20))
-    batches.push(batch);
+  for (let batch = await executions(20); batch.count > 0; batch = await executions(20)) batches.push(batch);
+  const { notices } = await commands();
 
-  t.true(batches.every(({ executions }) => executions.length <= 20));
   t.deepEqual(
-    sorted(batches.flatMap(({ executions }) => executions)),
-    sorted(finished.slice(0, -1).map(({ id }) => id)),
+    batches.map(({ count, isFull }) => [count, isFull]),
+    batches.map((_batch, index) => (index < batches.length - 1 ? [20, true] : [(finished.length - 1) % 20, false])),
   );
-  t.true(batches.some(({ commands }) => commands.some((id) => id === fixture.commands[0]!.id)));
+  t.true(notices.some((notice) => notice.type === 'command-removed' && notice.command === fixture.commands[0]!.id));
   t.is(await opened.reads.get('commands', fixture.commands[0]!.id), null);
   const told = await events();
   t.deepEqual(
@@ -174,9 +180,9 @@ test('a command that never reached a node is pruned by its age', async (t) => {
   await storeCommands(opened.pool, [old], new Date(NOW_MS - 31 * DAY_MS));
   await storeCommands(opened.pool, [young], new Date(NOW_MS - 29 * DAY_MS));
 
-  const { commands } = await sweeps.prune();
+  const { notices } = await sweeps.prunings.commands();
 
-  t.deepEqual<readonly string[], readonly string[]>(commands, [old]);
+  t.deepEqual(notices, [{ type: 'command-removed', command: old as CommandId }]);
 });
 
 test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
@@ -196,7 +202,7 @@ test('events, remembered answers and stray output parts go when their time is ov
   );
   await pool.query('delete from command_execution where finished_at is not null and id <> $1', [closed.id]);
 
-  const { events, idempotencyRecords, outputParts } = await sweeps.prune();
+  const { events, idempotencyRecords, outputParts } = await pruned(sweeps);
 
   t.deepEqual({ events, idempotencyRecords, outputParts }, { events: 3, idempotencyRecords: 1, outputParts: 4 });
   const left = async (table: string, column: string) =>
@@ -223,8 +229,8 @@ test('deliveries go with their tries when they were finished long ago, unfinishe
     [WEBHOOK],
   );
 
-  const first = await sweeps.prune(3);
-  const rest = await sweeps.prune();
+  const first = await pruned(sweeps, 3);
+  const rest = await pruned(sweeps);
 
   t.deepEqual([first.deliveries, rest.deliveries, first.orphanDeliveries + rest.orphanDeliveries], [3, 1, 0]);
   const { rows } = await pool.query<{ age: string; status: string }>(
@@ -247,9 +253,10 @@ test('deliveries whose webhook is gone are deleted, a bounded number at a time, 
     `insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from webhook_delivery`,
   );
 
+  const { orphanDeliveries } = sweeps.prunings;
   const batches = [];
-  for (let batch = await sweeps.prune(4); batch.orphanDeliveries > 0; batch = await sweeps.prune(4))
-    batches.push(batch.orphanDeliveries);
+  for (let batch = await orphanDeliveries(4); batch.count > 0; batch = await orphanDeliveries(4))
+    batches.push(batch.count);
 
   t.true(batches.length > 1 && batches.every((count) => count <= 4));
   t.is(
@@ -272,16 +279,17 @@ test('recordings are kept for their days by the clock of the admin, whatever tha
     (await opened.reads.list('ssh_recordings', { filters: [], sort: [], page: 1, pageSize: 1 })).totalCount;
   const all = await count();
 
-  t.is((await sweeps.prune()).recordings, 0);
+  const { recordings } = sweeps.prunings;
+
+  t.is((await recordings()).count, 0);
   await opened.pool.query(
     `update ssh_recording set inserted_at = inserted_at - interval '1 ms' where id in (select id from ssh_recording limit 5)`,
   );
-  const batches = [
-    (await sweeps.prune(3)).recordings,
-    (await sweeps.prune(3)).recordings,
-    (await sweeps.prune(3)).recordings,
-  ];
+  const batches = [await recordings(3), await recordings(3), await recordings(3)];
 
-  t.deepEqual(batches, [3, 2, 0]);
+  t.deepEqual(
+    batches.map(({ count }) => count),
+    [3, 2, 0],
+  );
   t.is(await count(), all - 5);
 });

@@ -189,9 +189,10 @@ test('self-update requests go when they were completed long ago, their nodes fir
     [old],
   );
 
+  const { selfUpdateNodes } = sweeps.prunings;
   const batches = [];
-  for (let batch = await sweeps.prune(3); batch.selfUpdateNodes > 0; batch = await sweeps.prune(3))
-    batches.push(batch.selfUpdateNodes);
+  for (let batch = await selfUpdateNodes(3); batch.count > 0; batch = await selfUpdateNodes(3))
+    batches.push(batch.count);
 
   t.true(batches.length > 1 && batches.every((nodes) => nodes <= 3), String(batches));
   t.is(

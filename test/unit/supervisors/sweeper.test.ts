@@ -1,9 +1,14 @@
 /** Who sweeps what: whole tables under a lease that one admin has, what belongs to owners at each admin. */
 import test, { type ExecutionContext } from 'ava';
-import { v7 } from 'uuid';
 import { createBus } from '../../../actors/bus.ts';
-import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { EXPIRY_EVERY_MS, FORGOTTEN_EVERY_MS, PRUNE_EVERY_MS, startSweeper } from '../../../supervisors/sweeper.ts';
+import { DatabaseUnavailable, NothingWritten } from '../../../actors/ports.ts';
+import {
+  EXPIRY_EVERY_MS,
+  FAILING_MS_MAX,
+  FORGOTTEN_EVERY_MS,
+  PRUNE_EVERY_MS,
+  startSweeper,
+} from '../../../supervisors/sweeper.ts';
 import type { Pruned, SweepPort } from '../../../supervisors/sweep-port.ts';
 import { RENEW_MS } from '../../../supervisors/tasks/held-task.ts';
 import type { Directory } from '../../../supervisors/runtime/directory.ts';
@@ -14,20 +19,8 @@ import { channelFixture, LEASE_MS, settled } from './publishing/fixture.ts';
 const TABLES = ['dropOrphans', 'expireDue', 'forgetAdmins', 'markOwnerless', 'prune', 'sealAnew'];
 const OWNERS = ['compareKeys', 'findForgotten', 'findGone', 'storePresence'];
 
-const NOTHING_PRUNED: Pruned = {
-  executions: [],
-  commands: [],
-  events: 0,
-  idempotencyRecords: 0,
-  outputParts: 0,
-  deliveries: 0,
-  orphanDeliveries: 0,
-  recordings: 0,
-  publicKeys: 0,
-  selfUpdateNodes: 0,
-  releaseFiles: 0,
-  consoleSessions: 0,
-};
+const NOTHING_PRUNED: Pruned = { count: 0, isFull: false, notices: [] };
+const NOTHING_ENDED = { executions: [], isFull: false };
 
 function openSweeper(t: ExecutionContext) {
   const fixture = channelFixture();
@@ -37,10 +30,23 @@ function openSweeper(t: ExecutionContext) {
     return Promise.resolve(result);
   };
   const sweeps: SweepPort = {
-    expireDue: () => called('expireDue', []),
-    dropOrphans: () => called('dropOrphans', []),
-    dropOf: () => called('dropOf', []),
-    prune: () => called('prune', NOTHING_PRUNED),
+    expireDue: () => called('expireDue', NOTHING_ENDED),
+    dropOrphans: () => called('dropOrphans', NOTHING_ENDED),
+    dropOf: () => called('dropOf', NOTHING_ENDED),
+    prunings: {
+      executions: () => called('prune', NOTHING_PRUNED),
+      commands: () => called('prune', NOTHING_PRUNED),
+      events: () => called('prune', NOTHING_PRUNED),
+      idempotencyRecords: () => called('prune', NOTHING_PRUNED),
+      outputParts: () => called('prune', NOTHING_PRUNED),
+      deliveries: () => called('prune', NOTHING_PRUNED),
+      orphanDeliveries: () => called('prune', NOTHING_PRUNED),
+      releaseFiles: () => called('prune', NOTHING_PRUNED),
+      publicKeys: () => called('prune', NOTHING_PRUNED),
+      consoleSessions: () => called('prune', NOTHING_PRUNED),
+      selfUpdateNodes: () => called('prune', NOTHING_PRUNED),
+      recordings: () => called('prune', NOTHING_PRUNED),
+    },
     storePresence: () => called('storePresence', undefined),
     findForgotten: () => called('findForgotten', { pending: [], cancels: [] }),
     markOwnerless: () => called('markOwnerless', []),
@@ -109,23 +115,43 @@ test('one that was paused beyond its lease sweeps no table when it wakes and ano
 });
 
 test('pruning goes on at once while anything that it deletes fills its batch', async (t) => {
-  for (const [what, none] of Object.entries(NOTHING_PRUNED)) {
+  for (const kind of Object.keys(openSweeper(t).sweeps.prunings)) {
     const { sweeps, start, pass } = openSweeper(t);
-    const full = typeof none === 'number' ? sweeps.batchRows : Array.from({ length: sweeps.batchRows }, () => v7());
     let rounds = 0;
-    const prune = async () => ({ ...NOTHING_PRUNED, ...((rounds += 1) < 3 && { [what]: full }) });
-    Object.assign(sweeps, { prune });
+    const prune = async () => ({ ...NOTHING_PRUNED, isFull: (rounds += 1) < 3 });
+    Object.assign(sweeps.prunings, { [kind]: prune });
     start();
 
     await pass(PRUNE_EVERY_MS + RENEW_MS);
 
-    t.is(rounds, 3, what);
+    t.is(rounds, 3, kind);
   }
+});
+
+test('what cannot be pruned holds up nothing else, and the log says so once it has failed for a while', async (t) => {
+  const { sweeps, start, pass, sweptIn, log } = openSweeper(t);
+  const warnings = () =>
+    log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => (fields as { what: string }).what);
+  const late = () => Promise.reject(new NothingWritten('it takes too long'));
+  Object.assign(sweeps.prunings, { executions: late });
+  start();
+
+  t.true((await sweptIn(PRUNE_EVERY_MS + RENEW_MS)).includes('prune'));
+  t.deepEqual(warnings(), []);
+  await pass(FAILING_MS_MAX);
+  t.deepEqual(warnings(), ['pruning executions']);
+
+  Object.assign(sweeps.prunings, { executions: async () => NOTHING_PRUNED });
+  await pass(FAILING_MS_MAX);
+  Object.assign(sweeps.prunings, { executions: late });
+  await pass(FAILING_MS_MAX);
+
+  t.is(warnings().length, 1);
 });
 
 test('stopped, it gives the lease back when the last batch is over', async (t) => {
   const { row, sweeps, start, pass } = openSweeper(t);
-  const { promise, resolve } = Promise.withResolvers<[]>();
+  const { promise, resolve } = Promise.withResolvers<typeof NOTHING_ENDED>();
   const sweeper = start();
   Object.assign(sweeps, { expireDue: () => promise });
   await pass(2 * EXPIRY_EVERY_MS);
@@ -133,7 +159,7 @@ test('stopped, it gives the lease back when the last batch is over', async (t) =
   const stopping = sweeper.stop();
   await settled();
   t.is(row.holder, 'me');
-  resolve([]);
+  resolve(NOTHING_ENDED);
   await stopping;
 
   t.deepEqual([row.holder, row.calls.at(-1)], [null, 'release']);

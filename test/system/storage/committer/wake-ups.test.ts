@@ -140,9 +140,9 @@ test('what a sweep ends is told to the owner, and to all for admins of before', 
   await fixture.rows('update command_execution set expired_at = clock_timestamp()');
   await said();
 
-  const ended = await sweepsOf(fixture.database.pool, { adminId: fixture.adminId }).expireDue();
+  const { executions } = await sweepsOf(fixture.database.pool, { adminId: fixture.adminId }).expireDue();
 
-  t.is(ended.length, 2 * count);
+  t.is(executions.length, 2 * count);
   const told = await said();
   t.true(told.every((one) => one.length < PAYLOAD_BYTES));
   const pairs = told.flatMap((one) => {
