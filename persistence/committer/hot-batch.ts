@@ -1,12 +1,14 @@
 /** One transaction of the group commit: leases checked, writes by kind, events of what applied. */
 import type { PoolClient, QueryConfig } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
+import { ASK_MS_MAX } from '../../actors/limits.ts';
+import { NothingWritten } from '../../actors/ports.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Vault } from '../vault.ts';
 import { STALE_EPOCH, type Refusal } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { HotWrite } from '../../actors/writes.ts';
-import { eventStatements, serializeEvents } from './event-rows.ts';
+import { eventStatements, serializedEvents, type SerializedEvent } from './event-rows.ts';
 import { plainArray } from './arrays.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
 import { Pipelined } from './pipelined.ts';
@@ -45,6 +47,9 @@ export async function statementsAtOnce(
   const changes = units.flatMap((unit) => unit.changes);
   // The share locks of the leases come first, as in the other way.
   const leases = units.flatMap((unit) => unit.lease ?? []);
+  const told: Statement[] = [];
+  for await (const serialized of serializedEvents(changes.flatMap((change) => change.events)))
+    told.push(...eventStatements(serialized));
   return [
     ...(leases.length > 0 ? [standingLeases(leases)] : []),
     ...changes.flatMap(({ idempotencyRecord: record }) =>
@@ -52,7 +57,7 @@ export async function statementsAtOnce(
     ),
     ...statementsOf(changes).flatMap(({ statements }) => statements),
     ...wakeUps.ofBatch(changes.map(({ write }) => write)),
-    ...eventStatements(await serializeEvents(changes.flatMap((change) => change.events))),
+    ...told,
   ].map(orRefused);
 }
 
@@ -63,6 +68,7 @@ export async function storeBatch(
   units: readonly Unit[],
 ): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
   const { client } = new Pipelined(connection);
+  const untilMs = performance.now() + ASK_MS_MAX; // nobody waits for it any longer
   const refused = new Map<Change, Refusal>();
   const stale = await staleLeases(
     client,
@@ -79,10 +85,8 @@ export async function storeBatch(
   for (const { lease, changes: ofUnit } of units)
     if (lease !== null && stale.has(lease)) for (const change of ofUnit) refused.set(change, STALE_EPOCH);
   // The events are serialized while the database works on the rows.
-  const [missed, serialized] = await Promise.all([
-    writeRows(client, changes),
-    serializeEvents(changes.flatMap((change) => change.events)),
-  ]);
+  const serialized = serializedEvents(changes.flatMap((change) => change.events));
+  const [missed, first] = await Promise.all([writeRows(client, changes), serialized.next()]);
   for (const change of missed) refused.set(change, ALREADY);
   // An execution that is sent and finished in one batch stands or falls as one.
   const unfinished = new Set(
@@ -91,11 +95,14 @@ export async function storeBatch(
   for (const change of changes)
     if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
   const untold = new Set([...refused.keys()].flatMap((change) => change.events));
-  const last = [
-    ...eventStatements(serialized.filter(({ event }) => !untold.has(event))),
-    ...wakeUps.ofBatch(changes.map(({ write }) => write)),
-  ];
+  const statementsFor = (events: readonly SerializedEvent[]): readonly Statement[] =>
+    eventStatements(events.filter(({ event }) => !untold.has(event)));
+  const last = [...statementsFor(first.value ?? []), ...wakeUps.ofBatch(changes.map(({ write }) => write))];
   await Promise.all(last.map((statement) => missedBy(client, statement)));
+  for await (const more of serialized) {
+    if (performance.now() > untilMs) throw new NothingWritten('The database takes too long.');
+    for (const statement of statementsFor(more)) await missedBy(client, statement);
+  }
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }
 

@@ -11,12 +11,13 @@ import type { CommitWitnesses } from '../commit-witnesses.ts';
 import { isConflict } from '../availability.ts';
 import { inOneRoundTrip, inTransaction } from '../transaction.ts';
 import { beginOf, beginWith } from './batch-begin.ts';
+import { inDoubt } from './chunks.ts';
 import type { CommitNews } from './commit-news.ts';
 import { statementsAtOnce, storeBatch, type BatchPorts, type HotChange, type Unit } from './hot-batch.ts';
 import { BATCH_PATIENCE, Isolation, type Patience } from './isolation.ts';
 import type { Outage } from './outage.ts';
 import { isRefused, type Client } from './statement.ts';
-import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
+import { BATCH_BYTES_MAX, changesOf, countOfBatch, inTransactions, type Waiting } from './units.ts';
 
 /** A batch of so many units says that the system is busy. */
 const BUSY_UNITS_MIN = 8;
@@ -85,11 +86,24 @@ export class HotCommits {
     return this.#queue.length;
   }
 
-  /** Resolves when they are durable, with those that were refused. */
-  commit(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
+  /** Resolves when they are durable, with those that were refused. What is more than a batch is stored bit by bit. */
+  async commit(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
+    const refused: RefusedChange[] = [];
+    for (const [index, part] of inTransactions(changes).entries())
+      try {
+        refused.push(...(await this.#commit({ lease, changes: part.changes }, part.bytes)));
+      } catch (error) {
+        throw index > 0 ? inDoubt(error) : error;
+      }
+    return refused;
+  }
+
+  #commit(unit: Unit, bytes: number): Promise<readonly RefusedChange[]> {
+    const { changes } = unit;
     return new Promise((resolve, reject) => {
-      const waiting = { unit: { lease, changes }, bytes: bytesOf(changes), resolve, reject };
-      if (this.#isolation.isSuspect(waiting.unit)) return this.#isolation.alone(waiting);
+      const waiting = { unit, bytes, resolve, reject };
+      if (bytes > BATCH_BYTES_MAX) return this.#isolation.beside(waiting);
+      if (this.#isolation.isSuspect(unit)) return this.#isolation.alone(waiting);
       this.#queue.push(waiting);
       if (!isPatient(changes)) this.#hurry?.();
       // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.

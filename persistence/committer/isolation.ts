@@ -1,6 +1,6 @@
 /**
  * Units that could not be stored together, taken apart beside the way of all others: the one at fault fails alone, and
- * nobody else's write is refused for it (L4).
+ * nobody else's write is refused for it (L4). And those that are larger than a batch, which holds up nobody else (L1).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { NothingWritten } from '../../actors/ports.ts';
@@ -74,6 +74,8 @@ interface Piece {
   readonly patience: Patience;
   /** By the monotonic clock. */
   readonly untilMs: number;
+  /** One unit that is larger than a batch. */
+  readonly isLarge: boolean;
 }
 
 /** Stores what could not be stored with others. Nothing is taken apart at first. */
@@ -85,6 +87,7 @@ export class Isolation {
   /** Of each unit that is here, until it is stored or rejected. */
   readonly #underWay = new Set<Promise<void>>();
   #workers = 0;
+  #storesLarge = false;
 
   constructor(ports: IsolationPorts) {
     this.#ports = ports;
@@ -93,14 +96,19 @@ export class Isolation {
   /** Stores as many of these together as will go. Each is resolved or rejected. Returns at once. */
   takeApart(together: readonly Waiting[], error: unknown): void {
     const waiting = together.map((one) => this.#tracked(one));
-    const smaller = smallerPieces({ waiting, patience: BATCH_PATIENCE, untilMs: this.#untilMs() }, error);
+    const smaller = smallerPieces(this.#piece(waiting, BATCH_PATIENCE), error);
     if (smaller.length > 0) this.#add(smaller);
     else void this.#failed(waiting, error);
   }
 
   /** Stores one by itself. Returns at once. */
   alone(waiting: Waiting): void {
-    this.#add([{ waiting: [this.#tracked(waiting)], patience: PIECE_PATIENCE, untilMs: this.#untilMs() }]);
+    this.#add([this.#piece([this.#tracked(waiting)], PIECE_PATIENCE)]);
+  }
+
+  /** Stores one that is larger than a batch. Returns at once. */
+  beside(waiting: Waiting): void {
+    this.#add([{ ...this.#piece([this.#tracked(waiting)], BATCH_PATIENCE), isLarge: true }]);
   }
 
   /** Whether one of its changes failed alone lately. */
@@ -114,8 +122,8 @@ export class Isolation {
     await Promise.all(this.#underWay); // not what comes meanwhile: something that is locked out comes again and again
   }
 
-  #untilMs(): number {
-    return this.#ports.monotonicMs() + APART_MS_MAX;
+  #piece(waiting: readonly Waiting[], patience: Patience): Piece {
+    return { waiting, patience, untilMs: this.#ports.monotonicMs() + APART_MS_MAX, isLarge: false };
   }
 
   #add(more: readonly Piece[]): void {
@@ -154,7 +162,17 @@ export class Isolation {
    * fault.
    */
   async #work(): Promise<void> {
-    for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) await this.#store(piece);
+    for (let piece = this.#next(); piece !== undefined; piece = this.#next()) {
+      if (piece.isLarge) this.#storesLarge = true;
+      await this.#store(piece);
+      if (piece.isLarge) this.#storesLarge = false;
+    }
+  }
+
+  /** Large ones go one after another, so that they never have both connections. */
+  #next(): Piece | undefined {
+    const index = this.#pieces.findIndex(({ isLarge }) => !isLarge || !this.#storesLarge);
+    return index < 0 ? undefined : this.#pieces.splice(index, 1)[0];
   }
 
   async #store(piece: Piece): Promise<void> {
@@ -193,16 +211,17 @@ export class Isolation {
 }
 
 /** Empty: it has failed alone, with all the time that a statement has. */
-function smallerPieces({ waiting, patience, untilMs }: Piece, error: unknown): readonly Piece[] {
+function smallerPieces(piece: Piece, error: unknown): readonly Piece[] {
+  const { waiting, patience } = piece;
   if (waiting.length > 1) {
     const size = Math.ceil(waiting.length / PIECES);
     return Array.from({ length: Math.ceil(waiting.length / size) }, (_, index) => ({
+      ...piece,
       waiting: waiting.slice(index * size, (index + 1) * size),
       patience: PIECE_PATIENCE,
-      untilMs,
     }));
   }
-  return patience !== LAST_PATIENCE && isUnavailable(error) ? [{ waiting, patience: LAST_PATIENCE, untilMs }] : [];
+  return patience !== LAST_PATIENCE && isUnavailable(error) ? [{ ...piece, patience: LAST_PATIENCE }] : [];
 }
 
 function suspectKey(write: Unit['changes'][number]['write']): string {

@@ -233,7 +233,7 @@ test('a batch is bounded by its rows and by its bytes, and one that is larger go
       ending: { exitCode: 0, output: 'x'.repeat(1_048_576), parts: 0, truncated: false },
     }),
   );
-  t.true(bytesOf([result as never]) > 1_048_576);
+  t.true(bytesOf(result as never) > 1_048_576);
 });
 
 test('whoever catches up waits for what was begun before, and not for what fails again and again', async (t) => {

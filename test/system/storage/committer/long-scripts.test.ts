@@ -1,0 +1,134 @@
+/** Steps that send much at once: the event of each execution holds its script. */
+import test from 'ava';
+import { Client } from 'pg';
+import { v7 } from 'uuid';
+import type { DomainEvent } from '../../../../actors/event-catalogue.ts';
+import { ASK_MS_MAX } from '../../../../actors/limits.ts';
+import { executionSnapshot } from '../../../../actors/node/snapshots.ts';
+import type { Change } from '../../../../actors/step.ts';
+import type { Write } from '../../../../actors/writes.ts';
+import { FAN_OUT_SCRIPT_BYTES_MAX } from '../../../../api/operations/commands.ts';
+import { BATCH_BYTES_MAX } from '../../../../persistence/committer/units.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
+import { COMMAND_TEXT_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
+import { commandRecord, NOW_MS } from '../../../support/actors.ts';
+import { isCrowded, patient } from '../../../support/busy.ts';
+import { finish, openFixture } from '../../../support/committer-fixture.ts';
+import { LONG_WAITS } from '../../../support/opened.ts';
+import { until } from '../../../support/until.ts';
+
+const SCRIPT = 'x'.repeat(COMMAND_TEXT_BYTES_MAX);
+const ANY_LOCK = 4_713;
+
+/** So many executions with long scripts are more than a batch takes. */
+const MANY = BATCH_BYTES_MAX / SCRIPT.length;
+
+/** Of an execution with a long script. */
+function eventOf(type: 'created' | 'sent' | 'completed', execution: ExecutionId): DomainEvent {
+  const data = executionSnapshot(
+    {
+      id: execution,
+      command: commandRecord({ text: SCRIPT }),
+      node: v7() as NodeId,
+      clusterName: 'c',
+      insertedAtMs: NOW_MS,
+    },
+    {
+      status: 'pending',
+      exitCode: null,
+      sentAtMs: null,
+      completedAtMs: null,
+      cancelledAtMs: null,
+      updatedAtMs: NOW_MS,
+    },
+  );
+  return { type: `edge.command_execution.${type}`, subject: execution, atMs: NOW_MS, data };
+}
+
+/** A command with a long script and so many executions. */
+function created(count: number): Change & { readonly write: Extract<Write, { kind: 'command-created' }> } {
+  const command = commandRecord({ id: v7() as CommandId, text: SCRIPT });
+  const executions = Array.from({ length: count }, () => ({
+    id: v7() as ExecutionId,
+    node: v7() as NodeId,
+    clusterName: 'c',
+  }));
+  return {
+    write: { kind: 'command-created', command, executions },
+    events: executions.map(({ id }) => eventOf('created', id)),
+    notices: [],
+  };
+}
+
+test('a step with more long scripts than a batch takes is stored bit by bit, each end with its events', async (t) => {
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const ids = await Promise.all(Array.from({ length: MANY }, () => fixture.execution(node)));
+  const before = fixture.committer.counters.batches;
+
+  const outcome = await fixture.commit(
+    lease,
+    ids.map((id) => ({ write: finish(id), events: [eventOf('sent', id), eventOf('completed', id)], notices: [] })),
+  );
+
+  t.deepEqual(new Set(outcome), new Set(['ok']));
+  t.is(fixture.committer.counters.batches - before, 3);
+  for (const id of ids.slice(0, 3))
+    t.deepEqual(await fixture.eventsOf(id), ['edge.command_execution.sent', 'edge.command_execution.completed']);
+  const [stored] = await fixture.rows<{ count: number }>(
+    `select count(*)::int as count from event where length(data ->> 'command_text') = ${SCRIPT.length}`,
+  );
+  t.is(stored?.count, 2 * MANY);
+});
+
+test('a create that is larger than a batch holds up no other write, and those as large go one after another', async (t) => {
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  const lease = await fixture.cluster();
+  const execution = await fixture.execution(await fixture.node(lease));
+  await fixture.rows(
+    `create function wait() returns trigger language plpgsql as $$ begin
+      while not pg_try_advisory_xact_lock_shared(${ANY_LOCK}) loop perform pg_sleep(0.01); end loop; return new; end $$`,
+  );
+  await fixture.rows('create trigger waits before insert on command for each row execute function wait()');
+  const holder = new Client(fixture.connection);
+  await holder.connect();
+  t.teardown(() => holder.end());
+  await holder.query(`select pg_advisory_lock(${ANY_LOCK})`);
+  const storing = async () => {
+    const { rowCount } = await holder.query(
+      `select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'insert into command %'`,
+    );
+    return rowCount;
+  };
+
+  const creates = [created(MANY), created(MANY)];
+  const stored = creates.map((create) => fixture.commit(null, [create]).catch(() => null));
+  await until('one is being stored', async () => (await storing()) === 1);
+  const other = fixture.commit(lease, [finish(execution)]);
+  await until('the other write is stored', async () => (await fixture.row(execution))['status'] === 'completed');
+  t.is(await storing(), 1);
+  await holder.query(`select pg_advisory_unlock(${ANY_LOCK})`);
+
+  t.deepEqual(await other, ['ok']);
+  const outcomes = await Promise.all(stored);
+  t.deepEqual(outcomes[0], ['ok']);
+  if (!isCrowded()) t.deepEqual(outcomes[1], ['ok']); // it may not wait for long
+  const [counted] = await fixture.rows<{ count: number }>(
+    `select count(*)::int as count from event where length(data ->> 'command_text') = ${SCRIPT.length}`,
+  );
+  t.is(counted?.count, MANY * outcomes.filter((outcome) => outcome !== null).length);
+});
+
+test('the largest create that is taken is stored in the time that a caller waits', async (t) => {
+  const fixture = await openFixture(t);
+  const count = Math.floor(FAN_OUT_SCRIPT_BYTES_MAX / JSON.stringify(SCRIPT).length);
+  const beganMs = performance.now();
+
+  const outcome = await fixture.commit(null, [created(count)]);
+
+  t.deepEqual(outcome, ['ok']);
+  t.true(performance.now() - beganMs < patient(ASK_MS_MAX));
+  const [stored] = await fixture.rows<{ count: number }>('select count(*)::int as count from event');
+  t.is(stored?.count, count);
+});
