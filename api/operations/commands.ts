@@ -13,6 +13,13 @@ import { found, page } from '../reading.ts';
 import { targetingInput } from '../targeting-input.ts';
 import { targetsOf } from '../targets.ts';
 
+/**
+ * Script of a command times the nodes that it reaches, in bytes as JSON: it stands in the event of each execution, and
+ * all of these are stored in one transaction (C1), within the time that a caller waits also by a server that takes 20
+ * MiB a second.
+ */
+export const FAN_OUT_SCRIPT_BYTES_MAX = 33_554_432;
+
 export const create_command = operation({
   name: 'create_command',
   kind: 'mutation',
@@ -28,7 +35,9 @@ export const create_command = operation({
         (text) => Buffer.byteLength(text) <= COMMAND_TEXT_BYTES_MAX,
         `must be at most ${COMMAND_TEXT_BYTES_MAX} bytes`,
       )
-      .describe('The script, run by /bin/sh or the interpreter of its #! line.'),
+      .describe(
+        `The script, run by /bin/sh or the interpreter of its #! line. A longer one may reach fewer nodes at a time: its bytes as JSON times the nodes are at most ${FAN_OUT_SCRIPT_BYTES_MAX}.`,
+      ),
     targeting: targetingInput,
     timeout: positiveInteger.nullish().describe('ms; null: none.'),
     expired_at: instantMs
@@ -47,6 +56,13 @@ export const create_command = operation({
     const reached = await targetsOf(ports.reads, input.targeting);
     if (!reached.ok) return reached;
     const targets = reached.value;
+    const nodesMax = Math.floor(FAN_OUT_SCRIPT_BYTES_MAX / Buffer.byteLength(JSON.stringify(input.command_text)));
+    if (targets.length > nodesMax)
+      return refuse('validation_failed', 'Validation failed', {
+        command_text: [
+          `runs on at most ${nodesMax} nodes at a time at this length, and ${targets.length} match: target fewer at a time, or have a shorter script fetch the rest`,
+        ],
+      });
     const id = ports.newId() as CommandId;
     const executionIds = targets.map(() => ports.newId() as ExecutionId);
     const command = {

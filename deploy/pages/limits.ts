@@ -29,6 +29,7 @@ import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/check-runner.ts';
 import * as idempotency from '../../api/idempotency.ts';
 import * as listInput from '../../api/list-input.ts';
+import * as commandOperations from '../../api/operations/commands.ts';
 import * as labelOperations from '../../api/operations/labels.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
 import * as restFailures from '../../api/rest/failures.ts';
@@ -64,6 +65,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       [
         'TAILS_PER_SESSION_MAX',
         'Outputs of one node that are shown as they come. A further one is shown when one of them ends, or it itself is over.',
+      ],
+    ]),
+    limits('api/operations/commands.ts', commandOperations, [
+      [
+        'FAN_OUT_SCRIPT_BYTES_MAX',
+        'Bytes of a script, as JSON, times the nodes that it reaches; more is a 422. Target fewer nodes at a time, or have a shorter script fetch the rest.',
       ],
     ]),
     limits('api/targeting-input.ts', targetingInput, [
