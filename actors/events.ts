@@ -34,6 +34,17 @@ export interface StoredEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** A stretch of the stored events. */
+export interface EventsRead {
+  readonly events: readonly StoredEvent[];
+  /** Where to go on. */
+  readonly cursor: string;
+  /** Of their data, as text. */
+  readonly bytes: number;
+  /** There may be more at once. */
+  readonly more: boolean;
+}
+
 /** Constant `source` of every envelope. */
 export const EVENT_SOURCE = '/edge-fleet-control';
 

@@ -4,7 +4,7 @@
  */
 import type { Ask } from '../actors/messages.ts';
 import type { DomainEvent } from '../actors/event-catalogue.ts';
-import type { EventType, StoredEvent } from '../actors/events.ts';
+import type { EventsRead, EventType, StoredEvent } from '../actors/events.ts';
 import type { Filter, ListName, ListQuery } from '../actors/filters.ts';
 import type { ClusterResource } from '../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../actors/resources/command.ts';
@@ -173,11 +173,11 @@ export interface Reads {
   ): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
   /** The nodes that match, by their ids: at most `limit` behind `after`, or from the first one on. */
   nodesAfter(filters: readonly Filter[], after: string | null, limit: number): Promise<KeyedPage<NodeResource>>;
-  /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
-  eventsAfter(
-    cursor: string | null,
-    limit: number,
-  ): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;
+  /**
+   * Events after a cursor in commit order, oldest first, at most `limit` and about 1 MiB; null starts at the end and
+   * returns only the cursor.
+   */
+  eventsAfter(cursor: string | null, limit: number): Promise<EventsRead>;
   /** Stored events of one node, also of one that is deleted. */
   nodeEvents(query: NodeEventsQuery): Promise<Page<StoredEvent>>;
   /** Answers when the database does, for health. */

@@ -1,11 +1,12 @@
 /** `events.watch`: every stored event from a place in the log on, read once for all subscribers. */
-import { envelope, type Envelope, type EventType, type StoredEvent } from '../../actors/events.ts';
+import { envelope, type Envelope, type EventsRead, type EventType, type StoredEvent } from '../../actors/events.ts';
 import {
   EVENTS_NET_MS,
   EVENTS_PER_READ,
   EVENTS_POLL_MS,
   FEED_INTERVAL_MS,
   FEED_RETRY_MS,
+  REMEMBERED_EVENTS_BYTES_MAX,
   REMEMBERED_EVENTS_MAX,
 } from './limits.ts';
 import { createPacer, type Pacer } from './pace.ts';
@@ -37,6 +38,10 @@ interface Stretch {
   readonly from: string;
   readonly to: string;
   readonly events: readonly StoredEvent[];
+  /** Of their data, as text. */
+  readonly bytes: number;
+  /** There may be more behind it. */
+  readonly more: boolean;
 }
 
 /** The feed of all events. One reader follows the table; only a subscriber that is far behind reads on its own. */
@@ -52,6 +57,7 @@ class EventLogFeed implements EventsFeed {
   readonly #recent = new Map<string, Stretch>();
   readonly #pacer: Pacer;
   #recentEvents = 0;
+  #recentBytes = 0;
   #cursor: string | null = null;
   #subscribers = 0;
   /** How often to look again before waiting for the next news. */
@@ -95,7 +101,7 @@ class EventLogFeed implements EventsFeed {
         at = stretch.to;
         const message = this.#messageOf(stretch, types, key);
         const isEmpty = message.type === 'events' && message.events.length === 0;
-        if (!isEmpty || stretch.events.length >= EVENTS_PER_READ) yield { id: at, data: message };
+        if (!isEmpty || stretch.more) yield { id: at, data: message };
       }
     } finally {
       this.#leave();
@@ -151,12 +157,11 @@ class EventLogFeed implements EventsFeed {
     if (at === this.#cursor) return null;
     const kept = this.#recent.get(at);
     if (kept !== undefined) return kept;
-    const read = await this.#ports.reads.eventsAfter(at, EVENTS_PER_READ);
+    const read = stretchOf(at, await this.#ports.reads.eventsAfter(at, EVENTS_PER_READ));
     // Cut where the shared reader once stood: from there on this subscriber reads along with the others.
     const met = read.events.findLastIndex((event) => event.cursor === this.#cursor || this.#recent.has(event.cursor));
-    if (met >= 0)
-      return { from: at, to: read.events[met]?.cursor ?? read.cursor, events: read.events.slice(0, met + 1) };
-    return read.cursor === at ? null : { from: at, to: read.cursor, events: read.events };
+    if (met >= 0) return { ...read, to: read.events[met]?.cursor ?? read.to, events: read.events.slice(0, met + 1) };
+    return read.to === at ? null : read;
   }
 
   #messageOf(stretch: Stretch, types: readonly EventType[], key: string): EventsMessage {
@@ -179,6 +184,7 @@ class EventLogFeed implements EventsFeed {
     this.#stopListening = null;
     this.#recent.clear();
     this.#recentEvents = 0;
+    this.#recentBytes = 0;
     this.#cursor = null;
     this.#starting = null;
   }
@@ -186,28 +192,39 @@ class EventLogFeed implements EventsFeed {
   async #follow(): Promise<void> {
     if (this.#cursor === null) return;
     const from = this.#cursor;
-    const read = await this.#ports.reads.eventsAfter(from, EVENTS_PER_READ);
+    const read = stretchOf(from, await this.#ports.reads.eventsAfter(from, EVENTS_PER_READ));
     if (this.#cursor !== from) return;
-    if (read.cursor === from) {
+    if (read.to === from) {
       // What was stored is told once no older transaction runs any more: soon.
       if (this.#looks > 0) this.#pacer.wake();
       this.#looks -= 1;
       return;
     }
     this.#looks = 0;
-    this.#cursor = read.cursor;
-    this.#remember({ from, to: read.cursor, events: read.events });
+    this.#cursor = read.to;
+    this.#remember(read);
     this.#waiters.wake();
-    if (read.events.length === EVENTS_PER_READ) this.#pacer.wake();
+    if (read.more) this.#pacer.wake();
   }
 
   #remember(stretch: Stretch): void {
     this.#recent.set(stretch.from, stretch);
     this.#recentEvents += stretch.events.length;
-    for (const [oldest, { events }] of this.#recent) {
-      if (this.#recentEvents <= REMEMBERED_EVENTS_MAX && this.#recent.size <= REMEMBERED_EVENTS_MAX) break;
+    this.#recentBytes += stretch.bytes;
+    for (const [oldest, { events, bytes }] of this.#recent) {
+      if (!this.#isTooMuch()) break;
       this.#recent.delete(oldest);
       this.#recentEvents -= events.length;
+      this.#recentBytes -= bytes;
     }
   }
+
+  #isTooMuch(): boolean {
+    if (this.#recentBytes > REMEMBERED_EVENTS_BYTES_MAX) return true;
+    return this.#recentEvents > REMEMBERED_EVENTS_MAX || this.#recent.size > REMEMBERED_EVENTS_MAX;
+  }
+}
+
+function stretchOf(from: string, { cursor: to, ...read }: EventsRead): Stretch {
+  return { from, to, ...read };
 }

@@ -55,14 +55,15 @@ export const FEED_RETRY_MS = 1_000;
 /** Where news was left out, a feed reads all that it shows at most this often, in ms, whatever happened meanwhile. */
 export const RESYNC_EVERY_MS = 5_000;
 
-/** Events read at a time, and told in one message. */
+/** Events read at a time, and told in one message, as long as they come to less than EVENTS_READ_BYTES_MAX. */
 export const EVENTS_PER_READ = 500;
 
 /**
- * Events kept for all subscribers of `events.watch`; one that is further behind reads from the database at its own
- * pace.
+ * Events kept for all subscribers of `events.watch`, and bytes of their data; one that is further behind reads from the
+ * database at its own pace.
  */
 export const REMEMBERED_EVENTS_MAX = 5_000;
+export const REMEMBERED_EVENTS_BYTES_MAX = 16_777_216;
 
 /**
  * The table is looked at this often even when nothing was said of new events, in ms: while an admin is alone, and while

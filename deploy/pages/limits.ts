@@ -177,6 +177,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
         'Live output that waits for a slow reader. Beyond it, it is asked of the agent again.',
       ],
       ['REMEMBERED_EVENTS_MAX', 'Events kept for subscribers. Who is further behind reads from the database.'],
+      ['REMEMBERED_EVENTS_BYTES_MAX', 'Bytes of their data, at most.'],
     ]),
     limits('api/trpc/waiting-room.ts', waitingRoom, [
       ['SIGN_IN_MS_MAX', 'A connection that has shown no key by then is closed.'],

@@ -1,6 +1,6 @@
 /** Events in commit order (V1). */
 import type { Pool, PoolClient } from 'pg';
-import type { EventType, StoredEvent } from '../../actors/events.ts';
+import type { EventsRead, EventType, StoredEvent } from '../../actors/events.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /**
@@ -8,6 +8,12 @@ import { rowsOf, sql } from './sql.ts';
  * database has other transaction ids), and its place there.
  */
 const CURSOR = /^(\d{1,19})-(\d{1,18})$/u;
+
+/**
+ * Text of the events in one read, in bytes; an event that is larger is one by itself. It is a message to whoever watches,
+ * so that it stays far below what may wait in a socket (UNREAD_BYTES_MAX).
+ */
+export const EVENTS_READ_BYTES_MAX = 1_048_576;
 
 /** An event as it is read. */
 export interface EventRow {
@@ -25,24 +31,33 @@ export interface EventRow {
  * running here are read, so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or
  * what is no cursor, starts at the end, and so does one that lies ahead: it was given before the database was set back.
  */
-export async function eventsAfter(
-  pool: Pool,
-  cursor: string | null,
-  limit: number,
-): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }> {
+export async function eventsAfter(pool: Pool, cursor: string | null, limit: number): Promise<EventsRead> {
   const place = cursorPlace(cursor);
   const settled = await settledBefore(pool);
   if (cursor === null || place === null || BigInt(place.txid) > BigInt(settled))
-    return { events: [], cursor: eventCursor(settled, '0') };
-  const rows = await rowsOf<EventRow>(
+    return { events: [], cursor: eventCursor(settled, '0'), bytes: 0, more: false };
+  // What is stored is compressed: what is beyond the bound by that is not unpacked to be measured.
+  const rows = await rowsOf<EventRow & { readonly found: number; readonly bytes: number }>(
     pool,
     'reading events',
     sql`
-    select txid::text as txid, seq::text as seq, id, type, subject, time, data from event
-    where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int`,
+    select found::int as found, bytes::int as bytes, txid::text as txid, seq::text as seq, id, type, subject, time, data from (
+      select *, sum(octet_length(data::text)) over in_order as bytes, row_number() over in_order as place from (
+        select *, count(*) over () as found, sum(pg_column_size(data)) over in_order as stored_bytes, row_number() over in_order as stored_place
+        from (select * from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
+        window in_order as (order by txid, seq rows unbounded preceding)) stored
+      where stored_bytes <= ${EVENTS_READ_BYTES_MAX}::int or stored_place = 1
+      window in_order as (order by txid, seq rows unbounded preceding)) sized
+    where bytes <= ${EVENTS_READ_BYTES_MAX}::int or place = 1 order by sized.txid, sized.seq`,
   );
   const events = rows.map(storedEvent);
-  return { events, cursor: events.at(-1)?.cursor ?? cursor };
+  const found = rows[0]?.found ?? 0;
+  return {
+    events,
+    cursor: events.at(-1)?.cursor ?? cursor,
+    bytes: rows.at(-1)?.bytes ?? 0,
+    more: found === limit || rows.length < found,
+  };
 }
 
 /** An event from its row. */

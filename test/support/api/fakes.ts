@@ -172,7 +172,7 @@ export function fakePorts(
       deliveredEvent: async () => null,
       idempotencyRecord: async () => null,
       nodesAfter: async () => ({ rows: [], next: null }),
-      eventsAfter: async () => ({ events: [], cursor: '0' }),
+      eventsAfter: async () => ({ events: [], cursor: '0', bytes: 0, more: false }),
       nodeEvents: async () => ({ rows: [], totalCount: 0 }),
       ping: async () => {},
       ...reads,

@@ -8,6 +8,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import { createFeeds, type Feeds } from '../../../api/feeds/feeds.ts';
 import { matchesNode } from '../../../api/feeds/node-filter.ts';
 import type { ExecutionBrief, FeedReads, Tails } from '../../../api/feeds/ports.ts';
+import { EVENTS_READ_BYTES_MAX } from '../../../persistence/reads/events.ts';
 import { CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createFeedClock, type FeedClock } from './feed-clock.ts';
 import { silentLog } from '../log.ts';
@@ -90,9 +91,21 @@ export function createFixture(instead: Partial<FeedReads> = {}): Fixture {
       await Promise.resolve();
       fail();
       fixture.readCalls.events += 1;
-      if (cursor === null) return { events: [], cursor: fixture.events.at(-1)?.cursor ?? '0' };
-      const events = fixture.events.filter((event) => Number(event.cursor) > Number(cursor)).slice(0, limit);
-      return { events, cursor: events.at(-1)?.cursor ?? cursor };
+      if (cursor === null) return { events: [], cursor: fixture.events.at(-1)?.cursor ?? '0', bytes: 0, more: false };
+      const found = fixture.events.filter((event) => Number(event.cursor) > Number(cursor)).slice(0, limit);
+      let bytes = 0;
+      const events = found.filter(({ data }, index) => {
+        const size = JSON.stringify(data).length;
+        const fits = index === 0 || bytes + size <= EVENTS_READ_BYTES_MAX;
+        bytes += fits ? size : EVENTS_READ_BYTES_MAX; // and none behind it does
+        return fits;
+      });
+      return {
+        events,
+        cursor: events.at(-1)?.cursor ?? cursor,
+        bytes: events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0),
+        more: found.length === limit || events.length < found.length,
+      };
     },
   };
   const tails: Tails = {

@@ -1,9 +1,11 @@
 /** Events as they are read on: in the order of their commits, with none left out. */
+import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { NodeEventsQuery } from '../../../api/ports.ts';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
+import { EVENTS_READ_BYTES_MAX } from '../../../persistence/reads/events.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
@@ -64,6 +66,28 @@ test('the order of events is that of numbers: the tenth comes after the ninth, f
   t.deepEqual(forBroker, subjects);
 });
 
+test('large events come in reads of a bounded size, and one that is larger than that comes alone', async (t) => {
+  const opened = await openedDatabase(t);
+  const { cursor } = await opened.reads.eventsAfter(null, 10);
+  const [half, third] = [EVENTS_READ_BYTES_MAX / 2, Math.floor(EVENTS_READ_BYTES_MAX / 3)];
+  const random = (size: number) => randomBytes(size).toString('base64').slice(0, size); // is not stored any smaller
+  const texts = [random(EVENTS_READ_BYTES_MAX), 'x', 'x'.repeat(half), random(third), random(third), 'x'];
+  for (const text of texts) await storeEvent(opened.pool, undefined, { data: JSON.stringify(text) });
+
+  const read: (readonly [number, number, boolean])[] = [];
+  for (let at = cursor, more = true; more;) {
+    const part = await opened.reads.eventsAfter(at, 500);
+    read.push([part.events.length, part.bytes, part.more]);
+    ({ cursor: at, more } = part);
+  }
+
+  t.deepEqual(read, [
+    [1, EVENTS_READ_BYTES_MAX + 2, true],
+    [3, 3 + half + 2 + third + 2, true],
+    [2, third + 2 + 3, false],
+  ]);
+});
+
 test('a reader that starts at the end while a transaction runs gets its events when it commits', async (t) => {
   const opened = await openedDatabase(t);
   const late = v7();
@@ -88,7 +112,7 @@ test('an event that goes with no row change is stored as published', async (t) =
     data: { message: 'ünïcode "quoted"', requested_at: '2026-01-01T00:00:00.000Z' },
   });
 
-  t.deepEqual(await opened.reads.eventsAfter(cursor, 10), { events: [stored], cursor: stored.cursor });
+  t.like(await opened.reads.eventsAfter(cursor, 10), { events: [stored], cursor: stored.cursor, more: false });
 });
 
 test('what is no cursor reads from the end', async (t) => {

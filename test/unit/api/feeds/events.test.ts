@@ -7,7 +7,9 @@ import {
   EVENTS_POLL_MS,
   FEED_INTERVAL_MS,
   FEED_RETRY_MS,
+  REMEMBERED_EVENTS_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
+import { EVENTS_READ_BYTES_MAX } from '../../../../persistence/reads/events.ts';
 import { AT, createFixture, gather, idOf, settle, type Fixture } from '../../../support/api/rows.ts';
 
 test('a watcher hears of every event that is stored from now on', async (t) => {
@@ -73,6 +75,51 @@ test('one who hears nothing for a long stretch is still told how far the log is'
   await turns(fixture, 3);
 
   t.is(watching.ids.at(-1), String(EVENTS_PER_READ));
+});
+
+test('events with long scripts come in messages of a bounded size, one after the other, and a larger one by itself', async (t) => {
+  const fixture = createFixture();
+  const watching = await watch(fixture);
+  const sizes = [EVENTS_READ_BYTES_MAX + 1, ...Array.from({ length: 11 }, () => EVENTS_READ_BYTES_MAX / 5)];
+
+  storeSized(fixture, sizes);
+  await turns(fixture, 6);
+
+  t.deepEqual(
+    watching.messages.flatMap((message) => (message.type === 'events' ? [message.events.length] : [])),
+    [1, 5, 5, 1],
+  );
+});
+
+test('one who hears nothing for a stretch of long scripts is told how far the log is', async (t) => {
+  const fixture = createFixture();
+  const watching = await watch(fixture, { types: ['edge.core.test'] });
+
+  storeSized(fixture, [EVENTS_READ_BYTES_MAX, 1]);
+  await turns(fixture, 3);
+
+  t.is(watching.ids.at(-1), '1');
+});
+
+test('what is kept for those who are behind is bounded by its bytes', async (t) => {
+  const fixture = createFixture();
+  await watch(fixture);
+  const count = REMEMBERED_EVENTS_BYTES_MAX / EVENTS_READ_BYTES_MAX;
+  storeSized(
+    fixture,
+    Array.from({ length: count + 4 }, () => EVENTS_READ_BYTES_MAX),
+  );
+  await turns(fixture, count + 8);
+  const readsFor = async (lastEventId: string) => {
+    const before = fixture.readCalls.events;
+    const { messages, gone } = await watch(fixture, { lastEventId });
+    await settle();
+    gone();
+    return { told: messages.length - 1, reads: fixture.readCalls.events - before };
+  };
+
+  t.deepEqual(await readsFor('4'), { told: count, reads: 0 });
+  t.deepEqual(await readsFor('3'), { told: count + 1, reads: 1 });
 });
 
 test('a hundred watchers cost one read', async (t) => {
@@ -170,6 +217,16 @@ async function turns(fixture: Fixture, count: number): Promise<void> {
 
 function store(fixture: Fixture, count: number, type: EventType = 'edge.node.registered'): void {
   for (let n = 0; n < count; n += 1) fixture.events.push(eventOf(fixture.events.length + 1, type));
+  fixture.bus.publish([{ type: 'events-stored' }]);
+}
+
+/** Events whose data has so many bytes. */
+function storeSized(fixture: Fixture, sizes: readonly number[]): void {
+  for (const size of sizes) {
+    const event = eventOf(fixture.events.length + 1);
+    const empty = JSON.stringify({ command_text: '' }).length;
+    fixture.events.push({ ...event, data: { command_text: 'x'.repeat(Math.max(0, size - empty)) } });
+  }
   fixture.bus.publish([{ type: 'events-stored' }]);
 }
 
