@@ -6,22 +6,18 @@ import { leftOutNote, type LeftOutPeer, type VpnPath, type VpnSettings } from '.
 import type { Log } from '../../transport/net/log.ts';
 import type { RelayMap } from '../../transport/vpn/derp/map.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
-import {
-  NOTHING_REFUSED,
-  type Member,
-  type MemberPorts,
-  type PeerPath,
-  type WantedMember,
-} from '../../transport/vpn/member/member.ts';
+import type { MemberPorts, PeerPath, WantedMember } from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import type { VpnWay } from '../access/tunnel/tunnels.ts';
 import type { Service } from '../observability/health.ts';
 import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
+import { addressProblem } from './address-problem.ts';
 import { HeldMember } from './held-member.ts';
 import { OwnKeys, type VpnKeys } from './keys-file.ts';
 import { observerPeers, type ObserverPeer } from './observers.ts';
 import { PictureFile } from './picture-file.ts';
 import { changedPicture, wantedOf, wholePicture, type Picture } from './picture.ts';
+import { Question } from './question.ts';
 import { reportOf, Reports } from './reports.ts';
 
 /** What a membership is made of. */
@@ -60,6 +56,7 @@ export class Membership {
   readonly #keys: OwnKeys;
   readonly #held: HeldMember;
   readonly #reports: Reports;
+  readonly #question: Question;
   readonly #file: PictureFile;
   #picture: Picture | null;
   #observers: readonly ObserverPeer[] = [];
@@ -77,6 +74,7 @@ export class Membership {
     this.#keys = new OwnKeys(options.keysPath, options.port);
     this.#file = new PictureFile(options.picturePath, clock, log);
     this.#reports = new Reports(clock, () => this.#report());
+    this.#question = new Question(clock, () => this.#advertise());
     this.#held = new HeldMember({
       clock,
       log,
@@ -87,7 +85,10 @@ export class Membership {
         this.#advertise();
         this.#reports.start();
       },
-      closes: () => this.#reports.stop(),
+      closes: () => {
+        this.#reports.stop();
+        this.#question.close();
+      },
     });
     this.#picture = this.#file.read();
     // What an earlier run knew is true until an admin says otherwise: traffic goes on before one answers.
@@ -171,9 +172,11 @@ export class Membership {
         return this.#file.storeNow();
       case 'mesh-changed': {
         const next = changedPicture(this.#picture, order);
-        return next === null ? this.#advertise() : this.#learn(next);
+        if (next === null) return this.#question.ask();
+        return next === this.#picture ? undefined : this.#learn(next);
       }
       case 'mesh-refused':
+        this.#question.close();
         if (this.#refused !== order.reason)
           this.#options.log.error(
             { reason: order.reason },
@@ -196,6 +199,7 @@ export class Membership {
   #learn(next: Picture): void {
     this.#picture = next;
     this.#refused = null;
+    this.#question.close();
     const turned = this.#keys.turnTo(next.network.public_key);
     if (turned !== false)
       this.#options.log.info(
@@ -284,16 +288,4 @@ export class Membership {
     this.#observers = found;
     this.#become();
   }
-}
-
-/** Its own addresses are told by the admin: one that the system does not take is nobody else's fault. */
-function addressProblem(member: Member | null): string | null {
-  const { addresses, taken } = member?.refused() ?? NOTHING_REFUSED;
-  if (addresses.length > 0) return 'the interface does not take an address that the admin gave to this machine';
-  const [first] = taken;
-  if (first === undefined) return null;
-  const [without, left] = first.includes(':') ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
-  return taken.length > 1
-    ? 'this machine has other addresses in the ranges of its cluster, so it has none in the VPN: give the cluster other ranges'
-    : `this machine has another address in the ${without} range of its cluster, so it is in the VPN by ${left} alone: give the cluster another range`;
 }

@@ -29,12 +29,18 @@ export function wholePicture({ revision, network, peers }: Extract<AdminVpnFrame
   return { revision, network, ...joined(new Map(), new Map(), peers) };
 }
 
-/** The picture after a change; null when the change follows another state than this one. */
+/**
+ * The picture after a change: the same when it is no older than the change, as one that asks for what it misses may be
+ * told it twice; null when the change follows another state.
+ */
 export function changedPicture(
   known: Picture | null,
   { from, to, set, removed }: Extract<AdminVpnFrame, { type: 'mesh-changed' }>,
 ): Picture | null {
-  if (known === null || known.revision.epoch !== from.epoch || known.revision.number !== from.number) return null;
+  if (known === null) return null;
+  const { epoch, number } = known.revision;
+  if (epoch === to.epoch && number >= to.number) return known;
+  if (epoch !== from.epoch || number !== from.number) return null;
   const peers = new Map(known.peers);
   const leftOut = new Map(known.leftOut);
   for (const key of removed) {

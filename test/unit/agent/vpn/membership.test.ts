@@ -87,6 +87,47 @@ test('a change follows the state that is held; one of another state is asked abo
   t.deepEqual(fixture.peers(), [GATEWAY.public_key]);
 });
 
+test('changes that do not follow the state that is held are asked about once, and again when no answer came for ten seconds', async (t) => {
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.joins(7);
+  fixture.said.length = 0;
+  const asked = (): unknown[] =>
+    fixture.said
+      .splice(0)
+      .flatMap((word) => (word.type === 'mesh-advertise' ? [word.advertisement.revision?.number] : []));
+
+  fixture.changes(10);
+  fixture.changes(11);
+  fixture.changes(12);
+  t.deepEqual(asked(), [7]);
+
+  fixture.clock.pass(10_000);
+  fixture.changes(13);
+  t.deepEqual(asked(), [7]);
+
+  fixture.joins(13);
+  fixture.clock.pass(10_000);
+  t.deepEqual(asked(), []);
+  fixture.changes(15);
+  t.deepEqual(asked(), [13]);
+});
+
+test('changes that are told twice are taken once, and nothing is asked', async (t) => {
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.joins(7);
+  fixture.changes(8, [], [PEER.public_key]);
+  fixture.changes(9, [PEER]);
+  fixture.said.length = 0;
+  const become = fixture.wanted.length;
+
+  fixture.changes(8, [], [PEER.public_key]);
+  fixture.changes(9, [PEER]);
+
+  t.deepEqual([fixture.said, fixture.wanted.length], [[], become]);
+});
+
 test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
