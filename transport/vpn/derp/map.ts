@@ -50,6 +50,11 @@ export interface RelayMap {
   readonly regions: ReadonlyMap<number, RelayRegion>;
 }
 
+/** Whether who is connected to a relay of the one region is where he would be by the other. */
+export function hasSameRelays(one: RelayRegion, other: RelayRegion): boolean {
+  return JSON.stringify(one.nodes) === JSON.stringify(other.nodes);
+}
+
 const PIN = 'sha256-raw:';
 
 const Host = z

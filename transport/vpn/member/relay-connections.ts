@@ -1,6 +1,6 @@
 /** Connections of one member to relays, each for as long as it is used. */
 import { DerpClient } from '../derp/client.ts';
-import type { RelayRegion } from '../derp/map.ts';
+import { hasSameRelays, type RelayMap, type RelayRegion } from '../derp/map.ts';
 import type { RelayReach } from '../derp/socket.ts';
 import { HOME_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
 
@@ -13,7 +13,9 @@ export interface RelayConnectionPorts {
 }
 
 interface Connected {
+  readonly region: RelayRegion;
   readonly connection: DerpClient;
+  readonly isHome: boolean;
   usedAtMs: number;
   /** Null: connected, or not yet known. */
   lostAtMs: number | null;
@@ -50,10 +52,12 @@ export class RelayConnections {
     return lostAtMs === null || performance.now() - lostAtMs < HOME_MS_MAX;
   }
 
-  /** Connects to it, in place of an earlier connection. */
-  open(region: RelayRegion, privateKey: string, isHome: boolean): void {
-    this.#connected.get(region.id)?.connection.close();
-    this.#open(region, privateKey, isHome);
+  /** Connects to a home. A connection that is none, or that is away, is made anew. */
+  openHome(region: RelayRegion, privateKey: string): void {
+    const known = this.#connected.get(region.id);
+    if (known?.isHome === true && known.connection.isOpen) return;
+    known?.connection.close();
+    this.#open(region, privateKey, true);
   }
 
   /** Connects where there is no connection. False: dropped. */
@@ -69,13 +73,23 @@ export class RelayConnections {
     return entry.connection.send(publicKey, packet);
   }
 
-  /** Ends those that were not used lately, but this one. */
-  closeIdle(home: number | null): void {
+  /** Ends those that were not used lately, but these. */
+  closeIdle(kept: readonly (number | null)[]): void {
     const nowMs = performance.now();
     for (const [region, { connection, usedAtMs }] of this.#connected) {
-      if (region === home || nowMs - usedAtMs < RELAY_IDLE_MS) continue;
+      if (kept.includes(region) || nowMs - usedAtMs < RELAY_IDLE_MS) continue;
       connection.close();
       this.#connected.delete(region);
+    }
+  }
+
+  /** Ends those whose relays are not in this map, or are others there. */
+  closeAllBut(map: RelayMap | null): void {
+    for (const [id, { region, connection }] of this.#connected) {
+      const known = map?.regions.get(id);
+      if (known !== undefined && hasSameRelays(known, region)) continue;
+      connection.close();
+      this.#connected.delete(id);
     }
   }
 
@@ -87,6 +101,8 @@ export class RelayConnections {
   #open(region: RelayRegion, privateKey: string, isHome: boolean): Connected {
     const { received, changed, reach } = this.#ports;
     const entry: Connected = {
+      region,
+      isHome,
       usedAtMs: performance.now(),
       lostAtMs: null,
       waiting: [],

@@ -35,20 +35,26 @@ export class Relays {
     return this.#connections.isAnyLost || (this.#homes.length > 0 && this.#reached() === null);
   }
 
-  /** Nothing changed: nothing happens. Another key or map: all connections are made anew. */
+  /**
+   * Nothing changed: nothing happens. Connections that are as good as before are kept: with another key there is none,
+   * with another map they are those whose relays are the same.
+   */
   become(map: RelayMap | null, privateKey: string): void {
     if (map === this.#map && privateKey === this.#privateKey) return;
-    this.#closeAll();
+    this.#stopMeasuring();
+    if (privateKey === this.#privateKey) this.#connections.closeAllBut(map);
+    else this.#connections.closeAll();
     this.#map = map;
     this.#privateKey = privateKey;
     const homes = map === null ? [] : [...map.regions.values()].filter(({ isHome }) => isHome).map(({ id }) => id);
     this.#homes = homes;
-    this.#toldHome = null;
+    if (map?.regions.has(this.#toldHome ?? -1) !== true) this.#toldHome = null;
     // One region is chosen without being asked, and a home that is in the new map too is kept until another is known
     // to be faster.
-    this.#settle(homes.length === 1 ? (homes[0] ?? null) : homes.includes(this.#home ?? -1) ? this.#home : null);
+    this.#home = homes.length === 1 ? (homes[0] ?? null) : homes.includes(this.#home ?? -1) ? this.#home : null;
+    this.#connectHomes();
     if (homes.length > 1) void this.#measure();
-    this.#ports.changed();
+    this.#changed();
   }
 
   /** Region of the own relay; null: none is reached. */
@@ -58,10 +64,10 @@ export class Relays {
 
   /** Whether packets to who waits at this region, and back, are carried, as far as is known. */
   carries(region: number | null): boolean {
-    if (region === null || this.#home === null || this.#toldHome === null) return false;
+    if (region === null || this.#toldHome === null) return false;
     return (
       this.#map?.regions.has(region) === true &&
-      this.#connections.isUsable(this.#home) &&
+      this.#connections.isUsable(this.#toldHome) &&
       this.#connections.isUsable(region)
     );
   }
@@ -81,12 +87,12 @@ export class Relays {
    */
   renew(): void {
     this.#connections.closeAll();
-    this.#settle(this.#home);
+    this.#connectHomes();
   }
 
   /** Looks after time: idle connections end, a home that is away for too long is replaced. */
   sweep(): void {
-    this.#connections.closeIdle(this.#home);
+    this.#connections.closeIdle([this.#home, this.#toldHome]);
     if (this.#homes.length < 2) return;
     const nowMs = performance.now();
     const awaySinceMs = this.#home === null ? this.#homeSinceMs : this.#connections.lostAtMs(this.#home);
@@ -99,7 +105,7 @@ export class Relays {
 
   /** What does not work, in one sentence; null: nothing. */
   problem(): string | null {
-    if (this.#homes.length === 0 || this.#reached() !== null) return null;
+    if (this.#homes.length === 0 || (this.#toldHome !== null && this.#connections.isOpen(this.#toldHome))) return null;
     return this.#homes.length === 1
       ? 'the relay of the map is not reached: packets that need it are lost'
       : 'no relay of the map is reached: packets that need one are lost';
@@ -107,7 +113,8 @@ export class Relays {
 
   close(): void {
     this.#map = null;
-    this.#closeAll();
+    this.#stopMeasuring();
+    this.#connections.closeAll();
   }
 
   #reached(): number | null {
@@ -123,11 +130,15 @@ export class Relays {
     this.#ports.changed();
   }
 
-  #settle(region: number | null): void {
-    this.#home = region;
+  /** Where it is to wait, and where others look for it until they are told so. */
+  #connectHomes(): void {
     this.#homeSinceMs = performance.now();
+    for (const region of new Set([this.#home, this.#toldHome])) this.#connectHome(region);
+  }
+
+  #connectHome(region: number | null): void {
     const known = region === null ? undefined : this.#map?.regions.get(region);
-    if (known !== undefined) this.#connections.open(known, this.#privateKey, true);
+    if (known !== undefined) this.#connections.openHome(known, this.#privateKey);
   }
 
   /** Chooses the own relay anew: the fastest, unless the present one is about as fast. Never rejects. */
@@ -147,8 +158,10 @@ export class Relays {
     const present = this.#reached();
     const best = chooseHome(present, latencies, among) ?? present ?? this.#next();
     if (best === this.#home) return;
-    this.#settle(best);
-    this.#ports.changed();
+    this.#home = best;
+    this.#homeSinceMs = performance.now();
+    this.#connectHome(best);
+    this.#changed();
   }
 
   /** When none answers in time they are taken in turn: one may only be slow. */
@@ -157,9 +170,8 @@ export class Relays {
     return homes[(homes.indexOf(this.#home ?? -1) + 1) % homes.length] ?? null;
   }
 
-  #closeAll(): void {
+  #stopMeasuring(): void {
     this.#measuring?.abort();
     this.#measuring = null;
-    this.#connections.closeAll();
   }
 }

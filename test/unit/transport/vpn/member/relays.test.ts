@@ -1,9 +1,23 @@
 /** Connections of a member to real relays. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import type { RelayMap } from '../../../../../transport/vpn/derp/map.ts';
 import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
-import { startRelay } from '../../../../support/relay.ts';
+import { mapOf, startRelay, type StartedRelay } from '../../../../support/relay.ts';
 import { until } from '../../../../support/until.ts';
+
+/** One map of all these relays. `scores`: by region. */
+function mapOfAll(relays: readonly StartedRelay[], scores: Readonly<Record<number, number>> = {}): RelayMap {
+  const regions = relays.map(({ derpMap }) => (derpMap as { readonly Regions: object }).Regions);
+  return mapOf({ Regions: Object.assign({}, ...regions) as object, HomeParams: { RegionScore: scores } });
+}
+
+/** The relays of a member that hears nobody; they are closed with the test. */
+function open(t: ExecutionContext): { readonly relays: Relays; readonly privateKey: string } {
+  const relays = new Relays({ received: () => {}, changed: () => {} });
+  t.teardown(() => relays.close());
+  return { relays, privateKey: makeKeyPair().privateKey };
+}
 
 test('what was connected before an address went, or a sleep, is connected again at once, and carries packets', async (t) => {
   const { map, region, relay } = await startRelay(t);
@@ -35,4 +49,47 @@ test('what was connected before an address went, or a sleep, is connected again 
 
   t.is(heard[0], `${one.publicKey} hello`);
   t.true(to.carries(region.id));
+});
+
+test('a map with one more relay leaves the own one as it is: its connection, and all that goes by it', async (t) => {
+  const own = await startRelay(t, { regionId: 901 });
+  const other = await startRelay(t, { regionId: 902 });
+  const { relays, privateKey } = open(t);
+  relays.become(mapOfAll([own]), privateKey);
+  await until('the own relay', () => relays.home() === 901);
+
+  relays.become(mapOfAll([own, other], { 901: 0.01 }), privateKey);
+
+  t.deepEqual([relays.home(), relays.carries(901), relays.isSearching], [901, true, false]);
+  relays.become(mapOfAll([own]), privateKey);
+  t.deepEqual([relays.home(), relays.isSearching, own.relay.counters.opened], [901, false, 1]);
+});
+
+test('a relay with another certificate under the same region, and a new key, are connected anew, while others are told the same region', async (t) => {
+  const first = await startRelay(t, { regionId: 901 });
+  const second = await startRelay(t, { regionId: 901 });
+  const { relays, privateKey } = open(t);
+  relays.become(first.map, privateKey);
+  await until('the own relay', () => relays.home() === 901);
+
+  relays.become(second.map, privateKey);
+  t.deepEqual([relays.home(), relays.carries(901), relays.isSearching], [901, true, true]);
+  await until('the relay with the other certificate', () => second.relay.count() === 1 && first.relay.count() === 0);
+
+  relays.become(second.map, makeKeyPair().privateKey);
+  t.deepEqual([relays.home(), relays.carries(901), relays.isSearching], [901, true, true]);
+  await until('the new key', () => second.relay.counters.opened === 2 && !relays.isSearching);
+});
+
+test('a home that is in the map no more is told to nobody', async (t) => {
+  const own = await startRelay(t, { regionId: 901 });
+  const other = await startRelay(t, { regionId: 902 });
+  const { relays, privateKey } = open(t);
+  relays.become(own.map, privateKey);
+  await until('the own relay', () => relays.home() === 901);
+
+  relays.become(other.map, privateKey);
+
+  t.deepEqual([relays.home(), relays.carries(901)], [null, false]);
+  await until('the other relay', () => relays.home() === 902 && own.relay.count() === 0);
 });
