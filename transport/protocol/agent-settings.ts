@@ -4,10 +4,13 @@ import { SshRecordingSettings } from './ssh.ts';
 import { wireUrl } from './text.ts';
 import { VpnSettings } from './vpn.ts';
 
+/** Relay maps that an agent is told of, and tries in their order. */
+export const DERP_MAP_URLS_MAX = 32;
+
 /** Settings that the admin hands to its agents. Refreshed at least every 10 minutes (spec, rule 8). */
 export const AgentSettings = z.object({
   admin_urls: z.array(wireUrl().max(2_048)).max(32),
-  derp_map_urls: z.array(wireUrl().max(2_048)).max(32),
+  derp_map_urls: z.array(wireUrl().max(2_048)).max(DERP_MAP_URLS_MAX),
   refresh_ms: z.int().min(1_000).max(600_000),
   /** Absent from an admin of version 1: then nothing is recorded. */
   ssh_recording: SshRecordingSettings.optional(),

@@ -1,5 +1,5 @@
 /** What agents are told of this admin when they come, and again every few minutes. */
-import type { AgentSettings } from '../protocol/agent-settings.ts';
+import { DERP_MAP_URLS_MAX, type AgentSettings } from '../protocol/agent-settings.ts';
 import { PEERED_PING_MS, SUSPECT_AFTER_MS } from '../protocol/limits.ts';
 
 /**
@@ -21,8 +21,11 @@ export interface AgentSettingsBoard {
   readonly settings: Readonly<AgentSettings>;
   /** Who coordinates VPNs, and by what it sees from where members come. */
   coordinates(vpn: AgentSettings['mesh']): void;
-  /** Where the map of the relays inside admins is now, for those who were given no other; null: there are none. */
-  relaysAt(mapUrl: () => string | null): void;
+  /**
+   * Where the map of the relays inside admins is now, for those who were given no other: the same at each, in the order
+   * in which they are tried, and none twice. Empty: there are none.
+   */
+  relaysAt(mapUrls: () => readonly string[]): void;
   /** Whether other admins live, which agents may ask while this one is silent. */
   peersKnownBy(hasPeers: () => boolean): void;
 }
@@ -33,7 +36,7 @@ export function createAgentSettings(
   urls: () => readonly string[],
 ): AgentSettingsBoard {
   let vpn: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
-  let ownMapUrl = (): string | null => null;
+  let ownMapUrls = (): readonly string[] => [];
   let hasPeers = (): boolean => false;
   return {
     settings: {
@@ -42,8 +45,7 @@ export function createAgentSettings(
       },
       get derp_map_urls() {
         const given = settings.CORE_DERP_MAP_URLS;
-        const own = given.length > 0 ? null : ownMapUrl();
-        return own === null ? [...given] : [own];
+        return given.length > 0 ? [...given] : [...new Set(ownMapUrls())].slice(0, DERP_MAP_URLS_MAX);
       },
       refresh_ms: SETTINGS_REFRESH_MS,
       ssh_recording: {
@@ -64,8 +66,8 @@ export function createAgentSettings(
     coordinates(now) {
       vpn = now;
     },
-    relaysAt(mapUrl) {
-      ownMapUrl = mapUrl;
+    relaysAt(mapUrls) {
+      ownMapUrls = mapUrls;
     },
     peersKnownBy(known) {
       hasPeers = known;

@@ -144,7 +144,9 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       ends.add('relays of admins', () => relays.stop());
       told.relaysAt(() => {
         const version = relays.version();
-        return version === '' ? null : `${urls.own()}${RELAY_MAP_PATH}?version=${version}`;
+        if (version === '') return [];
+        // not every machine reaches this admin by its own URL, and all admins have the same map
+        return [urls.own(), ...urls.all()].map((url) => `${url}${RELAY_MAP_PATH}?version=${version}`);
       });
     },
     readings: () => ({

@@ -159,7 +159,7 @@ function found(regions: number, url: string, problems: readonly string[], maps: 
     ? passed(summary, details)
     : warned(
         `${summary} ${problems.length === 1 ? 'The one' : `${problems.length}`} before it cannot be used: ${problems.join('; ').slice(0, 256)}.`,
-        'Check CORE_DERP_MAP_URLS of the admin.',
+        'Check CORE_DERP_MAP_URLS of the admin. Without it the map is at the URL of each admin, and one is enough.',
         details,
       );
 }

@@ -149,9 +149,10 @@ test('strangers cannot be tried without end: an address that asks for too many g
   t.is((await fleet.admission(boxKeys(privateKey ?? '').publicKey.toString('base64'))).status, 200);
 });
 
-test('the map of the relay is what agents are told, unless others are configured', async (t) => {
+test('the map of the relay is what agents are told, at the own URL of the admin and at all others, unless others are configured', async (t) => {
   const fleet = await startRelayedFleet(t, {
-    ADMIN_URLS: 'http://localhost:1',
+    ADMIN_URLS: 'http://localhost:1,http://edge.example.com,http://10.0.0.5:44000',
+    ADMIN_OWN_URL: 'http://10.0.0.5:44000',
     EMBEDDED_RELAY_HOSTNAME: 'relay.example.com',
   });
   const published: unknown = await (await fetch(`${fleet.admin.url}${RELAY_MAP_PATH}`)).json();
@@ -164,7 +165,13 @@ test('the map of the relay is what agents are told, unless others are configured
     data: { key },
   } = await fleet.request('POST', '/clusters/press/enrollment_keys', {});
   const { data } = await fleet.enroll(String(key), { node_id: crypto.randomUUID() });
-  const [url, ...others] = (data['settings'] as { readonly derp_map_urls: readonly string[] }).derp_map_urls;
-  t.deepEqual(others, []);
-  t.regex(url ?? '', new RegExp(`^http://localhost:1${RELAY_MAP_PATH}\\?version=[0-9a-f]{16}$`, 'u'));
+  const urls = (data['settings'] as { readonly derp_map_urls: readonly string[] }).derp_map_urls;
+  const version = new URL(urls[0] ?? '').search;
+  t.regex(version, /^\?version=[0-9a-f]{16}$/u);
+  t.deepEqual(
+    urls,
+    ['http://10.0.0.5:44000', 'http://localhost:1', 'http://edge.example.com'].map(
+      (url) => `${url}${RELAY_MAP_PATH}${version}`,
+    ),
+  );
 });

@@ -5,10 +5,8 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Vet } from '../../net/guard/vetting.ts';
+import { DERP_MAP_URLS_MAX } from '../../protocol/agent-settings.ts';
 import { MAP_BYTES_MAX, readRelayMap, type RelayMap } from './map.ts';
-
-/** URLs that are tried. Source: transport/protocol/frames.ts, `derp_map_urls`. */
-const URLS_MAX = 32;
 
 /** Patience with one URL, in ms, its name and its whole answer included. */
 const FETCH_MS_MAX = 10_000;
@@ -108,7 +106,7 @@ export class MapSource {
 
   async #refreshed(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null> {
     const failures: string[] = [];
-    for (const url of urls.slice(0, URLS_MAX)) {
+    for (const url of urls.slice(0, DERP_MAP_URLS_MAX)) {
       const fetched = await fetchMap(url, this.#reach, signal);
       if (fetched.ok) return this.#use({ map: fetched.map, url, problems: failures }, fetched.text);
       failures.push(`${originOf(url)}: ${fetched.problem}`);

@@ -20,7 +20,7 @@ test('agents are told what is known when they ask, as a frame carries it', (t) =
 
   urls.listensAt('http://127.0.0.1:44000');
   told.coordinates({ mode: 'embedded', observers: [observer] });
-  told.relaysAt(() => 'http://127.0.0.1:44000/map');
+  told.relaysAt(() => ['http://127.0.0.1:44000/map']);
 
   const common = { refresh_ms: 300_000, ssh_recording: { mode: 'off', bytes_max: 1_024, ms_max: 1_000 } };
   t.deepEqual(AgentSettings.parse(JSON.parse(early)), {
@@ -41,9 +41,19 @@ test('whoever configured relay maps is told of no other', (t) => {
   const configured = { ...SETTINGS, CORE_DERP_MAP_URLS: ['https://maps.test/derp'] };
   const told = createAgentSettings(configured, () => []);
 
-  told.relaysAt(() => 'http://127.0.0.1:44000/map');
+  told.relaysAt(() => ['http://127.0.0.1:44000/map']);
 
   t.deepEqual(told.settings.derp_map_urls, ['https://maps.test/derp']);
+});
+
+test('agents are told of each place of the relay map once, in order, and of no more than a frame carries', (t) => {
+  const told = createAgentSettings(SETTINGS, () => []);
+  const places = Array.from({ length: 40 }, (_, index) => `https://edge-${index}.test/map`);
+
+  told.relaysAt(() => ['https://edge-1.test/map', ...places]);
+
+  const urls = AgentSettings.parse(JSON.parse(JSON.stringify(told.settings))).derp_map_urls;
+  t.deepEqual([urls.length, urls.slice(0, 3)], [32, [1, 0, 2].map((index) => `https://edge-${index}.test/map`)]);
 });
 
 test('agents are told to ping more often, and to doubt a silent admin, while there is another one that they may ask', (t) => {
