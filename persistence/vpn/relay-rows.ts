@@ -11,7 +11,10 @@ import { inTransaction } from '../transaction.ts';
 const REGION_MIN = 901;
 const REGION_MAX = 999;
 
-/** A relay is in the map for so long after its admin was last heard of, in ms: a restart leaves it there. */
+/**
+ * A relay is in the map for so long after its admin was last heard of, in ms: a restart leaves it there. Time in which
+ * no admin was heard of is none: the database was away.
+ */
 export const RELAY_GONE_MS = 15_000;
 
 /** Where a relay is, for the map. */
@@ -50,7 +53,8 @@ export function relayRows(pool: Pool, adminName: string): RelayRows {
         sql`
         select i.relay_region as id, i.relay->>'code' as code, i.relay->>'hostName' as "hostName", (i.relay->>'port')::int as port, i.relay->>'pin' as pin
         from admin_identity i join admin a on a.name = i.name
-        where i.relay is not null and i.relay_region is not null and a.last_checked_in > clock_timestamp() - ${RELAY_GONE_MS}::int * interval '1 ms'
+        where i.relay is not null and i.relay_region is not null
+          and a.last_checked_in > least((select max(last_checked_in) from admin), clock_timestamp()) - ${RELAY_GONE_MS}::int * interval '1 ms'
         order by i.relay_region`,
       ),
   };

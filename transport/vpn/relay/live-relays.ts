@@ -20,6 +20,8 @@ export class LiveRelays {
   #regions: readonly OwnRegion[] = [];
   /** Of the regions: the same for the same map at every admin. */
   #version = '';
+  /** By the last look: the database was away. */
+  #isAway = false;
   #isStopped = false;
   #cancel = (): void => {};
 
@@ -56,16 +58,26 @@ export class LiveRelays {
   async #look(): Promise<void> {
     const { read, log } = this.#ports;
     try {
-      const regions = await read();
+      const found = await read();
+      // After an outage admins check in one after the other: one that has not yet is there all the same.
+      const regions = this.#isAway ? merged(found, this.#regions) : found;
       const version = versionOf(regions);
       if (version !== this.#version)
         log.info({ regions: regions.map(({ id }) => id) }, 'the map of relays inside admins is another one now');
       this.#regions = regions;
       this.#version = version;
+      this.#isAway = false;
     } catch (error) {
+      this.#isAway = true;
       log.debug({ error: (error as Error).message }, 'relays of other admins could not be looked for');
     }
   }
+}
+
+/** Of one region as it is known later. */
+function merged(later: readonly OwnRegion[], earlier: readonly OwnRegion[]): readonly OwnRegion[] {
+  const byId = new Map([...earlier, ...later].map((region) => [region.id, region]));
+  return [...byId.values()].toSorted((one, other) => one.id - other.id);
 }
 
 function versionOf(regions: readonly OwnRegion[]): string {
