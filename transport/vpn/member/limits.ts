@@ -177,3 +177,10 @@ export const INBOX_MAX = 4_096;
 /** Patience with the regions of a map that are asked how far they are, in ms, and how often they are asked, in ms. */
 export const MEASURE_MS_MAX = 1_500;
 export const MEASURE_AGAIN_MS = 600_000;
+
+/**
+ * A relay that was to be the own one and was not reached is left out of that choice for so long, in ms, at first and at
+ * most: until the regions are asked again, and then longer each time.
+ */
+export const AVOID_MS_MIN = MEASURE_AGAIN_MS;
+export const AVOID_MS_MAX = 3_600_000;

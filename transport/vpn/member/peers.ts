@@ -202,7 +202,7 @@ export class Peers {
     const hasSlept = nowMs - this.#lastTurnMs > SLEEP_MS_MIN;
     this.#lastTurnMs = nowMs;
     this.#traffic.relays.become(this.#wanted.relayMap ?? null, this.#wanted.privateKey);
-    this.#traffic.relays.sweep();
+    this.#traffic.relays.sweep(nowMs);
     if (hasSlept || nowMs >= this.#lookAtMs) this.#look(nowMs, hasSlept);
     const device = this.#device;
     if (device === null) {

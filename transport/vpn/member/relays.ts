@@ -4,6 +4,7 @@
  */
 import { chooseHome, measureRegions } from '../derp/home.ts';
 import type { RelayMap } from '../derp/map.ts';
+import { AvoidedRegions } from './avoided-regions.ts';
 import { HOME_MS_MAX, MEASURE_AGAIN_MS, MEASURE_MS_MAX } from './limits.ts';
 import { RelayConnections, type RelayConnectionPorts } from './relay-connections.ts';
 
@@ -14,6 +15,7 @@ export type RelayPorts = RelayConnectionPorts;
 export class Relays {
   readonly #ports: RelayPorts;
   readonly #connections: RelayConnections;
+  readonly #avoided = new AvoidedRegions();
   #map: RelayMap | null = null;
   #privateKey = '';
   /** Regions of the map that may be the own one. */
@@ -48,12 +50,13 @@ export class Relays {
     this.#privateKey = privateKey;
     const homes = map === null ? [] : [...map.regions.values()].filter(({ isHome }) => isHome).map(({ id }) => id);
     this.#homes = homes;
+    this.#avoided.forget();
     if (map?.regions.has(this.#toldHome ?? -1) !== true) this.#toldHome = null;
     // One region is chosen without being asked, and a home that is in the new map too is kept until another is known
     // to be faster.
     this.#home = homes.length === 1 ? (homes[0] ?? null) : homes.includes(this.#home ?? -1) ? this.#home : null;
     this.#connectHomes();
-    if (homes.length > 1) void this.#measure();
+    if (homes.length > 1) void this.#measure(performance.now());
     this.#changed();
   }
 
@@ -90,22 +93,22 @@ export class Relays {
     this.#connectHomes();
   }
 
-  /** Looks after time: idle connections end, a home that is away for too long is replaced. */
-  sweep(): void {
+  /** Looks after time: idle connections end, a home that is away for too long is replaced. Of `performance.now`, in ms. */
+  sweep(nowMs: number): void {
     this.#connections.closeIdle([this.#home, this.#toldHome]);
     if (this.#homes.length < 2) return;
-    const nowMs = performance.now();
     const awaySinceMs = this.#home === null ? this.#homeSinceMs : this.#connections.lostAtMs(this.#home);
     const isAway =
       this.#reached() === null &&
       awaySinceMs !== null &&
       nowMs - Math.max(awaySinceMs, this.#homeSinceMs, this.#measuredAtMs) >= HOME_MS_MAX;
-    if (isAway || nowMs - this.#measuredAtMs >= MEASURE_AGAIN_MS) void this.#measure();
+    if (isAway && this.#home !== null) this.#avoided.failed(this.#home, nowMs);
+    if (isAway || nowMs - this.#measuredAtMs >= MEASURE_AGAIN_MS) void this.#measure(nowMs);
   }
 
   /** What does not work, in one sentence; null: nothing. */
   problem(): string | null {
-    if (this.#homes.length === 0 || (this.#toldHome !== null && this.#connections.isOpen(this.#toldHome))) return null;
+    if (this.#homes.length === 0 || this.#isFound()) return null;
     return this.#homes.length === 1
       ? 'the relay of the map is not reached: packets that need it are lost'
       : 'no relay of the map is reached: packets that need one are lost';
@@ -121,12 +124,19 @@ export class Relays {
     return this.#home !== null && this.#connections.isOpen(this.#home) ? this.#home : null;
   }
 
+  /** Whether this member waits where others are told that it does. */
+  #isFound(): boolean {
+    return this.#toldHome !== null && this.#connections.isOpen(this.#toldHome);
+  }
+
   /**
    * A home that is away for a moment is still the home: others would look for this member elsewhere, and it would come
    * back.
    */
   #changed(): void {
-    this.#toldHome = this.#reached() ?? this.#toldHome;
+    const reached = this.#reached();
+    if (reached !== null) this.#avoided.worked(reached);
+    this.#toldHome = reached ?? this.#toldHome;
     this.#ports.changed();
   }
 
@@ -141,13 +151,16 @@ export class Relays {
     if (known !== undefined) this.#connections.openHome(known, this.#privateKey);
   }
 
-  /** Chooses the own relay anew: the fastest, unless the present one is about as fast. Never rejects. */
-  async #measure(): Promise<void> {
+  /**
+   * Chooses the own relay anew: the fastest of those that are not avoided, unless the present one is about as fast.
+   * Never rejects.
+   */
+  async #measure(nowMs: number): Promise<void> {
     const among = this.#map;
     if (among === null || this.#measuring !== null) return;
     const asking = new AbortController();
     this.#measuring = asking;
-    this.#measuredAtMs = performance.now();
+    this.#measuredAtMs = nowMs;
     const latencies = await measureRegions(
       among,
       this.#ports.reach ?? {},
@@ -155,8 +168,9 @@ export class Relays {
     );
     if (this.#measuring !== asking) return;
     this.#measuring = null;
-    const present = this.#reached();
-    const best = chooseHome(present, latencies, among) ?? present ?? this.#next();
+    const present = this.#isFound() ? this.#toldHome : null;
+    const open = new Map([...latencies].filter(([region]) => !this.#avoided.has(region, nowMs)));
+    const best = chooseHome(present, open, among) ?? present ?? this.#avoided.next(latencies.keys()) ?? this.#next();
     if (best === this.#home) return;
     this.#home = best;
     this.#homeSinceMs = performance.now();

@@ -1,6 +1,7 @@
 /** Connections of a member to real relays. */
 import test, { type ExecutionContext } from 'ava';
 import type { RelayMap } from '../../../../../transport/vpn/derp/map.ts';
+import { MEASURE_AGAIN_MS } from '../../../../../transport/vpn/member/limits.ts';
 import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
 import { mapOf, startRelay, type StartedRelay } from '../../../../support/relay.ts';
@@ -92,4 +93,25 @@ test('a home that is in the map no more is told to nobody', async (t) => {
 
   t.deepEqual([relays.home(), relays.carries(901)], [null, false]);
   await until('the other relay', () => relays.home() === 902 && own.relay.count() === 0);
+});
+
+test('a relay that answers and lets nobody in is left for one that does, and not chosen again for its answers', async (t) => {
+  const refusing = await startRelay(t, {
+    regionId: 901,
+    admission: { admit: () => Promise.reject(new Error('its admin is away')), forget: () => {} },
+  });
+  const other = await startRelay(t, { regionId: 902 });
+  const { relays, privateKey } = open(t);
+  relays.become(mapOfAll([refusing, other], { 901: 0.01 }), privateKey);
+  await until('it to be refused', () => refusing.relay.counters.refused.unavailable > 0);
+
+  await until('the other relay', () => {
+    relays.sweep(performance.now());
+    return relays.home() === 902;
+  });
+
+  t.deepEqual([relays.problem(), relays.carries(902)], [null, true]);
+  relays.sweep(performance.now() + MEASURE_AGAIN_MS); // the first one is tried again
+  await until('the relay that refuses to be tried again', () => relays.isSearching);
+  t.deepEqual([relays.home(), relays.problem(), relays.carries(902)], [902, null, true]);
 });
