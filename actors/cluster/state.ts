@@ -31,6 +31,8 @@ export interface ClusterVpn {
   readonly changes: readonly VpnChange[];
   /** Members that were connected when they asked: they are told of changes. */
   readonly listeners: ReadonlySet<NodeId>;
+  /** Listeners that asked and had no answer yet: the next reading is it. */
+  readonly asking: ReadonlySet<NodeId>;
   /** When a member that asks for strangers was told of in the log last, in Unix ms. */
   readonly warnedAtMs: number;
 }
@@ -43,5 +45,6 @@ export const NO_VPN: ClusterVpn = {
   leftOut: [],
   changes: [],
   listeners: new Set(),
+  asking: new Set(),
   warnedAtMs: 0,
 };

@@ -8,6 +8,9 @@ import {
 } from '../../transport/protocol/vpn.ts';
 import type { VpnGatewayRecord, VpnMemberRecord } from '../records.ts';
 
+/** Why a machine is in a cluster and not in its VPN, where that has as many members as one frame holds. */
+const IS_FULL = `a VPN has at most ${VPN_PEERS_MAX} members`;
+
 /**
  * The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that
  * says it has the gateway's key.
@@ -21,7 +24,11 @@ export function peersOf(
     ...(gateway === null ? [] : [gatewayPeer(gateway)]),
     ...others.map(memberPeer),
   ]);
-  return { peers: new Map(sound.slice(0, VPN_PEERS_MAX).map((peer) => [peer.public_key, peer])), leftOut };
+  const beyond = sound.slice(VPN_PEERS_MAX).map(({ node }) => ({ node, reason: IS_FULL }));
+  return {
+    peers: new Map(sound.slice(0, VPN_PEERS_MAX).map((peer) => [peer.public_key, peer])),
+    leftOut: [...leftOut, ...beyond],
+  };
 }
 
 function memberPeer(member: VpnMemberRecord): VpnPeer {

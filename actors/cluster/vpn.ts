@@ -7,7 +7,7 @@ import { step, unchanged } from '../step.ts';
 import type { VpnBody } from '../node/messages.ts';
 import type { ClusterRecord } from '../records.ts';
 import type { MessageOf } from './messages.ts';
-import type { ClusterState, ClusterVpn, VpnChange } from './state.ts';
+import { NO_VPN, type ClusterState, type ClusterVpn, type VpnChange } from './state.ts';
 import { isSame, peersOf } from './vpn-peers.ts';
 
 /**
@@ -35,21 +35,21 @@ export function vpnRead(
   { epoch, number, reading }: MessageOf<'mesh-read'>,
   domain: string,
 ): Step<ClusterState> {
-  const { vpn } = state;
+  const vpn: ClusterVpn = state.vpn.asking.size === 0 ? state.vpn : { ...state.vpn, asking: NO_VPN.asking };
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
   const note = leftOutNote(leftOut);
   const isNewNote = note !== leftOutNote(vpn.leftOut);
-  const refused = leftOut.flatMap((peer) => refusalOf(record, vpn, peer));
+  const refused = leftOut.flatMap((peer) => refusalOf(record, state.vpn, peer));
   const set = [...peers.values()].filter((peer) => !isSame(vpn.peers.get(peer.public_key), peer));
   const removed = [...vpn.peers.keys()].filter((key) => !peers.has(key));
   if (vpn.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && !isNewNote)
-    return refused.length === 0 ? unchanged(state) : step(state, [], refused);
+    return vpn === state.vpn ? unchanged(state) : step({ ...state, vpn }, [], refused);
   const next = advanced(vpn, { epoch, number }, { peers, leftOut, set, removed });
   return step(
     { ...state, vpn: next },
     [],
     [
-      ...(note !== null && isNewNote ? [damaged(record, note)] : []),
+      ...(note !== null && isNewNote ? [incomplete(record, note)] : []),
       ...refused,
       ...toldOf(next, set, record, domain),
       gatewayOf(next, record),
@@ -57,9 +57,12 @@ export function vpnRead(
   );
 }
 
-/** A machine that is left out hears why: saying another key of itself puts its row right. */
+/**
+ * A machine that is left out hears why, when that is new and when it asks: another key puts a damaged row right, and a
+ * full VPN may have room later.
+ */
 function refusalOf(record: ClusterRecord, vpn: ClusterVpn, { node, reason }: LeftOutPeer): readonly Effect[] {
-  if (node === null || !vpn.listeners.has(node)) return [];
+  if (node === null || !(vpn.asking.has(node) || (vpn.listeners.has(node) && vpn.ofNode.has(node)))) return [];
   return [
     tellNode(record, node, {
       type: 'mesh-refused',
@@ -103,10 +106,10 @@ function toldOf(vpn: ClusterVpn, set: readonly VpnPeer[], record: ClusterRecord,
     );
 }
 
-function damaged(record: ClusterRecord, problem: string): Effect {
+function incomplete(record: ClusterRecord, problem: string): Effect {
   return {
     type: 'warn',
-    message: 'a VPN is told without those of its members whose rows are damaged',
+    message: 'a VPN is told without some of its members',
     fields: { cluster: record.name, problem },
   };
 }
@@ -136,7 +139,12 @@ export function vpnWanted(
   const listening = vpn.listeners.has(node)
     ? state
     : { ...state, vpn: { ...vpn, listeners: new Set([...vpn.listeners, node]) } };
-  if (vpn.revision === null || !vpn.ofNode.has(node)) return step(listening, [], [{ type: 'read-vpn' }]);
+  if (vpn.revision === null || !vpn.ofNode.has(node))
+    return step(
+      { ...listening, vpn: { ...listening.vpn, asking: new Set([...vpn.asking, node]) } },
+      [],
+      [{ type: 'read-vpn' }],
+    );
   const changes = missed(vpn, revision);
   // A member is no peer of itself: what changed in its own place is told with the whole VPN.
   const isOwn = changes?.some(({ set }) => set.some((peer) => peer.node === node)) ?? false;

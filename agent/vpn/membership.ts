@@ -14,7 +14,7 @@ import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from 
 import { addressProblem } from './address-problem.ts';
 import { HeldMember } from './held-member.ts';
 import { OwnKeys, type VpnKeys } from './keys-file.ts';
-import { observerPeers, type ObserverPeer } from './observers.ts';
+import { Observers } from './observers.ts';
 import { PictureFile } from './picture-file.ts';
 import { changedPicture, wantedOf, wholePicture, type Picture } from './picture.ts';
 import { Question } from './question.ts';
@@ -58,10 +58,8 @@ export class Membership {
   readonly #reports: Reports;
   readonly #question: Question;
   readonly #file: PictureFile;
+  readonly #observers = new Observers(() => this.#become());
   #picture: Picture | null;
-  #observers: readonly ObserverPeer[] = [];
-  /** Settings whose observers were looked up, counted: only the answer to the last look-up is taken. */
-  #lookUps = 0;
   #relayMap: RelayMap | null = null;
   #observed: Extract<AdminVpnFrame, { type: 'mesh-observed' }> | null = null;
   /** Why the admin gave it no VPN. */
@@ -100,13 +98,11 @@ export class Membership {
     // an admin of an older version, while others are newer: it says nothing of VPNs, and what is known goes on
     if (settings === undefined) return;
     if (settings.mode !== 'embedded') {
-      this.#picture = null;
-      this.#file.forget();
-      this.#options.named(null);
+      this.#forget();
       void this.#held.close({ isKept: false });
       return;
     }
-    void this.#observe(settings, adminUrl);
+    void this.#observers.look(settings.observers, adminUrl);
     const isThere = this.#held.member !== null;
     this.#held.open();
     if (isThere && (isWelcome || this.#refused !== null)) this.#advertise(); // a VPN that was full may have room
@@ -177,13 +173,9 @@ export class Membership {
       }
       case 'mesh-refused':
         this.#question.close();
-        if (this.#refused !== order.reason)
-          this.#options.log.error(
-            { reason: order.reason },
-            'The admin does not let this machine into the VPN of its cluster',
-          );
-        this.#refused = order.reason;
-        return;
+        this.#sayRefused(order.reason);
+        // a machine that was moved is not to stay among those that it left
+        return this.#isPresent() ? undefined : this.#forget();
       case 'mesh-observed':
         this.#observed = order;
         return;
@@ -194,6 +186,24 @@ export class Membership {
       default:
         throw new Error(`no such order: ${(order satisfies never as { type: string }).type}`);
     }
+  }
+
+  #sayRefused(reason: string): void {
+    if (this.#refused !== reason)
+      this.#options.log.error({ reason }, 'The admin does not let this machine into the VPN of its cluster');
+    this.#refused = reason;
+  }
+
+  /** It is in no VPN from now on, also after a restart. */
+  #forget(): void {
+    this.#picture = null;
+    this.#file.forget();
+    this.#become();
+  }
+
+  /** Whether what it was told is of the cluster that it is in now. */
+  #isPresent(): boolean {
+    return this.#picture?.network.cluster_name === this.#options.clusterName();
   }
 
   #learn(next: Picture): void {
@@ -229,7 +239,7 @@ export class Membership {
   }
 
   #wanted({ privateKey }: VpnKeys): WantedMember {
-    return wantedOf(privateKey, this.#picture, { observers: this.#observers, relayMap: this.#relayMap });
+    return wantedOf(privateKey, this.#picture, { observers: this.#observers.found, relayMap: this.#relayMap });
   }
 
   #become(): void {
@@ -246,9 +256,9 @@ export class Membership {
     if (member === null || keys === null) return;
     const { listenPort, endpoints, relayRegion } = member.place();
     const publicKey = publicKeyOf(keys.nextPrivateKey ?? keys.privateKey);
-    const { revision, network } = this.#picture ?? { revision: null, network: null };
+    const { revision = null, network } = this.#picture ?? {};
     // Owners of clusters count each for themselves: a state of another cluster may have the number of one of this.
-    const isCurrent = network?.public_key === publicKey && network.cluster_name === this.#options.clusterName();
+    const isCurrent = network?.public_key === publicKey && this.#isPresent();
     this.#options.say({
       type: 'mesh-advertise',
       advertisement: {
@@ -278,14 +288,5 @@ export class Membership {
     if (note !== this.#saidLeftOut && note !== null)
       this.#options.log.warn({ problem: note }, 'Peers are left out of the VPN of this machine: it reaches all others');
     this.#saidLeftOut = note;
-  }
-
-  async #observe(settings: Extract<VpnSettings, { mode: 'embedded' }>, adminUrl: string): Promise<void> {
-    this.#lookUps += 1;
-    const asked = this.#lookUps;
-    const found = await observerPeers(settings.observers, adminUrl);
-    if (asked !== this.#lookUps || JSON.stringify(found) === JSON.stringify(this.#observers)) return;
-    this.#observers = found;
-    this.#become();
   }
 }

@@ -4,19 +4,39 @@ import { isIP } from 'node:net';
 import type { VpnObserver } from '../../transport/protocol/vpn.ts';
 
 /** A peer that sees from where packets of this machine come. */
-export interface ObserverPeer {
+interface ObserverPeer {
   readonly publicKey: string;
   readonly endpoint: string;
 }
 
-/**
- * Observers that can be spoken to now; those whose names lead nowhere are left out. `adminUrl`: of the admin that told
- * of them. Never rejects.
- */
-export async function observerPeers(
-  observers: readonly VpnObserver[],
-  adminUrl: string,
-): Promise<readonly ObserverPeer[]> {
+/** The observers that are in force. None at first. */
+export class Observers {
+  readonly #changed: () => void;
+  #found: readonly ObserverPeer[] = [];
+  /** Counted: only the answer to the last look-up is taken. */
+  #lookUps = 0;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  get found(): readonly ObserverPeer[] {
+    return this.#found;
+  }
+
+  /** The admin at this URL told of these. Never rejects. */
+  async look(observers: readonly VpnObserver[], adminUrl: string): Promise<void> {
+    this.#lookUps += 1;
+    const asked = this.#lookUps;
+    const found = await observerPeers(observers, adminUrl);
+    if (asked !== this.#lookUps || JSON.stringify(found) === JSON.stringify(this.#found)) return;
+    this.#found = found;
+    this.#changed();
+  }
+}
+
+/** Those that can be spoken to now; those whose names lead nowhere are left out. Never rejects. */
+async function observerPeers(observers: readonly VpnObserver[], adminUrl: string): Promise<readonly ObserverPeer[]> {
   const found = await Promise.all(
     observers.map(async ({ host, port, public_key: publicKey }) => {
       const name = host ?? new URL(adminUrl).hostname.replaceAll(/^\[|\]$/gu, '');

@@ -154,6 +154,24 @@ test('of more members than a frame holds the last are left out, never the gatewa
   t.is(body?.type === 'mesh-network' && body.peers[0]?.node, null);
 });
 
+test('members beyond what a frame holds hear why they are left out, once each time that they ask, and are told the VPN when there is room', (t) => {
+  const many = Array.from({ length: VPN_PEERS_MAX + 2 }, (_none, index) => member(index + 1));
+  const [beyond, last] = [VPN_PEERS_MAX + 1, VPN_PEERS_MAX + 2];
+  const reason = `This machine is left out of the VPN of its cluster: a VPN has at most ${VPN_PEERS_MAX} members`;
+  const cluster = new Listening().read(many).wants(beyond);
+  t.deepEqual(cluster.effects, [{ type: 'read-vpn' }]);
+
+  cluster.read(many);
+  t.deepEqual([cluster.told(beyond), cluster.told(last)], [[{ type: 'mesh-refused', reason }], []]);
+  cluster.read(many.with(0, member(1, { aliases: ['web'] })));
+  t.deepEqual(cluster.told(beyond), []);
+
+  cluster.read(many.slice(1));
+  t.deepEqual(column(cluster.told(beyond), 'type'), ['mesh-network']);
+  cluster.read(many);
+  t.deepEqual(cluster.told(beyond), [{ type: 'mesh-refused', reason }]);
+});
+
 test('both sides of a pair are told to try at the same time, and only they', (t) => {
   const cluster = new Listening().read([member(1), member(2), member(3)], GATEWAY);
 

@@ -78,6 +78,7 @@ export function open(
     directory = temporaryDirectory(t),
     problem = null as string | null,
     paths = [] as readonly PeerPath[],
+    clusterName = (): string => 'prod',
     opened = Promise.resolve(),
     ends: closes = () => Promise.resolve(),
   } = {},
@@ -97,7 +98,7 @@ export function open(
     hasMtuDiscovery: true,
     keysPath,
     picturePath: join(directory, 'mesh-network.json'),
-    clusterName: () => 'prod',
+    clusterName,
     clock,
     log: silentLog,
     say: (word) => {

@@ -2,9 +2,11 @@
  * What an agent says of itself to the VPN, and what it becomes when it is told. The member itself, which makes
  * interfaces, has tests of its own.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import type { PeerPath } from '../../../../transport/vpn/member/member.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';
 import { ADMIN, PEER, GATEWAY, EMBEDDED, open, welcomed } from './membership-fixture.ts';
 import { column } from '../../../support/columns.ts';
@@ -137,6 +139,24 @@ test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
 
   fixture.joins(7);
   t.is(fixture.membership.service.problem(), null);
+});
+
+test('a machine that was moved, and is not let into the VPN of its cluster, leaves the one of the cluster before', async (t) => {
+  const directory = temporaryDirectory(t);
+  let cluster = 'prod';
+  const fixture = open(t, { directory, clusterName: () => cluster });
+  await welcomed(fixture);
+  fixture.joins(7);
+  const refused = { seq: 1, type: 'mesh-refused', reason: 'a VPN has at most 512 members' } as const;
+
+  fixture.membership.session.told(refused);
+  t.is(fixture.peers().length, 2);
+
+  cluster = 'lab';
+  fixture.membership.session.told(refused);
+  t.deepEqual([fixture.peers(), fixture.wanted.at(-1)?.addresses, fixture.named.at(-1)], [[], [], null]);
+  t.is(fixture.membership.service.problem(), refused.reason);
+  t.false(existsSync(join(directory, 'mesh-network.json')));
 });
 
 test('a machine that was refused asks again when settings come', async (t) => {
