@@ -250,16 +250,17 @@ export class Membership {
     this.#options.named(this.#held.member === null ? null : this.#picture);
   }
 
-  #advertise(): void {
+  /** False: no admin heard it. */
+  #advertise(): boolean {
     const { member } = this.#held;
     const { held: keys } = this.#keys;
-    if (member === null || keys === null) return;
+    if (member === null || keys === null) return false;
     const { listenPort, endpoints, relayRegion } = member.place();
     const publicKey = publicKeyOf(keys.nextPrivateKey ?? keys.privateKey);
     const { revision = null, network } = this.#picture ?? {};
     // Owners of clusters count each for themselves: a state of another cluster may have the number of one of this.
     const isCurrent = network?.public_key === publicKey && this.#isPresent();
-    this.#options.say({
+    return this.#options.say({
       type: 'mesh-advertise',
       advertisement: {
         public_key: publicKey,

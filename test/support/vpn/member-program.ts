@@ -59,7 +59,7 @@ const created = await createMember(
   },
   {
     wantsTry: (publicKey) => void triesWanted.push(publicKey),
-    moved: () => {},
+    moved: () => true,
     changed: () => {},
   },
 );

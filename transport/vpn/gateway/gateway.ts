@@ -171,7 +171,10 @@ export class Gateway implements GatewayLink {
   async #open(): Promise<boolean> {
     const isOpened = await this.#held.open(() => this.#wanted(), {
       wantsTry: (publicKey) => this.#wantsTry(publicKey),
-      moved: () => this.#rounds.soon(),
+      moved: () => {
+        this.#rounds.soon();
+        return true;
+      },
       changed: () => {
         this.#paths = NO_PATHS;
       },

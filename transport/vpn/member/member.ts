@@ -78,8 +78,8 @@ export interface Member {
 export interface MemberPorts {
   /** Asks for a simultaneous try with this peer. */
   readonly wantsTry: (publicKey: string) => void;
-  /** Its place changed. */
-  readonly moved: (place: MemberPlace) => void;
+  /** Its place changed. False: nobody heard it, and it is said again. */
+  readonly moved: (place: MemberPlace) => boolean;
   /** A path changed, or what the interface refuses. */
   readonly changed: () => void;
 }

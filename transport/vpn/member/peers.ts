@@ -285,9 +285,9 @@ export class Peers {
   #tellPlace(): void {
     const place = this.place();
     const text = JSON.stringify(place);
-    if (text === this.#toldPlace) return;
+    if (text === this.#toldPlace || !this.#ports.moved(place)) return;
     this.#toldPlace = text;
-    this.#ports.moved(place);
+    this.#traffic.relays.told(place.relayRegion);
   }
 
   /** Nobody looks after paths for a while: who was relayed is left at the likeliest endpoint. */

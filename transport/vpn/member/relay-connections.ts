@@ -73,9 +73,14 @@ export class RelayConnections {
     return entry.connection.send(publicKey, packet);
   }
 
+  /** This one is used as long from now on as one that was sent to. */
+  use(region: number): void {
+    const known = this.#connected.get(region);
+    if (known !== undefined) known.usedAtMs = performance.now();
+  }
+
   /** Ends those that were not used lately, but these. */
-  closeIdle(kept: readonly (number | null)[]): void {
-    const nowMs = performance.now();
+  closeIdle(kept: readonly (number | null)[], nowMs: number): void {
     for (const [region, { connection, usedAtMs }] of this.#connected) {
       if (kept.includes(region) || nowMs - usedAtMs < RELAY_IDLE_MS) continue;
       connection.close();

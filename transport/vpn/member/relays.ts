@@ -24,6 +24,8 @@ export class Relays {
   #homeSinceMs = 0;
   /** The home that was reached last: one that is away for a moment is still told. */
   #toldHome: number | null = null;
+  /** Where others look for this member, as they heard last: connected until they heard of another. */
+  #heardHome: number | null = null;
   #measuring: AbortController | null = null;
   #measuredAtMs = 0;
 
@@ -65,6 +67,13 @@ export class Relays {
     return this.#toldHome;
   }
 
+  /** Others hear now that this is the own region. Until all have, those that look at the one before find this member. */
+  told(region: number | null): void {
+    if (region === null || region === this.#heardHome) return;
+    if (this.#heardHome !== null) this.#connections.use(this.#heardHome);
+    this.#heardHome = region;
+  }
+
   /** Whether packets to who waits at this region, and back, are carried, as far as is known. */
   carries(region: number | null): boolean {
     if (region === null || this.#toldHome === null) return false;
@@ -95,7 +104,7 @@ export class Relays {
 
   /** Looks after time: idle connections end, a home that is away for too long is replaced. Of `performance.now`, in ms. */
   sweep(nowMs: number): void {
-    this.#connections.closeIdle([this.#home, this.#toldHome]);
+    this.#connections.closeIdle([this.#home, this.#toldHome, this.#heardHome], nowMs);
     if (this.#homes.length < 2) return;
     const awaySinceMs = this.#home === null ? this.#homeSinceMs : this.#connections.lostAtMs(this.#home);
     const isAway =
@@ -143,7 +152,7 @@ export class Relays {
   /** Where it is to wait, and where others look for it until they are told so. */
   #connectHomes(): void {
     this.#homeSinceMs = performance.now();
-    for (const region of new Set([this.#home, this.#toldHome])) this.#connectHome(region);
+    for (const region of new Set([this.#home, this.#toldHome, this.#heardHome])) this.#connectHome(region);
   }
 
   #connectHome(region: number | null): void {

@@ -1,7 +1,7 @@
 /** Connections of a member to real relays. */
 import test, { type ExecutionContext } from 'ava';
 import type { RelayMap } from '../../../../../transport/vpn/derp/map.ts';
-import { MEASURE_AGAIN_MS } from '../../../../../transport/vpn/member/limits.ts';
+import { MEASURE_AGAIN_MS, RELAY_IDLE_MS } from '../../../../../transport/vpn/member/limits.ts';
 import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
 import { mapOf, startRelay, type StartedRelay } from '../../../../support/relay.ts';
@@ -102,7 +102,7 @@ test('a relay that answers and lets nobody in is left for one that does, and not
   });
   const other = await startRelay(t, { regionId: 902 });
   const { relays, privateKey } = open(t);
-  relays.become(mapOfAll([refusing, other], { 901: 0.01 }), privateKey);
+  relays.become(mapOfAll([refusing, other], { 902: 1_000_000 }), privateKey);
   await until('it to be refused', () => refusing.relay.counters.refused.unavailable > 0);
 
   await until('the other relay', () => {
@@ -114,4 +114,27 @@ test('a relay that answers and lets nobody in is left for one that does, and not
   relays.sweep(performance.now() + MEASURE_AGAIN_MS); // the first one is tried again
   await until('the relay that refuses to be tried again', () => relays.isSearching);
   t.deepEqual([relays.home(), relays.problem(), relays.carries(902)], [902, null, true]);
+});
+
+test('the relay where others look for a member stays connected until they were told of another, and a minute longer', async (t) => {
+  const before = await startRelay(t, { regionId: 901 });
+  const after = await startRelay(t, { regionId: 902 });
+  const { relays, privateKey } = open(t);
+  relays.become(mapOfAll([before, after], { 902: 1_000_000 }), privateKey);
+  await until('the first home', () => relays.home() === 901);
+  relays.told(901);
+
+  relays.become(mapOfAll([before, after], { 901: 1_000_000 }), privateKey);
+  await until('the other home', () => relays.home() === 902);
+  relays.sweep(performance.now() + RELAY_IDLE_MS);
+  relays.become(mapOfAll([before, after], { 901: 1_000_000 }), makeKeyPair().privateKey);
+  await until('both, with the new key', () => !relays.isSearching && before.relay.counters.opened === 2);
+  t.is(before.relay.count(), 1);
+
+  relays.told(902);
+  relays.sweep(performance.now() + RELAY_IDLE_MS / 2);
+  t.is(before.relay.count(), 1);
+  relays.sweep(performance.now() + RELAY_IDLE_MS);
+  await until('the first relay to be left', () => before.relay.count() === 0);
+  t.is(relays.home(), 902);
 });
