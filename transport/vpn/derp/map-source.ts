@@ -5,8 +5,10 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Vet } from '../../net/guard/vetting.ts';
-import { DERP_MAP_URLS_MAX } from '../../protocol/agent-settings.ts';
 import { MAP_BYTES_MAX, readRelayMap, type RelayMap } from './map.ts';
+
+/** URLs that are tried. Source: transport/protocol/agent-settings.ts, DERP_MAP_URLS_MAX. */
+const URLS_MAX = 32;
 
 /** Patience with one URL, in ms, its name and its whole answer included. */
 const FETCH_MS_MAX = 10_000;
@@ -106,7 +108,7 @@ export class MapSource {
 
   async #refreshed(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null> {
     const failures: string[] = [];
-    for (const url of urls.slice(0, DERP_MAP_URLS_MAX)) {
+    for (const url of urls.slice(0, URLS_MAX)) {
       const fetched = await fetchMap(url, this.#reach, signal);
       if (fetched.ok) return this.#use({ map: fetched.map, url, problems: failures }, fetched.text);
       failures.push(`${originOf(url)}: ${fetched.problem}`);
