@@ -21,6 +21,7 @@ export class DatabaseArrival {
   readonly #log: Log;
   readonly #signal: AbortSignal;
   #isTold = false;
+  #hasWaited = false;
 
   /** Begins now, and lasts for `msMax`, or until the signal aborts. */
   constructor(msMax: number, log: Log, signal: AbortSignal = ENDLESS) {
@@ -28,6 +29,11 @@ export class DatabaseArrival {
     this.#endsMs = performance.now() + msMax;
     this.#log = log;
     this.#signal = signal;
+  }
+
+  /** Whether the database was not there for a step. */
+  get hasWaited(): boolean {
+    return this.#hasWaited;
   }
 
   /**
@@ -63,6 +69,7 @@ export class DatabaseArrival {
             `The database does not answer yet: it is tried again for ${inWords(this.#msMax)}`,
           );
         this.#isTold = true;
+        this.#hasWaited = true;
       }
       await delay(waitMs, null, { signal: this.#signal });
     }

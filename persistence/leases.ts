@@ -98,29 +98,34 @@ export class Leases {
     this.#listeners.push(listener);
   }
 
-  /** Live admins and free clusters, in one snapshot. */
-  async survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly SizedCluster[] }> {
+  /**
+   * Live admins and free clusters, in one snapshot. `unseenMs`: others may have been silent for so much longer, since
+   * whoever asks was not there to see it (supervisors/ownership/watch-times.ts).
+   */
+  async survey(
+    unseenMs = 0,
+  ): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly SizedCluster[] }> {
     const rows = await this.#query<{ admins: LiveAdmin[] | null; free: SizedCluster[] | null }>(
       'looking for clusters without owner',
       `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
             'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS(GIVEN_NOTHING_SINCE)}))
-          from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp() group by admin_id) o on o.admin_id = a.id
-          where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
-        (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until <= clock_timestamp()) as free`,
-      [ADMIN_SILENCE_MS_MAX],
+          from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where ${IS_LEASED} group by admin_id) o on o.admin_id = a.id
+          where ${IS_ALIVE}) as admins,
+        (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where not ${IS_LEASED}) as free`,
+      [unseenMs],
     );
     const admins = rows[0]?.admins ?? [];
     for (const hear of this.#listeners) hear(admins);
     return { admins, free: rows[0]?.free ?? [] };
   }
 
-  /** Live admins, and all clusters with their owners, in one snapshot. */
-  async placement(): Promise<StoredPlacement> {
+  /** Live admins, and all clusters with their owners, in one snapshot. `unseenMs`: as above. */
+  async placement(unseenMs = 0): Promise<StoredPlacement> {
     const [row] = await this.#query<{ admins: StoredPlacement['admins'] | null; clusters: PlacedClusterRow[] | null }>(
       'looking who owns what',
       PLACEMENT,
-      [ADMIN_SILENCE_MS_MAX],
+      [unseenMs],
     );
     return { admins: row?.admins ?? [], clusters: row?.clusters ?? [] };
   }
@@ -202,15 +207,19 @@ export class Leases {
 /** A time as a number, also in JSON. */
 const UNIX_MS = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
 
+/** Whether an admin `a` lives, and a lease `w` runs, for who did not see the last $1 ms of silence. */
+const IS_ALIVE = `a.last_checked_in > clock_timestamp() - (${ADMIN_SILENCE_MS_MAX} + $1::float8) * interval '1 ms'`;
+const IS_LEASED = `w.lease_until > clock_timestamp() - $1::float8 * interval '1 ms'`;
+
 /** A cluster is busy while a node goes into it or out of it: who has to finish that should not change meanwhile. */
 const IS_BUSY = `exists (select 1 from mesh_move m where m.from_cluster_id = c.id or m.to_cluster_id = c.id)`;
 
 const PLACEMENT = `select
   (select json_agg(json_build_object('id', a.id, 'name', a.name, 'capacity', a.max_wireguard_peers, 'linkVersion', a.link_version,
       'aliveMs', ${UNIX_MS('clock_timestamp()')} - ${UNIX_MS('a.started_at')}, 'isDraining', ${GIVEN_NOTHING_SINCE} is not null))
-    from admin a left join admin_identity i on i.name = a.name where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
+    from admin a left join admin_identity i on i.name = a.name where ${IS_ALIVE}) as admins,
   (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count, 'epoch', w.epoch,
-      'owner', case when w.lease_until > clock_timestamp() then w.admin_id end, 'isBusy', ${IS_BUSY}))
+      'owner', case when ${IS_LEASED} then w.admin_id end, 'isBusy', ${IS_BUSY}))
     from cluster_ownership w join cluster c on c.id = w.cluster_id) as clusters`;
 
 /**

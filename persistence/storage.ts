@@ -160,8 +160,7 @@ export class Storage {
 
   /** What actors are made from, where their steps go, and under which leases. */
   forActors() {
-    const { adminId, committer, incarnation, registry, database, peers, log } = this.#opened;
-    const clusterVpnRows = { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) };
+    const { adminId, committer, incarnation, registry, database, peers, arrival, log } = this.#opened;
     return {
       adminId,
       committer,
@@ -171,8 +170,9 @@ export class Storage {
       handOvers: new StoredHandOvers(database.writes),
       leaseMs: LEASE_MS,
       checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
+      wasDatabaseAway: () => arrival.hasWaited,
       ssh: this.#ssh,
-      clusterVpnRows,
+      clusterVpnRows: { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) },
       wakeOwners: selfUpdateWaker(database.pool, { adminId, hasPeers: () => peers.areThere() }, log),
     };
   }

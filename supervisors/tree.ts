@@ -47,6 +47,8 @@ export interface TreePorts {
   readonly leaseMs: number;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
+  /** Whether the start of this admin had to wait for the database. */
+  readonly wasDatabaseAway: () => boolean;
   readonly sessions: SessionLink;
   readonly webhookSender: WebhookSender;
   readonly ssh: SshVerifier;

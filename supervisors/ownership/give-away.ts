@@ -7,6 +7,7 @@ import type { HandOvers } from './hand-over.ts';
 import type { HeldLeases } from './held.ts';
 import type { LeasePort, SurveyedAdmin } from './lease-port.ts';
 import { assign } from './placement.ts';
+import type { WatchTimes } from './watch-times.ts';
 
 /** An admin that stops has so long to begin to give its clusters to others, in ms. */
 export const GIVE_ALL_MS_MAX = 8_000;
@@ -17,6 +18,7 @@ export interface GiveAwayPorts {
   readonly leases: Pick<LeasePort, 'survey' | 'mine' | 'stopping'>;
   readonly held: Pick<HeldLeases, 'holds' | 'isLeaving'>;
   readonly handOvers: Pick<HandOvers, 'give'>;
+  readonly times: Pick<WatchTimes, 'unseenMs'>;
   /** Held for the moment only: it is let go and not given. */
   readonly isBorrowed: (cluster: ClusterId) => boolean;
   readonly log: Log;
@@ -42,8 +44,8 @@ export interface LeftOver {
 
 /** One pass over all that is held. Rejects with DatabaseUnavailable. */
 export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason): Promise<LeftOver> {
-  const { adminId, leases, held, handOvers, isBorrowed } = ports;
-  const { admins } = await leases.survey();
+  const { adminId, leases, held, handOvers, times, isBorrowed } = ports;
+  const { admins } = await leases.survey(times.unseenMs());
   const takers = takersOf(admins, adminId);
   const mine = (await leases.mine(adminId)).filter(({ cluster }) => held.holds(cluster) && !isBorrowed(cluster));
   const placed = assign(mine, takers);

@@ -41,11 +41,15 @@ export interface LeasePort {
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
   /** Says that this admin stops: it is given nothing more. */
   stopping(adminId: string): Promise<void>;
-  survey(): Promise<{
+  /**
+   * `unseenMs` of both: others may have been silent for so much longer, since this admin was not there to see it
+   * (watch-times.ts).
+   */
+  survey(unseenMs: number): Promise<{
     readonly admins: readonly SurveyedAdmin[];
     readonly free: readonly SizedCluster[];
   }>;
-  placement(): Promise<Placement>;
+  placement(unseenMs: number): Promise<Placement>;
 }
 
 /** Clusters from one admin to another while both live. Implemented by persistence. */

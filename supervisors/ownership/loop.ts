@@ -2,56 +2,30 @@
  * The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost.
  * Takes no input; every round compares what should be with what is.
  */
-import type { Clock } from '../../actors/ports.ts';
-import type { Log } from '../../transport/net/log.ts';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { DatabaseUnavailable, NameTakenOver } from '../../actors/ports.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { Standing } from '../../actors/standing.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { Directory } from '../runtime/directory.ts';
 import { createBorrowed, type Borrowed } from './borrowed.ts';
-import type { HeldLeases } from './held.ts';
 import { giveAllAway, notDraining, type GiveAwayPorts } from './give-away.ts';
 import { HandOvers } from './hand-over.ts';
-import type { HandOverPort, LeasePort, Owned, SizedCluster, SurveyedAdmin } from './lease-port.ts';
+import type { Owned, SizedCluster, SurveyedAdmin } from './lease-port.ts';
 import { Leftovers } from './leftovers.ts';
+import type { OwnershipPorts } from './ownership-ports.ts';
 import { assign } from './placement.ts';
 import { Rebalancing } from './rebalancing.ts';
 import { retake } from './retake.ts';
-import { Settling, type SettlingPorts } from './settling.ts';
+import { Settling } from './settling.ts';
 import { standingOf } from './standing.ts';
 import { ToldStanding } from './told-standing.ts';
 import { WatchTimes } from './watch-times.ts';
-import type { Committer, Loader, SessionLink } from '../ports.ts';
 
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
 export const ROUND_MS = 1_000;
 
 /** The agents of an admin that stops have so long to be told where to go at a pace, in ms; the rest is told at once. */
 export const DEPARTED_MS_MAX = 5_000;
-
-/** What the loop compares, and what it acts on. */
-export interface OwnershipPorts extends Pick<SettlingPorts, 'missed'> {
-  readonly adminId: string;
-  readonly leases: LeasePort;
-  /** What the database grants, in ms. */
-  readonly leaseMs: number;
-  readonly handOvers: HandOverPort;
-  /** An admin gets nothing by balancing before it has been there for so long, in ms. */
-  readonly settledMs: number;
-  readonly committer: Pick<Committer, 'caughtUp'>;
-  readonly sessions: Pick<SessionLink, 'depart' | 'departed'>;
-  /** Says that this admin is there. */
-  readonly checkIn: () => Promise<unknown>;
-  readonly held: HeldLeases;
-  readonly directory: Directory;
-  readonly loader: Loader;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** By which leases run out: runs on while this machine is suspended. */
-  readonly leaseClockMs: () => number;
-}
 
 /** An ownership loop, not started. */
 export class Ownership {
@@ -79,13 +53,14 @@ export class Ownership {
     this.#settling = new Settling(ports);
     this.#standing = new ToldStanding(ports.log);
     this.#handOvers = new HandOvers({ ...ports, left: (cluster) => this.#end(cluster, 'given') });
-    this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
     this.#times = new WatchTimes(ports.leaseClockMs);
+    this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
   }
 
   /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
   async start(): Promise<void> {
     await this.#ports.checkIn();
+    this.#times.started(this.#ports.wasDatabaseAway());
     const { admins } = await this.#survey();
     const sentAtMs = this.#ports.leaseClockMs();
     this.#gained(await retake(this.#ports, admins), sentAtMs);
@@ -229,12 +204,14 @@ export class Ownership {
 
   #giveAwayPorts(): GiveAwayPorts {
     const isBorrowed = (cluster: ClusterId): boolean => this.isBorrowed(cluster);
-    return { ...this.#ports, handOvers: this.#handOvers, isBorrowed };
+    return { ...this.#ports, handOvers: this.#handOvers, times: this.#times, isBorrowed };
   }
 
-  /** Admins with the room that they have as so many. */
+  /** Admins with the room that they have as so many. After a gap of this admin's own, the others have time to renew. */
   async #survey(): Promise<{ readonly admins: readonly SurveyedAdmin[]; readonly free: readonly SizedCluster[] }> {
-    const { admins, free } = await this.#ports.leases.survey();
+    const sentAtMs = this.#ports.leaseClockMs();
+    const { admins, free } = await this.#ports.leases.survey(this.#times.unseenMs());
+    this.#times.looked(sentAtMs);
     return { admins: admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) })), free };
   }
 

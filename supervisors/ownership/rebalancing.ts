@@ -70,8 +70,8 @@ export class Rebalancing {
   }
 
   async #madeRoom(cluster: ClusterId): Promise<boolean> {
-    const { adminId, leases, handOvers } = this.#ports;
-    const placement = withEdgeCapacity(await leases.placement());
+    const { adminId, leases, handOvers, times } = this.#ports;
+    const placement = withEdgeCapacity(await leases.placement(times.unseenMs()));
     const { linkVersion = null } = placement.admins.find(({ id }) => id === adminId) ?? {};
     const move = linkVersion === null ? null : moveForRoom(cluster, 1, placement, linkVersion);
     if (move === null || move.from !== adminId) return false;
@@ -86,13 +86,13 @@ export class Rebalancing {
   }
 
   async #look(admins: readonly SurveyedAdmin[], orphans: number): Promise<void> {
-    const { adminId } = this.#ports;
+    const { adminId, leases, times } = this.#ports;
     const me = admins.find(({ id }) => id === adminId);
     if (me === undefined) return;
     if (me.drainingSinceMs !== null) return this.#drain();
     this.#keptTold = 0;
     if (admins.length < 2 || (orphans === 0 && !isUneven(admins))) return void (this.#seen = '');
-    const placement = await this.#ports.leases.placement();
+    const placement = await leases.placement(times.unseenMs());
     const seen = pictureOf(placement);
     const isAtRest = seen === this.#seen;
     this.#seen = seen;

@@ -7,6 +7,7 @@ import test from 'ava';
 import { column } from '../../support/columns.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
 import { startReplicatedServers } from '../../support/replicated-servers.ts';
@@ -47,7 +48,7 @@ function startClient(admin: AdminProgram, script: string) {
   };
 }
 
-test('a synchronous standby is promoted: admins come back by themselves, nothing acknowledged is lost, and nothing runs twice', async (t) => {
+test('a synchronous standby is promoted: admins come back by themselves with what they owned, nothing acknowledged is lost, and nothing runs twice', async (t) => {
   t.timeout(hangAfter(120_000));
   const servers = await startReplicatedServers(t);
   const fleet = await startFleet(t, {
@@ -56,6 +57,7 @@ test('a synchronous standby is promoted: admins come back by themselves, nothing
     connection: servers.primary.connection,
     env: { DATABASE_URL: servers.url },
   });
+  const { owner } = await ownership(fleet);
   const ledger = join(fleet.directory, 'ledger');
   const clients = fleet.admins.map((admin) => startClient(admin, `echo $EDGE_EXECUTION_ID >>${ledger}`));
   t.teardown(() => Promise.all(clients.map((client) => client.stop())));
@@ -88,6 +90,9 @@ test('a synchronous standby is promoted: admins come back by themselves, nothing
     60_000,
   );
 
+  t.deepEqual(await servers.standby.sql(`select a.name from cluster_ownership w join admin a on a.id = w.admin_id`), [
+    { name: owner.name },
+  ]);
   t.true(backMs < patient(BACK_MS_MAX), `${Math.round(backMs)} ms`);
   const stored = new Set(column(rows, 'command'));
   t.deepEqual(

@@ -38,6 +38,8 @@ export interface SupervisorsFixtureOptions {
   readonly clock?: Clock;
   readonly leaseClockMs?: () => number;
   readonly maxWireguardPeers?: number;
+  /** As if the start had waited for the database. */
+  readonly wasDatabaseAway?: boolean;
 }
 
 let supervisorsFixtures = 0;
@@ -109,6 +111,7 @@ export async function startSupervisors(
     leases: new Leases(database.writes),
     handOvers: new StoredHandOvers(database.writes),
     checkIn: () => registry.checkIn(),
+    wasDatabaseAway: () => options.wasDatabaseAway ?? false,
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
     ...(options.kinds !== undefined && { kinds: options.kinds }),
   });

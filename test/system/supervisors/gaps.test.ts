@@ -1,0 +1,130 @@
+/** What an admin that stood still itself, or had no database, takes for the silence of others: trees on one database. */
+import test from 'ava';
+import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+import type { SupervisorsFixture } from './actors-fixture.ts';
+import { startSupervisors, type SupervisorsFixtureOptions } from './fixture.ts';
+import { createFreezableClock } from './frozen.ts';
+
+/** An admin that does a round when a test says so, and how far its lease clock is ahead. */
+interface Stepped {
+  readonly admin: SupervisorsFixture;
+  /** A round, and the pause after it. */
+  round(): Promise<void>;
+  still(): Promise<void>;
+  thaw(): void;
+}
+
+/** Admins on one database, and how much time went by at all of them, in ms. */
+function fleetOf(t: Scope) {
+  let aheadMs = 0;
+  let first: SupervisorsFixture | null = null;
+  return {
+    async start(options: SupervisorsFixtureOptions = {}): Promise<Stepped> {
+      const clock = createFreezableClock();
+      const leaseClockMs = (): number => performance.now() + aheadMs;
+      const connection = first === null ? {} : { connection: first.connection };
+      const admin = await startSupervisors(t, { clock, leaseClockMs, ...connection, ...options });
+      first ??= admin;
+      const round = async (): Promise<void> => {
+        clock.thaw();
+        await clock.still();
+      };
+      return { admin, round, still: () => clock.still(), thaw: () => clock.thaw() };
+    },
+    /** So much time goes by in which nobody does anything. */
+    async pass(ms: number): Promise<void> {
+      aheadMs += ms;
+      const earlier = `- ${ms} * interval '1 ms'`;
+      await first?.rows(`update cluster_ownership set lease_until = lease_until ${earlier}`);
+      await first?.rows(`update admin set last_checked_in = last_checked_in ${earlier}`);
+    },
+    /** Who owns what under which epoch. */
+    owners: async () =>
+      await first?.rows('select cluster_id, admin_id, epoch from cluster_ownership order by cluster_id'),
+  };
+}
+
+test('after an outage the admin that is back first leaves to the others what is theirs, and goes on as before', async (t) => {
+  const fleet = fleetOf(t);
+  const small = await fleet.start({ maxWireguardPeers: 2 });
+  const other = await fleet.start();
+  await small.admin.createNode();
+  const [{ cluster } = { cluster: null as never }] = await other.admin.createNodes(3);
+  await Promise.all([small.still(), other.still()]);
+  await small.round();
+  const before = await fleet.owners();
+
+  await fleet.pass(60_000);
+  await small.round();
+  await small.round();
+  const { ownership } = small.admin.tree;
+  const meanwhile = [ownership.hasPeers(), ownership.standing().kind];
+  other.thaw();
+  await until('the other is back', () => other.admin.tree.held.isFresh(cluster));
+  await small.round();
+
+  t.deepEqual(meanwhile, [true, 'whole']);
+  t.deepEqual(await fleet.owners(), before);
+});
+
+test('an owner that does not come back after an outage is taken over from once it had the time', async (t) => {
+  const fleet = fleetOf(t);
+  const back = await fleet.start();
+  const gone = await fleet.start();
+  const { cluster } = await gone.admin.createNode();
+  await Promise.all([back.still(), gone.still()]);
+
+  await fleet.pass(60_000);
+  const held: boolean[] = [];
+  for (let rounds = 0; rounds < 5; rounds += 1) {
+    await back.round();
+    held.push(back.admin.tree.held.holds(cluster));
+  }
+
+  t.deepEqual([held.slice(0, 3), held.at(-1)], [[false, false, false], true]);
+  t.false(back.admin.tree.ownership.hasPeers());
+});
+
+test('a database that is away again and again keeps nobody from the clusters of an owner that is gone, and takes none from one that comes between', async (t) => {
+  const fleet = fleetOf(t);
+  const [one, other, gone] = [await fleet.start(), await fleet.start(), await fleet.start()];
+  const [first, second, left] = [
+    await one.admin.createNode(),
+    await other.admin.createNode(),
+    await gone.admin.createNode(),
+  ];
+  await Promise.all([one.still(), other.still(), gone.still()]);
+
+  for (let times = 0; times < 7; times += 1) {
+    await fleet.pass(4_000);
+    await one.round();
+    await other.round();
+  }
+
+  const epochs = [one.admin.tree.held.leaseOf(first.cluster), other.admin.tree.held.leaseOf(second.cluster)];
+  t.deepEqual(
+    epochs.map(({ epoch }) => epoch),
+    [1, 1],
+  );
+  t.true([one, other].some(({ admin }) => admin.tree.held.holds(left.cluster)));
+});
+
+test('an admin whose start waited for the database takes up what was its own, and leaves to the others what is theirs', async (t) => {
+  const fleet = fleetOf(t);
+  const owner = await fleet.start();
+  const before = await fleet.start({ name: 'starts anew' });
+  const [theirs, own] = [await owner.admin.createNode(), await before.admin.createNode()];
+  await owner.still();
+  await before.admin.stop();
+
+  await fleet.pass(60_000);
+  const { admin } = await fleet.start({ name: 'starts anew', wasDatabaseAway: true });
+  const { held } = admin.tree;
+  const atFirst = [held.holds(theirs.cluster), held.holds(own.cluster)];
+  owner.thaw();
+  await until('the owner is back', () => owner.admin.tree.held.isFresh(theirs.cluster));
+
+  t.deepEqual(atFirst, [false, true]);
+  t.is(owner.admin.tree.held.leaseOf(theirs.cluster).epoch, 1);
+});

@@ -1,0 +1,38 @@
+/** What an admin saw of the others' silence. */
+import test from 'ava';
+import { WatchTimes } from '../../../../supervisors/ownership/watch-times.ts';
+
+/** An admin that looks at the leases at each of these times, in ms: how much of the silence it had not seen then. */
+function unseen(looksMs: readonly number[], wasAway = false): readonly number[] {
+  let nowMs = looksMs[0] ?? 0;
+  const times = new WatchTimes(() => nowMs);
+  times.started(wasAway);
+  return looksMs.map((atMs) => {
+    nowMs = atMs;
+    const ms = times.unseenMs();
+    times.looked(atMs);
+    return ms;
+  });
+}
+
+test('an admin that looks each second has seen all, from its first look on, also where one comes late', (t) => {
+  t.deepEqual(unseen([0, 1_000, 2_000, 3_800, 4_800]), [0, 0, 0, 0, 0]);
+});
+
+test('after a gap the others have the time of three rounds to show that they are there, whatever they were seen to do before', (t) => {
+  t.deepEqual(
+    unseen([0, 1_000, 2_000, 3_000, 63_000, 64_000, 65_000, 66_000, 67_000]),
+    [0, 0, 0, 0, 60_000, 60_000, 60_000, 60_000, 0],
+  );
+});
+
+test('where each look comes after a gap, what was silent for four of them was seen to be', (t) => {
+  t.deepEqual(unseen([0, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000]).slice(4), [13_000, 13_000, 13_000]);
+});
+
+test('an admin whose start waited for the database has seen nothing before its first looks', (t) => {
+  const ms = unseen([0, 10, 1_000, 2_000, 3_000], true);
+
+  t.true(ms.slice(0, 4).every((one) => one > 3_600_000));
+  t.is(ms[4], 0);
+});
