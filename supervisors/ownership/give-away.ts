@@ -25,36 +25,57 @@ export interface GiveAwayPorts {
   readonly leaseClockMs: () => number;
 }
 
-/** As it stops: until nothing is left that others take, or the time is up. Never rejects. */
-export async function giveAllAway(ports: GiveAwayPorts): Promise<void> {
+/**
+ * As it stops: until nothing is left that others take, the time is up, or it is not known what became of some. False:
+ * the database is away. Never rejects.
+ */
+export async function giveAllAway(ports: GiveAwayPorts): Promise<boolean> {
   const untilMs = ports.leaseClockMs() + GIVE_ALL_MS_MAX;
+  const goesOn = (): boolean => ports.leaseClockMs() < untilMs;
   try {
     await ports.leases.stopping(ports.adminId); // it owns fewest soon, and would be given clusters for balance
-    while (ports.leaseClockMs() < untilMs) if ((await giveAway(ports, 'stop')).isOver) return;
+    while (goesOn()) {
+      const { given, kept, isThrough } = await giveAway(ports, 'stop', goesOn);
+      if (!isThrough && goesOn()) return false;
+      if (isThrough && (given === 0 || kept === 0)) return true;
+    }
+    return true;
   } catch (error) {
     ports.log.warn({ error }, 'clusters could not be handed over before the stop: they are let go');
+    return false;
   }
 }
 
-/** What is left after one pass. `isOver`: another pass would give nothing more. */
-export interface LeftOver {
-  readonly clusters: number;
-  readonly isOver: boolean;
+/** What came of one pass, in clusters. */
+export interface GivenAway {
+  readonly given: number;
+  /** That nobody takes. */
+  readonly kept: number;
+  /** False: not all were tried. */
+  readonly isThrough: boolean;
 }
 
-/** One pass over all that is held. Rejects with DatabaseUnavailable. */
-export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason): Promise<LeftOver> {
+/** One pass over all that is held, for as long as `goesOn`. Rejects with DatabaseUnavailable. */
+export async function giveAway(
+  ports: GiveAwayPorts,
+  reason: HandOverReason,
+  goesOn: () => boolean,
+): Promise<GivenAway> {
   const { adminId, leases, held, handOvers, times, isBorrowed } = ports;
   const { admins } = await leases.survey(times.unseenMs());
   const takers = takersOf(admins, adminId);
   const mine = (await leases.mine(adminId)).filter(({ cluster }) => held.holds(cluster) && !isBorrowed(cluster));
   const placed = assign(mine, takers);
   let given = 0;
+  let kept = mine.length - placed.size;
   for (const taker of takers) {
     const clusters = mine.map(({ cluster }) => cluster).filter((cluster) => placed.get(cluster) === taker.id);
-    if (clusters.length > 0) given += (await handOvers.give(clusters, taker, reason)).length;
+    const outcome = await handOvers.give(clusters, taker, reason, goesOn);
+    given += outcome.given.length;
+    kept += outcome.stayed;
+    if (!outcome.isThrough) return { given, kept, isThrough: false };
   }
-  return { clusters: mine.length - given, isOver: mine.length === given || given === 0 };
+  return { given, kept, isThrough: true };
 }
 
 /** Admins that can be given clusters, with the room that they have as so many. */

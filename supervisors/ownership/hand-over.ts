@@ -40,6 +40,16 @@ export interface HandOverReadings {
   readonly durations: Histogram;
 }
 
+/** What became of clusters that were to be given. */
+export interface Given {
+  /** Not this admin's any more. */
+  readonly given: readonly ClusterId[];
+  /** It was tried, and they stay. */
+  readonly stayed: number;
+  /** False: the rest was not tried. */
+  readonly isThrough: boolean;
+}
+
 /** Who takes clusters. */
 export interface Receiver {
   readonly id: string;
@@ -97,50 +107,64 @@ export class HandOvers {
   }
 
   /**
-   * Gives those of the clusters that are held here, HANDED_OVER_AT_ONCE_MAX at a time. Resolves with those that are not
-   * this admin's any more; the others stay as if nothing had been. Never rejects.
+   * Gives those of the clusters that are held here, HANDED_OVER_AT_ONCE_MAX at a time, for as long as `goesOn`, and
+   * until it is not known what became of some. Those that are not given stay as if nothing had been. Never rejects.
    */
-  async give(clusters: readonly ClusterId[], to: Receiver, reason: HandOverReason): Promise<readonly ClusterId[]> {
+  async give(
+    clusters: readonly ClusterId[],
+    to: Receiver,
+    reason: HandOverReason,
+    goesOn: () => boolean = () => true,
+  ): Promise<Given> {
     const given: ClusterId[] = [];
+    let stayed = 0;
+    let isThrough = true;
     this.#underWay += 1;
-    for (let at = 0; at < clusters.length; at += HANDED_OVER_AT_ONCE_MAX)
-      given.push(...(await this.#giveTogether(clusters.slice(at, at + HANDED_OVER_AT_ONCE_MAX), to, reason)));
+    for (let at = 0; isThrough && at < clusters.length; at += HANDED_OVER_AT_ONCE_MAX) {
+      isThrough = goesOn();
+      if (!isThrough) break;
+      const outcome = await this.#giveTogether(clusters.slice(at, at + HANDED_OVER_AT_ONCE_MAX), to, reason);
+      given.push(...outcome.given);
+      isThrough = outcome.isKnown;
+      if (isThrough) stayed += outcome.stayed;
+    }
     this.#underWay -= 1;
-    return given;
+    return { given, stayed, isThrough };
   }
 
   async #giveTogether(
     clusters: readonly ClusterId[],
     to: Receiver,
     reason: HandOverReason,
-  ): Promise<readonly ClusterId[]> {
+  ): Promise<Omit<Given, 'isThrough'> & Pick<Outcome, 'isKnown'>> {
     const { adminId, held, handOvers, log, leaseClockMs } = this.#ports;
     const wanted = new Set(clusters);
     const owned = held.all().filter(({ cluster }) => wanted.has(cluster) && !held.isLeaving(cluster));
-    if (owned.length === 0) return [];
+    if (owned.length === 0) return { given: [], stayed: 0, isKnown: true };
     const beganMs = leaseClockMs();
     for (const { cluster } of owned) held.leave(cluster);
     await this.#drained(new Set(owned.map(({ cluster }) => cluster)));
     const outcome = await handOvers
       .give(adminId, owned, to.id)
-      .then(({ given, ...more }) => ({ ...more, given: new Set(given.map(({ cluster }) => cluster)) }))
+      .then(({ given, ...more }) => ({ ...more, given: new Set(given.map(({ cluster }) => cluster)), isKnown: true }))
       .catch((error: unknown) => this.#inDoubt(owned, to, error));
     const given = this.#settled(owned, outcome);
     const tookMs = leaseClockMs() - beganMs;
     this.#durations.observe(tookMs / 1_000);
+    const stayed = owned.length - given.length;
     this.#given[reason] += given.length;
-    this.#stayed += owned.length - given.length;
+    this.#stayed += stayed;
     if (given.length > 0)
       log.info(
         { clusters: given.length, admin: to.name, reason, duration_ms: Math.round(tookMs) },
         'clusters were handed over to another admin',
       );
-    if (given.length < owned.length)
+    if (stayed > 0)
       log.warn(
-        { clusters: owned.length - given.length, admin: to.name, reason, problem: outcome.staysBecause },
+        { clusters: stayed, admin: to.name, reason, problem: outcome.staysBecause },
         'clusters could not be handed over: they stay',
       );
-    return given;
+    return { given, stayed, isKnown: outcome.isKnown };
   }
 
   /** Ends here what is not ours any more, and lets the rest go on. */
@@ -182,16 +206,19 @@ export class HandOvers {
       log.warn({ admin: to.name, error: error.message }, 'it is not known whether clusters were handed over');
     else log.error({ admin: to.name, error }, 'handing over clusters failed');
     const untilMs = leaseClockMs() + leaseMs;
+    const over = this.#pause(leaseMs);
     while (leaseClockMs() < untilMs) {
       try {
-        const still = new Set((await leases.renew(adminId, owned)).map(({ cluster }) => cluster));
+        const renewed = await Promise.race([leases.renew(adminId, owned), over]);
+        if (renewed === undefined) break;
+        const still = new Set(renewed.map(({ cluster }) => cluster));
         const given = owned.map(({ cluster }) => cluster).filter((cluster) => !still.has(cluster));
-        return { given: new Set(given), url: '', staysBecause: null };
+        return { given: new Set(given), url: '', staysBecause: null, isKnown: true };
       } catch {
         await this.#pause(DOUBT_AGAIN_MS);
       }
     }
-    return { given: new Set(), url: '', staysBecause: null };
+    return { given: new Set(), url: '', staysBecause: null, isKnown: false };
   }
 
   #pause(ms: number): Promise<void> {
@@ -206,6 +233,8 @@ interface Outcome {
   /** Where their agents go; empty: it is not known. */
   readonly url: string;
   readonly staysBecause: StaysBecause | null;
+  /** False: the rows did not say. */
+  readonly isKnown: boolean;
 }
 
 function isAsk(message: object): boolean {

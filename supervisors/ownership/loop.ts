@@ -76,9 +76,9 @@ export class Ownership {
     this.#isLeaving = true;
     await this.#rebalancing.stop();
     if (!this.#hasPeers) return;
-    await giveAllAway(this.#giveAwayPorts());
+    const isThere = await giveAllAway(this.#giveAwayPorts());
     await this.#ports.sessions.departed(DEPARTED_MS_MAX);
-    await giveAllAway(this.#giveAwayPorts()); // what was created or came meanwhile
+    if (isThere) await giveAllAway(this.#giveAwayPorts()); // what was created or came meanwhile
   }
 
   /** Stops the loop and gives every lease back. */

@@ -34,6 +34,7 @@ export class Rebalancing {
   /** Clusters that this admin should have given away and could not, as last told. */
   #keptTold = 0;
   #restRounds = 0;
+  #isStopped = false;
   #running: Promise<void> | null = null;
   #making: Promise<boolean> | null = null;
 
@@ -76,11 +77,13 @@ export class Rebalancing {
     const move = linkVersion === null ? null : moveForRoom(cluster, 1, placement, linkVersion);
     if (move === null || move.from !== adminId) return false;
     const name = placement.admins.find(({ id }) => id === move.to)?.name ?? move.to;
-    return (await handOvers.give([move.cluster as ClusterId], { id: move.to, name }, 'room')).length > 0;
+    const { given } = await handOvers.give([move.cluster as ClusterId], { id: move.to, name }, 'room');
+    return given.length > 0;
   }
 
-  /** Resolves when nothing is carried out any more. */
+  /** Begins nothing more. Resolves when nothing is carried out any more. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#running;
     await this.#making;
   }
@@ -110,22 +113,29 @@ export class Rebalancing {
     const reason: HandOverReason = clusters.some(({ owner }) => owner === null) ? 'room' : 'balance';
     for (const [to, toIt] of Map.groupBy(moves, (move) => move.to)) {
       const name = admins.find(({ id }) => id === to)?.name ?? to;
-      await this.#ports.handOvers.give(
+      const { isThrough } = await this.#ports.handOvers.give(
         toIt.map(({ cluster }) => cluster as ClusterId),
         { id: to, name },
         reason,
+        this.#goesOn,
       );
+      if (!isThrough) return;
     }
   }
 
   /** What nobody takes stays here, and that is said once. */
   async #drain(): Promise<void> {
-    const { clusters, isOver } = await giveAway(this.#ports, 'drain');
-    if (clusters > 0 && isOver) this.#restRounds = KEPT_REST_ROUNDS;
-    if (clusters > 0 && this.#keptTold === 0)
-      this.#ports.log.warn({ clusters }, 'this admin is drained, and no other admin takes its clusters: it keeps them');
-    this.#keptTold = clusters;
+    const { given, kept } = await giveAway(this.#ports, 'drain', this.#goesOn);
+    if (kept > 0 && given === 0) this.#restRounds = KEPT_REST_ROUNDS;
+    if (kept > 0 && this.#keptTold === 0)
+      this.#ports.log.warn(
+        { clusters: kept },
+        'this admin is drained, and no other admin takes its clusters: it keeps them',
+      );
+    this.#keptTold = kept;
   }
+
+  readonly #goesOn = (): boolean => !this.#isStopped;
 
   #failed(error: unknown): void {
     const { log } = this.#ports;

@@ -1,0 +1,152 @@
+/** An admin gives its clusters to another one, by its own clock: how long that may take, and what ends it. */
+import test from 'ava';
+import { DatabaseUnavailable, type Clock } from '../../../../actors/ports.ts';
+import { giveAllAway, GIVE_ALL_MS_MAX } from '../../../../supervisors/ownership/give-away.ts';
+import {
+  HANDED_OVER_AT_ONCE_MAX,
+  HandOvers,
+  type HandOversPorts,
+} from '../../../../supervisors/ownership/hand-over.ts';
+import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
+import type { HandOverPort, LeasePort } from '../../../../supervisors/ownership/lease-port.ts';
+import { Rebalancing, type RebalancingPorts } from '../../../../supervisors/ownership/rebalancing.ts';
+import type { ClusterId } from '../../../../transport/protocol/ids.ts';
+import { silentLog } from '../../../support/log.ts';
+
+const LEASE_MS = 3_000;
+
+const SELF = { id: 'a', name: 'a', capacity: 100_000, clusters: 0, nodes: 0, peerUrl: 'http://a', linkVersion: 9 };
+const OTHER = { ...SELF, id: 'b', name: 'b', peerUrl: 'http://b', drainingSinceMs: null };
+
+/** Each wait takes its time by this clock, and none for the test. */
+function createHastyClock(): Clock {
+  let nowMs = 0;
+  return {
+    nowMs: () => nowMs,
+    after(ms, run) {
+      const turn = setImmediate(() => {
+        nowMs += ms;
+        run();
+      });
+      return () => clearImmediate(turn);
+    },
+  };
+}
+
+/** What a hand-over of the database comes to, and after how long. */
+interface Script {
+  readonly clusters: number;
+  readonly nodesEach: number;
+  readonly gives: (wait: (ms: number) => Promise<void>) => Promise<void>;
+}
+
+/** An admin that owns so many clusters, beside one that has room for all. `tried`: clusters of each transaction. */
+function fixture({ clusters, nodesEach, gives }: Script) {
+  const clock = createHastyClock();
+  const wait = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
+  const leaseClockMs = (): number => clock.nowMs();
+  const held = createHeldLeases(LEASE_MS, leaseClockMs);
+  const all = Array.from({ length: clusters }, (_, at) => ({
+    cluster: `c${at}` as ClusterId,
+    name: `c${at}`,
+    nodes: nodesEach,
+  }));
+  for (const { cluster } of all) held.hold(cluster, 1, 0);
+  const tried: number[] = [];
+  const departed: ClusterId[] = [];
+  const handOvers: HandOverPort = {
+    async give(_from, owned) {
+      tried.push(owned.length);
+      await gives(wait);
+      return { given: owned, url: 'http://b', staysBecause: null };
+    },
+    unheld: () => Promise.resolve([]),
+  };
+  const away = () => Promise.reject(new DatabaseUnavailable('away'));
+  const giving = new HandOvers({
+    adminId: 'a',
+    handOvers,
+    leases: { renew: away },
+    leaseMs: LEASE_MS,
+    held,
+    directory: { cells: () => [] },
+    committer: { caughtUp: () => Promise.resolve() },
+    sessions: { depart: (gone: ReadonlySet<ClusterId>) => void departed.push(...gone) },
+    left: (cluster: ClusterId) => held.lose(cluster),
+    clock,
+    log: silentLog,
+    leaseClockMs,
+  } as HandOversPorts);
+  const ports = {
+    adminId: 'a',
+    leases: {
+      stopping: () => Promise.resolve(),
+      mine: () => Promise.resolve(all),
+      survey: () => Promise.resolve({ free: [], admins: [OTHER] }),
+    } as Partial<LeasePort> as LeasePort,
+    held,
+    handOvers: giving,
+    times: { unseenMs: () => 0 },
+    isBorrowed: () => false,
+    settledMs: 0,
+    log: silentLog,
+    leaseClockMs,
+  } satisfies RebalancingPorts;
+  return { clock, ports, held, tried, departed };
+}
+
+test('an admin that stops gives all of its clusters away', async (t) => {
+  const { ports, held } = fixture({ clusters: 200, nodesEach: 10, gives: () => Promise.resolve() });
+
+  t.true(await giveAllAway(ports));
+
+  t.deepEqual(held.all(), []);
+});
+
+test('an admin that stops, whose database is lost while it gives clusters away, lets the rest go', async (t) => {
+  const { clock, ports, tried } = fixture({
+    clusters: 10 * HANDED_OVER_AT_ONCE_MAX,
+    nodesEach: 10,
+    gives: () => Promise.reject(new DatabaseUnavailable('away')),
+  });
+
+  t.false(await giveAllAway(ports));
+
+  t.deepEqual(tried, [HANDED_OVER_AT_ONCE_MAX]);
+  t.true(clock.nowMs() < GIVE_ALL_MS_MAX, `${clock.nowMs()} ms`);
+});
+
+test('an admin that stops begins no transaction once its time to give is up', async (t) => {
+  const { clock, ports, tried } = fixture({
+    clusters: 100 * HANDED_OVER_AT_ONCE_MAX,
+    nodesEach: 10,
+    gives: (wait) => wait(1_000),
+  });
+
+  await giveAllAway(ports);
+
+  t.true(tried.length < 10, `${tried.length} transactions`);
+  t.true(clock.nowMs() < GIVE_ALL_MS_MAX + 2_000, `${clock.nowMs()} ms`);
+});
+
+test('a drained admin that is told to stop is through with its drain after the transaction that is under way', async (t) => {
+  const { promise: isUnderWay, resolve: underWay } = Promise.withResolvers<void>();
+  const { promise: over, resolve: goOn } = Promise.withResolvers<void>();
+  const { ports, tried } = fixture({
+    clusters: 10 * HANDED_OVER_AT_ONCE_MAX,
+    nodesEach: 1,
+    gives: () => {
+      underWay();
+      return over;
+    },
+  });
+  const rebalancing = new Rebalancing(ports);
+
+  rebalancing.round([{ ...SELF, drainingSinceMs: 1 }, OTHER], 0);
+  await isUnderWay;
+  const stopped = rebalancing.stop();
+  goOn();
+  await stopped;
+
+  t.is(tried.length, 1);
+});
