@@ -34,6 +34,7 @@ export function createOutwardLinks(): ConnectableLinks {
       renew: (session, cluster) => links().sessions.renew(session, cluster),
       hangUpNode: (node, code, reason) => links().sessions.hangUpNode(node, code, reason),
       depart: (clusters, url) => links().sessions.depart(clusters, url),
+      departing: () => links().sessions.departing(),
       departed: (msMax) => links().sessions.departed(msMax),
     },
     gateway: { become: (vpn) => links().gateway.become(vpn) },

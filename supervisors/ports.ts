@@ -105,6 +105,8 @@ export interface SessionLink {
    * connected, and what they say is for nobody: they say it again where they come.
    */
   depart(clusters: ReadonlySet<ClusterId>, url: string): void;
+  /** How many of those wait to be told now. */
+  departing(): number;
   /** Resolves when all of those are told, or after so many ms; what is left then is told at once. */
   departed(msMax: number): Promise<void>;
 }

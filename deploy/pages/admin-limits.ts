@@ -41,6 +41,10 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   ]),
   limits('supervisors/ownership/hand-over.ts', handOver, [
     ['HANDED_OVER_AT_ONCE_MAX', 'Clusters that are handed over in one transaction.'],
+    [
+      'DEPARTING_MAX',
+      'Agents that wait to be told of their new admin while a drain or balancing gives clusters away. Further clusters wait.',
+    ],
     ['HAND_OVER_DRAIN_MS_MAX', 'Who waits for an answer about a cluster gets it first, within this time.'],
   ]),
   limits('persistence/hand-over.ts', handedOver, [

@@ -3,7 +3,7 @@ import { takesClusters, type HandOverReason } from '../../actors/hand-over.ts';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { HandOvers } from './hand-over.ts';
+import type { HandOvers, Pace } from './hand-over.ts';
 import type { HeldLeases } from './held.ts';
 import type { LeasePort, SurveyedAdmin } from './lease-port.ts';
 import { assign } from './placement.ts';
@@ -35,7 +35,7 @@ export async function giveAllAway(ports: GiveAwayPorts): Promise<boolean> {
   try {
     await ports.leases.stopping(ports.adminId); // it owns fewest soon, and would be given clusters for balance
     while (goesOn()) {
-      const { given, kept, isThrough } = await giveAway(ports, 'stop', goesOn);
+      const { given, kept, isThrough } = await giveAway(ports, 'stop', () => (goesOn() ? Infinity : 0));
       if (!isThrough && goesOn()) return false;
       if (isThrough && (given === 0 || kept === 0)) return true;
     }
@@ -55,12 +55,8 @@ export interface GivenAway {
   readonly isThrough: boolean;
 }
 
-/** One pass over all that is held, for as long as `goesOn`. Rejects with DatabaseUnavailable. */
-export async function giveAway(
-  ports: GiveAwayPorts,
-  reason: HandOverReason,
-  goesOn: () => boolean,
-): Promise<GivenAway> {
+/** One pass over all that is held, at this pace. Rejects with DatabaseUnavailable. */
+export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason, pace: Pace): Promise<GivenAway> {
   const { adminId, leases, held, handOvers, times, isBorrowed } = ports;
   const { admins } = await leases.survey(times.unseenMs());
   const takers = takersOf(admins, adminId);
@@ -69,8 +65,8 @@ export async function giveAway(
   let given = 0;
   let kept = mine.length - placed.size;
   for (const taker of takers) {
-    const clusters = mine.map(({ cluster }) => cluster).filter((cluster) => placed.get(cluster) === taker.id);
-    const outcome = await handOvers.give(clusters, taker, reason, goesOn);
+    const clusters = mine.filter(({ cluster }) => placed.get(cluster) === taker.id);
+    const outcome = await handOvers.give(clusters, taker, reason, pace);
     given += outcome.given.length;
     kept += outcome.stayed;
     if (!outcome.isThrough) return { given, kept, isThrough: false };

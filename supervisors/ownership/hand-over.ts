@@ -11,7 +11,7 @@ import type { Committer, SessionLink } from '../ports.ts';
 import { replyToOf } from '../runtime/asks.ts';
 import type { Directory } from '../runtime/directory.ts';
 import type { HeldLeases } from './held.ts';
-import type { HandOverPort, LeasePort, Owned } from './lease-port.ts';
+import type { HandOverPort, LeasePort, Owned, SizedCluster } from './lease-port.ts';
 
 /** Clusters of one transaction: one message tells the new owner of all of them. */
 export const HANDED_OVER_AT_ONCE_MAX = 64;
@@ -40,6 +40,21 @@ export interface HandOverReadings {
   readonly durations: Histogram;
 }
 
+/**
+ * Where nothing hurries, so many agents wait at a time until they are told where to go: 7 s at most, in which nobody
+ * hears them; after 30 their nodes would be unreachable. A cluster with more of them goes when nobody waits.
+ */
+export const DEPARTING_MAX = 1_000;
+
+/**
+ * How many agents more may come to wait until they are told where to go; below 1: no further cluster is given. Asked
+ * before each transaction.
+ */
+export type Pace = () => number;
+
+/** As fast as it goes. */
+const UNPACED: Pace = () => Infinity;
+
 /** What became of clusters that were to be given. */
 export interface Given {
   /** Not this admin's any more. */
@@ -49,6 +64,9 @@ export interface Given {
   /** False: the rest was not tried. */
   readonly isThrough: boolean;
 }
+
+/** A cluster that is to be given. */
+export type GivenCluster = Pick<SizedCluster, 'cluster' | 'nodes'>;
 
 /** Who takes clusters. */
 export interface Receiver {
@@ -107,38 +125,40 @@ export class HandOvers {
   }
 
   /**
-   * Gives those of the clusters that are held here, HANDED_OVER_AT_ONCE_MAX at a time, for as long as `goesOn`, and
-   * until it is not known what became of some. Those that are not given stay as if nothing had been. Never rejects.
+   * Gives those of the clusters that are held here at this pace, HANDED_OVER_AT_ONCE_MAX at a time, until it is not known
+   * what became of some. Those that are not given stay as if nothing had been. Never rejects.
    */
   async give(
-    clusters: readonly ClusterId[],
+    clusters: readonly GivenCluster[],
     to: Receiver,
     reason: HandOverReason,
-    goesOn: () => boolean = () => true,
+    pace: Pace = UNPACED,
   ): Promise<Given> {
     const given: ClusterId[] = [];
     let stayed = 0;
-    let isThrough = true;
+    let left = clusters;
     this.#underWay += 1;
-    for (let at = 0; isThrough && at < clusters.length; at += HANDED_OVER_AT_ONCE_MAX) {
-      isThrough = goesOn();
-      if (!isThrough) break;
-      const outcome = await this.#giveTogether(clusters.slice(at, at + HANDED_OVER_AT_ONCE_MAX), to, reason);
+    while (left.length > 0) {
+      const agentsMax = pace();
+      const together = agentsMax < 1 ? [] : firstOf(left, agentsMax);
+      if (together.length === 0) break;
+      const outcome = await this.#giveTogether(together, to, reason);
       given.push(...outcome.given);
-      isThrough = outcome.isKnown;
-      if (isThrough) stayed += outcome.stayed;
+      if (!outcome.isKnown) break;
+      stayed += outcome.stayed;
+      left = left.slice(together.length);
     }
     this.#underWay -= 1;
-    return { given, stayed, isThrough };
+    return { given, stayed, isThrough: left.length === 0 };
   }
 
   async #giveTogether(
-    clusters: readonly ClusterId[],
+    clusters: readonly GivenCluster[],
     to: Receiver,
     reason: HandOverReason,
   ): Promise<Omit<Given, 'isThrough'> & Pick<Outcome, 'isKnown'>> {
     const { adminId, held, handOvers, log, leaseClockMs } = this.#ports;
-    const wanted = new Set(clusters);
+    const wanted = new Set(clusters.map(({ cluster }) => cluster));
     const owned = held.all().filter(({ cluster }) => wanted.has(cluster) && !held.isLeaving(cluster));
     if (owned.length === 0) return { given: [], stayed: 0, isKnown: true };
     const beganMs = leaseClockMs();
@@ -226,6 +246,16 @@ export class HandOvers {
       this.#ports.clock.after(ms, resolve);
     });
   }
+}
+
+/** Those of one transaction, in this order. None: who waits already is to be told first. */
+function firstOf(clusters: readonly GivenCluster[], agentsMax: number): readonly GivenCluster[] {
+  let agents = 0;
+  const end = clusters.findIndex(({ nodes }) => {
+    agents += Math.min(nodes, DEPARTING_MAX);
+    return agents > agentsMax;
+  });
+  return clusters.slice(0, Math.min(end < 0 ? clusters.length : end, HANDED_OVER_AT_ONCE_MAX));
 }
 
 interface Outcome {

@@ -17,7 +17,7 @@ export interface OwnershipPorts extends Pick<SettlingPorts, 'missed'> {
   /** An admin gets nothing by balancing before it has been there for so long, in ms. */
   readonly settledMs: number;
   readonly committer: Pick<Committer, 'caughtUp'>;
-  readonly sessions: Pick<SessionLink, 'depart' | 'departed'>;
+  readonly sessions: Pick<SessionLink, 'depart' | 'departing' | 'departed'>;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
   /** Whether the start of this admin had to wait for the database. */

@@ -7,8 +7,9 @@ import type { HandOverReason } from '../../actors/hand-over.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { SessionLink } from '../ports.ts';
 import { giveAway, type GiveAwayPorts } from './give-away.ts';
-import type { HandOvers } from './hand-over.ts';
+import { DEPARTING_MAX, type GivenCluster, type HandOvers } from './hand-over.ts';
 import type { LeasePort, Placement, SurveyedAdmin } from './lease-port.ts';
 import { DIFFERENCE_MIN, planned } from './moves.ts';
 import type { Move } from './placement.ts';
@@ -18,6 +19,7 @@ import { moveForRoom } from './room-here.ts';
 export interface RebalancingPorts extends GiveAwayPorts {
   readonly leases: Pick<LeasePort, 'survey' | 'mine' | 'placement' | 'stopping'>;
   readonly handOvers: Pick<HandOvers, 'give' | 'isUnderWay'>;
+  readonly sessions: Pick<SessionLink, 'departing'>;
   /** An admin gets nothing by balancing before it has been there for so long, in ms. */
   readonly settledMs: number;
   readonly log: Log;
@@ -46,7 +48,7 @@ export class Rebalancing {
   round(admins: readonly SurveyedAdmin[], orphans: number): void {
     if (this.#running !== null || this.#ports.handOvers.isUnderWay) return;
     this.#restRounds -= 1;
-    if (this.#restRounds >= 0) return;
+    if (this.#restRounds >= 0 || this.#pace() < 1) return;
     this.#running = this.#look(admins, orphans)
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
@@ -77,7 +79,7 @@ export class Rebalancing {
     const move = linkVersion === null ? null : moveForRoom(cluster, 1, placement, linkVersion);
     if (move === null || move.from !== adminId) return false;
     const name = placement.admins.find(({ id }) => id === move.to)?.name ?? move.to;
-    const { given } = await handOvers.give([move.cluster as ClusterId], { id: move.to, name }, 'room');
+    const { given } = await handOvers.give(movedOf([move], placement), { id: move.to, name }, 'room');
     return given.length > 0;
   }
 
@@ -109,15 +111,16 @@ export class Rebalancing {
     return planned(admins, clusters, linkVersion, settledMs).filter(({ from }) => from === adminId);
   }
 
-  async #carryOut(moves: readonly Move[], { admins, clusters }: Placement): Promise<void> {
+  async #carryOut(moves: readonly Move[], placement: Placement): Promise<void> {
+    const { admins, clusters } = placement;
     const reason: HandOverReason = clusters.some(({ owner }) => owner === null) ? 'room' : 'balance';
     for (const [to, toIt] of Map.groupBy(moves, (move) => move.to)) {
       const name = admins.find(({ id }) => id === to)?.name ?? to;
       const { isThrough } = await this.#ports.handOvers.give(
-        toIt.map(({ cluster }) => cluster as ClusterId),
+        movedOf(toIt, placement),
         { id: to, name },
         reason,
-        this.#goesOn,
+        this.#pace,
       );
       if (!isThrough) return;
     }
@@ -125,8 +128,8 @@ export class Rebalancing {
 
   /** What nobody takes stays here, and that is said once. */
   async #drain(): Promise<void> {
-    const { given, kept } = await giveAway(this.#ports, 'drain', this.#goesOn);
-    if (kept > 0 && given === 0) this.#restRounds = KEPT_REST_ROUNDS;
+    const { given, kept, isThrough } = await giveAway(this.#ports, 'drain', this.#pace);
+    if (kept > 0 && given === 0 && isThrough) this.#restRounds = KEPT_REST_ROUNDS;
     if (kept > 0 && this.#keptTold === 0)
       this.#ports.log.warn(
         { clusters: kept },
@@ -135,7 +138,8 @@ export class Rebalancing {
     this.#keptTold = kept;
   }
 
-  readonly #goesOn = (): boolean => !this.#isStopped;
+  /** A drain and balancing leave time to tell the agents. */
+  readonly #pace = (): number => (this.#isStopped ? 0 : DEPARTING_MAX - this.#ports.sessions.departing());
 
   #failed(error: unknown): void {
     const { log } = this.#ports;
@@ -147,6 +151,13 @@ export class Rebalancing {
 function withEdgeCapacity({ admins, clusters }: Placement): Placement {
   const placed = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
   return { admins: placed, clusters };
+}
+
+function movedOf(moves: readonly Move[], { clusters }: Placement): readonly GivenCluster[] {
+  return moves.map(({ cluster }) => ({
+    cluster: cluster as ClusterId,
+    nodes: clusters.find((one) => one.cluster === cluster)?.nodes ?? 0,
+  }));
 }
 
 /** Whether balancing may have something to do: two admins differ by more than one cluster. */

@@ -22,6 +22,7 @@ export function recordedSessions(): RecordedSessions {
     renew: (session) => void hungUp.push({ session, node: null, code: 4010 }),
     hangUpNode: (node, code) => void hungUp.push({ session: null, node, code }),
     depart: () => undefined,
+    departing: () => 0,
     departed: () => Promise.resolve(),
   };
 }

@@ -27,6 +27,11 @@ export class Departures<Connection> {
     this.#ports = ports;
   }
 
+  /** How many wait to be told. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   /** Whether it waits to be told. */
   has(connection: Connection): boolean {
     return this.#waiting.has(connection);

@@ -151,6 +151,10 @@ export class Sessions implements SessionLink {
     );
   }
 
+  departing(): number {
+    return this.#departures.size;
+  }
+
   departed(msMax: number): Promise<void> {
     return this.#departures.over(msMax);
   }

@@ -11,6 +11,8 @@ import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
 import type { HandOverPort, LeasePort } from '../../../../supervisors/ownership/lease-port.ts';
 import { Rebalancing, type RebalancingPorts } from '../../../../supervisors/ownership/rebalancing.ts';
 import type { ClusterId } from '../../../../transport/protocol/ids.ts';
+import { Departures } from '../../../../transport/sessions/departures.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/log.ts';
 
 const LEASE_MS = 3_000;
@@ -37,12 +39,15 @@ function createHastyClock(): Clock {
 interface Script {
   readonly clusters: number;
   readonly nodesEach: number;
-  readonly gives: (wait: (ms: number) => Promise<void>) => Promise<void>;
+  readonly gives?: (wait: (ms: number) => Promise<void>) => Promise<void>;
+  readonly clock?: Clock;
 }
 
-/** An admin that owns so many clusters, beside one that has room for all. `tried`: clusters of each transaction. */
-function fixture({ clusters, nodesEach, gives }: Script) {
-  const clock = createHastyClock();
+/**
+ * An admin that owns so many clusters, with an agent for each node, beside one that has room for all. `tried`: clusters of
+ * each transaction; `waitedMs`: how long each agent waited until it was told.
+ */
+function fixture({ clusters, nodesEach, gives = () => Promise.resolve(), clock = createHastyClock() }: Script) {
   const wait = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
   const leaseClockMs = (): number => clock.nowMs();
   const held = createHeldLeases(LEASE_MS, leaseClockMs);
@@ -53,7 +58,20 @@ function fixture({ clusters, nodesEach, gives }: Script) {
   }));
   for (const { cluster } of all) held.hold(cluster, 1, 0);
   const tried: number[] = [];
-  const departed: ClusterId[] = [];
+  const waitedMs: number[] = [];
+  const departures = new Departures<{ readonly sinceMs: number }>({
+    clock,
+    random: Math.random,
+    tell: ({ sinceMs }) => void waitedMs.push(clock.nowMs() - sinceMs),
+  });
+  const sessions = {
+    depart: (gone: ReadonlySet<ClusterId>, url: string) =>
+      departures.add(
+        Array.from({ length: gone.size * nodesEach }, () => ({ sinceMs: clock.nowMs() })),
+        url,
+      ),
+    departing: () => departures.size,
+  };
   const handOvers: HandOverPort = {
     async give(_from, owned) {
       tried.push(owned.length);
@@ -71,7 +89,7 @@ function fixture({ clusters, nodesEach, gives }: Script) {
     held,
     directory: { cells: () => [] },
     committer: { caughtUp: () => Promise.resolve() },
-    sessions: { depart: (gone: ReadonlySet<ClusterId>) => void departed.push(...gone) },
+    sessions,
     left: (cluster: ClusterId) => held.lose(cluster),
     clock,
     log: silentLog,
@@ -86,17 +104,18 @@ function fixture({ clusters, nodesEach, gives }: Script) {
     } as Partial<LeasePort> as LeasePort,
     held,
     handOvers: giving,
+    sessions,
     times: { unseenMs: () => 0 },
     isBorrowed: () => false,
     settledMs: 0,
     log: silentLog,
     leaseClockMs,
   } satisfies RebalancingPorts;
-  return { clock, ports, held, tried, departed };
+  return { clock, ports, held, tried, waitedMs };
 }
 
 test('an admin that stops gives all of its clusters away', async (t) => {
-  const { ports, held } = fixture({ clusters: 200, nodesEach: 10, gives: () => Promise.resolve() });
+  const { ports, held } = fixture({ clusters: 200, nodesEach: 10 });
 
   t.true(await giveAllAway(ports));
 
@@ -150,3 +169,27 @@ test('a drained admin that is told to stop is through with its drain after the t
 
   t.is(tried.length, 1);
 });
+
+for (const [clusters, nodesEach] of [
+  [100, 100],
+  [1_000, 10],
+  [10, 1_000],
+] as const)
+  test(`agents of a drained admin wait for seconds until they are told where to go, be they in ${clusters} clusters of ${nodesEach}`, async (t) => {
+    const clock = createFakeClock(0);
+    const { ports, held, waitedMs } = fixture({ clusters, nodesEach, clock });
+    const rebalancing = new Rebalancing(ports);
+
+    let endMs = 0;
+    while (held.all().length > 0) {
+      rebalancing.round([{ ...SELF, drainingSinceMs: 1 }, OTHER], 0);
+      await new Promise((resolve) => setImmediate(resolve)); // nothing of the round waits for longer
+      clock.pass(1_000);
+      endMs = clock.nowMs();
+    }
+    clock.pass(8_000);
+
+    t.is(waitedMs.length, clusters * nodesEach);
+    t.true(Math.max(...waitedMs) < 8_000, `${Math.max(...waitedMs)} ms`);
+    t.true(endMs < 75_000, `${endMs} ms`);
+  });
