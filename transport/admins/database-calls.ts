@@ -49,8 +49,9 @@ export class DatabaseCalls {
   readonly #pieces: Pieces;
   readonly #waiting = new Map<string, (sealed: Buffer) => void>();
   readonly #openTo = new Map<string, number>();
-  /** By process. */
+  /** By process, and those under way: whoever wants to know meanwhile waits for the same one. */
   readonly #knocked = new Map<string, Knocked>();
+  readonly #knocks = new Map<string, Promise<boolean>>();
   #taken: TakenCalls | null = null;
 
   constructor(ports: DatabaseCallsPorts) {
@@ -83,33 +84,62 @@ export class DatabaseCalls {
     return this.#asked(peer, { ...call, remaining_ms: remainingMs }, signal);
   }
 
+  /** False also where that is not found out in time. */
   async #isHeardBy(peer: Peer, msMax: number, signal: AbortSignal): Promise<boolean> {
-    const { monotonicMs, newId } = this.#ports;
+    const { clock, monotonicMs } = this.#ports;
     const known = this.#knocked.get(peer.instance);
     if (known !== undefined && monotonicMs() - known.atMs < KNOCK_GOOD_MS) return known.isHeard;
-    const ping = { ...pingOf(newId(), peer), remaining_ms: Math.min(KNOCK_MS_MAX, msMax) };
-    const { type } = await this.#asked(peer, ping, signal);
-    if (signal.aborted) return false;
-    const isHeard = type === 'answered';
-    // a call that had less time than that found out nothing for the others
-    if (isHeard || msMax >= KNOCK_MS_MAX) this.#knocked.set(peer.instance, { isHeard, atMs: monotonicMs() });
+    const { promise: over, resolve } = Promise.withResolvers<boolean>();
+    const end = (): void => resolve(false);
+    const cancel = clock.after(msMax, end);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      return await Promise.race([this.#knocks.get(peer.instance) ?? this.#knock(peer), over]);
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  #knock(peer: Peer): Promise<boolean> {
+    const knock = this.#knockedAt(peer).finally(() => this.#knocks.delete(peer.instance));
+    this.#knocks.set(peer.instance, knock);
+    return knock;
+  }
+
+  /** One that could not be told of says nothing of the other. */
+  async #knockedAt(peer: Peer): Promise<boolean> {
+    const { monotonicMs, newId } = this.#ports;
+    const outcome = await this.#sent(peer, { ...pingOf(newId(), peer), remaining_ms: KNOCK_MS_MAX });
+    const isHeard = outcome.type === 'answered';
+    if (outcome !== UNTOLD) this.#knocked.set(peer.instance, { isHeard, atMs: monotonicMs() });
     return isHeard;
   }
 
   async #asked(peer: Peer, call: PeerCall, signal: AbortSignal): Promise<PeerOutcome> {
+    const open = this.#openTo.get(peer.id) ?? 0;
+    if (open >= DATABASE_CALLS_OPEN_MAX) return TOO_MANY;
+    this.#openTo.set(peer.id, open + 1);
+    try {
+      return await this.#sent(peer, call, signal);
+    } finally {
+      const left = (this.#openTo.get(peer.id) ?? 1) - 1;
+      if (left > 0) this.#openTo.set(peer.id, left);
+      else this.#openTo.delete(peer.id);
+    }
+  }
+
+  async #sent(peer: Peer, call: PeerCall, signal?: AbortSignal): Promise<PeerOutcome> {
     const { keys, clock, texts } = this.#ports;
     const header = keys.header(DATABASE_ROUTE, peer.instance, clock.nowMs());
     const body = keys.sealCall(header, encodeCall(call));
-    const open = this.#openTo.get(peer.id) ?? 0;
     if (body.byteLength > DATABASE_MESSAGE_BYTES_MAX) return TOO_LARGE;
-    if (open >= DATABASE_CALLS_OPEN_MAX) return TOO_MANY;
     const { nonce } = header.said;
     const answer = Promise.withResolvers<Buffer | null>();
     const end = (): void => answer.resolve(null);
     const cancel = clock.after(call.remaining_ms, end);
-    signal.addEventListener('abort', end, { once: true });
+    signal?.addEventListener('abort', end, { once: true });
     this.#waiting.set(nonce, answer.resolve);
-    this.#openTo.set(peer.id, open + 1);
     try {
       await texts.tell(peer.id, piecesOf({ type: 'call', nonce, header: header.text, body }));
       const sealed = await answer.promise;
@@ -120,11 +150,8 @@ export class DatabaseCalls {
       return UNTOLD; // the database is away, or the connection to it was lost
     } finally {
       cancel();
-      signal.removeEventListener('abort', end);
+      signal?.removeEventListener('abort', end);
       this.#waiting.delete(nonce);
-      const left = (this.#openTo.get(peer.id) ?? 1) - 1;
-      if (left > 0) this.#openTo.set(peer.id, left);
-      else this.#openTo.delete(peer.id);
     }
   }
 

@@ -4,6 +4,7 @@ import { Pieces, piecesOf } from '../../../../transport/admins/admin-pieces.ts';
 import {
   DATABASE_CALLS_OPEN_MAX,
   DATABASE_MESSAGE_BYTES_MAX,
+  KNOCK_GOOD_MS,
   PIECE_CHARS_MAX,
   PIECES_AGE_MS_MAX,
   UNFINISHED_MESSAGES_MAX,
@@ -16,13 +17,15 @@ import { until } from '../../../support/until.ts';
 /** Longest text that PostgreSQL notifies of, in bytes. Source: PostgreSQL, NOTIFY. */
 const NOTIFIED_BYTES_MAX = 7_999;
 
+const resolved = (): Promise<void> => Promise.resolve();
+
 /**
  * Two of one database, where nobody listens at the address of `b`. `told`: what was said by way of the database, each
- * time once `ready` lets it.
+ * time once `ready` lets it; where `taken` rejects, the database does not take it.
  */
 async function cutOff(
   t: Scope,
-  ready: () => Promise<void> = () => Promise.resolve(),
+  { ready = resolved, taken = resolved } = {},
 ): Promise<{
   a: LinkedAdmin;
   b: LinkedAdmin;
@@ -36,6 +39,7 @@ async function cutOff(
     return {
       ...texts,
       tell: async (admin: string, all: readonly string[]) => {
+        await taken();
         told.push(...all);
         void ready().then(() => texts.tell(admin, all)); // a database that is told has it, whoever listens
       },
@@ -87,7 +91,7 @@ test('an admin that hears nothing by way of the database either was surely not a
 
 test('a call that had no time to find out whether the other hears leaves the next one to find out', async (t) => {
   const { promise: late, resolve: isLate } = Promise.withResolvers<void>();
-  const { a, b } = await cutOff(t, () => late);
+  const { a, b } = await cutOff(t, { ready: () => late });
 
   const hasty = await a.links.calls.call(b.id, callOf({ remaining_ms: 200 }), noSignal());
   isLate();
@@ -95,6 +99,46 @@ test('a call that had no time to find out whether the other hears leaves the nex
 
   t.like(hasty, { type: 'lost', sure: true });
   t.deepEqual(other, DONE);
+});
+
+test('those who call at once ask once whether the other hears', async (t) => {
+  const { a, b, told } = await cutOff(t);
+
+  await Promise.all(Array.from({ length: 3 }, () => a.links.calls.call(b.id, callOf(), noSignal())));
+
+  t.is(told.filter((text) => text.includes(' call ')).length, 1 + 3);
+});
+
+test('a call beyond those that may be open leaves the next one to find out whether the other hears', async (t) => {
+  const { a, b } = await cutOff(t);
+  const { promise, resolve } = Promise.withResolvers<typeof DONE>();
+  b.handler = () => promise;
+  const open = Array.from({ length: DATABASE_CALLS_OPEN_MAX }, () => a.links.calls.call(b.id, callOf(), noSignal()));
+  await until('all of them', () => b.calls.length === DATABASE_CALLS_OPEN_MAX);
+  const sinceMs = performance.now();
+  await until('that it hears to be forgotten', () => performance.now() - sinceMs > KNOCK_GOOD_MS);
+
+  const more = await a.links.calls.call(b.id, callOf(), noSignal());
+  resolve(DONE);
+  await Promise.all(open);
+  const next = await a.links.calls.call(b.id, callOf(), noSignal());
+
+  t.like(more, { type: 'lost', sure: true });
+  t.deepEqual(next, DONE);
+});
+
+test('a database that could not be told once leaves the next call to find out whether the other hears', async (t) => {
+  let isAway = true;
+  const { a, b } = await cutOff(t, {
+    taken: () => (isAway ? Promise.reject(new Error('the database is away')) : resolved()),
+  });
+
+  const first = await a.links.calls.call(b.id, callOf(), noSignal());
+  isAway = false;
+  const next = await a.links.calls.call(b.id, callOf(), noSignal());
+
+  t.like(first, { type: 'lost', sure: true });
+  t.deepEqual(next, DONE);
 });
 
 test('a call that is too large for the database, and one too many, were surely not made', async (t) => {
