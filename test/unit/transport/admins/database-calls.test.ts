@@ -93,7 +93,7 @@ test('a call that had no time to find out whether the other hears leaves the nex
   const { promise: late, resolve: isLate } = Promise.withResolvers<void>();
   const { a, b } = await cutOff(t, { ready: () => late });
 
-  const hasty = await a.links.calls.call(b.id, callOf({ remaining_ms: 200 }), noSignal());
+  const hasty = await a.links.calls.call(b.id, callOf({ remaining_ms: 50 }), noSignal());
   isLate();
   const other = await a.links.calls.call(b.id, callOf(), noSignal());
 
@@ -102,10 +102,14 @@ test('a call that had no time to find out whether the other hears leaves the nex
 });
 
 test('those who call at once ask once whether the other hears', async (t) => {
-  const { a, b, told } = await cutOff(t);
+  const { promise: answers, resolve: goOn } = Promise.withResolvers<void>();
+  const { a, b, told } = await cutOff(t, { ready: () => answers });
 
-  await Promise.all(Array.from({ length: 3 }, () => a.links.calls.call(b.id, callOf(), noSignal())));
+  const calls = Array.from({ length: 3 }, () => a.links.calls.call(b.id, callOf(), noSignal()));
+  await until('all to take the other way', () => told.length > 0 && a.links.readings().adminLinks.callsOpen === 0);
+  goOn();
 
+  t.deepEqual(await Promise.all(calls), [DONE, DONE, DONE]);
   t.is(told.filter((text) => text.includes(' call ')).length, 1 + 3);
 });
 
