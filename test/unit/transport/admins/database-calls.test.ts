@@ -5,6 +5,7 @@ import {
   DATABASE_CALLS_OPEN_MAX,
   DATABASE_MESSAGE_BYTES_MAX,
   KNOCK_GOOD_MS,
+  KNOCK_MS_MAX,
   PIECE_CHARS_MAX,
   PIECES_AGE_MS_MAX,
   UNFINISHED_MESSAGES_MAX,
@@ -90,15 +91,20 @@ test('an admin that hears nothing by way of the database either was surely not a
 });
 
 test('a call that had no time to find out whether the other hears leaves the next one to find out', async (t) => {
-  const { promise: late, resolve: isLate } = Promise.withResolvers<void>();
-  const { a, b } = await cutOff(t, { ready: () => late });
+  const outcomes = await until('a try that the machine did not hold up', async () => {
+    const { promise: late, resolve: isLate } = Promise.withResolvers<void>();
+    const { a, b } = await cutOff(t, { ready: () => late });
+    const beganMs = performance.now();
 
-  const hasty = await a.links.calls.call(b.id, callOf({ remaining_ms: 50 }), noSignal());
-  isLate();
-  const other = await a.links.calls.call(b.id, callOf(), noSignal());
+    const hasty = await a.links.calls.call(b.id, callOf({ remaining_ms: 50 }), noSignal());
+    isLate();
+    const tookMs = performance.now() - beganMs;
+    const other = await a.links.calls.call(b.id, callOf(), noSignal());
+    return tookMs < KNOCK_MS_MAX / 2 ? { hasty, other } : null;
+  });
 
-  t.like(hasty, { type: 'lost', sure: true });
-  t.deepEqual(other, DONE);
+  t.like(outcomes.hasty, { type: 'lost', sure: true });
+  t.deepEqual(outcomes.other, DONE);
 });
 
 test('those who call at once ask once whether the other hears', async (t) => {
