@@ -16,6 +16,8 @@ export interface AdminListenerPorts {
   /** False: the node has no session here. */
   readonly sendToNode: (node: NodeId, frame: AdminFrameBody) => boolean;
   readonly tunnels: { end(node: NodeId): void; refuse(node: NodeId): void; nodes(): readonly NodeId[] };
+  /** Sessions of nodes whose clusters were given away, which nobody else ends here. */
+  readonly strays: { end(node: NodeId): void; nodes(): readonly NodeId[] };
   /** Another admin is here, or this one. */
   readonly heard: (adminId: string) => void;
   /** A sweep of another admin ended executions of this node, if it is here. */
@@ -82,9 +84,14 @@ class HeardAdmins {
     if (message === null) return;
     if (message.type === 'here') heard(message.from);
     if (message.type === 'executions-ended' && message.from !== adminId) this.#endExecutions(message.ended);
-    if (message.type === 'node-revoked' && message.from !== adminId) tunnels.end(message.node);
+    if (message.type === 'node-revoked' && message.from !== adminId) this.#endNode(message.node);
     if (message.type === 'tunnel-refused' && message.to === adminId) tunnels.refuse(message.node);
     if (message.type === 'tunnel-wanted' && message.to === adminId) this.#openTunnel(message);
+  }
+
+  #endNode(node: NodeId): void {
+    this.#ports.strays.end(node);
+    this.#ports.tunnels.end(node);
   }
 
   #openTunnel({ from, node, token, url, http2 }: Extract<AdminMessage, { type: 'tunnel-wanted' }>): void {
@@ -109,9 +116,10 @@ class HeardAdmins {
    */
   async #catchUp(): Promise<void> {
     const { database } = this.#place;
-    const { tunnels, log } = this.#ports;
+    const { strays, tunnels, log } = this.#ports;
     try {
-      for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
+      const open = [...new Set([...tunnels.nodes(), ...strays.nodes()])];
+      for (const node of await deletedNodes(database.pool, open)) this.#endNode(node);
     } catch (error) {
       log.warn({ error }, 'what other admins ended meanwhile may still be open here');
     }

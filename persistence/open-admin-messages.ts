@@ -16,7 +16,7 @@ const STORED_MEANWHILE_MS = 250;
 /** What is done with what the others say. */
 export interface OpenAdminMessagesPorts extends Pick<AdminListenerPorts, 'tunnels'> {
   /** Nodes that are connected here. */
-  readonly sessions: Pick<AdminListenerPorts, 'sendToNode'>;
+  readonly sessions: Pick<AdminListenerPorts, 'sendToNode' | 'strays'>;
   readonly directory: { tellLocal(addressed: Addressed): void };
   readonly ownership: { given: AdminListenerPorts['given'] };
   readonly wakeUps: AdminListenerPorts['wakeUps'] & { stop(): Promise<void> };
@@ -35,6 +35,7 @@ export function openAdminMessages(
   ends.add('words to other admins', () => presence.stop());
   const hearing = hearAdmins(storage, {
     sendToNode: (node, frame) => sessions.sendToNode(node, frame),
+    strays: sessions.strays,
     tunnels,
     ended: (id, executions) =>
       directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }),

@@ -129,6 +129,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     log,
     settings: ports.told.settings,
     tell: (addressed) => ports.directory.tell(addressed),
+    holds: (cluster) => ports.held.holds(cluster),
     revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),
   });
   const tunnels = new Tunnels({

@@ -27,6 +27,11 @@ export class Departures<Connection> {
     this.#ports = ports;
   }
 
+  /** Those that wait to be told, in their order. */
+  all(): Iterable<Connection> {
+    return this.#waiting.keys();
+  }
+
   /** How many wait to be told. */
   get size(): number {
     return this.#waiting.size;

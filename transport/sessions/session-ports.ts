@@ -2,7 +2,7 @@
 import type { Addressed } from '../../actors/messages.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { AgentSettings } from '../protocol/agent-settings.ts';
-import type { NodeId } from '../protocol/ids.ts';
+import type { ClusterId, NodeId } from '../protocol/ids.ts';
 import type { Log } from '../net/log.ts';
 import type { FrameCounters } from './frame-counters.ts';
 
@@ -12,6 +12,8 @@ export interface SessionPorts {
   readonly log: Log;
   /** For `refresh-settings`. */
   readonly settings: AgentSettings;
+  /** Whether a cluster is this admin's. */
+  holds(cluster: ClusterId): boolean;
   /** A node's credential was revoked: what else is open to it must end too (E5). */
   revoked(node: NodeId): void;
   /** False when the node's mailbox is full. */

@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { SessionLink } from '../../supervisors/ports.ts';
 import type { SessionSnapshot } from '../../actors/inspection.ts';
-import { CLOSE } from '../protocol/close-codes.ts';
+import { CLOSE, IN_DOUBT_REASON } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
@@ -20,6 +20,7 @@ import { createLiveTails } from './live-tails.ts';
 import { createNodeQuotas } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
 import { SocketListeners } from './socket-listeners.ts';
+import { Strays } from './strays.ts';
 import { turnAway } from './turned-away.ts';
 import { createStallDetector, type StallDetector } from './stall-detector.ts';
 import { createUnstored } from './unstored-output.ts';
@@ -43,6 +44,7 @@ export class Sessions implements SessionLink {
   readonly #heardNodes = new HeardNodes();
   /** Sessions that are to go on at another admin, and wait to be told. */
   readonly #departures: Departures<Connection>;
+  readonly strays: Strays;
   #last = 0;
   #isClosed = false;
 
@@ -54,6 +56,8 @@ export class Sessions implements SessionLink {
       random: Math.random,
       tell: (connection, url) => this.#cutOff(connection, CLOSE.elsewhere, urlReason(url)),
     });
+    const comeAgain = (connection: Connection): void => this.#cutOff(connection, CLOSE.shuttingDown, IN_DOUBT_REASON);
+    this.strays = new Strays(this.#connections, this.#departures, ports, comeAgain);
     ports.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
@@ -78,14 +82,10 @@ export class Sessions implements SessionLink {
     return 0;
   }
 
-  count(): number {
-    return this.#connections.size;
-  }
+  count = (): number => this.#connections.size;
 
   /** Whether the node has a live session here. */
-  has(node: NodeId): boolean {
-    return this.#connections.of(node)?.welcomed === true;
-  }
+  has = (node: NodeId): boolean => this.#connections.of(node)?.welcomed === true;
 
   /** The admin, by its name, that passes the session of a node on; null: none does, or it has no session here. */
   relayedBy(node: NodeId): string | null {
@@ -151,13 +151,9 @@ export class Sessions implements SessionLink {
     );
   }
 
-  departing(): number {
-    return this.#departures.size;
-  }
+  departing = (): number => this.#departures.size;
 
-  departed(msMax: number): Promise<void> {
-    return this.#departures.over(msMax);
-  }
+  departed = (msMax: number): Promise<void> => this.#departures.over(msMax);
 
   /** Says goodbye to all agents: they come back to another admin, or to this one when it is back. */
   close(): void {

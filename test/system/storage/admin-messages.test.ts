@@ -4,8 +4,10 @@ import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
 import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/peer-presence.ts';
-import { deletedNodes, ADMIN_CHANNEL, readAdminMessage } from '../../../persistence/admin-messages.ts';
+import { hearAdmins, type AdminListenerPorts } from '../../../persistence/admin-listener.ts';
+import { ADMIN_CHANNEL, deletedNodes, readAdminMessage, tellAdmins } from '../../../persistence/admin-messages.ts';
 import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
@@ -26,6 +28,31 @@ test('of some nodes, those are named that are there no more', async (t) => {
 
   t.deepEqual(named.toSorted(), gone.toSorted());
   t.deepEqual(await deletedNodes(opened.pool, []), []);
+});
+
+test('what is open here to a node that another admin revokes ends with its word, and to one that was deleted unheard with the first look (E5)', async (t) => {
+  const { opened, fixture } = await openStoredFleet(t);
+  const revoked = fixture.nodes[0]?.id as NodeId;
+  const gone = v7() as NodeId;
+  const ended: string[] = [];
+  const listener = opened.listen(systemClock);
+  const hearing = hearAdmins({ database: opened, listener, adminId: v7() }, {
+    strays: { end: (node) => ended.push(`session ${node}`), nodes: () => [revoked, gone] },
+    tunnels: { end: (node) => ended.push(`tunnel ${node}`), nodes: () => [revoked], refuse() {} },
+    log: recordingLog(),
+  } as Partial<AdminListenerPorts> as AdminListenerPorts);
+  t.teardown(async () => {
+    hearing.stop();
+    await listener.stop();
+  });
+  await until('the first look', () => ended.length > 0);
+  const atFirst = ended.splice(0);
+
+  await tellAdmins(opened.pool, { type: 'node-revoked', from: v7(), node: revoked });
+  await until('its word', () => ended.length > 0);
+
+  t.deepEqual(atFirst, [`session ${gone}`, `tunnel ${gone}`]);
+  t.deepEqual(ended, [`session ${revoked}`, `tunnel ${revoked}`]);
 });
 
 test('what a sweep expires is told to the other admins with its commit, and an owner that did not listen finds it', async (t) => {

@@ -54,6 +54,7 @@ export async function openGate(
     clock,
     log,
     settings,
+    holds: () => true,
     revoked: () => {},
     tell: (addressed) => {
       told.push(addressed);

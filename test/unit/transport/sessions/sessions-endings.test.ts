@@ -5,7 +5,8 @@ import { IN_DOUBT_REASON } from '../../../../transport/protocol/close-codes.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../../../../transport/protocol/limits.ts';
 import { endRevoked } from '../../../../transport/sessions/revocations.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
-import { HEALTHY, NODE, REGISTRATION } from '../../../support/actors.ts';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
+import { CLUSTER, HEALTHY, NODE, REGISTRATION } from '../../../support/actors.ts';
 import { BUSY_MS, patient } from '../../../support/busy.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/log.ts';
@@ -50,6 +51,25 @@ for (const type of ['node-removed', 'node-revoked'] as const)
     t.deepEqual(await agent.closed(), { code: 4000, reason: IN_DOUBT_REASON });
     t.deepEqual(ended, [NODE, NODE]);
   });
+
+test('a session that waits to go to another admin ends with the news that its node is revoked; a newer one of that node stays with its actor (E5)', async (t) => {
+  const fixture = await openGate(t, { clock: createFakeClock() });
+  const bus = createBus(silentLog);
+  endRevoked(bus, fixture.sessions, { end: () => {} });
+  const agents = [await fixture.live(1), await fixture.live(2)];
+  const before = fixture.messages('agent-connected').map(({ session }) => session);
+  fixture.sessions.depart(new Set([CLUSTER]), 'http://b');
+  const [told] = fixture.messages('agent-disconnected').map(({ session }) => before.indexOf(session)); // one, at once
+  const place = told === 0 ? 1 : 0;
+  const [node] = fixture.sessions.strays.nodes();
+  const newer = await fixture.live(place + 1);
+
+  bus.publish([{ type: 'node-revoked', node: node as NodeId }]);
+
+  t.deepEqual(await agents[place]?.closed(), { code: 4000, reason: IN_DOUBT_REASON });
+  t.is(fixture.sessions.count(), 1);
+  t.is(newer.socket.readyState, newer.socket.OPEN);
+});
 
 test('an agent that says how seldom it is heard is waited for in proportion', async (t) => {
   const clock = createFakeClock();
