@@ -15,6 +15,7 @@ import * as giveAway from '../../supervisors/ownership/give-away.ts';
 import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
 import * as leftovers from '../../supervisors/ownership/leftovers.ts';
+import * as watchTimes from '../../supervisors/ownership/watch-times.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as feeds from '../../api/feeds/limits.ts';
 import * as elsewhere from '../../supervisors/elsewhere.ts';
@@ -32,6 +33,12 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('settings/database-url.ts', databaseUrl, [['DATABASE_HOSTS_MAX', 'Hosts in one `DATABASE_URL`.']]),
   limits('persistence/read-write-host.ts', readWriteHost, [
     ['HOST_MS_MAX', 'A host of the database has so long to say whether it takes writes. Then the next one is asked.'],
+  ]),
+  limits('supervisors/ownership/watch-times.ts', watchTimes, [
+    [
+      'LOOKS_MISSED_MIN',
+      'Rounds of a second, after an outage, in which another admin is missing before it counts as gone.',
+    ],
   ]),
   limits('supervisors/ownership/leftovers.ts', leftovers, [
     [

@@ -59,7 +59,7 @@ export class WatchTimes {
    */
   unseenMs(): number {
     const nowMs = this.#leaseClockMs();
-    const [firstMs = nowMs, ...laterMs] = [...this.#looks, nowMs];
+    const [firstMs, ...laterMs] = [...this.#looks, nowMs];
     const apartMs = laterMs.map((ms, at) => ms - (this.#looks[at] ?? ms));
     return Math.max(...apartMs) > LOOKS_APART_MS_MAX ? Math.max(0, nowMs - firstMs - ROUNDS_APART_MS_MAX) : 0;
   }

@@ -2,11 +2,7 @@
 import test from 'ava';
 import { DatabaseUnavailable, type Clock } from '../../../../actors/ports.ts';
 import { giveAllAway, GIVE_ALL_MS_MAX } from '../../../../supervisors/ownership/give-away.ts';
-import {
-  HANDED_OVER_AT_ONCE_MAX,
-  HandOvers,
-  type HandOversPorts,
-} from '../../../../supervisors/ownership/hand-over.ts';
+import { HANDED_OVER_AT_ONCE_MAX, HandOvers } from '../../../../supervisors/ownership/hand-over.ts';
 import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
 import type { HandOverPort, LeasePort } from '../../../../supervisors/ownership/lease-port.ts';
 import { Rebalancing, type RebalancingPorts } from '../../../../supervisors/ownership/rebalancing.ts';
@@ -94,7 +90,7 @@ function fixture({ clusters, nodesEach, gives = () => Promise.resolve(), clock =
     clock,
     log: silentLog,
     leaseClockMs,
-  } as HandOversPorts);
+  });
   const ports = {
     adminId: 'a',
     leases: {
