@@ -167,7 +167,10 @@ export function outcomeText({ outcome, from, to, error, away_ms: awayMs }: Outco
   if (outcome === 'updated')
     return `updated from ${from} to ${to}${when}${awayMs === null ? '' : `, away for ${(awayMs / 1_000).toFixed(1)} s`}`;
   if (outcome === 'rolled_back') return `${to} was taken back to ${from}${when}: ${error ?? ''}`;
-  return error === null ? `${from} is the newest${when}` : `nothing was changed${when}: ${error}`;
+  if (error !== null) return `nothing was changed${when}: ${error}`;
+  return from === to
+    ? `${from} is the newest${when}`
+    : `nothing was newer${when}: the channel names ${to}, and ${from} runs`;
 }
 
 function phaseText({ phase }: State): string {

@@ -29,8 +29,8 @@ export interface Offer {
 export interface Decision {
   readonly current: OnDisk | null;
   readonly to: OnDisk;
-  /** Null: there is something to install. */
-  readonly left: { readonly error: string | null } | null;
+  /** Why nothing is to be done, and whether that is wrong. Null: there is something to install. */
+  readonly left: { readonly reason: string; readonly isError: boolean } | null;
 }
 
 /** Finds and prepares the release. Never rejects: what is wrong is what is told. */
@@ -41,7 +41,7 @@ export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Pr
     const offer = await findOffer(parts, state.pinned);
     const { current, to: target, left } = await decide(parts, state, wish, offer.release);
     to = target.version;
-    if (left !== null) return { type: 'left', from: from?.version ?? '', to, error: left.error };
+    if (left !== null) return { type: 'left', from: from?.version ?? '', to, error: left.isError ? left.reason : null };
     parts.log.info({ from_version: current?.version ?? null, to_version: to }, 'A release is fetched');
     await fetchVersion(parts, offer);
     const { previous } = parts.layout;
@@ -109,13 +109,16 @@ export async function decide(parts: UpdaterParts, state: State, wish: Wish, rele
   const to = { name: versionName(release), version: release.version };
   const left = async (): Promise<Decision['left']> => {
     if (release.arch !== machineArch())
-      return { error: `the release is for ${release.arch}, and this machine is ${machineArch()}` };
-    if (current?.name === to.name) return (await isVersionWhole(layout, to.name)) ? { error: null } : null;
+      return { reason: `the release is for ${release.arch}, and this machine is ${machineArch()}`, isError: true };
+    if (current?.name === to.name)
+      return (await isVersionWhole(layout, to.name)) ? { reason: `${to.version} is what runs`, isError: false } : null;
     const older = downgradeProblem(current?.version ?? null, release);
-    if (older !== null) return { error: older };
+    // A machine that is ahead of its channel has nothing to do; somebody wants a pinned version here.
+    if (older !== null) return { reason: older, isError: state.pinned !== null };
     if (state.refused?.name !== to.name || wish.force || wish.by === 'request') return null;
     return {
-      error: `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
+      reason: `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
+      isError: true,
     };
   };
   return { current, to, left: await left() };

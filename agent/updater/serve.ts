@@ -87,7 +87,7 @@ export async function wouldBe(parts: UpdaterParts): Promise<object> {
     available: to.version,
     released_at: release.released_at,
     would: left === null ? 'update' : 'nothing',
-    reason: left === null ? null : (left.error ?? `${to.version} is what runs`),
+    reason: left?.reason ?? null,
   };
 }
 

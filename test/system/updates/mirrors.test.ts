@@ -3,6 +3,7 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { outcomeText, pin } from '../../../agent/updater/commands.ts';
 import { wouldBe } from '../../../agent/updater/serve.ts';
 import { signTargets, VALIDITY } from '../../../cli/release/signing.ts';
 import { listening } from '../../support/listening.ts';
@@ -82,7 +83,7 @@ test('a clock that is years behind is told, with both times', async (t) => {
   );
 });
 
-test('an older release is installed only by a signed word', async (t) => {
+test('an older release is nothing newer: it is installed by a signed word alone', async (t) => {
   const machine = await outdated(t);
   await machine.update();
   const promote = async (allowDowngrade: boolean) => {
@@ -93,14 +94,19 @@ test('an older release is installed only by a signed word', async (t) => {
   };
 
   await promote(false);
-  const refused = await machine.update({ force: true });
+  const left = await machine.update({ force: true });
+  const look = await wouldBe(machine.parts());
+  pin(machine.parts(), '0.1.0');
+  const pinned = await machine.update();
+  pin(machine.parts(), null);
   await promote(true);
   const allowed = await machine.update();
 
-  t.like(refused.outcome, {
-    outcome: 'unchanged',
-    error: '0.1.0 is older than 0.2.0, and nobody signed that machines go back to it',
-  });
+  const reason = '0.1.0 is older than 0.2.0, and nobody signed that machines go back to it';
+  t.like(left.outcome, { outcome: 'unchanged', from: '0.2.0', to: '0.1.0', error: null });
+  t.is(left.outcome && outcomeText(left.outcome), 'nothing was newer: the channel names 0.1.0, and 0.2.0 runs');
+  t.like(look, { would: 'nothing', reason });
+  t.like(pinned.outcome, { outcome: 'unchanged', error: reason }, 'somebody wants that one here');
   t.like(allowed.outcome, { outcome: 'updated', from: '0.2.0', to: '0.1.0' });
 });
 
