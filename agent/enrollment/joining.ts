@@ -98,7 +98,14 @@ export async function rejoined(
   const { config, log } = options;
   const key = config.ENROLLMENT_KEY;
   const blob = key === undefined ? null : decodeEnrollmentBlob(key);
-  if (key === undefined || blob === null || identity.was_deleted === true) return null;
+  if (identity.was_deleted === true) return null;
+  if (key === undefined || blob === null) {
+    log.error(
+      { node: identity.node_id },
+      'No admin knows this node, and it has no ENROLLMENT_KEY to join again with: give it a new one, and it goes on under its id',
+    );
+    return null;
+  }
   const secured = withSecret(identity);
   if (secured !== identity) storeIdentity(directory.identity, secured);
   const adminUrls = config.ADMIN_URLS ?? identity.enrollment.admin_urls;

@@ -8,10 +8,11 @@ wait_until_healthy() {
     echo 'would wait until the node is healthy'
     return
   fi
-  if [ "$NEEDS_PROGRAMS$is_key_given" = noyes ] && is_enrolled; then note 'This machine is a node already: the key was not needed.'; fi
+  if [ "$NEEDS_PROGRAMS$is_key_given$IS_KEY_WRITTEN" = noyesno ]; then note 'This machine is a node already: the key was not needed.'; fi
   until state=$(how_it_is) && [ "${state%% *}" = healthy ]; do
     why_ended
-    [ "$(($(now) - BEGAN))" -lt $((HEALTHY_S_MAX + DOWNLOAD_S)) ] || fail "The agent runs and is not healthy after $HEALTHY_S_MAX s: ${state:-it has not enrolled}."
+    problem=${state#* }
+    [ "$(($(now) - BEGAN))" -lt $((HEALTHY_S_MAX + DOWNLOAD_S)) ] || fail "The agent runs and is not healthy after $HEALTHY_S_MAX s: ${problem:-it has not enrolled}."
     pause
   done
   forget_key
@@ -26,7 +27,13 @@ now() {
   date +%s
 }
 
-# "healthy edge-agent 0.1.0 runs as node NAME (ID) in cluster C", or what is wrong; nothing before it says anything.
+# Whether an admin has let the agent in as the node that it is.
+has_session() {
+  case $(how_it_is) in healthy\ * | unwell\ *) return 0 ;; *) return 1 ;; esac
+}
+
+# "healthy edge-agent 0.1.0 runs as node NAME (ID) in cluster C"; "unwell", or without a session "alone", and what is wrong;
+# nothing before it says anything.
 how_it_is() {
   # shellcheck disable=SC2016 # a program for Node
   "$STATE/current/runtime/node" -e '
@@ -37,9 +44,9 @@ how_it_is() {
       const health = read("health.json");
       const name = process.argv[2].split(",")[0] || require("node:os").hostname();
       process.kill(health.pid, 0);
-      if (health.connected_since === null) console.log("It has no session with an admin");
-      else if (!health.services_ok) console.log(health.problems.join("; ") || "a service is down");
-      else if (health.last_answer_at === null) console.log("No admin has answered it");
+      if (health.connected_since === null) console.log("alone It has no session with an admin");
+      else if (!health.services_ok) console.log(`unwell ${health.problems.join("; ") || "a service is down"}`);
+      else if (health.last_answer_at === null) console.log("unwell No admin has answered it");
       else console.log(`healthy edge-agent ${health.version} runs as node ${name} (${id}) in cluster ${enrollment.cluster_name}`);
     } catch {}' "$DATA" "$(setting_in "$AGENT_ENV" AGENT_ALIASES)" 2>/dev/null
 }

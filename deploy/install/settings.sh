@@ -28,6 +28,9 @@ is_enrolled() {
   grep -q '"api_token"' "$DATA/identity.json" 2>/dev/null
 }
 
+# Whether the key that was given goes to the agent. One that has a session needs none, and would be started anew for it.
+IS_KEY_WRITTEN=no
+
 install_settings() {
   act "make $ETC, $DATA and $LOGS" make_directories
   [ -z "$CA_FILE" ] || act "put the authority of the admin's certificate into $AUTHORITY" write_authority
@@ -51,7 +54,10 @@ write_authority() {
 
 write_agent_settings() {
   begin_settings "$AGENT_ENV" 'Settings of edge-agent, read when its service starts; edge-agent --help lists them.'
-  if [ "$is_key_given" = yes ] && ! is_enrolled; then set_setting ENROLLMENT_KEY "$KEY"; fi
+  if [ "$is_key_given" = yes ] && ! has_session; then
+    set_setting ENROLLMENT_KEY "$KEY"
+    IS_KEY_WRITTEN=yes
+  fi
   [ -z "$RECOVERY_KEY" ] || set_setting RECOVERY_KEY "$RECOVERY_KEY"
   [ -z "$NAMES" ] || set_setting AGENT_ALIASES "$NAMES"
   [ -z "$LABELS" ] || set_setting AGENT_LABELS "$LABELS"

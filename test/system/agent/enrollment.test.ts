@@ -173,6 +173,16 @@ test.serial('an admin that refuses the token is told of, and tried again', async
   t.false(fixture.agent.log.includes('token-of-the-node'));
 });
 
+test.serial('a node that no admin knows and that has no key to join again with says so', async (t) => {
+  const { fixture, admin } = await AgentFixture.open(t);
+  await fixture.terminate();
+  admin.habits = { refuses: 401 };
+
+  await logged(fixture.start({ ENROLLMENT_KEY: '' }), /No admin knows this node, and it has no ENROLLMENT_KEY/);
+
+  t.is(admin.enrollments.length, 1);
+});
+
 test.serial('with AGENT_ID_TYPE=random every start is a new node', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t, {}, { AGENT_ID_TYPE: 'random' });
   await fixture.kill();

@@ -3,7 +3,7 @@ import type { Machine } from '../../support/installing/machine.ts';
 import { IDLE_PROGRAMS, type MirrorOptions } from '../../support/installing/mirror.ts';
 
 /** Of the form of a key, and of no admin. */
-const KEY = Buffer.from(
+export const KEY = Buffer.from(
   JSON.stringify({ admin_urls: ['http://127.0.0.1:9'], cluster_name: 'prod', nonce: 'x'.repeat(43) }),
 ).toString('base64url');
 
