@@ -15,6 +15,7 @@ import { selfCheck } from './self-check.ts';
 import { agentFile } from './settings.ts';
 import type { OnDisk, State, UpdaterEvent, Wish } from './state.ts';
 import { ChangedProblem, downgradeProblem, refreshTrust, type Trusted } from './trust.ts';
+import { tellingProblem } from './telling.ts';
 import type { UpdaterParts } from './parts.ts';
 import { isVersionWhole, linkedVersion, makeVersion, missingFiles } from './versions.ts';
 
@@ -107,19 +108,20 @@ export async function decide(parts: UpdaterParts, state: State, wish: Wish, rele
   const { layout } = parts;
   const current = linkedVersion(layout, layout.current);
   const to = { name: versionName(release), version: release.version };
+  const problem = (reason: string | null): Decision['left'] => (reason === null ? null : { reason, isError: true });
   const left = async (): Promise<Decision['left']> => {
     if (release.arch !== machineArch())
-      return { reason: `the release is for ${release.arch}, and this machine is ${machineArch()}`, isError: true };
-    if (current?.name === to.name)
-      return (await isVersionWhole(layout, to.name)) ? { reason: `${to.version} is what runs`, isError: false } : null;
+      return problem(`the release is for ${release.arch}, and this machine is ${machineArch()}`);
+    if (current?.name === to.name && (await isVersionWhole(layout, to.name)))
+      return { reason: `${to.version} is what runs`, isError: false };
     const older = downgradeProblem(current?.version ?? null, release);
     // A machine that is ahead of its channel has nothing to do; somebody wants a pinned version here.
     if (older !== null) return { reason: older, isError: state.pinned !== null };
-    if (state.refused?.name !== to.name || wish.force || wish.by === 'request') return null;
-    return {
-      reason: `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
-      isError: true,
-    };
+    if (state.refused?.name === to.name && current?.name !== to.name && !wish.force && wish.by !== 'request')
+      return problem(
+        `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
+      );
+    return problem(tellingProblem(parts.config));
   };
   return { current, to, left: await left() };
 }

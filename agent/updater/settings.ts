@@ -56,7 +56,9 @@ export const UPDATER_SETTINGS = {
   }),
   UPDATER_AGENT_DATA_DIR: path()
     .default('/var/lib/edge-agent')
-    .describe("The agent's AGENT_DATA_DIR, where it says how it is."),
+    .describe(
+      "The agent's AGENT_DATA_DIR, where it says how it is. A unit of systemd has to be let in there: docs/packages.md.",
+    ),
   UPDATER_AGENT_SETTINGS: path().optional().meta({
     defaultText: 'none',
     description:

@@ -1,20 +1,15 @@
 /** The updater: drives the state of an update through its steps, each stored before it is done. */
-import { existsSync, rmSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeDurably } from '../durable-file.ts';
-import { systemProblem } from '../problem.ts';
 import { noteVerified } from './boot.ts';
 import { linkedName, replaceLink } from './durable.ts';
-import { UPDATING_FILE } from './layout.ts';
 import { takeLock } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { prepare } from './prepare.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
-import { RESTART_MS_MAX } from './service.ts';
-import { agentFile } from './settings.ts';
 import type { State, Switch, TakingUp, UpdaterEffect, UpdaterEvent } from './state.ts';
 import { readState, writeState } from './state-file.ts';
+import { tellAgent, tellIfPossible, untellAgent } from './telling.ts';
 import { transition } from './transition.ts';
 import { isVersionWhole, linkedVersion, prune } from './versions.ts';
 import { watchVersion } from './watching.ts';
@@ -74,7 +69,7 @@ export function takenUp({ layout }: UpdaterParts, type: TakingUp): UpdaterEvent 
 
 /** Restarts an agent that hangs, of the version that is current: its commands go on. Rejects with an UpdateProblem. */
 export async function restartAgent(parts: UpdaterParts): Promise<void> {
-  const { config, layout, log, service, nowMs } = parts;
+  const { layout, log, service, nowMs } = parts;
   const lock = takeLock(layout.lock, layout.lockHolder, nowMs());
   try {
     const version = linkedVersion(layout, layout.current)?.version ?? '';
@@ -82,7 +77,7 @@ export async function restartAgent(parts: UpdaterParts): Promise<void> {
     tellIfPossible(parts, version, version);
     await service.restart();
   } finally {
-    rmSync(agentFile(config, UPDATING_FILE), { force: true });
+    untellAgent(parts);
     lock.release();
   }
 }
@@ -200,33 +195,12 @@ async function goBack(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent
 }
 
 /** Nothing is under way: what is no longer needed goes. */
-function tidy({ config, layout, log, nowMs }: UpdaterParts, state: State): null {
-  rmSync(agentFile(config, UPDATING_FILE), { force: true });
+function tidy(parts: UpdaterParts, state: State): null {
+  const { layout, log, nowMs } = parts;
+  untellAgent(parts);
   const kept = [linkedName(layout.current), linkedName(layout.previous)].filter((name) => name !== null);
   const downloadsSinceMs = state.outcome?.error == null ? Number.POSITIVE_INFINITY : nowMs() - DOWNLOADS_MS_MAX;
   const removed = prune(layout, { names: new Set(kept), version: state.pinned, downloadsSinceMs });
   if (removed.length > 0) log.info({ versions: removed.join(', ') }, 'Versions were removed that nothing needs');
   return null;
-}
-
-/** Has the agent take the SIGTERM that follows for an update: its commands go on. */
-function tellAgent({ config, nowMs }: UpdaterParts, from: string, to: string): void {
-  if (!existsSync(config.UPDATER_AGENT_DATA_DIR)) return; // it never ran
-  try {
-    writeDurably(
-      agentFile(config, UPDATING_FILE),
-      `${JSON.stringify({ from, to, until: nowMs() + RESTART_MS_MAX })}\n`,
-    );
-  } catch (error) {
-    throw new UpdateProblem(`the agent cannot be told of the update: ${systemProblem(error)}`, { cause: error });
-  }
-}
-
-/** The same on the way back, or for an agent that hangs: a disk that is full keeps neither. */
-function tellIfPossible(parts: UpdaterParts, from: string, to: string): void {
-  try {
-    tellAgent(parts, from, to);
-  } catch (error) {
-    parts.log.error({ error: reasonOf(error) }, 'The agent may end its commands with its restart');
-  }
 }

@@ -15,6 +15,7 @@ export const CARRIED_FILES = {
   command: `${SCRIPTS}edge-command.sh`,
   unit_agent: 'deploy/systemd/edge-agent.service',
   unit_updater: 'deploy/systemd/edge-updater.service',
+  drop_in_updater: 'deploy/systemd/edge-updater-data.conf',
   user_unit_agent: 'deploy/systemd/user/edge-agent.service',
   user_unit_updater: 'deploy/systemd/user/edge-updater.service',
   rc_agent: 'deploy/openrc/edge-agent',

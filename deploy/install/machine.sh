@@ -8,6 +8,7 @@ check_machine() {
   check_architecture
   check_library
   check_tools
+  check_data
   check_other_agent
 }
 
@@ -72,6 +73,12 @@ check_tools() {
   for tool in gzip sha256sum sed tr df cmp mktemp readlink; do
     has "$tool" || fail "The program $tool is not on this machine: install it."
   done
+}
+
+# It goes into a unit as it is.
+check_data() {
+  [ "$SCOPE $INIT" != 'system systemd' ] || is_plain_path "$DATA" ||
+    fail "AGENT_DATA_DIR in $AGENT_ENV is $DATA: systemd needs one without spaces and signs that mean something to it."
 }
 
 # Room is looked at where the programs go, on the nearest directory above that is there.

@@ -1,5 +1,8 @@
 # Where everything is, for the system or for one user.
 
+# Where the unit of the updater takes the data of the agent to be.
+USUAL_DATA=/var/lib/edge-agent
+
 # Says in LIB that this script installed what is there.
 MARK=installed-by
 
@@ -7,7 +10,7 @@ choose_places() {
   if [ "$SCOPE" = system ]; then
     LIB=/usr/lib/edge
     STATE=/var/lib/edge-updater
-    DATA=/var/lib/edge-agent
+    DATA=$USUAL_DATA
     ETC=/etc/edge-agent
     BIN=/usr/local/bin
     UNITS=/etc/systemd/system
@@ -30,6 +33,7 @@ choose_places() {
   AGENT_ENV=$ETC/agent.env
   UPDATER_ENV=$ETC/updater.env
   AUTHORITY=$ETC/ca.pem
+  DROP_IN=$UNITS/edge-updater.service.d/data.conf
   TOKEN_FILE=$STATE/token # made by the updater
   given=$(setting_in "$AGENT_ENV" AGENT_DATA_DIR)
   [ -z "$given" ] || DATA=$given

@@ -65,6 +65,7 @@ remove_programs() {
     rm -f "$UNITS/edge-$name.service" "$UNITS/multi-user.target.wants/edge-$name.service" "$UNITS/default.target.wants/edge-$name.service"
     [ -z "$RC" ] || rm -f "$RC/edge-$name"
   done
+  remove_drop_in
   if [ "$INIT" = systemd ]; then
     control daemon-reload >/dev/null 2>&1 || true
     control reset-failed edge-agent.service edge-updater.service >/dev/null 2>&1 || true
@@ -74,6 +75,11 @@ remove_programs() {
   done
   rm -rf "$STATE" "$LIB" "$RUN/agent.pid" "$RUN/updater.pid" "$RUN/agent.child" "$RUN/updater.child" "$RUN/agent.begun" "$RUN/updater.begun"
   remove_empty "$RUN" "$UNITS/multi-user.target.wants" "$UNITS/default.target.wants"
+}
+
+remove_drop_in() {
+  rm -f "$DROP_IN"
+  remove_empty "$(dirname "$DROP_IN")"
 }
 
 remove_data() {

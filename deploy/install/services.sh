@@ -22,7 +22,7 @@ RENEWED=no
 
 # put NAME FILE MODE: a file that came with this script, with the places of this installation. The same one stays.
 put() {
-  "file_$1" | sed "s|@INIT@|$INIT|g; s|@SCOPE@|$SCOPE|g; s|@LIB@|$LIB|g; s|@STATE@|$STATE|g; s|@ETC@|$ETC|g; s|@LOGS@|$LOGS|g; s|@RUN@|$RUN|g" >"$2.new"
+  "file_$1" | sed "s|@INIT@|$INIT|g; s|@SCOPE@|$SCOPE|g; s|@LIB@|$LIB|g; s|@STATE@|$STATE|g; s|@ETC@|$ETC|g; s|@DATA@|$DATA|g; s|@LOGS@|$LOGS|g; s|@RUN@|$RUN|g" >"$2.new"
   chmod "$3" "$2.new"
   if cmp -s "$2.new" "$2" 2>/dev/null; then
     rm -f "$2.new"
@@ -64,10 +64,22 @@ install_units() {
       put "unit_$name" "$UNITS/edge-$name.service" 644
     fi
   done
+  install_drop_in
   control daemon-reload >/dev/null 2>&1 || true
   for name in $(services); do
     control enable "edge-$name.service" >/dev/null 2>&1 || enable_by_hand "edge-$name.service"
   done
+}
+
+# The unit of the updater closes all but the usual data directory. Units of users close nothing.
+install_drop_in() {
+  if [ "$SCOPE$UPDATER" = systemyes ] && [ "$DATA" != "$USUAL_DATA" ]; then
+    mkdir -p "$(dirname "$DROP_IN")"
+    put drop_in_updater "$DROP_IN" 644
+  elif [ -e "$DROP_IN" ]; then
+    remove_drop_in
+    RENEWED=yes
+  fi
 }
 
 # In an image nothing runs that would do it. It is what systemctl enable does.

@@ -100,6 +100,12 @@ export const CASES: readonly Case[] = [
     status: 2,
     says: '--init is "upstart": it should be systemd, openrc or none',
   },
+  {
+    what: 'a data directory that no unit can name',
+    words: `${WITH_KEY} --init systemd`,
+    before: (machine) => machine.write('/etc/edge-agent/agent.env', "AGENT_DATA_DIR='/srv/my edge'\n"),
+    says: `AGENT_DATA_DIR in /etc/edge-agent/agent.env is /srv/my edge: systemd needs one without spaces and signs that mean something to it. ${NOTHING}`,
+  },
   { what: 'purge without uninstall', words: `${WITH_KEY} --purge`, status: 2, says: '--purge goes with --uninstall' },
   {
     what: 'no root',

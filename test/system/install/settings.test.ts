@@ -1,12 +1,14 @@
 /** What the line writes into the settings of agent and updater, and what it takes out of them. */
 import { randomUUID } from 'node:crypto';
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { startMachine } from '../../support/installing/machine.ts';
 import { startMirror } from '../../support/installing/mirror.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { KEY, WITH_KEY } from './refusal-cases.ts';
+
+const UNINSTALL = 'sh /usr/lib/edge/install.sh --uninstall';
 
 const test = await peerTest('root', 'debian-root');
 
@@ -16,8 +18,8 @@ async function machineWithPrograms(t: ExecutionContext) {
   const { script } = await startMirror(t);
   machine.write('/var/lib/edge-updater/current/runtime/node', '#!/bin/sh\n', 0o755);
   machine.write('/var/lib/edge-updater/current/edge-agent.cjs', '');
-  const install = async (words = '') => {
-    const { status, stderr } = await machine.run(`sh -s -- ${WITH_KEY} --init none --no-start ${words}`, {
+  const install = async (words = '', init = 'none') => {
+    const { status, stderr } = await machine.run(`sh -s -- ${WITH_KEY} --init ${init} --no-start ${words}`, {
       stdin: script,
     });
     t.is(status, 0, stderr);
@@ -60,3 +62,36 @@ test('a node that has no session is given the key again, as its admins may not k
 
   t.deepEqual(given, { stopped: KEY, alone: KEY, ill: undefined, healthy: undefined });
 });
+
+test('systemd lets the updater into a data directory of its own place, and no more into one that was given up', async (t) => {
+  const { machine, install } = await machineWithPrograms(t);
+  const dropIn = 'etc/systemd/system/edge-updater.service.d/data.conf';
+  const letIn = async (settings: string) => {
+    machine.write('/etc/edge-agent/agent.env', settings);
+    await install('', 'systemd');
+    const told = /^UPDATER_AGENT_DATA_DIR='(?<path>.*)'$/mu.exec(machine.read('/etc/edge-agent/updater.env'));
+    const path = join(machine.root, dropIn);
+    return { told: told?.groups?.['path'], dropIn: existsSync(path) && directives(readFileSync(path, 'utf8')) };
+  };
+
+  const usual = await letIn('');
+  const own = await letIn("AGENT_DATA_DIR='/home/ada/edge'\n");
+  const givenUp = await letIn('');
+  await letIn("AGENT_DATA_DIR='/srv/edge'\n");
+  const uninstalled = await machine.run(UNINSTALL);
+  const isLeft = existsSync(dirname(join(machine.root, dropIn)));
+
+  t.deepEqual(usual, { told: '/var/lib/edge-agent', dropIn: false });
+  t.deepEqual(own, {
+    told: '/home/ada/edge',
+    dropIn: ['ProtectHome=tmpfs', 'BindPaths=/home/ada/edge'],
+  });
+  t.deepEqual(givenUp, usual);
+  t.is(uninstalled.status, 0, uninstalled.stderr);
+  t.false(isLeft);
+});
+
+/** Lines of a unit that do something, but for the names of sections. */
+function directives(unit: string): readonly string[] {
+  return unit.split('\n').filter((line) => /^[A-Z]\w*=/u.test(line));
+}

@@ -22,7 +22,7 @@ function directives(name: string): readonly string[] {
     .filter((line) => /^[A-Z]\w*=/u.test(line));
 }
 
-test('systemd-analyze verify has nothing to say of any unit', (t) => {
+test('systemd-analyze verify has nothing to say of any unit, nor of the one that reaches another data directory', (t) => {
   const root = temporaryDirectory(t);
   // programs that are there, and the targets that units of ours want
   for (const program of ['usr/lib/edge/launch', 'usr/bin/edge-admin']) {
@@ -32,6 +32,9 @@ test('systemd-analyze verify has nothing to say of any unit', (t) => {
   }
   const system = join(root, 'etc/systemd/system');
   cpSync(UNITS, system, { recursive: true });
+  const dropIn = readFileSync(join(UNITS, 'edge-updater-data.conf'), 'utf8').replace('@DATA@', '/home/ada/edge');
+  mkdirSync(join(system, 'edge-updater.service.d'));
+  writeFileSync(join(system, 'edge-updater.service.d/data.conf'), dropIn);
   cpSync('/usr/lib/systemd/system', join(root, 'usr/lib/systemd/system'), { recursive: true, verbatimSymlinks: true });
 
   for (const name of SERVICES) {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import test from 'ava';
 import { bootstrap } from '../../../agent/updater/commands.ts';
+import { wouldBe } from '../../../agent/updater/serve.ts';
 import { UpdateProblem } from '../../../agent/updater/problem.ts';
 import { linkedVersion } from '../../../agent/updater/versions.ts';
 import { createReleases, rotateKey } from '../../support/releases.ts';
@@ -214,6 +215,26 @@ test('where the agent cannot be told of its restart nothing is switched to, and 
   t.is(starts, 1);
   t.is(outcome?.outcome, 'rolled_back', outcome?.error ?? '');
   await until('the version before', () => machine.running() === '0.1.0');
+});
+
+test('where the data directory of the agent cannot be written to, an update is left before it begins, and a look says so', async (t) => {
+  const machine = await updaterFixture(t);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  const inTheWay = join(temporaryDirectory(t), 'file');
+  writeFileSync(inTheWay, '');
+  const closed = join(inTheWay, 'agent');
+  const config = { ...machine.parts().config, UPDATER_AGENT_DATA_DIR: closed };
+
+  const look = await wouldBe(machine.parts({ config }));
+  const { outcome, phase } = await machine.update({}, { config });
+
+  const reason = `the agent cannot be told of the update: ${closed}: a file is in the way`;
+  t.like(look, { would: 'nothing', available: '0.2.0', reason });
+  t.like(outcome, { outcome: 'unchanged', from: '0.1.0', to: '0.2.0', error: reason });
+  t.is(phase.step, 'idle');
+  t.is(machine.current(), '0.1.0');
 });
 
 test('two updates at once are one: the second is told who is at it', async (t) => {
