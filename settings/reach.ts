@@ -1,5 +1,6 @@
 /** Settings of the ways into nodes: the proxies, and recordings of SSH sessions. */
 import { PROXIED_IDLE_MS_MAX, PROXIED_LIFE_MS_MAX } from '../transport/protocol/limits.ts';
+import { RECORDING_TEXT_BYTES_MAX } from '../transport/protocol/recording.ts';
 import { SSH_RECORDING_MODES } from '../transport/protocol/ssh.ts';
 import { choice, durationMs, flag, integer, port, text } from './fields.ts';
 
@@ -28,7 +29,7 @@ export const REACH_SETTINGS = {
     .describe(
       'Which SSH sessions on nodes are recorded: none, those with a terminal, or all. What is typed without an echo, such as a password, is not in a recording.',
     ),
-  SSH_RECORDING_MAX_BYTES: integer({ min: 1_024, max: 67_108_864 })
+  SSH_RECORDING_MAX_BYTES: integer({ min: 1_024, max: RECORDING_TEXT_BYTES_MAX })
     .default(4_194_304)
     .describe('Most text of one recording, in bytes before compression; what comes after is left out.'),
   SSH_RECORDING_MAX_MS: durationMs({ min: 1_000, max: 604_800_000 })

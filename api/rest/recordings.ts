@@ -9,6 +9,7 @@ import {
   decodeRecordingDescription,
   RECORDING_HEADER,
   RECORDING_SLACK_BYTES,
+  RECORDING_TEXT_BYTES_MAX,
   RECORDING_TYPE,
 } from '../../transport/protocol/recording.ts';
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
@@ -17,10 +18,19 @@ import type { OperationPorts } from '../ports.ts';
 import { createWindowLimiter, type WindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
-import { createNodeEntrance, NO_TOKEN } from './node-entrance.ts';
+import { createNodeEntrance, NO_TOKEN, type NodeEntrance } from './node-entrance.ts';
 
 /** Uploads that are taken at once, over all nodes: each holds its body in memory. More are told to come again (L2). */
 const UPLOADS_MAX = 8;
+
+/**
+ * Beside them, those that are longer than the settings say today: they were made when the settings said more, or another
+ * admin's do, and are as good as the others.
+ */
+const LONG_UPLOADS_MAX = 1;
+
+/** What is taken at all, in bytes, compressed or not. The settings bound what agents record. */
+const UPLOAD_BYTES_MAX = RECORDING_TEXT_BYTES_MAX + RECORDING_SLACK_BYTES;
 
 /** When those should, in seconds. */
 const RETRY_SECONDS = 2;
@@ -46,7 +56,7 @@ const NOT_GZIP_TYPE = refuse(
   'unsupported_media_type',
   `The body must be a gzipped asciicast: Content-Type: ${RECORDING_TYPE}.`,
 ).refusal;
-const TOO_LARGE = refuse('payload_too_large', 'The recording unpacks to more than SSH_RECORDING_MAX_BYTES.').refusal;
+const TOO_LARGE = refuse('payload_too_large', `The recording unpacks to more than ${UPLOAD_BYTES_MAX} bytes.`).refusal;
 const TAKEN = refuse('conflict', 'There is another recording of this id.').refusal;
 const FOREIGN_USER = invalid(RECORDING_HEADER, 'ssh_username_id: is a user of another node');
 const PROBLEMS = {
@@ -57,7 +67,7 @@ const PROBLEMS = {
 
 /** How much is taken, in bytes. */
 export interface RecordingLimits {
-  /** Text of one recording. */
+  /** Text of one recording, as agents are told. */
   readonly bytesMax: number;
   /** Compressed, of one node. Default: 256 MiB. */
   readonly nodeBytesPerHourMax?: number;
@@ -69,34 +79,33 @@ export function registerRecordings(
   ports: RecordingPorts,
   { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits,
 ): void {
-  const limit = bytesMax + RECORDING_SLACK_BYTES;
   const storedBytes = createWindowLimiter(
     { perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, keysMax: NODES_REMEMBERED_MAX },
     ports.clock,
   );
-  const entrance = createNodeEntrance(ports, {
-    insideMax: UPLOADS_MAX,
-    busy: BUSY,
-    wait: (node) => storedBytes.waitMs(node),
-    tooMuch: TOO_MUCH,
-  });
+  const rules = { busy: BUSY, wait: (node: NodeId) => storedBytes.waitMs(node), tooMuch: TOO_MUCH };
+  const usual = createNodeEntrance(ports, { ...rules, insideMax: UPLOADS_MAX });
+  const long = createNodeEntrance(ports, { ...rules, insideMax: LONG_UPLOADS_MAX });
+  /** One that does not say how long it is may be as long as any. */
+  const entranceOf = ({ headers }: FastifyRequest): NodeEntrance =>
+    Number(headers['content-length'] ?? Infinity) <= bytesMax + RECORDING_SLACK_BYTES ? usual : long;
 
   app.register((scope, _options, registered) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(RECORDING_TYPE, { parseAs: 'buffer', bodyLimit: limit }, (_request, body, done) =>
-      done(null, body),
+    scope.addContentTypeParser(
+      RECORDING_TYPE,
+      { parseAs: 'buffer', bodyLimit: UPLOAD_BYTES_MAX },
+      (_request, body, done) => done(null, body),
     );
     scope.addContentTypeParser('*', (_request, _body, done) => done(new BodyRefused(NOT_GZIP_TYPE)));
     scope.route({
       method: 'PUT',
       url: `${RECORDING_PATH}:id`,
-      bodyLimit: limit,
-      onRequest: (request, reply) => entrance.admit(request, reply),
+      bodyLimit: UPLOAD_BYTES_MAX,
+      onRequest: (request, reply) => entranceOf(request).admit(request, reply),
       handler: async (request, reply) => {
-        const node = entrance.nodeOf(request);
-        return node === null
-          ? sendRefusal(reply, NO_TOKEN)
-          : store(request, reply, node, { ports, limit, storedBytes });
+        const node = entranceOf(request).nodeOf(request);
+        return node === null ? sendRefusal(reply, NO_TOKEN) : store(request, reply, node, { ports, storedBytes });
       },
     });
     registered();
@@ -106,7 +115,6 @@ export function registerRecordings(
 /** Where recordings go, and how much of one and of a node. */
 interface Store {
   readonly ports: RecordingPorts;
-  readonly limit: number;
   readonly storedBytes: WindowLimiter;
 }
 
@@ -114,7 +122,7 @@ async function store(
   request: FastifyRequest,
   reply: FastifyReply,
   node: NodeId,
-  { ports, limit, storedBytes }: Store,
+  { ports, storedBytes }: Store,
 ): Promise<FastifyReply> {
   const id = Uuid.safeParse((request.params as { readonly id?: unknown }).id);
   if (!id.success) return sendRefusal(reply, invalid('id', 'must be a UUID'));
@@ -122,7 +130,7 @@ async function store(
   const description = decodeRecordingDescription(typeof header === 'string' ? header : '');
   if (typeof description === 'string') return sendRefusal(reply, invalid(RECORDING_HEADER, description));
   if (!Buffer.isBuffer(request.body)) return sendRefusal(reply, PROBLEMS.not_gzip);
-  const inspected = await inspectCast(request.body, limit);
+  const inspected = await inspectCast(request.body, UPLOAD_BYTES_MAX);
   if ('problem' in inspected) return sendRefusal(reply, PROBLEMS[inspected.problem]);
 
   const outcome = await ports.records.storeRecording({

@@ -18,6 +18,9 @@ export const RECORDING_HEADER_CHARS_MAX = 6_144;
 /** Characters of a command that a description names; of a longer one it has the beginning. */
 export const RECORDING_COMMAND_CHARS_MAX = 512;
 
+/** Text that the settings may give one recording at most, in bytes before compression. */
+export const RECORDING_TEXT_BYTES_MAX = 67_108_864;
+
 /**
  * A recording's text may be so much longer than the settings say, in bytes: its header line, and the end of what was
  * cut.

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { Uuid } from './ids.ts';
 import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from './limits.ts';
+import { RECORDING_TEXT_BYTES_MAX } from './recording.ts';
 import { foreignText } from './text.ts';
 
 /** Algorithms of keys that may log in. Source: docs/api.md, Resources. */
@@ -71,7 +72,7 @@ export const SSH_RECORDING_MODES = ['off', 'pty', 'all'] as const;
 export const SshRecordingSettings = z.object({
   mode: z.enum(SSH_RECORDING_MODES),
   /** Of the recording's text, before it is compressed. */
-  bytes_max: z.int().min(1_024).max(67_108_864),
+  bytes_max: z.int().min(1_024).max(RECORDING_TEXT_BYTES_MAX),
   ms_max: z.int().min(1_000),
 });
 export type SshRecordingSettings = z.infer<typeof SshRecordingSettings>;

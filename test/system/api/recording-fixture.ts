@@ -31,25 +31,33 @@ export function recordingFixtures(test: TestFn, bytesMax = BYTES_MAX) {
 }
 
 /**
- * Begins an upload that goes no further, again while there is no place for it: the honest one may have had the last.
+ * Begins an upload of so many bytes that goes no further, again while there is no place for it: the honest one may have
+ * had the last. `answered` is the status of what comes instead.
  */
-export function drip(scope: Scope, url: string, token: string): { isCut(): boolean; end(): void } {
+export function drip(
+  scope: Scope,
+  url: string,
+  token: string,
+  bytes = 60_000,
+): { isCut(): boolean; end(): void; readonly answered: Promise<number | undefined> } {
   let sent: ClientRequest;
+  const { promise: answered, resolve } = Promise.withResolvers<number | undefined>();
   const begin = (): void => {
     sent = send(`${url}${RECORDING_PATH}${randomUUID()}`, {
       method: 'PUT',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/gzip', 'content-length': 60_000 },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/gzip', 'content-length': bytes },
     });
     sent
       .on('error', () => {})
       .on('response', (response) => {
         response.resume();
         if (response.statusCode === 503) begin();
+        else resolve(response.statusCode);
       })
       .write('x');
   };
   begin();
   const end = (): void => void sent.destroy();
   scope.teardown(end);
-  return { isCut: () => sent.destroyed || sent.socket?.destroyed === true, end };
+  return { isCut: () => sent.destroyed || sent.socket?.destroyed === true, end, answered };
 }

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import ava from 'ava';
-import { RECORDING_SLACK_BYTES } from '../../../transport/protocol/recording.ts';
+import { RECORDING_SLACK_BYTES, RECORDING_TEXT_BYTES_MAX } from '../../../transport/protocol/recording.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
 import { castOf, descriptionOf, upload, type Upload } from '../../support/casts.ts';
 import { until } from '../../support/until.ts';
@@ -10,6 +10,9 @@ import { BYTES_MAX, drip, recordingFixtures } from './recording-fixture.ts';
 import { column } from '../../support/columns.ts';
 
 const { serial: test } = ava;
+
+/** The longest that the settings may ever have allowed, in bytes. */
+const LONGEST_BYTES = RECORDING_TEXT_BYTES_MAX + RECORDING_SLACK_BYTES;
 
 const fixture = recordingFixtures(ava);
 
@@ -38,21 +41,21 @@ test("only the token of a node brings one in, and nobody else's recording is rep
 });
 
 test('what is no recording is refused, each with its reason, and nothing of it is kept', async (t) => {
-  const { upload: put, list } = await fixture();
+  const { admin, upload: put, one, list } = await fixture();
   const gzipped = gzipSync(castOf());
-  const bomb = gzipSync(Buffer.concat([Buffer.from(castOf()), Buffer.alloc(64 * 1_048_576)]));
+  const bomb = gzipSync(Buffer.concat([Buffer.from(castOf()), Buffer.alloc(LONGEST_BYTES)]));
   const problem = async (told: Upload) => {
     const { status, error } = await put(told);
     return [status, error?.code, ...Object.values(error?.details ?? {}).flat()];
   };
 
   const invalid = 'must be an asciicast, version 2, in UTF-8';
-  t.deepEqual(await problem({ body: bomb }), [413, 'payload_too_large'], `${bomb.length} bytes that unpack to 64 MiB`);
-  t.deepEqual(await problem({ body: randomBytes(BYTES_MAX + RECORDING_SLACK_BYTES + 1) }), [413, 'payload_too_large']);
-  t.deepEqual(await problem({ cast: castOf([[0, 'o', 'x'.repeat(BYTES_MAX + RECORDING_SLACK_BYTES)]]) }), [
-    413,
-    'payload_too_large',
-  ]);
+  t.deepEqual(
+    await problem({ body: bomb }),
+    [413, 'payload_too_large'],
+    `${bomb.length} bytes that unpack to over 64 MiB`,
+  );
+  t.is(await drip(t, admin.url, one.api_token, LONGEST_BYTES + 1).answered, 413);
   t.deepEqual(await problem({ body: Buffer.from(castOf()) }), [422, 'validation_failed', 'must be gzip']);
   t.deepEqual(await problem({ body: gzipped.subarray(0, -9) }), [422, 'validation_failed', 'must be gzip']);
   t.deepEqual(await problem({ body: Buffer.alloc(0) }), [422, 'validation_failed', 'must be gzip']);
@@ -85,6 +88,32 @@ test('what is no recording is refused, each with its reason, and nothing of it i
   }
   t.is((await list()).total, 0);
   t.is((await put()).status, 201, 'and those that are in order come in after all of that');
+});
+
+test('a recording that was made while the settings allowed longer ones comes in', async (t) => {
+  const { upload: put, request } = await fixture();
+  const cast = castOf([[0, 'o', randomBytes(2 * BYTES_MAX).toString('hex')]]);
+
+  const { status, id } = await put({ cast });
+
+  t.is(status, 201);
+  t.is((await request('GET', `/ssh_recordings/${id}`)).data['cast'], cast);
+});
+
+test('of recordings that are longer than the settings allow one comes in at a time, and others beside it', async (t) => {
+  const { admin, upload: put, one, two } = await fixture();
+  const long = { body: gzipSync(castOf([[0, 'o', randomBytes(2 * BYTES_MAX).toString('hex')]])) };
+  const slow = drip(t, admin.url, one.api_token, long.body.length);
+
+  const busy = await until('the slow one to be inside', async () => {
+    const answered = await put(long, two.api_token);
+    return answered.status === 503 ? answered : null;
+  });
+  const usual = await put({}, two.api_token);
+  slow.end();
+  await until('its place to be free', async () => (await put(long, two.api_token)).status === 201);
+
+  t.deepEqual([busy.error?.code, busy.headers.get('retry-after'), usual.status], ['service_unavailable', '2', 201]);
 });
 
 test('the longest recording that the settings allow comes in', async (t) => {

@@ -126,7 +126,7 @@ export class SessionRecorder {
     if (!this.#isTruncated) for (const decoder of Object.values(this.#decoders)) this.#text(decoder.end());
     this.#isOver = true;
     clearInterval(this.#flush);
-    if (!this.#isTruncated) this.#lastMs = performance.now() - this.#beganMs;
+    if (!this.#isTruncated) this.#lastMs = Math.min(performance.now() - this.#beganMs, this.#msMax);
     this.#gzip.end();
   }
 

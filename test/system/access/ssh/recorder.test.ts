@@ -117,6 +117,17 @@ test('a recording ends at its limits, and says that it did', async (t) => {
   t.deepEqual(recorded(late).events, []);
 });
 
+test('a recording of a session that goes on in silence lasts no longer than its limit', async (t) => {
+  const spool = new RecordingSpool(directory(t));
+  const recorder = beginRecording({ spool, settings: () => ({ ...ALL, ms_max: 1_000 }) }, SHELL);
+  const beganMs = performance.now();
+
+  await until('its limit to be past', () => performance.now() - beganMs > 1_001);
+  recorder?.end();
+
+  t.like(await finished(spool), { duration_ms: 1_000, truncated: false });
+});
+
 test('nothing is recorded that was not asked for, nor without room, which health then says', async (t) => {
   const spool = new RecordingSpool(directory(t), 100);
   const settings = (mode: SshRecordingSettings['mode']) => () => ({ ...ALL, mode });

@@ -1,14 +1,16 @@
 /** Recordings on their way from an agent's disk to an admin: real admins that are killed, and answers that are lost. */
-import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import type { SshRecordingResource } from '../../../../actors/resources/ssh.ts';
 import type { SessionClock } from '../../../../agent/session/ports.ts';
 import { beginRecording } from '../../../../agent/access/ssh/recording/recorder.ts';
 import { RecordingSpool } from '../../../../agent/access/ssh/recording/spool.ts';
 import { RecordingUploads, type UploadOptions } from '../../../../agent/access/ssh/recording/upload.ts';
+import { RECORDING_SLACK_BYTES, RECORDING_TEXT_BYTES_MAX } from '../../../../transport/protocol/recording.ts';
+import { castOf } from '../../../support/casts.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { enrollRaw } from '../../../support/fleet/raw-agent.ts';
 import { settledAnswer } from '../../../support/fleet/rest.ts';
@@ -205,15 +207,18 @@ test.serial(
 );
 
 test.serial('what no admin would ever take is given up with one line each, and keeps nothing else back', async (t) => {
-  const { directory, spool, uploads } = await uploading(t);
+  const { agent, directory, spool: made } = await uploading(t);
   const other = await enrollRaw(t, fleet());
-  const large = await record(spool, [randomBytes(4 * BYTES_MAX).toString('hex')]);
-  const damaged = await record(spool, ['damaged']);
-  const gone = await record(spool, ['gone']);
-  const good = await record(spool, ['good']);
-  const bytes = spool.list().find(({ id }) => id === damaged)?.bytes ?? 0;
-  writeFileSync(join(directory, `${damaged}.cast.gz`), Buffer.alloc(bytes, 7));
+  const large = await record(made, ['large']);
+  const damaged = await record(made, ['damaged']);
+  const gone = await record(made, ['gone']);
+  const good = await record(made, ['good']);
+  const longer = castOf([[0, 'o', 'x'.repeat(RECORDING_TEXT_BYTES_MAX + RECORDING_SLACK_BYTES)]]);
+  writeFileSync(join(directory, `${large}.cast.gz`), gzipSync(longer));
+  writeFileSync(join(directory, `${damaged}.cast.gz`), Buffer.alloc(100, 7));
+  const spool = new RecordingSpool(directory);
   rmSync(join(directory, `${gone}.cast.gz`));
+  const uploads = startUploads(t, spool, agent.api_token);
 
   uploads.start(fleet().admin().url);
   await allGone(spool);
