@@ -9,7 +9,7 @@ import { EXIT, Problem } from '../problem.ts';
 import { checkedHostName, SSH_PORT } from '../reach/host-names.ts';
 import { proxyOf } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
-import { defaultConfigFile, includeConfig, includeLine, sshConfigText, writeConfig } from '../reach/ssh-config.ts';
+import { defaultConfigFile, includeConfig, includeLine, sshConfigText, writeBlock } from '../reach/ssh-config.ts';
 import { sessionOf } from '../session.ts';
 
 interface ConfigFlags {
@@ -36,7 +36,10 @@ export function addSshConfigCommand(program: Program): void {
     .command('ssh-config')
     .description('print what makes ssh, scp, sftp, rsync, git and editors get to nodes by their host names')
     .option('-c, --cluster <name>', 'for the nodes of this cluster only')
-    .option('--write [file]', 'write it to a file (default: ~/.ssh/edge_config) and say how ssh reads that')
+    .option(
+      '--write [file]',
+      'write it to a file (default: ~/.ssh/edge_config), beside what other services and clusters have there, and say how ssh reads that',
+    )
     .option('--include', 'write it, and put the line that makes ssh read it at the top of ~/.ssh/config, once')
     .addHelpText('after', HELP)
     .action(async (flags: ConfigFlags, command: Program) => {
@@ -48,7 +51,7 @@ export function addSshConfigCommand(program: Program): void {
       tell(`ssh goes by edge to every host *.${domain} from then on`);
 
       const file = typeof flags.write === 'string' ? resolve(flags.write) : defaultConfigFile();
-      writeConfig(file, text);
+      writeBlock(file, domain, text);
       if (flags.include === true) {
         tell(`putting "${includeLine(file)}" at the top of ~/.ssh/config`);
         tell(

@@ -39,15 +39,56 @@ export function defaultConfigFile(): string {
   return join(homedir(), '.ssh', 'edge_config');
 }
 
-/** Writes a file of ssh for its owner only. Throws a Problem when it cannot be written. */
-export function writeConfig(file: string, text: string): void {
+/** A block of `sshConfigText` in a file, with its domain. */
+const BLOCK = /^# Nodes of (\S+), by edge ssh-config:.*\nHost .*\n(?:[ \t]+\S.*\n)*/gmu;
+
+/**
+ * Writes the block of a domain into a file, in place of the one that it has there; all else in it stays. Throws a
+ * Problem when that cannot be done.
+ */
+export function writeBlock(file: string, domain: string, block: string): void {
+  const before = contentOf(file);
+  const lines = before === '' || before.endsWith('\n') ? before : `${before}\n`;
+  const others = lines.replaceAll(BLOCK, (one, of: string) => (of === domain ? '' : one));
+  const at = placeOf(domain, others);
+  replaceFile(file, others.slice(0, at) + block + others.slice(at));
+}
+
+/** Behind the blocks for fewer of its hosts, as ssh takes what it sees first, and before all others. */
+function placeOf(domain: string, text: string): number {
+  const blocks = [...text.matchAll(BLOCK)];
+  const narrower = blocks.findLast(([, of]) => of?.endsWith(`.${domain}`));
+  return narrower === undefined ? (blocks[0]?.index ?? text.length) : narrower.index + narrower[0].length;
+}
+
+/** What is in a file; nothing when there is none. Throws a Problem when it cannot be read. */
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw problemOf(file, 'read', error);
+  }
+}
+
+/**
+ * Makes this the content of a file, for its owner only: beside it first, as a full disk must not take what is there.
+ * Throws a Problem when it cannot be written.
+ */
+function replaceFile(file: string, text: string): void {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(file, text, { mode: 0o600 });
-    chmodSync(file, 0o600); // an older file keeps its mode when it is written again
+    const target = existsSync(file) ? realpathSync(file) : file; // where configurations are kept elsewhere it is a link
+    writeFileSync(`${target}.new`, text, { mode: 0o600 });
+    chmodSync(`${target}.new`, 0o600); // one that was left there keeps its mode
+    renameSync(`${target}.new`, target);
   } catch (error) {
-    throw new Problem(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+    throw problemOf(file, 'written', error);
   }
+}
+
+function problemOf(file: string, what: string, error: unknown): Problem {
+  return new Problem(`${file} cannot be ${what} (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
 }
 
 /**
@@ -64,10 +105,8 @@ export function includeLine(file: string): string {
 export function includeConfig(file: string): string | null {
   const main = join(homedir(), '.ssh', 'config');
   const line = includeLine(file);
-  const before = existsSync(main) ? readFileSync(main, 'utf8') : '';
+  const before = contentOf(main);
   if (before.split('\n').some((one) => one.trim() === line)) return null;
-  const target = existsSync(main) ? realpathSync(main) : main; // where configurations are kept elsewhere it is a link
-  writeConfig(`${target}.new`, `${line}\n${before === '' ? '' : `\n${before}`}`);
-  renameSync(`${target}.new`, target); // a full disk must not take what is there
+  replaceFile(main, `${line}\n${before === '' ? '' : `\n${before}`}`);
   return main;
 }

@@ -230,6 +230,29 @@ test.serial(
   },
 );
 
+test.serial(
+  'what is written for one service or cluster leaves that of others, and stands behind what is for fewer nodes',
+  async (t) => {
+    const file = at('several');
+    const block = async (...words: string[]) => (await fixture.edge('ssh-config', ...words)).stdout;
+    const [all, cluster] = [await block(), await block('--cluster', 'fleet')];
+    const other = all.replaceAll('edge.internal', 'other.example');
+    writeFileSync(file, `# mine\n${other.replace('accept-new', 'yes').trimEnd()}`);
+    const written = [];
+
+    for (const words of [[], ['--cluster', 'fleet'], [], ['--cluster', 'fleet']]) {
+      await fixture.edge('ssh-config', ...words, '--write', file);
+      written.push(readFileSync(file, 'utf8'));
+    }
+
+    const mine = other.replace('accept-new', 'yes');
+    t.deepEqual(written, [
+      `# mine\n${all}${mine}`,
+      ...Array.from({ length: 3 }, () => `# mine\n${cluster}${all}${mine}`),
+    ]);
+  },
+);
+
 test.serial('no key is in the configuration, nor in the words of any program that is started', async (t) => {
   const running = fixture.start(t, ['ssh', ...own(), byAlias, '--', 'echo begun; cat'], null);
   await running.says();
