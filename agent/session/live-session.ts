@@ -163,6 +163,7 @@ export class LiveSession {
     this.#asking.pinging();
     const report = this.#ports.report();
     if (isReportDue || JSON.stringify(report) !== this.#reported) this.#report(report);
+    this.#tellUnanswered([]);
     return true;
   }
 

@@ -173,8 +173,8 @@ export interface SessionReach {
   /** These users and keys are gone: what they opened ends now. */
   endSsh(usernames: readonly string[], keys: readonly string[]): void;
   /**
-   * The oldest logins that no admin answered and that were not told on this session yet. Asked after every welcome
-   * (`stored` is null), and when some of them are stored, which are forgotten.
+   * The oldest logins that no admin answered and that are to be told now. Asked after every welcome (`stored` is null),
+   * with every ping, and when some of them are stored, which are forgotten.
    */
   unanswered(stored: readonly string[] | null): readonly UnansweredLogin[];
   /** By whom the live SSH sessions were opened; asked after every welcome. */

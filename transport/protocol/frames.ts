@@ -125,7 +125,7 @@ export const AgentFrame = z.discriminatedUnion('type', [
   }),
   /** After a welcome, when SSH sessions live: those whose user or key is gone meanwhile are ended. */
   z.object({ seq, type: z.literal('ssh-grants'), grants: z.array(SshGrant).min(1).max(SSH_GRANTS_MAX) }),
-  /** After a welcome, and on until none is left: each is kept until `ssh-unanswered-stored` names it. */
+  /** After a welcome and with pings, until none is left: each is kept until `ssh-unanswered-stored` names it. */
   z.object({
     seq,
     type: z.literal('ssh-unanswered'),

@@ -5,7 +5,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { Client } from 'pg';
 import { eventIdOf } from '../../../actors/event-id.ts';
+import { createDatabase } from '../../support/database.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
@@ -13,8 +16,8 @@ import { logsIn } from '../../support/raw-ssh-client.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
-const events = () =>
-  fleet().sql<{ event: string; username: string; method: string; result: string; id: string | null; ms: string }>(`
+const events = (asked: Fleet = fleet()) =>
+  asked.sql<{ event: string; username: string; method: string; result: string; id: string | null; ms: string }>(`
   select id as event, data->>'username' as username, data->>'auth_method' as method, data->>'result' as result, data->>'ssh_username_id' as id, extract(epoch from time) * 1000 as ms
   from event where type = 'edge.ssh_username.verified' order by time`);
 
@@ -62,4 +65,29 @@ test.serial('a login that was tried while the admin was away is refused, and tol
     `${ms} is between ${triedMs} and ${overMs}, and at most ${lateMsMax} ms later`,
   );
   t.is((await events()).length, 1, 'and not once more');
+});
+
+test.serial('a login that was tried while the database was away is told on the session that lives, once', async (t) => {
+  t.timeout(hangAfter(90_000));
+  const connection = await createDatabase(t);
+  const locked = await startFleet(t, { agents: 1, connection });
+  const agent = locked.agent();
+  const { id: node, ssh_port: port } = await locked.node(agent);
+  const holder = new Client(connection);
+  await holder.connect();
+  t.teardown(() => holder.end());
+  await holder.query('begin; lock table ssh_username in access exclusive mode');
+
+  const isIn = await logsIn(port, 'ada', 'a password of the tests');
+  const [login] = kept(agent.dataDirectory);
+  await holder.query('rollback');
+  await until('the agent forgot it', () => kept(agent.dataDirectory).length === 0);
+  const told = await events(locked);
+
+  t.false(isIn);
+  t.deepEqual(
+    told.map(({ event, username }) => [event, username]),
+    [[eventIdOf(node, login?.id ?? ''), 'ada']],
+  );
+  t.is(agent.program.lines().filter(({ msg }) => msg === 'Connected').length, 1, 'on its first session');
 });

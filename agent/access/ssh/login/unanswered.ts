@@ -18,6 +18,18 @@ import { systemProblem } from '../../../problem.ts';
  */
 export const UNANSWERED_MAX = 256;
 
+/**
+ * On a session that lives a login is told so long after it was given up, in ms: its verdict may be late, and of what the
+ * admin stored by itself nothing is told. Twice as long as a statement of its database may take (L3).
+ */
+export const TOLD_AFTER_MS = 10_000;
+
+/**
+ * One that was told and that nobody confirmed is told again so long after, in ms: its database was away, or the
+ * confirmation was lost.
+ */
+export const TOLD_AGAIN_AFTER_MS = 300_000;
+
 const Kept = z
   .array(
     z.object({
@@ -34,19 +46,28 @@ export interface UnansweredLogins {
   /** One more. Answers its id; null: there are too many. */
   add(username: string, method: SshCredential['method']): string | null;
   /**
-   * The oldest that were not told on this session yet, as many as one frame takes. `isNew`: the session is another one,
-   * and all are to be told.
+   * The oldest that are to be told now, as many as one frame takes: see TOLD_AFTER_MS and TOLD_AGAIN_AFTER_MS. `isNew`:
+   * the session is another one, and all are to be told.
    */
   next(isNew: boolean): readonly UnansweredLogin[];
   /** These are stored, or were answered after all. */
   remove(ids: readonly string[]): void;
 }
 
+/** What time it is: on the wall, and on a clock that nobody sets. */
+interface Clocks {
+  readonly wallMs: () => number;
+  readonly nowMs: () => number;
+}
+
+const CLOCKS: Clocks = { wallMs: Date.now, nowMs: () => performance.now() };
+
 /** Reads what is kept at `path`. What cannot be read is given up with a line of the log. */
-export function openUnanswered(path: string, log: Log, wallMs: () => number = Date.now): UnansweredLogins {
+export function openUnanswered(path: string, log: Log, { wallMs, nowMs }: Clocks = CLOCKS): UnansweredLogins {
   let kept = read();
   let hasWarned = false;
-  const told = new Set<string>();
+  /** From when each is to be told, by its id; those that are not in here at once. */
+  const dueMs = new Map<string, number>();
 
   function read(): z.infer<typeof Kept> {
     try {
@@ -75,18 +96,20 @@ export function openUnanswered(path: string, log: Log, wallMs: () => number = Da
         return null;
       }
       const id = randomUUID();
+      dueMs.set(id, nowMs() + TOLD_AFTER_MS);
       store([...kept, { id, username, method, at_ms: Math.round(wallMs()) }]);
       return id;
     },
     next(isNew) {
-      if (isNew) told.clear();
-      const next = kept.filter(({ id }) => !told.has(id)).slice(0, SSH_UNANSWERED_PER_FRAME_MAX);
-      for (const { id } of next) told.add(id);
-      return next.map(({ id, username, method, at_ms: atMs }) => ({
+      if (isNew) dueMs.clear();
+      const atMs = nowMs();
+      const next = kept.filter(({ id }) => (dueMs.get(id) ?? 0) <= atMs).slice(0, SSH_UNANSWERED_PER_FRAME_MAX);
+      for (const { id } of next) dueMs.set(id, atMs + TOLD_AGAIN_AFTER_MS);
+      return next.map(({ id, username, method, at_ms: triedMs }) => ({
         id,
         username,
         method,
-        ms_ago: Math.max(0, Math.round(wallMs() - atMs)),
+        ms_ago: Math.max(0, Math.round(wallMs() - triedMs)),
       }));
     },
     remove(ids) {
@@ -94,7 +117,7 @@ export function openUnanswered(path: string, log: Log, wallMs: () => number = Da
       const left = kept.filter(({ id }) => !gone.has(id));
       if (left.length === kept.length) return;
       hasWarned = false;
-      for (const id of gone) told.delete(id);
+      for (const id of gone) dueMs.delete(id);
       store(left);
     },
   };
