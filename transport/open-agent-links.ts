@@ -131,6 +131,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     tell: (addressed) => ports.directory.tell(addressed),
     holds: (cluster) => ports.held.holds(cluster),
     revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),
+    welcomed: (node) => tunnels.welcomed(node),
   });
   const tunnels = new Tunnels({
     clock,

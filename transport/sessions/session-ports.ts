@@ -16,6 +16,8 @@ export interface SessionPorts {
   holds(cluster: ClusterId): boolean;
   /** A node's credential was revoked: what else is open to it must end too (E5). */
   revoked(node: NodeId): void;
+  /** A node has a new session, on which nothing was asked for yet. */
+  welcomed(node: NodeId): void;
   /** False when the node's mailbox is full. */
   tell(addressed: Addressed): boolean;
 }

@@ -238,6 +238,7 @@ export class Sessions implements SessionLink {
       return false;
     }
     if (frame.type === 'welcome') this.tails.welcomed(connection.node);
+    if (frame.type === 'welcome') this.#ports.welcomed(connection.node);
     return true;
   }
 

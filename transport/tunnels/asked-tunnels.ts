@@ -35,6 +35,7 @@ type NoTunnel = Extract<Dialled, { readonly ok: false }>;
 
 /** One tunnel that was asked for. */
 interface Asked {
+  readonly token: string;
   readonly tokenKey: string;
   /** Streams that wait for it. */
   readonly waiting: Set<(tunnel: Tunnel | null) => void>;
@@ -82,22 +83,24 @@ export class AskedTunnels {
   ask(node: NodeId): Asked {
     const token = newToken(this.#asking.tag);
     const asked: Asked = {
+      token,
       tokenKey: keyOf(token),
       waiting: new Set(),
       cancelTimer: this.#asking.clock.after(TUNNEL_OPEN_MS_MAX, () => this.settle(node, null)),
     };
     this.#nodes.set(asked.tokenKey, node);
     this.#asked.set(node, asked);
-    const [ownUrl, vpnUrl] = [this.#asking.ownUrl(node), this.#asking.vpnUrl(node)];
-    const frame: AdminFrameBody = {
-      type: 'open-tunnel',
-      token,
-      http2: true,
-      ...(ownUrl !== null && { admin_url: ownUrl }),
-      ...(vpnUrl !== null && { mesh_url: vpnUrl }),
-    };
-    if (!this.#asking.send(node, frame)) void this.#askOwner(node, token, asked);
+    if (!this.#send(node, asked)) void this.#askOwner(node, asked);
     return asked;
+  }
+
+  /**
+   * The node has a new session here: what was asked on the one before may not have come. An agent that has come already
+   * is asked nothing.
+   */
+  welcomed(node: NodeId): void {
+    const asked = this.#asked.get(node);
+    if (asked !== undefined && this.#nodes.has(asked.tokenKey)) this.#send(node, asked);
   }
 
   /** Whose tunnel a one-time token opens; null: nobody's. The token is spent by asking. */
@@ -123,8 +126,19 @@ export class AskedTunnels {
     for (const node of this.#asked.keys()) this.settle(node, null);
   }
 
-  async #askOwner(node: NodeId, token: string, asked: Asked): Promise<void> {
-    const isAsked = await this.#asking.askOwner(node, token);
+  #send(node: NodeId, { token }: Asked): boolean {
+    const [ownUrl, vpnUrl] = [this.#asking.ownUrl(node), this.#asking.vpnUrl(node)];
+    return this.#asking.send(node, {
+      type: 'open-tunnel',
+      token,
+      http2: true,
+      ...(ownUrl !== null && { admin_url: ownUrl }),
+      ...(vpnUrl !== null && { mesh_url: vpnUrl }),
+    });
+  }
+
+  async #askOwner(node: NodeId, asked: Asked): Promise<void> {
+    const isAsked = await this.#asking.askOwner(node, asked.token);
     if (!isAsked && this.#asked.get(node) === asked) this.settle(node, null);
   }
 }

@@ -82,6 +82,11 @@ export class Tunnels {
     this.#asked.settle(node, null);
   }
 
+  /** The node has a new session here. */
+  welcomed(node: NodeId): void {
+    this.#asked.welcomed(node);
+  }
+
   /** Whose tunnel a one-time token opens; null: nobody's. The token is spent by asking. */
   redeem(token: string): NodeId | null {
     return this.#asked.redeem(token);

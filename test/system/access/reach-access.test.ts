@@ -201,6 +201,23 @@ test.serial('a token of an agent, and a one-time token that was used, open no tu
   await asked;
 });
 
+test.serial(
+  'an agent that comes back is asked again for the tunnel that it was asked for on a session that died',
+  async (t) => {
+    const raw = await enrollRaw(t, fleet());
+    const lost = await raw.connect({ protocol: PROTOCOL_VERSION });
+    const { vpn_hostname: name } = await fleet().rest.get<{ readonly vpn_hostname: string }>(`/nodes/${raw.node_id}`);
+    const asked = connectThrough(fleet().admin().httpProxyPort, `${name}:1`).catch(() => null);
+    const { token } = await lost.frame('open-tunnel');
+
+    const session = await raw.connect({ protocol: PROTOCOL_VERSION });
+
+    t.is((await session.frame('open-tunnel')).token, token);
+    await fleet().rest.call('DELETE', `/nodes/${raw.node_id}`);
+    await asked;
+  },
+);
+
 test.serial('a stream to a machine ends when the machine is revoked, and no other', async (t) => {
   const port = await echo(t);
   const extra = await fleet().addAgent();

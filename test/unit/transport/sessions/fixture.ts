@@ -56,6 +56,7 @@ export async function openGate(
     settings,
     holds: () => true,
     revoked: () => {},
+    welcomed: () => {},
     tell: (addressed) => {
       told.push(addressed);
       return fixture.takes;
