@@ -90,10 +90,13 @@ export async function signIn(key: string): Promise<string | null> {
   return null;
 }
 
-/** Ends this session. */
-export async function signOut(): Promise<void> {
+/** Ends this session, also one that has ended by itself. Null: it is over; else why it may not be. */
+export async function signOut(): Promise<string | null> {
   const answer = await ask('DELETE', SESSION_PATH);
-  if (answer !== null) signedIn.value = { kind: 'out', why: TEXTS.signIn.out };
+  if (answer === null || (answer.status >= 300 && answer.status !== 401))
+    return answer?.error?.message ?? TEXTS.signIn.unreached;
+  signedIn.value = { kind: 'out', why: TEXTS.signIn.out };
+  return null;
 }
 
 /** All sessions; null: they cannot be had. */

@@ -4,9 +4,10 @@ import { useEffect } from 'preact/hooks';
 import { Ago } from '../parts/ago.tsx';
 import { confirmed } from '../parts/confirm.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { leave } from '../parts/leaving.ts';
 import { notify } from '../parts/notice.tsx';
 import { State } from '../parts/state.tsx';
-import { endSession, listSessions, signOut, type SessionRow } from '../session.ts';
+import { endSession, listSessions, type SessionRow } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 
 const T = TEXTS.sessions;
@@ -19,7 +20,7 @@ export function SessionsPage() {
   };
   useEffect(() => void read(), []);
   const end = async ({ id, is_current: isCurrent, address, principal }: SessionRow): Promise<void> => {
-    if (isCurrent) return signOut();
+    if (isCurrent) return leave();
     const question = { title: T.endOf(address), text: T.ends(principal), action: T.end, isDangerous: true };
     if (!(await confirmed(question))) return;
     notify((await endSession(id)) ? { text: T.ended(address) } : { text: T.notEnded, kind: 'failed' });

@@ -1,9 +1,11 @@
 /** Signing out, from wherever that is asked for. */
 import { signOut } from '../session.ts';
-import { settleNotices } from './notice.tsx';
+import { TEXTS } from '../texts.ts';
+import { notify, settleNotices } from './notice.tsx';
 
 /** What waits is done first: afterwards it could not be. */
-export function leave(): void {
+export async function leave(): Promise<void> {
   settleNotices();
-  void signOut();
+  const why = await signOut();
+  if (why !== null) notify({ text: TEXTS.signIn.notOut(why), kind: 'failed' });
 }

@@ -94,7 +94,7 @@ function Tools({ me }: { readonly me: Me }) {
         {TEXTS.shell.keys} <kbd aria-hidden>?</kbd>
       </button>
       {me.principal !== 'anonymous' && (
-        <button type="button" onClick={leave}>
+        <button type="button" onClick={() => void leave()}>
           {TEXTS.shell.signOut}
         </button>
       )}

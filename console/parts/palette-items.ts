@@ -47,7 +47,7 @@ function actions({ principal }: Me): readonly Item[] {
     ...THEMES.map((one) => ({ id: `theme-${one}`, text: theme(TEXTS.shell.themes[one]), does: () => choose(one) })),
     { id: 'copy', text: texts.copy, does: () => void copied(location.href) },
     { id: 'keyboard', text: texts.keyboard, does: () => (isHelpOpen.value = true) },
-    ...(principal === 'anonymous' ? [] : [{ id: 'sign-out', text: TEXTS.shell.signOut, does: leave }]),
+    ...(principal === 'anonymous' ? [] : [{ id: 'sign-out', text: TEXTS.shell.signOut, does: () => void leave() }]),
   ].map(({ does, ...item }) => ({ ...item, leads: { does } }));
   return [...leading, ...doing].map(({ id, text, leads }) => ({ kind: 'actions', id: `do-${id}`, text, leads }));
 }

@@ -10,6 +10,7 @@ export const SIGN_IN = {
     where: 'An admin that was given no key made one: its log says in which file.',
     over: 'Your session is over: it was unused for half an hour, there for twelve hours, ended by somebody, or its key is no key any more.',
     out: 'You are signed out.',
+    notOut: (why: string) => `You may still be signed in. ${why}`,
     empty: 'Type or paste a key.',
     wrong: 'This is no key of this service.',
     unreached: 'The admin does not answer. Try again.',

@@ -5,21 +5,26 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
+import { Client } from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { openBalancer, type Balancer } from '../../support/balancer.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { certificates } from '../../support/certificates.ts';
+import { holdNotices } from '../../support/console/notices.ts';
 import { heading, openPage, signIn } from '../../support/console/page.ts';
+import { createDatabase } from '../../support/database.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { listening } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import type { TestConnection } from '../../support/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
 let browser: Browser;
+let database: TestConnection;
 let fleet: Fleet;
 let balancer: Balancer;
 
@@ -29,7 +34,8 @@ const BACK_MS_MAX = 60_000;
 const STALE = 'No connection since';
 
 test.before(async () => {
-  fleet = await startFleet(scope, { admins: 2, agents: 1 });
+  database = await createDatabase(scope);
+  fleet = await startFleet(scope, { admins: 2, agents: 1, connection: database });
   balancer = await openBalancer(scope);
   for (const { url } of fleet.admins) balancer.add(url);
   browser = await startBrowser(scope, ['--ignore-certificate-errors']);
@@ -149,6 +155,57 @@ test.serial('a session that nobody used for half an hour shows the sign-in, with
   t.is(await page.getByRole('heading', { level: 1 }).textContent(), 'Sign in');
   await page.waitForTimeout(1_500);
   t.true(await page.getByText('Your session is over').isVisible());
+});
+
+test.serial(
+  'whoever signs out is told so once it is so: neither where it is refused nor where nobody answers',
+  async (t) => {
+    const { page } = await openPage(t, { browser, url: fleet.admin().url });
+    await signIn(page);
+    await heading(page, 'Overview');
+    const holder = new Client(database);
+    await holder.connect();
+    t.teardown(() => holder.end());
+    const signOut = page.getByRole('button', { name: 'Sign out' });
+    const notOut = page.getByRole('status').getByText('You may still be signed in.');
+
+    await holder.query('begin; lock table console_session in share row exclusive mode');
+    await signOut.click();
+    await notOut.filter({ hasText: 'The service cannot do this right now.' }).waitFor();
+    await holder.query('rollback');
+    await page.route('**/console/session', (route) => route.abort());
+    await signOut.click();
+    await notOut.filter({ hasText: 'The admin does not answer.' }).waitFor();
+    await page.unroute('**/console/session');
+    await page.reload();
+    await heading(page, 'Overview');
+    await signOut.click();
+
+    await page.getByText('You are signed out.').waitFor();
+    t.pass();
+  },
+);
+
+test.serial('what can be taken back is done before somebody ends the own session', async (t) => {
+  const { id } = await fleet.node();
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${id}`);
+  await signIn(page);
+  const alias = page.getByRole('region', { name: 'Aliases', exact: true }).getByRole('textbox');
+  await alias.waitFor();
+  await holdNotices(page);
+
+  await alias.fill('named-before-the-end');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  await page.getByRole('link', { name: 'Sessions', exact: true }).click();
+  await heading(page, 'Sessions');
+  await page.getByRole('row').filter({ hasText: 'this one' }).getByRole('button').click();
+
+  await page.getByText('You are signed out.').waitFor();
+  await until('the alias', async () =>
+    (await fleet.node()).aliases.some(({ name }) => name === 'named-before-the-end'),
+  );
+  t.pass();
 });
 
 test.serial('whichever admin dies, a page behind a balancer goes on at another one, without a reload', async (t) => {
