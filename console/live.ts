@@ -70,7 +70,7 @@ export function connect(): Live {
     WebSocket: LiveSocket,
     keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
     onOpen() {
-      if (link.value.state === 'lost') void lookAtBuild(); // it may be another admin, or the same after an upgrade
+      void lookAtBuild(); // it may be another admin, or the same after an upgrade
       told('open');
     },
     onClose: lost,
