@@ -15,7 +15,7 @@ export interface Polled<T> {
   readonly failure: string | null;
   /** Whether `data` is of another question than the one that is asked now. */
   readonly isOld: boolean;
-  /** Asks at once: after a change, or where it failed. */
+  /** Asks at once, or once more after the answer that is on its way: after a change, or where it failed. */
   readonly again: () => void;
 }
 
@@ -34,12 +34,15 @@ export function usePolled<T>(
   useEffect(() => {
     let isThere = true;
     let isAsking = false;
+    /** Asked for while nobody looked, or while an answer was on its way that may be of before. */
+    let isWanted = false;
     const told = (news: Partial<Polled<T>>): void => {
       if (isThere) polled.value = { ...polled.value, ...news };
     };
-    const once = async (): Promise<void> => {
-      // over a connection that is lost, one question waits for all
+    const wake = async (): Promise<void> => {
+      isWanted = true;
       if (document.hidden || isAsking) return;
+      isWanted = false;
       isAsking = true;
       try {
         told({ data: await ask(), failure: null, isOld: false });
@@ -48,19 +51,26 @@ export function usePolled<T>(
       } finally {
         isAsking = false;
       }
+      if (isWanted && isThere) await wake();
     };
-    const wake = (): void => void once();
-    wakes.current = wake;
+    /** Over a connection that is lost, one question waits for all. */
+    const look = (): void => {
+      if (!isAsking) void wake();
+    };
+    const seen = (): void => {
+      if (isWanted || !isOnce) look();
+    };
+    wakes.current = () => void wake();
     if (!isFirst.current) told({ isOld: true, failure: null });
-    const first = setTimeout(wake, isFirst.current ? 0 : TYPED_MS);
+    const first = setTimeout(look, isFirst.current ? 0 : TYPED_MS);
     isFirst.current = false;
-    const timer = isOnce ? undefined : setInterval(wake, EVERY_MS);
-    if (!isOnce) document.addEventListener('visibilitychange', wake);
+    const timer = isOnce ? undefined : setInterval(look, EVERY_MS);
+    document.addEventListener('visibilitychange', seen);
     return () => {
       isThere = false;
       clearTimeout(first);
       clearInterval(timer);
-      document.removeEventListener('visibilitychange', wake);
+      document.removeEventListener('visibilitychange', seen);
     };
   }, [key]);
   return polled;

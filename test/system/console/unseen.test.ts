@@ -2,10 +2,10 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { hearFrames } from '../../support/console/frames.ts';
-import { openPage, signIn } from '../../support/console/page.ts';
+import { framesIn, hearFrames } from '../../support/console/frames.ts';
+import { heading, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
-import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -88,3 +88,66 @@ test.serial('a page that nobody saw for a minute follows nothing until it is see
   t.deepEqual(feeds.heard.slice(heardBefore), ['changed'], 'no snapshot came again');
   t.deepEqual(problems, []);
 });
+
+test.serial('a page that is opened behind another one asks what it asks once as soon as it is seen', async (t) => {
+  const { page } = await open(t, '/console');
+  await signIn(page, FLEET_KEYS.MASTER_KEY);
+  await heading(page, 'Overview');
+  const behind = await page.context().newPage();
+  await behind.addInitScript(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })`);
+  await behind.goto(`${fleet.admin().url}/console/health`);
+  await heading(behind, 'Health');
+
+  const asked = behind.getByRole('button', { name: 'Ask again' });
+  await behind.getByText('Loading.').first().waitFor();
+  t.is(await asked.count(), 0);
+  await seen(behind, true);
+
+  await asked.waitFor();
+});
+
+test.serial('what is asked for once more before its answer is there is asked once more after that', async (t) => {
+  const { page } = await open(t, '/console/nowhere');
+  const metrics = await holdsAnswersOf(page, 'get_admin_metrics');
+  await page.goto(`${fleet.admin().url}/console/health`);
+  await signIn(page, FLEET_KEYS.MASTER_KEY);
+  const again = page.getByRole('button', { name: 'Ask again' });
+  await again.waitFor();
+
+  metrics.hold();
+  await again.click();
+  await until('it is asked', () => metrics.asked.size === 2);
+  await again.click();
+  await again.click();
+  metrics.release();
+
+  await until('it is asked once more', () => metrics.asked.size === 3);
+  t.pass();
+});
+
+/** Has the answers of calls of this name wait, from `hold` to `release`. `asked`: those calls, by how their answers begin. */
+async function holdsAnswersOf(page: Page, name: string) {
+  const asked = new Set<string>();
+  let held: (() => void)[] | null = null;
+  await page.routeWebSocket(/\/console\/live/u, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      for (const { id, params } of framesIn(message)) if (params?.path === name) asked.add(`{"id":${id},`);
+      server.send(message);
+    });
+    server.onMessage((message) => {
+      const [begin = ''] = /^\{"id":\d+,/u.exec(String(message)) ?? [];
+      if (held !== null && asked.has(begin)) held.push(() => socket.send(message));
+      else socket.send(message);
+    });
+  });
+  return {
+    asked,
+    hold: () => void (held = []),
+    release: () => {
+      const waiting = held ?? [];
+      held = null;
+      for (const answer of waiting) answer();
+    },
+  };
+}
