@@ -6,6 +6,9 @@ import { countUntil, drawnSize, type Tape } from './tape.ts';
 /** How often it goes on, in ms: twenty times a second looks fluent. */
 const STEP_MS = 50;
 
+/** Empties a screen, and ends whatever sequence it was in: RIS of ECMA-48. */
+const FULL_RESET = '\u001Bc';
+
 /** Stands at the beginning. */
 export class Player {
   readonly positionMs = signal(0);
@@ -82,8 +85,8 @@ export class Player {
   #clear(): void {
     const { terminal } = this.#screen;
     const { columns, rows } = drawnSize(this.#tape.size);
-    terminal.reset();
-    terminal.resize(columns, rows);
+    // written as well: what was written before may not be drawn yet
+    terminal.write(FULL_RESET, () => terminal.resize(columns, rows));
     this.#drawn = 0;
   }
 
