@@ -48,15 +48,16 @@ export class CommandWatch {
     });
   }
 
+  /** From the beginning, also where it could not be followed before. */
   start(): void {
     this.problem.value = null;
+    this.#subscription?.unsubscribe();
     this.#subscription = subscribeWhileSeen<CommandMessage>(
       (handlers, lastEventId) => this.#api.commands.watch.subscribe({ id: this.#id, lastEventId }, handlers),
       {
         data: (message) => this.#heard(message),
         failed: (error) => {
           const refusal = refusalOf(error);
-          this.#subscription = null;
           this.problem.value = { code: refusal?.code ?? '', message: refusal?.message ?? String(error) };
         },
       },
@@ -70,9 +71,9 @@ export class CommandWatch {
     this.#draw();
   }
 
+  /** For good. */
   stop(): void {
     this.#subscription?.unsubscribe();
-    this.#subscription = null;
     this.#queue.stop();
     if (this.#timer !== null) clearTimeout(this.#timer);
   }

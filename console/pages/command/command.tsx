@@ -37,14 +37,7 @@ export function CommandPage({ live, fleet, id, search }: PageProps) {
         {isThere && <p class="soft">{T.progress(summary.total - summary.pending - summary.sent, summary.total)}</p>}
       </Heading>
       {(isRemoved || problem !== null) && (
-        <Trouble
-          id={id}
-          problem={problem ?? { code: 'not_found', message: '' }}
-          again={() => {
-            watch.stop();
-            watch.start();
-          }}
-        />
+        <Trouble id={id} problem={problem ?? { code: 'not_found', message: '' }} again={() => watch.start()} />
       )}
       {command === null && problem === null && !isRemoved && <State kind="loading" text={TEXTS.states.loading} />}
       {isThere && (

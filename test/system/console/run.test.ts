@@ -173,6 +173,37 @@ test.serial(
   },
 );
 
+test.serial('a command that could not be followed is followed to its outputs where somebody tries again', async (t) => {
+  const { id } = await fleet.run('echo tried-again');
+  const { page } = await open(t, '/console/nowhere');
+  await refusesFirst(page, 'commands.watch');
+  await page.goto(`${fleet.admin().url}/console/commands/${id}`);
+  await signIn(page);
+
+  await page.getByText('This is refused.').waitFor();
+  await page.getByRole('button', { name: 'Try again' }).press('Enter');
+
+  await page.getByText('3 of 3 nodes have ended').waitFor();
+  await groups(page).getByText('tried-again').waitFor();
+  t.pass();
+});
+
+/** Answers the first call of this name with a refusal that does not pass by itself. */
+async function refusesFirst(page: Page, name: string): Promise<void> {
+  let isRefused = false;
+  await page.routeWebSocket(/\/console\/live/u, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      const call = framesIn(message).find(({ params }) => params?.path === name);
+      if (isRefused || call === undefined) return server.send(message);
+      isRefused = true;
+      const error = { code: -32_603, message: 'This is refused.', data: { code: 'internal_error' } };
+      return socket.send(JSON.stringify({ id: call.id, error }));
+    });
+    server.onMessage((message) => socket.send(message));
+  });
+}
+
 test.serial('a command whose answer is lost is stored once, and deleted when its id is typed', async (t) => {
   const { page } = await open(t, '/console/nowhere');
   const { inputs: sent } = await losesAnswerOf(page, 'create_command');
