@@ -1,9 +1,18 @@
 /** A form and a command for a terminal: as `edge` and as a request. Pure. */
 import { commandLine, curlLine } from '../shell-words.ts';
-import { namesIn, targetingOf, type AgainNodes, type RunForm } from './form.ts';
+import { namesIn, targetingOf, type AgainNodes, type PlaceKind, type RunForm, type Targeting } from './form.ts';
 
 /** Ids that one line names; of more it says how it goes on. */
 const IDS_MAX = 100;
+
+/** Where it runs as long as the form does not say it, or not so that a command could: nowhere by mistake. */
+const UNSAID: Record<PlaceKind, Targeting> = {
+  all: { type: 'all' },
+  clusters: { type: 'clusters', cluster_names: ['CLUSTER'] },
+  group: { type: 'group', group: 'GROUP' },
+  nodes: { type: 'nodes', node_ids: ['NODE'] },
+  again: { type: 'nodes', node_ids: ['NODE'] },
+};
 
 /** `edge run` with the same words. */
 export function runLine(form: RunForm): string {
@@ -30,7 +39,7 @@ export function runRequest(form: RunForm, again: AgainNodes, origin: string): st
   const targeting = targetingOf(form, again);
   const shown =
     typeof targeting === 'string'
-      ? { type: 'all' }
+      ? UNSAID[form.place]
       : targeting.node_ids === undefined
         ? targeting
         : { ...targeting, node_ids: firstOf(targeting.node_ids) };

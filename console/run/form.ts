@@ -96,8 +96,14 @@ export function runAddress(form: Partial<RunForm>): string {
   return addressOf('run', { search: searchOfForm({ ...EMPTY_FORM, ...form }) ?? '' });
 }
 
-/** Fields that may be wrong. */
-export type FormField = 'text' | PlaceKind | 'labels' | 'timeout' | 'expires';
+/**
+ * Nodes that a command names: 39 bytes each, beside a script of 128 KiB that may be written twice as long, in a message
+ * of 1 MiB. Source: COMMAND_TEXT_BYTES_MAX; maxPayload of api/trpc/sockets.ts.
+ */
+export const COMMAND_NODES_MAX = 20_000;
+
+/** Fields that may be wrong; `many`: more nodes are named than a command can. */
+export type FormField = 'text' | PlaceKind | 'many' | 'labels' | 'timeout' | 'expires';
 
 /** The nodes of an earlier command, where the form asks for them; null: they are not known yet. */
 export type AgainNodes = readonly string[] | null;
@@ -115,14 +121,14 @@ export function targetingOf(form: RunForm, again: AgainNodes): Targeting | FormF
       const names = namesIn(form.clusters);
       return names.length === 0 ? 'clusters' : { type: 'clusters', cluster_names: names, ...narrowed };
     }
-    case 'nodes': {
-      const ids = namesIn(form.nodes);
-      return ids.length === 0 ? 'nodes' : { type: 'nodes', node_ids: ids, ...narrowed };
+    case 'nodes':
+    case 'again': {
+      const ids = form.place === 'nodes' ? namesIn(form.nodes) : [...(again ?? [])];
+      if (ids.length === 0) return form.place;
+      return ids.length > COMMAND_NODES_MAX ? 'many' : { type: 'nodes', node_ids: ids, ...narrowed };
     }
     case 'group':
       return form.group.trim() === '' ? 'group' : { type: 'group', group: form.group.trim(), ...narrowed };
-    case 'again':
-      return again === null || again.length === 0 ? 'again' : { type: 'nodes', node_ids: [...again], ...narrowed };
     default:
       return form.place satisfies never;
   }

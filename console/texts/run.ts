@@ -1,7 +1,7 @@
 /** What the pages of commands say. */
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { OutputState, ResultKind } from '../run/grouping.ts';
-import type { FormField, PlaceKind } from '../run/form.ts';
+import { COMMAND_NODES_MAX, type FormField, type PlaceKind } from '../run/form.ts';
 import { number } from './number.ts';
 
 const nodes = (count: number): string => (count === 1 ? '1 node' : `${number(count)} nodes`);
@@ -52,6 +52,7 @@ export const RUN = {
       nodes: 'Name a node.',
       all: '',
       again: 'There is no node of that command to run on.',
+      many: `A command names at most ${number(COMMAND_NODES_MAX)} nodes: run it by cluster, label and status.`,
       labels: 'This is no selector of labels.',
       timeout: 'A duration, such as 30s, 5m or 2h.',
       expires: 'A duration, such as 30s, 5m or 2h.',

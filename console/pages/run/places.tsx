@@ -41,6 +41,11 @@ export function Places(props: PlacesProps) {
       </div>
       <Place key={place} {...props} place={place} />
       {place !== 'all' && wrong.includes(place) && <span class="wrong">{T.wrong[place]}</span>}
+      {wrong.includes('many') && (
+        <span id="run-many" class="wrong" tabIndex={-1}>
+          {T.wrong.many}
+        </span>
+      )}
     </fieldset>
   );
 }

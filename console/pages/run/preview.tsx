@@ -30,7 +30,7 @@ export function Preview({
     <section class="run-preview" aria-labelledby="run-nodes" aria-busy={isOld}>
       <h2 id="run-nodes">{T.title}</h2>
       {typeof targeting === 'string' ? (
-        <p class="soft">{T.choose}</p>
+        <p class="soft">{targeting === 'many' ? RUN.form.wrong.many : T.choose}</p>
       ) : (
         <>
           {failure !== null && <Asked polled={polled.value} text="" />}

@@ -1,4 +1,5 @@
 /** Running commands in the console: forms and addresses, what the feed tells, what is sent again. */
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { CommandResource } from '../../../actors/resources/command.ts';
@@ -10,6 +11,7 @@ import { runLine, runRequest } from '../../../console/run/elsewhere.ts';
 import { ExecutionRows } from '../../../console/run/execution-rows.ts';
 import {
   ADDRESS_CHARACTERS_MAX,
+  COMMAND_NODES_MAX,
   commandOfForm,
   EMPTY_FORM,
   formOf,
@@ -18,6 +20,10 @@ import {
   type RunForm,
 } from '../../../console/run/form.ts';
 import { Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
+import { COMMAND_TEXT_BYTES_MAX } from '../../../transport/protocol/limits.ts';
+
+/** What an admin takes as one message. Source: maxPayload of api/trpc/sockets.ts. */
+const MESSAGE_BYTES_MAX = 1_048_576;
 
 const NOW_MS = Date.UTC(2026, 0, 15, 10);
 
@@ -88,6 +94,20 @@ test('what is asked of the API is what the form says, and each field that is wro
   });
 });
 
+test('as many nodes as a command may name fit into a message with the longest script, and more are told to be too many', (t) => {
+  const ids = Array.from({ length: COMMAND_NODES_MAX }, () => randomUUID());
+  const form = { ...EMPTY_FORM, text: '"'.repeat(COMMAND_TEXT_BYTES_MAX), place: 'again', again: 'id' } as const;
+  const named = { ...form, place: 'nodes', nodes: [...ids, 'one-more'].join(' ') } as const;
+
+  const made = commandOfForm(form, ids, NOW_MS);
+  const message = { id: 1_000, method: 'mutation', params: { path: 'create_command', input: made } };
+
+  t.true('command' in made);
+  t.true(JSON.stringify(message).length < MESSAGE_BYTES_MAX);
+  t.deepEqual(commandOfForm(form, [...ids, 'one-more'], NOW_MS), { wrong: ['many'] });
+  t.deepEqual(commandOfForm(named, null, NOW_MS), { wrong: ['many'] });
+});
+
 test('a form is a line for a terminal, whatever somebody put into its address', (t) => {
   t.is(
     runLine({ ...EMPTY_FORM, text: "echo 'x'", clusters: 'prod,$(reboot)', status: 'healthy', timeout: '30s' }),
@@ -102,6 +122,8 @@ test('a form is a line for a terminal, whatever somebody put into its address', 
       `-d '{"command_text":"id","targeting":{"type":"all"}}'`,
     ),
   );
+  for (const place of ['clusters', 'group', 'nodes', 'again'] as const)
+    t.false(runRequest({ ...EMPTY_FORM, place }, null, 'https://edge.example').includes('"all"'), place);
   const many = Array.from({ length: 1_000 }, (_, index) => `id-${index}`);
   t.true(runRequest({ ...EMPTY_FORM, place: 'again', again: 'x' }, many, 'https://edge.example').length < 2_000);
 });
