@@ -9,7 +9,12 @@ import { base64, bytesOf, makeBrowserKey, type BrowserKey } from './browser-key.
 const PROTOCOL = 'edge.terminal.v1';
 const CHANNELS = { shell: 0, file: 1 } as const satisfies Record<Channel, number>;
 const WINDOW_BYTES = 262_144;
-const PIECE_BYTES_MAX = 65_536;
+
+/**
+ * What one message carries. Each is told as taken once it has arrived, which is a sign of life: at 16 kbit/s in time for
+ * SIGN_OF_LIFE, whose own answer waits behind all that is under way.
+ */
+const PIECE_BYTES_MAX = 16_384;
 
 /** Taken bytes are told when there are so many, or after so many ms: not each by itself. */
 const TOLD_BYTES = 65_536;

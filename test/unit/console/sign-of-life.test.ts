@@ -8,7 +8,11 @@ import { askForSignsOfLife } from '../../../console/sign-of-life.ts';
 /** A page with its connection, and what the admin hears on it. `answers`: or else it says nothing. */
 async function openPage(
   t: ExecutionContext,
-  { answers, silenceMs, quietMs = null }: { answers: boolean; silenceMs: number; quietMs?: number | null },
+  {
+    answers,
+    silenceMs,
+    quietMs = null,
+  }: { answers: string | Buffer | null; silenceMs: number; quietMs?: number | null },
 ) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
@@ -20,33 +24,37 @@ async function openPage(
   server.on('connection', (client) => {
     client.on('message', (data: Buffer) => {
       heard.push(data.toString());
-      if (answers) client.send('PONG');
+      if (answers !== null) client.send(answers);
     });
   });
   const page = new EventTarget();
   const socket = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
   // one that answers has all the time that a busy machine takes
-  askForSignsOfLife(socket, page, { question: 'PING', silenceMs, answerMs: answers ? 600_000 : 50, quietMs });
+  askForSignsOfLife(socket, page, { question: 'PING', silenceMs, answerMs: answers === null ? 50 : 600_000, quietMs });
   await once(socket, 'open');
   return { page, socket, heard };
 }
 
-test('an admin that answers is asked whenever somebody does something after a silence', async (t) => {
-  const { page, socket, heard } = await openPage(t, { answers: true, silenceMs: 0 });
+for (const [what, answers] of [
+  ['answers', 'PONG'],
+  ['sends bytes before it can answer', Buffer.from([1])],
+] as const)
+  test(`an admin that ${what} is asked whenever somebody does something after a silence`, async (t) => {
+    const { page, socket, heard } = await openPage(t, { answers, silenceMs: 0 });
 
-  for (const event of ['keydown', 'focus', 'online']) {
-    const answered = once(socket, 'message');
-    page.dispatchEvent(new Event(event));
-    page.dispatchEvent(new Event(event)); // it is asked already
-    await answered;
-  }
+    for (const event of ['keydown', 'focus', 'online']) {
+      const answered = once(socket, 'message');
+      page.dispatchEvent(new Event(event));
+      page.dispatchEvent(new Event(event)); // it is asked already
+      await answered;
+    }
 
-  t.deepEqual(heard, ['PING', 'PING', 'PING']);
-  t.is(socket.readyState, WebSocket.OPEN);
-});
+    t.deepEqual(heard, ['PING', 'PING', 'PING']);
+    t.is(socket.readyState, WebSocket.OPEN);
+  });
 
 test('a connection on which nothing answers is closed', async (t) => {
-  const { page, socket, heard } = await openPage(t, { answers: false, silenceMs: 0 });
+  const { page, socket, heard } = await openPage(t, { answers: null, silenceMs: 0 });
   const closed = once(socket, 'close');
 
   page.dispatchEvent(new Event('pointerdown'));
@@ -57,7 +65,7 @@ test('a connection on which nothing answers is closed', async (t) => {
 });
 
 test('an admin that said something a moment ago is not asked', async (t) => {
-  const { page, socket, heard } = await openPage(t, { answers: true, silenceMs: 600_000 });
+  const { page, socket, heard } = await openPage(t, { answers: 'PONG', silenceMs: 600_000 });
   const answered = once(socket, 'message');
 
   page.dispatchEvent(new Event('keydown'));
@@ -68,7 +76,7 @@ test('an admin that said something a moment ago is not asked', async (t) => {
 });
 
 test('a connection of which nobody else asks is asked after a silence though nobody does anything', async (t) => {
-  const { socket, heard } = await openPage(t, { answers: false, silenceMs: 1, quietMs: 20 });
+  const { socket, heard } = await openPage(t, { answers: null, silenceMs: 1, quietMs: 20 });
 
   await once(socket, 'close');
 
