@@ -4,7 +4,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { framesIn } from '../../support/console/frames.ts';
+import { losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -188,22 +188,6 @@ test.serial('a command that could not be followed is followed to its outputs whe
   t.pass();
 });
 
-/** Answers the first call of this name with a refusal that does not pass by itself. */
-async function refusesFirst(page: Page, name: string): Promise<void> {
-  let isRefused = false;
-  await page.routeWebSocket(/\/console\/live/u, (socket) => {
-    const server = socket.connectToServer();
-    socket.onMessage((message) => {
-      const call = framesIn(message).find(({ params }) => params?.path === name);
-      if (isRefused || call === undefined) return server.send(message);
-      isRefused = true;
-      const error = { code: -32_603, message: 'This is refused.', data: { code: 'internal_error' } };
-      return socket.send(JSON.stringify({ id: call.id, error }));
-    });
-    server.onMessage((message) => socket.send(message));
-  });
-}
-
 test.serial('a command whose answer is lost is stored once, and deleted when its id is typed', async (t) => {
   const { page } = await open(t, '/console/nowhere');
   const { inputs: sent } = await losesAnswerOf(page, 'create_command');
@@ -265,40 +249,6 @@ test.serial('a command in doubt runs once though its page was left and it is sen
   await heading(page, 'Command');
   t.deepEqual([new Set(inputs).size, await count()], [1, before + 1]);
 });
-
-/** Cuts the connection when the first call of this name is answered, before the page hears it; while held, no later answer comes. */
-async function losesAnswerOf(page: Page, name: string) {
-  const inputs: string[] = [];
-  let isHeld = false;
-  let cut = (): void => {};
-  await page.routeWebSocket(/\/console\/live/u, (socket) => {
-    const server = socket.connectToServer();
-    const [lost, held] = [new Set<string>(), new Set<string>()];
-    cut = () => void socket.close({ code: 1012 });
-    socket.onMessage((message) => {
-      for (const { id, params } of framesIn(message)) {
-        if (params?.path !== name) continue;
-        inputs.push(JSON.stringify(params.input));
-        if (inputs.length === 1) lost.add(`{"id":${id},`);
-        else if (isHeld) held.add(`{"id":${id},`);
-      }
-      server.send(message);
-    });
-    server.onMessage((message) => {
-      const [begin = ''] = /^\{"id":\d+,/u.exec(String(message)) ?? [];
-      if (lost.has(begin)) cut();
-      else if (!held.has(begin)) socket.send(message);
-    });
-  });
-  return {
-    inputs,
-    hold: () => void (isHeld = true),
-    release: () => {
-      isHeld = false;
-      cut();
-    },
-  };
-}
 
 test.serial('axe finds nothing on any page of commands, light and dark, on a phone and a laptop', async (t) => {
   const { id } = await fleet.run(

@@ -2,7 +2,8 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { framesIn, hearFrames } from '../../support/console/frames.ts';
+import { holdsAnswersOf } from '../../support/console/answers.ts';
+import { hearFrames } from '../../support/console/frames.ts';
 import { heading, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -124,30 +125,3 @@ test.serial('what is asked for once more before its answer is there is asked onc
   await until('it is asked once more', () => metrics.asked.size === 3);
   t.pass();
 });
-
-/** Has the answers of calls of this name wait, from `hold` to `release`. `asked`: those calls, by how their answers begin. */
-async function holdsAnswersOf(page: Page, name: string) {
-  const asked = new Set<string>();
-  let held: (() => void)[] | null = null;
-  await page.routeWebSocket(/\/console\/live/u, (socket) => {
-    const server = socket.connectToServer();
-    socket.onMessage((message) => {
-      for (const { id, params } of framesIn(message)) if (params?.path === name) asked.add(`{"id":${id},`);
-      server.send(message);
-    });
-    server.onMessage((message) => {
-      const [begin = ''] = /^\{"id":\d+,/u.exec(String(message)) ?? [];
-      if (held !== null && asked.has(begin)) held.push(() => socket.send(message));
-      else socket.send(message);
-    });
-  });
-  return {
-    asked,
-    hold: () => void (held = []),
-    release: () => {
-      const waiting = held ?? [];
-      held = null;
-      for (const answer of waiting) answer();
-    },
-  };
-}

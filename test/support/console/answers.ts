@@ -1,0 +1,80 @@
+/** What becomes of the answers to a page on their way: refused, lost, or late. Over connections that are opened from now on. */
+import type { Page } from 'playwright-core';
+import { framesIn } from './frames.ts';
+
+/** Answers the first call of this name with a refusal that does not pass by itself. */
+export async function refusesFirst(page: Page, name: string): Promise<void> {
+  let isRefused = false;
+  await page.routeWebSocket(/\/console\/live/u, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      const call = framesIn(message).find(({ params }) => params?.path === name);
+      if (isRefused || call === undefined) return server.send(message);
+      isRefused = true;
+      const error = { code: -32_603, message: 'This is refused.', data: { code: 'internal_error' } };
+      return socket.send(JSON.stringify({ id: call.id, error }));
+    });
+    server.onMessage((message) => socket.send(message));
+  });
+}
+
+/** Cuts the connection when the first call of this name is answered, before the page hears it; while held, no later answer comes. */
+export async function losesAnswerOf(page: Page, name: string) {
+  const inputs: string[] = [];
+  let isHeld = false;
+  let cut = (): void => {};
+  await page.routeWebSocket(/\/console\/live/u, (socket) => {
+    const server = socket.connectToServer();
+    const [lost, held] = [new Set<string>(), new Set<string>()];
+    cut = () => void socket.close({ code: 1012 });
+    socket.onMessage((message) => {
+      for (const { id, params } of framesIn(message)) {
+        if (params?.path !== name) continue;
+        inputs.push(JSON.stringify(params.input));
+        if (inputs.length === 1) lost.add(`{"id":${id},`);
+        else if (isHeld) held.add(`{"id":${id},`);
+      }
+      server.send(message);
+    });
+    server.onMessage((message) => {
+      const [begin = ''] = /^\{"id":\d+,/u.exec(String(message)) ?? [];
+      if (lost.has(begin)) cut();
+      else if (!held.has(begin)) socket.send(message);
+    });
+  });
+  return {
+    inputs,
+    hold: () => void (isHeld = true),
+    release: () => {
+      isHeld = false;
+      cut();
+    },
+  };
+}
+
+/** Has the answers of calls of this name wait, from `hold` to `release`. `asked`: those calls, by how their answers begin. */
+export async function holdsAnswersOf(page: Page, name: string) {
+  const asked = new Set<string>();
+  let held: (() => void)[] | null = null;
+  await page.routeWebSocket(/\/console\/live/u, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      for (const { id, params } of framesIn(message)) if (params?.path === name) asked.add(`{"id":${id},`);
+      server.send(message);
+    });
+    server.onMessage((message) => {
+      const [begin = ''] = /^\{"id":\d+,/u.exec(String(message)) ?? [];
+      if (held !== null && asked.has(begin)) held.push(() => socket.send(message));
+      else socket.send(message);
+    });
+  });
+  return {
+    asked,
+    hold: () => void (held = []),
+    release: () => {
+      const waiting = held ?? [];
+      held = null;
+      for (const answer of waiting) answer();
+    },
+  };
+}
