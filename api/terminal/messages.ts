@@ -112,6 +112,8 @@ export type ServiceMessage =
       readonly is_recorded: boolean;
       /** The key that the machine has shown, as ssh-keygen -l does, and whether it is the one that the service knows. */
       readonly host_key: { readonly fingerprint: string; readonly is_known: boolean };
+      /** Whether `ping` is answered: it was not always. */
+      readonly answers_pings: boolean;
     }
   | { readonly type: 'taken'; readonly channel: Channel; readonly bytes: number }
   /** To `ping`, at once. */

@@ -196,6 +196,7 @@ export class TerminalSession {
         type: 'opened',
         is_recorded: this.#kit.isRecorded(),
         host_key: { fingerprint: remote.hostKey, is_known: isKnown },
+        answers_pings: true,
       });
     } catch (error) {
       cancel();

@@ -24,11 +24,15 @@ export interface SubmissionKit {
 /** Commands in doubt whose keys are kept, the latest. */
 const IN_DOUBT_MAX = 100;
 
+/** A command that was in doubt and is sent again after this is another one, in ms: nobody still asks what became of it. */
+export const IN_DOUBT_MS_MAX = 600_000;
+
 /** A command of which it is not known what became of it. */
 interface OpenSubmission {
   readonly input: NewCommand & { readonly idempotency_key: string };
   /** While it is sent. */
   underWay: Promise<Command> | null;
+  sentAtMs: number;
   /** Of whoever sent it last. */
   unanswered: () => void;
 }
@@ -44,16 +48,18 @@ export class Submissions {
 
   /**
    * Answers what is stored. Each try shows the same key, so that one of which only the answer was lost is not done again;
-   * so does the same command that is sent once more when the time was over. While it is under way, it is the same sending.
+   * so does the same command that is sent once more within `IN_DOUBT_MS_MAX`. While it is under way, it is the same sending.
    * Throws what the service refuses, and the last failure when the time is over.
    */
   send(command: NewCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
     const what = whatOf(command);
-    const sent = this.#open.get(what) ?? {
+    const sent: OpenSubmission = this.#known(what, kit.nowMs()) ?? {
       input: { ...command, idempotency_key: newKey() },
       underWay: null,
+      sentAtMs: 0,
       unanswered: kit.unanswered,
     };
+    sent.sentAtMs = kit.nowMs();
     sent.unanswered = kit.unanswered;
     this.#keep(what, sent);
     sent.underWay ??= this.#store(what, sent, kit).finally(() => (sent.underWay = null));
@@ -76,6 +82,11 @@ export class Submissions {
         await kit.wait(AGAIN_MS);
       }
     }
+  }
+
+  #known(what: string, nowMs: number): OpenSubmission | undefined {
+    const known = this.#open.get(what);
+    return known?.underWay === null && nowMs - known.sentAtMs > IN_DOUBT_MS_MAX ? undefined : known;
   }
 
   #keep(what: string, sent: OpenSubmission): void {

@@ -69,7 +69,6 @@ export class Connection {
     this.#heard = heard;
     this.#socket = new (promptWebSocket())(`${location.origin.replace(/^http/u, 'ws')}/console/terminal`, PROTOCOL);
     this.#socket.binaryType = 'arraybuffer';
-    askForSignsOfLife(this.#socket, window, SIGN_OF_LIFE);
     this.#socket.addEventListener('open', () => void this.#open());
     this.#socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) =>
       typeof data === 'string' ? this.#said(JSON.parse(data) as ServiceMessage) : this.#bytes(new Uint8Array(data)),
@@ -144,9 +143,14 @@ export class Connection {
       else this.#makeRoom();
       return;
     }
-    if (message.type === 'opened') this.#isOpen = true;
+    if (message.type === 'opened') this.#opened(message);
     this.#heard.said(message);
     if (message.type === 'opened') this.#sendWaiting();
+  }
+
+  #opened({ answers_pings: answersPings }: Extract<ServiceMessage, { readonly type: 'opened' }>): void {
+    this.#isOpen = true;
+    if (answersPings) askForSignsOfLife(this.#socket, window, SIGN_OF_LIFE);
   }
 
   #sign(data: string): void {

@@ -1,4 +1,4 @@
-/** Running commands in the console: forms and addresses, what the feed tells, what is sent again. */
+/** Running commands in the console: forms and addresses, and what the feed tells. */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import * as fc from 'fast-check';
@@ -16,10 +16,8 @@ import {
   EMPTY_FORM,
   formOf,
   searchOfForm,
-  type NewCommand,
   type RunForm,
 } from '../../../console/run/form.ts';
-import { Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../../transport/protocol/limits.ts';
 
 /** What an admin takes as one message. Source: maxPayload of api/trpc/sockets.ts. */
@@ -206,92 +204,4 @@ test('of an earlier command it runs again where it ended, or did not succeed, an
     failed,
     ['bad', 'cancelled', 'expired'].map((id) => `node-of-${id}`),
   );
-});
-
-/** Submissions to a service whose answers, one after another, are these, the last of them for good. */
-function submitting() {
-  const sent: { readonly key: string; readonly expiresAt: string | null | undefined }[] = [];
-  const submissions = new Submissions();
-  let nowMs = 0;
-  let keys = 0;
-  const send = (command: NewCommand, ...answers: readonly (Error | { readonly id: string })[]) => {
-    let at = 0;
-    return submissions.send(command, () => `key ${(keys += 1)}`, {
-      create: async ({ idempotency_key: key, expired_at: expiresAt }) => {
-        sent.push({ key, expiresAt });
-        const answer = answers[Math.min(at, answers.length - 1)];
-        at += 1;
-        return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as CommandResource);
-      },
-      unanswered: () => {},
-      nowMs: () => nowMs,
-      wait: async (ms) => {
-        nowMs += ms;
-        return Promise.resolve();
-      },
-    });
-  };
-  return { sent, submissions, send };
-}
-
-const LOST = new Error('WebSocket closed');
-const REFUSED = Object.assign(new Error('Validation failed'), { data: { code: 'validation_failed' } });
-const SENT_COMMAND: NewCommand = { command_text: 'true', targeting: { type: 'all' } };
-
-test('a command is sent again under the same key when no answer came, and not when it was refused', async (t) => {
-  const { sent, send } = submitting();
-
-  t.is((await send(SENT_COMMAND, LOST, LOST, { id: 'made' })).id, 'made');
-  t.deepEqual(
-    sent.map(({ key }) => key),
-    ['key 1', 'key 1', 'key 1'],
-  );
-  t.is(await t.throwsAsync(send(SENT_COMMAND, REFUSED)), REFUSED);
-  t.is(sent.length, 4);
-  t.is(await t.throwsAsync(send(SENT_COMMAND, LOST)), LOST);
-  t.true(sent.length <= 4 + SUBMISSION_MS_MAX / 1_000 + 1);
-});
-
-test('one of which nobody said what became of it is the same one when it is sent once more, and another one is not', async (t) => {
-  const { sent, submissions, send } = submitting();
-  await t.throwsAsync(send({ ...SENT_COMMAND, expired_at: 'soon' }, LOST));
-  t.true(submissions.isInDoubt(SENT_COMMAND));
-
-  await send({ ...SENT_COMMAND, expired_at: 'a moment later' }, { id: 'made' });
-  t.deepEqual(sent.at(-1), { key: 'key 1', expiresAt: 'soon' });
-  t.false(submissions.isInDoubt(SENT_COMMAND));
-
-  await send(SENT_COMMAND, { id: 'another' });
-  t.is(sent.at(-1)?.key, 'key 2');
-  await t.throwsAsync(send(SENT_COMMAND, LOST));
-  await send({ ...SENT_COMMAND, command_text: 'false' }, { id: 'of another text' });
-  t.is(sent.at(-1)?.key, 'key 4');
-  await send(SENT_COMMAND, { id: 'the one before' });
-  t.is(sent.at(-1)?.key, 'key 3', 'it is still in doubt');
-  await t.throwsAsync(send({ ...SENT_COMMAND, command_text: 'false' }, REFUSED));
-  t.false(submissions.isInDoubt({ ...SENT_COMMAND, command_text: 'false' }), 'what is refused is not stored');
-});
-
-test('one that is sent while it is under way is sent once, and who sent it last hears that no answer came', async (t) => {
-  const submissions = new Submissions();
-  const answers = [Promise.withResolvers<CommandResource>(), Promise.withResolvers<CommandResource>()] as const;
-  const [keys, heard]: [string[], string[]] = [[], []];
-  const send = (page: string) =>
-    submissions.send(SENT_COMMAND, () => `key of the ${page} page`, {
-      create: ({ idempotency_key: key }) => answers[(keys.push(key) - 1) as 0 | 1].promise,
-      unanswered: () => void heard.push(page),
-      nowMs: () => 0,
-      wait: () => Promise.resolve(),
-    });
-
-  const sendings = [send('first'), send('second')];
-  answers[0].reject(LOST);
-  answers[1].resolve({ id: 'made' } as CommandResource);
-  const made = await Promise.all(sendings);
-
-  t.deepEqual(
-    made.map(({ id }) => id),
-    ['made', 'made'],
-  );
-  t.deepEqual([keys, heard], [['key of the first page', 'key of the first page'], ['second']]);
 });

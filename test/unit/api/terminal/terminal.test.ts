@@ -54,6 +54,7 @@ test('a terminal is opened as asked; what is typed arrives, and what is shown co
     type: 'opened',
     is_recorded: true,
     host_key: { fingerprint: 'SHA256:played', is_known: false },
+    answers_pings: true,
   });
   type('ls\n');
   t.deepEqual(await hears('taken'), { type: 'taken', channel: 'shell', bytes: 3 });
