@@ -31,7 +31,7 @@ export interface ClusterVpn {
   readonly changes: readonly VpnChange[];
   /** Members that were connected when they asked: they are told of changes. */
   readonly listeners: ReadonlySet<NodeId>;
-  /** Listeners that asked and had no answer yet: the next reading is it. */
+  /** Listeners that asked and had no answer yet: the next reading that has their rows is it. */
   readonly asking: ReadonlySet<NodeId>;
   /** When a member that asks for strangers was told of in the log last, in Unix ms. */
   readonly warnedAtMs: number;

@@ -1,13 +1,13 @@
 /** What the owner of a cluster tells of its VPN: what changed, to whom, and the whole to whom misses it. Pure. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import { leftOutNote } from '../../transport/protocol/vpn.ts';
+import { LEFT_OUT_NAMED_MAX, leftOutNote } from '../../transport/protocol/vpn.ts';
 import type { LeftOutPeer, VpnMembership, VpnPeer, VpnRevision } from '../../transport/protocol/vpn.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { VpnBody } from '../node/messages.ts';
 import type { ClusterRecord } from '../records.ts';
 import type { MessageOf } from './messages.ts';
-import { NO_VPN, type ClusterState, type ClusterVpn, type VpnChange } from './state.ts';
+import type { ClusterState, ClusterVpn, VpnChange } from './state.ts';
 import { isSame, peersOf } from './vpn-peers.ts';
 
 /**
@@ -28,31 +28,33 @@ export const VPN_MTU = 1_280;
 /** How often the log is told of members that ask for strangers, in ms. */
 const WARN_MS = 10_000;
 
-/** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
+/**
+ * The rows were read: what differs from what is known becomes one change, told in one frame a member. Who is left out is
+ * no part of it, as members are told of peers alone.
+ */
 export function vpnRead(
   state: ClusterState,
   record: ClusterRecord,
   { epoch, number, reading }: MessageOf<'mesh-read'>,
   domain: string,
 ): Step<ClusterState> {
-  const vpn: ClusterVpn = state.vpn.asking.size === 0 ? state.vpn : { ...state.vpn, asking: NO_VPN.asking };
+  const { vpn } = state;
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
-  const note = leftOutNote(leftOut);
-  const isNewNote = note !== leftOutNote(vpn.leftOut);
-  const refused = leftOut.flatMap((peer) => refusalOf(record, state.vpn, peer));
   const set = [...peers.values()].filter((peer) => !isSame(vpn.peers.get(peer.public_key), peer));
   const removed = [...vpn.peers.keys()].filter((key) => !peers.has(key));
-  if (vpn.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && !isNewNote)
-    return vpn === state.vpn ? unchanged(state) : step({ ...state, vpn }, [], refused);
-  const next = advanced(vpn, { epoch, number }, { peers, leftOut, set, removed });
+  const isChanged = vpn.revision?.epoch !== epoch || set.length > 0 || removed.length > 0;
+  const isNews = isChanged || isOther(leftOut, vpn.leftOut);
+  const told = isChanged ? advanced(vpn, { epoch, number }, { peers, set, removed }) : vpn;
+  const next = waiting(isNews ? { ...told, leftOut } : told, vpn);
+  if (next === vpn) return unchanged(state);
   return step(
     { ...state, vpn: next },
     [],
     [
-      ...(note !== null && isNewNote ? [incomplete(record, note)] : []),
-      ...refused,
-      ...toldOf(next, set, record, domain),
-      gatewayOf(next, record),
+      ...incomplete(record, leftOut, vpn.leftOut),
+      ...leftOut.flatMap((peer) => refusalOf(record, vpn, peer)),
+      ...(isChanged ? toldOf(next, set, record, domain) : []),
+      ...(isNews ? [gatewayOf(next, record)] : []),
     ],
   );
 }
@@ -78,7 +80,7 @@ function refusalOf(record: ClusterRecord, vpn: ClusterVpn, { node, reason }: Lef
 function advanced(
   vpn: ClusterVpn,
   revision: VpnRevision,
-  { peers, leftOut, set, removed }: Pick<ClusterVpn, 'peers' | 'leftOut'> & Pick<VpnChange, 'set' | 'removed'>,
+  { peers, set, removed }: Pick<ClusterVpn, 'peers'> & Pick<VpnChange, 'set' | 'removed'>,
 ): ClusterVpn {
   const changes =
     vpn.revision?.epoch === revision.epoch
@@ -87,8 +89,25 @@ function advanced(
   const ofNode = new Map(
     [...peers.values()].flatMap((peer): [NodeId, VpnPeer][] => (peer.node === null ? [] : [[peer.node, peer]])),
   );
-  const listeners = new Set([...vpn.listeners].filter((node) => ofNode.has(node) || !vpn.ofNode.has(node)));
-  return { ...vpn, revision, peers, ofNode, leftOut, changes, listeners };
+  return { ...vpn, revision, peers, ofNode, changes };
+}
+
+/**
+ * Who waits for what comes after this reading: listeners but those that have left, and of those that asked the ones whose
+ * rows are not in it, as it may have begun before they were stored.
+ */
+function waiting(next: ClusterVpn, before: ClusterVpn): ClusterVpn {
+  const [are, were] = [nodesOf(next), nodesOf(before)];
+  const listeners = new Set([...next.listeners].filter((node) => are.has(node) || !were.has(node)));
+  const asking = new Set([...next.asking].filter((node) => !are.has(node) && listeners.has(node)));
+  return listeners.size === next.listeners.size && asking.size === next.asking.size
+    ? next
+    : { ...next, listeners, asking };
+}
+
+/** Machines of the VPN, also those that it is without. */
+function nodesOf({ ofNode, leftOut }: ClusterVpn): ReadonlySet<NodeId | null> {
+  return new Set([...ofNode.keys(), ...leftOut.map(({ node }) => node)]);
 }
 
 /** The newest change, to each member that listens. Where its own place changed, or nothing can be told apart: all. */
@@ -106,12 +125,23 @@ function toldOf(vpn: ClusterVpn, set: readonly VpnPeer[], record: ClusterRecord,
     );
 }
 
-function incomplete(record: ClusterRecord, problem: string): Effect {
-  return {
-    type: 'warn',
-    message: 'a VPN is told without some of its members',
-    fields: { cluster: record.name, problem },
-  };
+/** Not for each of many that are left out: when others than before are named. */
+function incomplete(
+  { name: cluster }: ClusterRecord,
+  leftOut: readonly LeftOutPeer[],
+  before: readonly LeftOutPeer[],
+): readonly Effect[] {
+  const problem = leftOutNote(leftOut);
+  if (problem === null || !isOther(leftOut.slice(0, LEFT_OUT_NAMED_MAX), before.slice(0, LEFT_OUT_NAMED_MAX)))
+    return [];
+  return [{ type: 'warn', message: 'a VPN is told without some of its members', fields: { cluster, problem } }];
+}
+
+function isOther(leftOut: readonly LeftOutPeer[], before: readonly LeftOutPeer[]): boolean {
+  return (
+    leftOut.length !== before.length ||
+    leftOut.some(({ node, reason }, index) => node !== before[index]?.node || reason !== before[index].reason)
+  );
 }
 
 function gatewayOf({ peers, leftOut }: ClusterVpn, record: ClusterRecord): Effect {

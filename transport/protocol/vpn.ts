@@ -106,15 +106,15 @@ export function soundPeers(peers: Iterable<VpnPeer>): {
 }
 
 /** Those that are named when some are left out; the rest is counted. */
-const NAMED_MAX = 4;
+export const LEFT_OUT_NAMED_MAX = 4;
 
 /** Says which are left out and why, in one sentence without addresses; null: none. */
 export function leftOutNote(peers: readonly LeftOutPeer[]): string | null {
   if (peers.length === 0) return null;
   const named = peers
-    .slice(0, NAMED_MAX)
+    .slice(0, LEFT_OUT_NAMED_MAX)
     .map(({ node, reason }) => `${node === null ? 'the gateway' : `node ${node}`} (${reason})`);
-  return `left out of the VPN: ${named.join(', ')}${peers.length > NAMED_MAX ? `, and ${peers.length - NAMED_MAX} more` : ''}`;
+  return `left out of the VPN: ${named.join(', ')}${peers.length > LEFT_OUT_NAMED_MAX ? `, and ${peers.length - LEFT_OUT_NAMED_MAX} more` : ''}`;
 }
 
 function hasAddresses({ ipv4, ipv6 }: VpnPeer): boolean {

@@ -28,7 +28,7 @@ test('a row that no interface would take is told to nobody, its machine hears wh
   );
 
   cluster.read([member(1), bad, member(4, { ipv4: '100.64.0.400' })]);
-  t.deepEqual([cluster.told(1).length, warnings().length], [1, 1]);
+  t.deepEqual([cluster.told(1).length, warnings().length], [0, 1]);
   cluster.read([member(1), bad, member(4, { ipv4: '100.64.0.400' })]);
   t.deepEqual([cluster.told(1), warnings()], [[], []]);
 
@@ -170,6 +170,59 @@ test('members beyond what a frame holds hear why they are left out, once each ti
   t.deepEqual(column(cluster.told(beyond), 'type'), ['mesh-network']);
   cluster.read(many);
   t.deepEqual(cluster.told(beyond), [{ type: 'mesh-refused', reason }]);
+});
+
+test('a member beyond what a frame holds hears why it is left out also where the first reading after it asked has no row of it yet', (t) => {
+  const many = Array.from({ length: VPN_PEERS_MAX + 1 }, (_none, index) => member(index + 1));
+  const beyond = VPN_PEERS_MAX + 1;
+  const cluster = new Listening().read(many.slice(0, -1)).wants(beyond);
+
+  cluster.read(many.slice(0, -1).with(0, member(1, { aliases: ['web'] })));
+  t.deepEqual(cluster.told(beyond), []);
+  cluster.read(many);
+  t.deepEqual(column(cluster.told(beyond), 'type'), ['mesh-refused']);
+  cluster.read(many);
+  t.deepEqual([cluster.told(beyond), cluster.state.vpn.asking.size], [[], 0]);
+
+  cluster.read(many.slice(0, -1));
+  t.false(cluster.state.vpn.listeners.has(node(beyond)), 'it has left');
+});
+
+test('a member that was left out for others is told the VPN when there is room again', (t) => {
+  const many = Array.from({ length: VPN_PEERS_MAX + 1 }, (_none, index) => member(index + 1));
+  const last = VPN_PEERS_MAX + 1;
+  const cluster = new Listening().read(many.slice(1)).wants(last).read(many);
+  t.deepEqual(column(cluster.told(last), 'type'), ['mesh-refused']);
+
+  cluster.read(many.slice(1));
+
+  t.deepEqual(column(cluster.told(last), 'type'), ['mesh-network']);
+});
+
+test('members that come and go beyond what a frame holds are no change of the VPN: the gateway hears of each, the log of the first four', (t) => {
+  const many = Array.from({ length: VPN_PEERS_MAX + 9 }, (_none, index) => member(index + 1));
+  const [full, beyond] = [many.slice(0, VPN_PEERS_MAX), many.slice(VPN_PEERS_MAX)];
+  const cluster = new Listening().read(full).wants(1);
+  const { revision } = cluster;
+
+  const types = [0, 1, 2, 3, 4, 5, 9, 8].map((count) => {
+    cluster.read([...full, ...beyond.slice(0, count)]);
+    return cluster.effects.map((effect) =>
+      effect.type === 'gateway' ? `gateway ${effect.vpn.leftOut.length}` : effect.type,
+    );
+  });
+
+  t.deepEqual(types, [
+    [],
+    ['warn', 'gateway 1'],
+    ['warn', 'gateway 2'],
+    ['warn', 'gateway 3'],
+    ['warn', 'gateway 4'],
+    ['gateway 5'],
+    ['gateway 9'],
+    ['gateway 8'],
+  ]);
+  t.deepEqual([cluster.revision, cluster.state.vpn.changes], [revision, []]);
 });
 
 test('both sides of a pair are told to try at the same time, and only they', (t) => {
