@@ -179,7 +179,7 @@ export class Relays {
     this.#measuring = null;
     const present = this.#isFound() ? this.#toldHome : null;
     const open = new Map([...latencies].filter(([region]) => !this.#avoided.has(region, nowMs)));
-    const best = chooseHome(present, open, among) ?? present ?? this.#avoided.next(latencies.keys()) ?? this.#next();
+    const best = chooseHome(present, open, among) ?? present ?? this.#next();
     if (best === this.#home) return;
     this.#home = best;
     this.#homeSinceMs = performance.now();
@@ -187,10 +187,13 @@ export class Relays {
     this.#changed();
   }
 
-  /** When none answers in time they are taken in turn: one may only be slow. */
+  /**
+   * When none that is not avoided answers in time: one may only be slow. They are taken in turn, those that are avoided
+   * last.
+   */
   #next(): number | null {
-    const homes = this.#homes;
-    return homes[(homes.indexOf(this.#home ?? -1) + 1) % homes.length] ?? null;
+    const present = this.#homes.indexOf(this.#home ?? -1);
+    return this.#avoided.next([...this.#homes.slice(present + 1), ...this.#homes.slice(0, present + 1)]);
   }
 
   #stopMeasuring(): void {

@@ -1,9 +1,11 @@
 /** Connections of a member to real relays. */
 import test, { type ExecutionContext } from 'ava';
+import { connect } from 'node:net';
 import type { RelayMap } from '../../../../../transport/vpn/derp/map.ts';
-import { MEASURE_AGAIN_MS, RELAY_IDLE_MS } from '../../../../../transport/vpn/member/limits.ts';
+import { MEASURE_AGAIN_MS, MEASURE_MS_MAX, RELAY_IDLE_MS } from '../../../../../transport/vpn/member/limits.ts';
 import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
+import { target } from '../../../../support/listening.ts';
 import { mapOf, startRelay, type StartedRelay } from '../../../../support/relay.ts';
 import { until } from '../../../../support/until.ts';
 
@@ -11,6 +13,23 @@ import { until } from '../../../../support/until.ts';
 function mapOfAll(relays: readonly StartedRelay[], scores: Readonly<Record<number, number>> = {}): RelayMap {
   const regions = relays.map(({ derpMap }) => (derpMap as { readonly Regions: object }).Regions);
   return mapOf({ Regions: Object.assign({}, ...regions) as object, HomeParams: { RegionScore: scores } });
+}
+
+/** The same relay at the end of a way that takes so long, in ms, each way. */
+async function far(t: ExecutionContext, started: StartedRelay, ms: number): Promise<StartedRelay> {
+  const port = await target(t, (near) => {
+    const behind = connect({ host: '127.0.0.1', port: started.port, noDelay: true });
+    for (const [from, to] of [
+      [near, behind],
+      [behind, near],
+    ] as const)
+      from
+        .on('data', (bytes) => setTimeout(() => void to.write(bytes), ms))
+        .on('error', () => {})
+        .on('close', () => to.destroy());
+  });
+  const text = JSON.stringify(started.derpMap).replace(`"DERPPort":${started.port}`, `"DERPPort":${port}`);
+  return { ...started, derpMap: JSON.parse(text) as unknown };
 }
 
 /** The relays of a member that hears nobody; they are closed with the test. */
@@ -114,6 +133,23 @@ test('a relay that answers and lets nobody in is left for one that does, and not
   relays.sweep(performance.now() + MEASURE_AGAIN_MS); // the first one is tried again
   await until('the relay that refuses to be tried again', () => relays.isSearching);
   t.deepEqual([relays.home(), relays.problem(), relays.carries(902)], [902, null, true]);
+});
+
+test('a relay that answers and lets nobody in is also left for one that is too slow to say in time how far it is', async (t) => {
+  const refusing = await startRelay(t, {
+    regionId: 901,
+    admission: { admit: () => Promise.reject(new Error('its admin is away')), forget: () => {} },
+  });
+  const slow = await far(t, await startRelay(t, { regionId: 902 }), MEASURE_MS_MAX / 3);
+  const { relays, privateKey } = open(t);
+  relays.become(mapOfAll([refusing, slow]), privateKey);
+
+  await until('the slow relay', () => {
+    relays.sweep(performance.now());
+    return relays.home() === 902;
+  });
+
+  t.deepEqual([relays.problem(), relays.carries(902)], [null, true]);
 });
 
 test('the relay where others look for a member stays connected until they were told of another, and a minute longer', async (t) => {
