@@ -61,6 +61,8 @@ export class Membership {
   readonly #observers = new Observers(() => this.#become());
   #picture: Picture | null;
   #relayMap: RelayMap | null = null;
+  /** Where this machine is, as an admin heard last: what the member says of it at its start is no news. */
+  #heardPlace = '';
   #observed: Extract<AdminVpnFrame, { type: 'mesh-observed' }> | null = null;
   /** Why the admin gave it no VPN. */
   #refused: string | null = null;
@@ -229,7 +231,7 @@ export class Membership {
       { interfaceName, listenPort: keys.listenPort, wanted: this.#wanted(keys), hasMtuDiscovery },
       {
         wantsTry: (publicKey) => void say({ type: 'mesh-try', public_key: publicKey }),
-        moved: () => this.#advertise(),
+        moved: (place) => JSON.stringify(place) === this.#heardPlace || this.#advertise(),
         changed: () => {
           this.#sayLeftOut();
           this.#reports.soon();
@@ -255,12 +257,13 @@ export class Membership {
     const { member } = this.#held;
     const { held: keys } = this.#keys;
     if (member === null || keys === null) return false;
-    const { listenPort, endpoints, relayRegion } = member.place();
+    const place = member.place();
+    const { listenPort, endpoints, relayRegion } = place;
     const publicKey = publicKeyOf(keys.nextPrivateKey ?? keys.privateKey);
     const { revision = null, network } = this.#picture ?? {};
     // Owners of clusters count each for themselves: a state of another cluster may have the number of one of this.
     const isCurrent = network?.public_key === publicKey && this.#isPresent();
-    return this.#options.say({
+    const isHeard = this.#options.say({
       type: 'mesh-advertise',
       advertisement: {
         public_key: publicKey,
@@ -270,6 +273,8 @@ export class Membership {
         revision: isCurrent ? revision : null,
       },
     });
+    if (isHeard) this.#heardPlace = JSON.stringify(place);
+    return isHeard;
   }
 
   #report(): boolean {

@@ -7,6 +7,7 @@ import type { Picture } from '../../../../agent/vpn/picture.ts';
 import type { AdminVpnFrame, AgentVpnFrameBody } from '../../../../agent/session/ports.ts';
 import {
   NOTHING_REFUSED,
+  type MemberPlace,
   type MemberPorts,
   type PeerPath,
   type WantedMember,
@@ -48,6 +49,9 @@ export const EMBEDDED: VpnSettings = {
   observers: [{ host: null, port: 43_478, public_key: GATEWAY.public_key }],
 };
 
+/** Where the member is. */
+export const PLACE: MemberPlace = { listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 };
+
 /** A membership, and what came of it. */
 export interface Fixture {
   readonly membership: Membership;
@@ -69,8 +73,8 @@ export interface Fixture {
 }
 
 /**
- * A membership whose member notes what it is to become. `problem`: this machine can have none. `opened`: when its
- * interface is there; `ends`: how it goes.
+ * A membership whose member notes what it is to become, and then says where it is until it was heard once. `problem`: this
+ * machine can have none. `opened`: when its interface is there; `ends`: how it goes; `isHeard`: whether an admin is there.
  */
 export function open(
   t: ExecutionContext,
@@ -81,6 +85,7 @@ export function open(
     clusterName = (): string => 'prod',
     opened = Promise.resolve(),
     ends: closes = () => Promise.resolve(),
+    isHeard = (): boolean => true,
   } = {},
 ): Fixture {
   const clock = createFakeClock(1_000);
@@ -102,6 +107,7 @@ export function open(
     clock,
     log: silentLog,
     say: (word) => {
+      if (!isHeard()) return false;
       said.push(word);
       return true;
     },
@@ -113,18 +119,22 @@ export function open(
       if (problem !== null) return { ok: false, problem };
       ports = given;
       wanted.push(options.wanted);
+      let isPlaceTold = false;
       return {
         ok: true,
         member: {
           become: (next) => {
             wanted.push(next);
+            queueMicrotask(() => {
+              isPlaceTold ||= given.moved(PLACE);
+            });
           },
           tryDirect: (key, inMs) => {
             named.push(null);
             said.push({ type: 'mesh-try', public_key: `${key} in ${inMs}` });
           },
           paths: () => paths,
-          place: () => ({ listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 }),
+          place: () => PLACE,
           refused: () => NOTHING_REFUSED,
           problem: () => null,
           close: (end) => {

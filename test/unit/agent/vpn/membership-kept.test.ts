@@ -2,9 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { column } from '../../../support/columns.ts';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { ADMIN, PEER, GATEWAY, EMBEDDED, open, welcomed } from './membership-fixture.ts';
+import { ADMIN, PEER, GATEWAY, EMBEDDED, PLACE, open, welcomed } from './membership-fixture.ts';
 
 test('an agent that starts again is in its VPN before any admin answers, and says which state it holds', async (t) => {
   const directory = temporaryDirectory(t);
@@ -23,6 +24,27 @@ test('an agent that starts again is in its VPN before any admin answers, and say
     second.said.some((word) => word.type === 'mesh-advertise' && word.advertisement.revision?.number === 7),
   );
   t.deepEqual(first.ends, [{ isKept: true }]);
+});
+
+test('an agent says once where it is when it starts, also where no admin hears it at first', async (t) => {
+  const directory = temporaryDirectory(t);
+  const first = open(t, { directory });
+  await welcomed(first);
+  first.joins(7);
+  await first.membership.close({ isKept: true });
+  t.deepEqual(column(first.said, 'type'), ['mesh-advertise']);
+
+  let isHeard = false;
+  const second = open(t, { directory, isHeard: () => isHeard });
+  await until('a member that became what is known', () => second.wanted.length > 1);
+  isHeard = true;
+  second.membership.configured(EMBEDDED, ADMIN, true);
+  await until('a member that says where it is', () => second.wanted.length > 2);
+  t.true(second.ports().moved(PLACE));
+  t.deepEqual(column(second.said, 'type'), ['mesh-advertise']);
+
+  second.membership.configured(EMBEDDED, ADMIN, true);
+  t.deepEqual(column(second.said, 'type'), ['mesh-advertise', 'mesh-advertise'], 'another session');
 });
 
 test('a new key is said first, and used when the others know it', async (t) => {
