@@ -20,6 +20,8 @@ export class LiveRelays {
   #regions: readonly OwnRegion[] = [];
   /** Of the regions: the same for the same map at every admin. */
   #version = '';
+  /** The version that is told of; null: there was no look yet. */
+  #told: string | null = null;
   /** By the last look: the database was away. */
   #isAway = false;
   #isStopped = false;
@@ -45,9 +47,12 @@ export class LiveRelays {
     return this.#regions.length === 0 ? null : relayMapOf(this.#regions);
   }
 
-  /** Another one for each map; empty: there is none. */
+  /**
+   * Another one for each map; empty: there is none. It follows the map by one look, in which every other admin has looked
+   * too: who is told of a version gets its map from any of them.
+   */
   version(): string {
-    return this.#version;
+    return this.#told ?? '';
   }
 
   #schedule(): void {
@@ -64,6 +69,7 @@ export class LiveRelays {
       const version = versionOf(regions);
       if (version !== this.#version)
         log.info({ regions: regions.map(({ id }) => id) }, 'the map of relays inside admins is another one now');
+      this.#told = this.#told === null ? version : this.#version;
       this.#regions = regions;
       this.#version = version;
       this.#isAway = false;

@@ -1,7 +1,7 @@
 /** The map of the relays inside admins, as the rows come and go. */
 import test from 'ava';
 import { LiveRelays } from '../../../../../transport/vpn/relay/live-relays.ts';
-import type { OwnRegion } from '../../../../../transport/vpn/relay/map.ts';
+import { relayMapOf, type OwnRegion } from '../../../../../transport/vpn/relay/map.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { silentLog } from '../../../../support/log.ts';
 
@@ -33,4 +33,35 @@ test('after an outage a relay whose admin has not checked in yet stays for one l
   t.is(relays.version(), whole);
   t.deepEqual(await look([region(901), region(902)]), ['901', '902']);
   t.deepEqual(await look([region(902)]), ['902']);
+});
+
+test('a map that is another one is told of once other admins have it too, who look at other times', async (t) => {
+  const clock = createFakeClock();
+  let rows = [region(901)];
+  const [one, other] = [1, 2].map(() => {
+    const relays = new LiveRelays({ read: async () => rows, clock, log: silentLog });
+    t.teardown(() => relays.stop());
+    return relays;
+  }) as [LiveRelays, LiveRelays];
+  const pass = async (ms: number): Promise<void> => {
+    clock.pass(ms);
+    await new Promise(setImmediate);
+  };
+  await one.start();
+  const before = one.version();
+  t.not(before, '');
+  await pass(2_000);
+  await other.start();
+
+  rows = [region(901), region(902)];
+  const published = JSON.stringify(relayMapOf(rows));
+  const has = (relays: LiveRelays): boolean => JSON.stringify(relays.map()) === published;
+  await pass(3_000);
+  t.deepEqual([has(one), has(other), one.version()], [true, false, before]);
+  await pass(2_000);
+  t.deepEqual([has(one), has(other), one.version()], [true, true, before]);
+  await pass(3_000);
+  t.not(one.version(), before);
+  await pass(2_000);
+  t.is(other.version(), one.version());
 });
