@@ -80,6 +80,7 @@ async function removeAll(
   log: Log,
 ): Promise<readonly string[]> {
   const node = identity?.node_id ?? null;
+  const clusterName = identity?.enrollment?.cluster_name ?? null;
   const ledger = new Ledger(directory.ledger, log);
   const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
   const executor = openExecutor({ config, directory, journal, node, log, onFinished: () => {} });
@@ -89,7 +90,7 @@ async function removeAll(
   executor.detach();
   journal.close();
   ledger.close();
-  if (node !== null) await leaveVpn(directory, node, log);
+  if (node !== null) await leaveVpn(directory, node, clusterName, log);
   const remains = removeTree(directory.shims);
   if (remains !== null)
     log.warn({ path: directory.shims, problem: remains }, 'This stays on the machine, as it cannot be removed');

@@ -2,13 +2,8 @@
  * Whoever coordinates the networks of clusters, seen from the admin: this service itself, or Netmaker. A port, and the
  * words for what it holds.
  */
+import { NETWORK_PREFIX } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
-
-/**
- * What the names of our networks begin with; the rest is that of the cluster. Whatever is called otherwise is not ours
- * and never touched.
- */
-export const NETWORK_PREFIX = 'cluster-';
 
 /** Longest name of a network. Source: Netmaker; the prefix and the longest name of a cluster fit exactly. */
 export const NETWORK_NAME_CHARACTERS_MAX = 32;
@@ -105,11 +100,6 @@ export interface VpnManager {
   peers(network: string): Promise<readonly VpnMemberStatus[]>;
   /** Ends connections. What is under way is cut. */
   close(): Promise<void>;
-}
-
-/** The name of a cluster's network. */
-export function networkOf(cluster: string): string {
-  return `${NETWORK_PREFIX}${cluster}`;
 }
 
 /** The cluster of a network of ours, by name; null when it is not ours. */

@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { networkOf } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { AdminVpnFrame, SessionClock } from '../session/ports.ts';
@@ -63,12 +64,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   async function enter({ network, token }: { readonly network: string; readonly token: string }): Promise<void> {
     if (done?.network === network && done.token === token && clock.nowMs() - done.atMs < SETTLED_MS) return;
     const entered = enteredNetwork(statePath);
-    if (entered !== null && entered !== network) {
-      const left = await runProgram(['leave', entered], [], env, ending.signal);
-      if (left !== null)
-        // the admin took it out already
-        log.debug({ problem: left }, 'netclient did not leave the network that this machine was in before');
-    }
+    if (entered !== null && entered !== network) await leaveFormer(entered, log, env, ending.signal);
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
     if (ending.signal.aborted) return;
@@ -118,16 +114,23 @@ function noteEntered(statePath: string, network: string, log: Log): void {
   }
 }
 
-/** Leaves the network that this agent has entered, and forgets it. Never rejects; what fails is a warning. */
+/**
+ * Leaves the network that this agent has entered, and that of the cluster in which its node is by now, into which the admin
+ * moves hosts by itself. Forgets it then. `clusterName` is null where none is known. Never rejects; what fails is a warning.
+ */
 export async function leaveNetmaker(
   directory: string,
+  clusterName: string | null,
   log: Log,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<void> {
   const statePath = join(directory, NETMAKER_FILE);
-  const network = enteredNetwork(statePath);
-  if (network !== null) {
-    const problem = await runProgram(['leave', network], [], env, new AbortController().signal);
+  const entered = enteredNetwork(statePath);
+  if (entered !== null) {
+    const { signal } = new AbortController();
+    const present = clusterName === null ? entered : networkOf(clusterName);
+    if (entered !== present) await leaveFormer(entered, log, env, signal);
+    const problem = await runProgram(['leave', present], [], env, signal);
     if (problem !== null) log.warn({ problem }, 'netclient did not leave the network of this machine');
   }
   try {
@@ -140,6 +143,17 @@ export async function leaveNetmaker(
       'What this machine knew of its Netmaker network could not be removed',
     );
   }
+}
+
+/** One that the admin mostly took it out of already. */
+async function leaveFormer(
+  network: string,
+  log: Log,
+  env: NetclientOptions['env'],
+  signal: AbortSignal,
+): Promise<void> {
+  const problem = await runProgram(['leave', network], [], env, signal);
+  if (problem !== null) log.debug({ problem }, 'netclient did not leave the network that this machine was in before');
 }
 
 function enteredNetwork(statePath: string): string | null {

@@ -10,10 +10,10 @@ import type { AgentVpn, AgentVpnOptions } from './vpn.ts';
  * what this machine cannot do is said once, in the log and in its health.
  */
 export async function startVpn(options: AgentVpnOptions): Promise<AgentVpn | null> {
-  const { config, directory, node, log } = options;
+  const { config, directory, node, clusterName, log } = options;
   if (isVpnWanted(config)) return (await import('./vpn.ts')).openVpn(options);
   // of when it was wanted: the key stays, for when it is again
   if (existsSync(directory.vpnKeys) || existsSync(join(directory.path, NETMAKER_FILE)))
-    void import('./vpn.ts').then(({ leaveVpn }) => leaveVpn(directory, node, log));
+    void import('./vpn.ts').then(({ leaveVpn }) => leaveVpn(directory, node, clusterName(), log));
   return null;
 }

@@ -115,11 +115,16 @@ export function openVpn({
 }
 
 /**
- * Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a
- * warning.
+ * Removes what an agent of this node left: the interface, and names. `clusterName` is that of its cluster; null: it is in
+ * none that is known. Never rejects; what cannot be removed is a warning.
  */
-export async function leaveVpn(directory: DataDirectory, node: NodeId, log: Log): Promise<void> {
-  await leaveNetmaker(directory.path, log);
+export async function leaveVpn(
+  directory: DataDirectory,
+  node: NodeId,
+  clusterName: string | null,
+  log: Log,
+): Promise<void> {
+  await leaveNetmaker(directory.path, clusterName, log);
   if (!existsSync(directory.vpnKeys)) return; // it never was in a VPN
   const interfaceName = interfaceNameOf(node);
   await removeNames({ node, interfaceName, log });

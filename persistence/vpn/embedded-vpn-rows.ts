@@ -5,19 +5,13 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { EmbeddedVpnRows } from '../../actors/vpn/rows.ts';
-import {
-  hostNameOf,
-  networkOf,
-  VpnRefused,
-  type VpnMember,
-  type VpnMemberStatus,
-  type VpnSurvey,
-} from '../../actors/vpn/vpn.ts';
+import { hostNameOf, VpnRefused, type VpnMember, type VpnMemberStatus, type VpnSurvey } from '../../actors/vpn/vpn.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
 import { moveMember } from '../committer/vpn-rows.ts';
 import { GuardRefused } from '../committer/written.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+import { networkOf } from '../../transport/protocol/cluster-names.ts';
 import { networkOfRow, type NetworkRow } from './vpn-rows.ts';
 
 interface MemberRow {

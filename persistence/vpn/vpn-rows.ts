@@ -5,7 +5,8 @@
 import type { Pool } from 'pg';
 import type { WantedVpn } from '../../actors/vpn/drift.ts';
 import type { MoveStep, Uninvited, UnfinishedMove, VpnRows } from '../../actors/vpn/rows.ts';
-import { networkOf, type VpnHost, type VpnNetwork } from '../../actors/vpn/vpn.ts';
+import type { VpnHost, VpnNetwork } from '../../actors/vpn/vpn.ts';
+import { networkOf } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { RECONCILER_TASK, taskLease, TASK_LEASE_MS, type StoredTaskLease } from '../task-leases.ts';

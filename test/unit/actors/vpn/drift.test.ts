@@ -1,6 +1,7 @@
 import test from 'ava';
 import { driftOf, namesFor, type WantedVpn } from '../../../../actors/vpn/drift.ts';
-import { clusterOf, networkOf, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
+import { clusterOf, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
+import { networkOf } from '../../../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { id } from '../../../support/actors.ts';
 

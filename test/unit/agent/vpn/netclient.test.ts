@@ -108,8 +108,30 @@ test('leaving the agent leaves its network, once', async (t) => {
   netclient.told(order('cluster-one'));
   await until('the join', () => lines.some((line) => line.includes('cluster-one')));
 
-  await leaveNetmaker(directory, log, env);
-  await leaveNetmaker(directory, log, env);
+  await leaveNetmaker(directory, 'one', log, env);
+  await leaveNetmaker(directory, 'one', log, env);
 
   t.deepEqual(await calls(), [`join -t ${TOKEN} -o node-${node}`, 'leave cluster-one']);
+});
+
+test('leaving the agent also leaves the network of the cluster that its node was moved to; that the one before is left already is no warning', async (t) => {
+  const { directory, env, log, netclient, calls, lines } = await open(t, '[ "$2" != cluster-one ]');
+  netclient.told(order('cluster-one'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-one')));
+  lines.length = 0;
+
+  await leaveNetmaker(directory, 'other', log, env);
+
+  t.deepEqual((await calls()).slice(1), ['leave cluster-one', 'leave cluster-other']);
+  t.deepEqual(lines, [
+    'netclient did not leave the network that this machine was in before {"problem":"netclient failed (1)."}',
+  ]);
+});
+
+test('an agent that never entered a network leaves none', async (t) => {
+  const { directory, env, log, calls } = await open(t);
+
+  await leaveNetmaker(directory, 'one', log, env);
+
+  t.deepEqual(await calls(), []);
 });
