@@ -3,6 +3,7 @@ import type { Log } from '../../transport/net/log.ts';
 import type { Layout } from './layout.ts';
 import type { MirrorOptions } from './mirror.ts';
 import type { Patience } from './patience.ts';
+import type { AgentSilence } from './repair.ts';
 import type { AgentService } from './service.ts';
 import type { UpdaterConfig } from './settings.ts';
 import type { WatchTimes } from './watch.ts';
@@ -21,6 +22,8 @@ export interface UpdaterParts {
   readonly againMs: number;
   /** An agent that said nothing for so long is dead, in ms. */
   readonly deadMs: number;
+  /** How long it has said nothing; where nobody counted so far, an update that waits for a mirror begins to. */
+  readonly silence?: AgentSilence;
   /** Stops it where it is; what is stored is taken up by the next one. */
   readonly signal: AbortSignal;
   /** Unix ms. */

@@ -45,16 +45,18 @@ export const IMPATIENCE: Patience = { triesMax: 1, msMax: 0, waitSecondsMax: 0 }
 export interface Waiting {
   readonly signal: AbortSignal;
   readonly patience: Patience;
+  /** Done before each wait: what should not stand still for it. Never rejects. */
+  readonly meanwhile: () => Promise<void>;
 }
 
 /** What asking one mirror answers, once it is not busy. Rejects with its last answer when it stays so. */
-export async function whileBusy<Answer>(ask: () => Promise<Answer>, { signal, patience }: Waiting): Promise<Answer> {
+export async function whileBusy<Answer>(ask: () => Promise<Answer>, waiting: Waiting): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await ask();
     } catch (error) {
-      if (!isBusy(error) || tries >= patience.triesMax) throw error;
-      await sleep(waitMs(error, patience), undefined, { signal });
+      if (!isBusy(error) || tries >= waiting.patience.triesMax) throw error;
+      await pause(error, waiting);
     }
   }
 }
@@ -66,7 +68,7 @@ export async function whileBusy<Answer>(ask: () => Promise<Answer>, { signal, pa
 export async function inTurn<Mirror, Answer>(
   mirrors: readonly Mirror[],
   ask: (mirror: Mirror) => Promise<Answer>,
-  { signal, patience, log, here = () => 0 }: Waiting & { readonly log: Log; readonly here?: () => number },
+  { log, here = () => 0, ...waiting }: Waiting & { readonly log: Log; readonly here?: () => number },
 ): Promise<Answer> {
   let [began, bytes] = [performance.now(), here()];
   for (;;) {
@@ -75,22 +77,27 @@ export async function inTurn<Mirror, Answer>(
       try {
         return await ask(mirror);
       } catch (error) {
-        if (!(error instanceof UpdateProblem) || signal.aborted) throw error;
+        if (!(error instanceof UpdateProblem) || waiting.signal.aborted) throw error;
         problems.push(error);
       }
     }
     if (here() !== bytes) [began, bytes] = [performance.now(), here()];
     const busy = problems.find(isBusy);
     const reason = problems.map(({ message }) => message).join('; ');
-    if (busy === undefined || performance.now() - began >= patience.msMax) throw new UpdateProblem(reason);
+    if (busy === undefined || performance.now() - began >= waiting.patience.msMax) throw new UpdateProblem(reason);
     log.info({ error: reason }, 'Who has the release is busy: it is asked again');
-    await sleep(waitMs(busy, patience), undefined, { signal });
+    await pause(busy, waiting);
   }
 }
 
 /** Whether it answered that it has no room now. */
 export function isBusy(error: unknown): error is StatusProblem {
   return error instanceof StatusProblem && [429, 503].includes(error.status);
+}
+
+async function pause(busy: StatusProblem, { signal, patience, meanwhile }: Waiting): Promise<void> {
+  await meanwhile();
+  await sleep(waitMs(busy, patience), undefined, { signal });
 }
 
 function waitMs({ retryAfterSeconds }: StatusProblem, { waitSecondsMax }: Patience): number {

@@ -6,10 +6,12 @@ import { mirrorUrls } from './admins.ts';
 import { download } from './download.ts';
 import { linkedName } from './durable.ts';
 import { keptProblems, readHealth } from './health.ts';
+import { helpHangingLocked } from './hanging.ts';
 import { HEALTH_FILE } from './layout.ts';
-import { IMPATIENCE, inTurn } from './patience.ts';
+import { IMPATIENCE, inTurn, type Waiting } from './patience.ts';
 import { UpdateProblem } from './problem.ts';
 import { machineArch, versionName, type Release } from './release.ts';
+import { AgentSilence } from './repair.ts';
 import { assertRoom } from './room.ts';
 import { selfCheck } from './self-check.ts';
 import { agentFile } from './settings.ts';
@@ -39,12 +41,13 @@ export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Pr
   const from = linkedVersion(parts.layout, parts.layout.current);
   let to = '';
   try {
-    const offer = await findOffer(parts, state.pinned);
+    const waiting = preparation(parts);
+    const offer = await findOffer(parts, state.pinned, waiting);
     const { current, to: target, left } = await decide(parts, state, wish, offer.release);
     to = target.version;
     if (left !== null) return { type: 'left', from: from?.version ?? '', to, error: left.isError ? left.reason : null };
     parts.log.info({ from_version: current?.version ?? null, to_version: to }, 'A release is fetched');
-    await fetchVersion(parts, offer);
+    await fetchVersion(parts, offer, waiting);
     const { previous } = parts.layout;
     return {
       type: 'prepared',
@@ -64,36 +67,48 @@ export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Pr
   }
 }
 
+/** How one who has the lock waits for mirrors: an agent that hangs meanwhile is helped. */
+export function preparation(parts: UpdaterParts): Waiting {
+  const { signal, patience, silence = new AgentSilence(parts, performance.now()) } = parts;
+  return { signal, patience, meanwhile: () => helpHangingLocked(parts, silence) };
+}
+
+/** How one who only looks does not wait. */
+export function look({ signal }: Pick<UpdaterParts, 'signal'>): Waiting {
+  return { signal, patience: IMPATIENCE, meanwhile: () => Promise.resolve() };
+}
+
 /** What the channel names, or the version that is pinned. To `keep` what was verified takes the lock; a `look` needs none. */
 export async function findOffer(
   parts: UpdaterParts,
   pinned: string | null,
+  waiting: Waiting,
   purpose: 'keep' | 'look' = 'keep',
 ): Promise<Offer> {
   const urls = mirrorUrls(parts.config);
   const arch = machineArch();
   const path = pinned === null ? channelTarget(parts.config.UPDATER_CHANNEL, arch) : releaseTarget(pinned, arch);
-  const waiting = { ...parts, patience: purpose === 'look' ? IMPATIENCE : parts.patience };
   return inTurn(
     urls,
     async (url) => {
-      const { trusted, release } = await offered(waiting, url, path, purpose);
+      const { trusted, release } = await offered(parts, waiting, url, path, purpose);
       const mirrors = [url, ...urls.filter((other) => other !== url)].map((mirror) => ({ ...trusted, mirror }));
       return { release, mirrors };
     },
-    waiting,
+    { ...waiting, log: parts.log },
   );
 }
 
 async function offered(
-  { layout, options, signal, patience, nowMs }: UpdaterParts,
+  { layout, options, nowMs }: UpdaterParts,
+  waiting: Waiting,
   url: string,
   path: string,
   purpose: 'keep' | 'look',
 ): Promise<{ readonly trusted: Trusted; readonly release: Release }> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const trusted = await refreshTrust(layout.trust, url, { ...options, signal, patience }, nowMs(), purpose);
+      const trusted = await refreshTrust(layout.trust, url, { ...options, ...waiting }, nowMs(), purpose);
       const release = await trusted.release(path);
       if (release === null) throw new UpdateProblem(`${url} has no signed ${path}`);
       return { trusted, release };
@@ -128,13 +143,14 @@ export async function decide(parts: UpdaterParts, state: State, wish: Wish, rele
 
 /** Has the version on the disk, whole and checked. */
 export async function fetchVersion(
-  { config, layout, options, signal, patience, log }: UpdaterParts,
+  { config, layout, options, log }: UpdaterParts,
   { release, mirrors }: Offer,
+  waiting: Waiting,
 ): Promise<string> {
   const missing = await missingFiles(layout, release);
   assertRoom(layout, missing);
   const { downloads } = layout;
-  for (const file of missing) await download(file, mirrors, { ...options, downloads, signal, patience, log });
+  for (const file of missing) await download(file, mirrors, { ...options, ...waiting, downloads, log });
   const name = await makeVersion(layout, release);
   await selfCheck(join(layout.versions, name), release.version, config);
   return name;

@@ -1,20 +1,27 @@
 /** Whether the agent of this machine needs the updater although nobody asked: it is dead, and not stopped on purpose. */
 import { isAlive, readHealth } from './health.ts';
 import { HEALTH_FILE } from './layout.ts';
-import type { UpdaterParts } from './parts.ts';
-import { agentFile } from './settings.ts';
+import type { AgentService } from './service.ts';
+import { agentFile, type UpdaterConfig } from './settings.ts';
 
 /** An agent that said nothing for so long is dead, in ms; it says how it is every 5 s. */
 export const DEAD_MS = 600_000;
 
+/** Whose silence it is. `deadMs`: after so long it is dead. */
+export interface SilenceOptions {
+  readonly config: UpdaterConfig;
+  readonly service: Pick<AgentService, 'isStopped'>;
+  readonly deadMs: number;
+}
+
 /** Notices an agent that says nothing, by this process's own clock: that of the machine may be set. */
 export class AgentSilence {
-  readonly #parts: Pick<UpdaterParts, 'config' | 'service' | 'deadMs'>;
+  readonly #options: SilenceOptions;
   #mark: string;
   #heardMs: number;
 
-  constructor(parts: Pick<UpdaterParts, 'config' | 'service' | 'deadMs'>, nowMs: number) {
-    this.#parts = parts;
+  constructor(options: SilenceOptions, nowMs: number) {
+    this.#options = options;
     this.#mark = this.#read().mark;
     this.#heardMs = nowMs;
   }
@@ -24,7 +31,7 @@ export class AgentSilence {
     const { mark } = this.#read();
     if (mark !== this.#mark) this.reset(nowMs);
     this.#mark = mark;
-    return nowMs - this.#heardMs >= this.#parts.deadMs && !(await this.#parts.service.isStopped());
+    return nowMs - this.#heardMs >= this.#options.deadMs && !(await this.#options.service.isStopped());
   }
 
   /** Whether one that is dead still has a process, which a clean stop would not have left: it hangs. */
@@ -39,6 +46,6 @@ export class AgentSilence {
   }
 
   #read() {
-    return readHealth(agentFile(this.#parts.config, HEALTH_FILE));
+    return readHealth(agentFile(this.#options.config, HEALTH_FILE));
   }
 }

@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { dirname, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { linkedName } from './durable.ts';
+import { helpHanging } from './hanging.ts';
 import type { UpdaterParts } from './parts.ts';
-import { decide, findOffer } from './prepare.ts';
+import { decide, findOffer, look } from './prepare.ts';
 import { reasonOf } from './problem.ts';
 import { AgentSilence } from './repair.ts';
 import { RunningUpdates } from './running-updates.ts';
@@ -14,7 +15,7 @@ import { startUpdaterServer } from './server.ts';
 import type { Wish } from './state.ts';
 import { SignOfLife } from './sign-of-life.ts';
 import { tokenAt } from './token.ts';
-import { restartAgent, stateOf } from './updater.ts';
+import { stateOf } from './updater.ts';
 
 /** How often it looks whether another version of itself is current by now, in ms. */
 const OWN_VERSION_MS = 2_000;
@@ -34,7 +35,8 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
   const began = linkedName(layout.current);
   const { promise: replaced, resolve: replace } = Promise.withResolvers<void>();
   const isOurs = isBelow(program, layout.versions);
-  const updates = new RunningUpdates(parts, () => {
+  const silence = new AgentSilence(parts, performance.now());
+  const updates = new RunningUpdates({ ...parts, silence }, () => {
     if (isOurs && linkedName(layout.current) !== began) replace();
   });
   const server = await startUpdaterServer(config.UPDATER_LISTEN, tokenAt(layout.token, config.UPDATER_TOKEN), {
@@ -54,7 +56,7 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
     if (process.env[INSTEAD_VARIABLE] === undefined) rmSync(layout.updaterStarts, { force: true });
   }, UP_MS);
   updates.resume();
-  void lookAfter(parts, updates).catch((error: unknown) =>
+  void lookAfter(parts, updates, silence).catch((error: unknown) =>
     log.error({ error }, 'The updater no longer looks after the agent'),
   );
   const look = setInterval(() => {
@@ -80,7 +82,7 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
 export async function wouldBe(parts: UpdaterParts): Promise<object> {
   const state = stateOf(parts);
   const wish: Wish = { by: 'hand', request: null, force: false, asked_at: parts.nowMs() };
-  const { release } = await findOffer(parts, state.pinned, 'look');
+  const { release } = await findOffer(parts, state.pinned, look(parts), 'look');
   const { current, to, left } = await decide(parts, state, wish, release);
   return {
     current: current?.version ?? null,
@@ -96,13 +98,12 @@ export function checkAfterMs(everyMs: number, random: number): number {
   return everyMs * (1 - JITTER + 2 * JITTER * random);
 }
 
-async function lookAfter(parts: UpdaterParts, updates: RunningUpdates): Promise<void> {
+async function lookAfter(parts: UpdaterParts, updates: RunningUpdates, silence: AgentSilence): Promise<void> {
   const { config, log, signal } = parts;
-  const silence = new AgentSilence(parts, performance.now());
   while (!signal.aborted) {
     const waitMs = checkAfterMs(config.UPDATER_CHECK_EVERY, Math.random());
     await sleep(waitMs, undefined, { signal }).catch(() => {});
-    if (signal.aborted || updates.isRunning) continue;
+    if (signal.aborted || updates.isRunning) continue; // which looks after the agent itself while it waits
     if (updates.isLeft) {
       updates.resume();
       continue;
@@ -114,10 +115,7 @@ async function lookAfter(parts: UpdaterParts, updates: RunningUpdates): Promise<
     const outcome = await updates.wish({ by: 'timer', request: null, force: false })?.finished;
     if (!isDead || outcome?.outcome !== 'unchanged') continue;
     // Nothing is damaged, and nothing newer there: what is left is a process that hangs.
-    if (silence.isHanging)
-      await restartAgent(parts).catch((error: unknown) =>
-        log.error({ error: reasonOf(error) }, 'The agent that hangs could not be restarted'),
-      );
+    await helpHanging(parts, silence);
     silence.reset(performance.now());
   }
 }

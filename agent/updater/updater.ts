@@ -11,7 +11,7 @@ import type { State, Switch, TakingUp, UpdaterEffect, UpdaterEvent } from './sta
 import { readState, writeState } from './state-file.ts';
 import { tellAgent, tellIfPossible, untellAgent } from './telling.ts';
 import { transition } from './transition.ts';
-import { isVersionWhole, linkedVersion, prune } from './versions.ts';
+import { isVersionWhole, prune } from './versions.ts';
 import { watchVersion } from './watching.ts';
 
 /** A restart that fails on the way back is tried so often, with a pause in between, in ms. */
@@ -65,21 +65,6 @@ export async function withNothingLeft(
 /** That what was left goes on where it stands. */
 export function takenUp({ layout }: UpdaterParts, type: TakingUp): UpdaterEvent {
   return { type, current: linkedName(layout.current) };
-}
-
-/** Restarts an agent that hangs, of the version that is current: its commands go on. Rejects with an UpdateProblem. */
-export async function restartAgent(parts: UpdaterParts): Promise<void> {
-  const { layout, log, service, nowMs } = parts;
-  const lock = takeLock(layout.lock, layout.lockHolder, nowMs());
-  try {
-    const version = linkedVersion(layout, layout.current)?.version ?? '';
-    log.warn({ version }, 'The agent hangs: it is restarted');
-    tellIfPossible(parts, version, version);
-    await service.restart();
-  } finally {
-    untellAgent(parts);
-    lock.release();
-  }
 }
 
 function endLeft(parts: UpdaterParts, left: State, event: UpdaterEvent): Promise<State> {

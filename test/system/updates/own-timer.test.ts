@@ -100,6 +100,59 @@ test('an agent that hangs is restarted, at most once in the time after which one
   t.true(isLogged(machine, 'The agent hangs: it is restarted'));
 });
 
+/** Mirrors without a place, for which an update waits as long as a test takes. */
+const PATIENT = { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 };
+
+const waits = (machine: UpdaterFixture) =>
+  until('an update that waits', () => isLogged(machine, 'Who has the release is busy: it is asked again'));
+
+test('an agent that hangs is restarted although no mirror has a place, and repairs go on to wait for one', async (t) => {
+  const machine = await installed(t);
+  const { pid } = machine.agent;
+  const { service } = machine.parts();
+  machine.mirror.behave(() => 'busy');
+  process.kill(pid ?? 0, 'SIGSTOP');
+  const restart = async () => machine.agent.kill(); // it does not end when it is told to
+
+  served(t, machine, {}, { patience: PATIENT, service: { ...service, restart } });
+
+  await until('an agent again', () => machine.agent.pid !== pid && machine.running() === '0.1.0');
+  t.is(storedState(machine).phase.step, 'preparing');
+  machine.mirror.behave(() => 'ok');
+  await until('the end of it', () => storedState(machine).phase.step === 'idle');
+  t.like(storedState(machine).outcome, { outcome: 'unchanged', error: null });
+});
+
+test('an agent that hangs while an update waits for a place is restarted, and updated once there is one', async (t) => {
+  const machine = await installed(t);
+  await machine.publish('0.2.0');
+  const { pid } = machine.agent;
+  const { service } = machine.parts();
+  let [isHanging, restarts] = [true, 0];
+  const restart = async () => {
+    restarts += 1;
+    if (isHanging) machine.agent.kill();
+    else await service.restart();
+  };
+  machine.mirror.behave(() => 'busy');
+
+  served(
+    t,
+    machine,
+    { UPDATER_AUTOMATIC: true },
+    { patience: PATIENT, times: TIMES, service: { ...service, restart } },
+  );
+  await waits(machine);
+  process.kill(pid ?? 0, 'SIGSTOP');
+  await until('an agent again', () => machine.agent.pid !== pid && machine.running() === '0.1.0');
+  isHanging = false;
+  machine.mirror.behave(() => 'ok');
+
+  await until('the update', () => machine.running() === '0.2.0');
+  await until('its outcome', () => storedState(machine).outcome?.outcome === 'updated');
+  t.is(restarts, 2);
+});
+
 test('an agent that lives, or was stopped on purpose, is nobody to repair', async (t) => {
   const machine = await installed(t);
   const { service } = machine.parts();
