@@ -43,10 +43,7 @@ export async function download(
   const part = partOf(options.downloads, file);
   if (await isWhole(part, file)) return;
   try {
-    await inTurn(mirrors, (mirror) => fromMirror(file, mirror, part, options), {
-      ...options,
-      here: () => sizeOf(part),
-    });
+    await inTurn(mirrors, (mirror) => fromMirror(file, mirror, part, options), options);
   } catch (error) {
     if (!(error instanceof UpdateProblem) || options.signal.aborted) throw error;
     throw new UpdateProblem(`${file.name} could not be fetched: ${error.message}`, { cause: error });

@@ -1,4 +1,4 @@
-/** How mirrors that have no room are waited for: at one of them for a while, then in turn, for as long as it takes many. */
+/** How mirrors that have no room are waited for: at one of them for a while, then in turn, as long as all of it may take. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../transport/net/log.ts';
 import { StatusProblem } from './mirror.ts';
@@ -18,14 +18,15 @@ export const BUSY_WAIT_SECONDS_MAX = 60;
 const JITTER = 0.5;
 
 /**
- * Mirrors of which one is busy are asked in turn for so long, in ms, and again so long after a file came forward. Source:
- * an admin has 64 places for machines behind one address and takes 2 minutes for 64 files of 45 MB, so 900 machines.
+ * From its beginning an update asks mirrors in turn while one of them is busy for so long, in ms, in all. Source: an admin
+ * has 64 places for machines behind one address and takes 2 minutes for 64 files of 45 MB, so 900 machines.
  */
 export const BUSY_MS_MAX = 1_800_000;
 
 /** How long a busy mirror is waited for. */
 export interface Patience {
   readonly triesMax: number;
+  /** From the beginning of what it is waited for, in ms. */
   readonly msMax: number;
   /** Longest wait between two tries, in s. */
   readonly waitSecondsMax: number;
@@ -45,6 +46,8 @@ export const IMPATIENCE: Patience = { triesMax: 1, msMax: 0, waitSecondsMax: 0 }
 export interface Waiting {
   readonly signal: AbortSignal;
   readonly patience: Patience;
+  /** Until when mirrors are asked in turn, on the clock of `performance`. */
+  readonly untilMs: number;
   /** Done before each wait: what should not stand still for it. Never rejects. */
   readonly meanwhile: () => Promise<void>;
 }
@@ -62,15 +65,14 @@ export async function whileBusy<Answer>(ask: () => Promise<Answer>, waiting: Wai
 }
 
 /**
- * The first answer of mirrors that are asked in turn. Where all fail and one of them was busy, they are asked again;
- * `here` says how much came already. Rejects with what each of them did wrong.
+ * The first answer of mirrors that are asked in turn. Where all fail and one of them was busy, they are asked again, while
+ * there is time. Rejects with what each of them did wrong.
  */
 export async function inTurn<Mirror, Answer>(
   mirrors: readonly Mirror[],
   ask: (mirror: Mirror) => Promise<Answer>,
-  { log, here = () => 0, ...waiting }: Waiting & { readonly log: Log; readonly here?: () => number },
+  { log, ...waiting }: Waiting & { readonly log: Log },
 ): Promise<Answer> {
-  let [began, bytes] = [performance.now(), here()];
   for (;;) {
     const problems: UpdateProblem[] = [];
     for (const mirror of mirrors) {
@@ -81,10 +83,9 @@ export async function inTurn<Mirror, Answer>(
         problems.push(error);
       }
     }
-    if (here() !== bytes) [began, bytes] = [performance.now(), here()];
     const busy = problems.find(isBusy);
     const reason = problems.map(({ message }) => message).join('; ');
-    if (busy === undefined || performance.now() - began >= waiting.patience.msMax) throw new UpdateProblem(reason);
+    if (busy === undefined || performance.now() >= waiting.untilMs) throw new UpdateProblem(reason);
     log.info({ error: reason }, 'Who has the release is busy: it is asked again');
     await pause(busy, waiting);
   }

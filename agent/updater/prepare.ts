@@ -67,15 +67,16 @@ export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Pr
   }
 }
 
-/** How one who has the lock waits for mirrors: an agent that hangs meanwhile is helped. */
+/** How one who has the lock waits for mirrors, from now on: an agent that hangs meanwhile is helped. */
 export function preparation(parts: UpdaterParts): Waiting {
-  const { signal, patience, silence = new AgentSilence(parts, performance.now()) } = parts;
-  return { signal, patience, meanwhile: () => helpHangingLocked(parts, silence) };
+  const nowMs = performance.now();
+  const { signal, patience, silence = new AgentSilence(parts, nowMs) } = parts;
+  return { signal, patience, untilMs: nowMs + patience.msMax, meanwhile: () => helpHangingLocked(parts, silence) };
 }
 
 /** How one who only looks does not wait. */
 export function look({ signal }: Pick<UpdaterParts, 'signal'>): Waiting {
-  return { signal, patience: IMPATIENCE, meanwhile: () => Promise.resolve() };
+  return { signal, patience: IMPATIENCE, untilMs: performance.now(), meanwhile: () => Promise.resolve() };
 }
 
 /** What the channel names, or the version that is pinned. To `keep` what was verified takes the lock; a `look` needs none. */

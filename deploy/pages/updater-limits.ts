@@ -29,7 +29,7 @@ const FETCHING: readonly (readonly Limit[])[] = [
   limits('agent/updater/patience.ts', patience, [
     ['BUSY_TRIES_MAX', 'A mirror that is busy (429, 503) is asked so often for one file, before the next mirror is.'],
     ['BUSY_WAIT_SECONDS_MAX', 'Seconds that it may ask to wait before each of these tries. Longer ones count as this.'],
-    ['BUSY_MS_MAX', 'Mirrors of which one is busy are asked in turn for so long, anew whenever a file comes forward.'],
+    ['BUSY_MS_MAX', 'From its beginning an update asks mirrors in turn for so long while one of them is busy.'],
   ]),
   limits('agent/updater/room.ts', room, [
     ['RESERVE_BYTES', 'Stays free on the disk besides what a release needs. Otherwise nothing is fetched.'],

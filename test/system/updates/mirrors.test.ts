@@ -158,6 +158,23 @@ test('a mirror that stays busy leads to the next, and is told where there is non
   t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
 });
 
+test('an update waits for a busy mirror no longer than it has in all, whatever others sent meanwhile', async (t) => {
+  const machine = await outdated(t);
+  const full = await mirrorReleases(t, machine.releases.directory);
+  full.behave(() => 'busy');
+  let answers = 0;
+  machine.mirror.behave((path) =>
+    !path.startsWith('targets/files/') ? 'ok' : ++answers % 3 === 0 ? 'garbage' : 'cut',
+  );
+  const config = { ...machine.parts().config, UPDATER_MIRRORS: [full.url, machine.mirror.url] };
+  const patience = { triesMax: 1, msMax: 500, waitSecondsMax: 0.01 };
+
+  const { outcome } = await machine.update({}, { patience, config });
+
+  t.is(outcome?.outcome, 'unchanged');
+  t.regex(outcome?.error ?? '', /could not be fetched: http:.+ answered 503$/u);
+});
+
 test('a connection that breaks is gone on with where it broke', async (t) => {
   const machine = await outdated(t);
   let cuts = 0;
