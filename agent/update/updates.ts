@@ -67,7 +67,7 @@ export class Updates implements SessionUpdates {
         : new Outcomes({
             place,
             awaited: () => this.#awaited(),
-            found: (request, outcome) => this.#ended(request, outcome),
+            found: (request, outcome) => this.#found(request, outcome),
             log,
             ...(waitMsMin !== undefined && { waitMsMin }),
           });
@@ -188,6 +188,12 @@ export class Updates implements SessionUpdates {
     return this.#records.all
       .filter(({ state, outcome }) => state !== 'refused' && outcome === null)
       .map(({ request }) => request);
+  }
+
+  /** An updater does one thing at a time, for whoever asked last: what came of that came of those before. */
+  #found(request: string, outcome: Outcome): void {
+    const awaited = this.#awaited();
+    for (const one of awaited.slice(0, awaited.indexOf(request) + 1)) this.#ended(one, outcome);
   }
 
   #ended(request: string, outcome: Outcome): void {

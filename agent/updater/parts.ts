@@ -6,6 +6,7 @@ import type { Patience } from './patience.ts';
 import type { AgentSilence } from './repair.ts';
 import type { AgentService } from './service.ts';
 import type { UpdaterConfig } from './settings.ts';
+import type { Phase } from './state.ts';
 import type { WatchTimes } from './watch.ts';
 
 /** What the updater works with. */
@@ -24,6 +25,8 @@ export interface UpdaterParts {
   readonly deadMs: number;
   /** How long it has said nothing; where nobody counted so far, an update that waits for a mirror begins to. */
   readonly silence?: AgentSilence;
+  /** Told each step that is stored, by who has the lock. */
+  readonly stepped?: (step: Phase['step']) => void;
   /** Stops it where it is; what is stored is taken up by the next one. */
   readonly signal: AbortSignal;
   /** Unix ms. */

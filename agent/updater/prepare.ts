@@ -36,14 +36,17 @@ export interface Decision {
   readonly left: { readonly reason: string; readonly isError: boolean } | null;
 }
 
-/** Finds and prepares the release. Never rejects: what is wrong is what is told. */
-export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Promise<UpdaterEvent> {
+/**
+ * Finds and prepares the release. Never rejects: what is wrong is what is told. `wish`: the newest, as others may ask
+ * while mirrors are waited for.
+ */
+export async function prepare(parts: UpdaterParts, state: State, wish: () => Wish): Promise<UpdaterEvent> {
   const from = linkedVersion(parts.layout, parts.layout.current);
   let to = '';
   try {
     const waiting = preparation(parts);
     const offer = await findOffer(parts, state.pinned, waiting);
-    const { current, to: target, left } = await decide(parts, state, wish, offer.release);
+    const { current, to: target, left } = await decide(parts, state, wish(), offer.release);
     to = target.version;
     if (left !== null) return { type: 'left', from: from?.version ?? '', to, error: left.isError ? left.reason : null };
     parts.log.info({ from_version: current?.version ?? null, to_version: to }, 'A release is fetched');
@@ -52,7 +55,7 @@ export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Pr
     return {
       type: 'prepared',
       change: {
-        wish,
+        wish: wish(),
         from: current ?? target, // where nothing runs there is nothing to go back to
         to: target,
         before: linkedName(previous),

@@ -4,7 +4,9 @@ import { BusyProblem } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { reasonOf } from './problem.ts';
 import type { Asked, UpdaterCalls } from './server.ts';
-import { wishOf, type Outcome, type TakingUp, type Wish } from './state.ts';
+import { wishOf, type Outcome, type Phase, type TakingUp, type Wish } from './state.ts';
+import { writeState } from './state-file.ts';
+import { transition } from './transition.ts';
 import { drive, stateOf } from './updater.ts';
 
 /** Between two tries to take up what was interrupted, while another process has the lock, in ms. */
@@ -13,15 +15,22 @@ const BUSY_MS = 1_000;
 /** Until an update that could not go on, such as for want of room on the disk, is taken up again, in ms. */
 export const AGAIN_MS = 10_000;
 
+interface Running {
+  readonly request: string | null;
+  readonly finished: Promise<Outcome | null>;
+}
+
 /** Updates of this process. */
 export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> {
   readonly #parts: UpdaterParts;
   readonly #ended: () => void;
-  #running: { readonly request: string | null; readonly finished: Promise<Outcome | null> } | null = null;
+  /** What this process works at; null: nothing, or another process has the lock. */
+  #step: Phase['step'] | null = null;
+  #running: Running | null = null;
 
   /** `ended` is called after each. */
   constructor(parts: UpdaterParts, ended: () => void) {
-    this.#parts = parts;
+    this.#parts = { ...parts, stepped: (step) => (this.#step = step) };
     this.#ended = ended;
   }
 
@@ -40,7 +49,7 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
   }
 
   update({ request, force }: Asked): { readonly finished: Promise<Outcome | null> } | null {
-    if (this.#running !== null) return request !== null && request === this.#running.request ? this.#running : null;
+    if (this.#running !== null) return request === null ? null : this.#joined(this.#running, { request, force });
     const before = this.outcome();
     // asked again for the same: it was done, and its outcome is there
     if (request !== null && before?.request === request) return { finished: Promise.resolve(before) };
@@ -55,6 +64,17 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
 
   outcome(): Outcome | null {
     return stateOf(this.#parts).outcome;
+  }
+
+  /** The update that runs, for this request instead while nothing is changed yet; null: it is too late for that. */
+  #joined(running: Running, { request, force }: Asked): Running | null {
+    if (request === running.request) return running;
+    if (this.#step !== 'preparing') return null;
+    const { layout, nowMs } = this.#parts;
+    const wish: Wish = { by: 'request', request, force, asked_at: nowMs() };
+    writeState(layout.state, transition(stateOf(this.#parts), { type: 'asked', wish }, nowMs()).state);
+    this.#running = { ...running, request };
+    return this.#running;
   }
 
   #begin(request: string | null, wish: Wish | null): { readonly finished: Promise<Outcome | null> } {
@@ -76,6 +96,7 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
         const state = await drive(this.#parts, open === null ? null : { type: 'asked', wish: open }, takingUp);
         return state.phase.step === 'idle' ? state.outcome : null;
       } catch (error) {
+        this.#step = null;
         if (signal.aborted) return null;
         if (!(error instanceof BusyProblem)) {
           log.error({ error: reasonOf(error) }, 'The updater could not go on');

@@ -34,7 +34,8 @@ export interface Asked {
 /** What the server asks of the updater. */
 export interface UpdaterCalls {
   /**
-   * Begins an update, or answers with one of the same request that was begun before. Null: another one runs.
+   * Begins an update, or answers with one that was begun before: for the same request, or for this one from now on, as
+   * nothing is changed yet. Null: another one runs.
    * `finished` never rejects.
    */
   update(asked: Asked): { readonly finished: Promise<Outcome | null> } | null;

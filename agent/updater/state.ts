@@ -88,6 +88,7 @@ export type TakingUp = 'restarted' | 'held-up';
 
 /** What can happen. */
 export type UpdaterEvent =
+  /** Also of an update that is prepared already, which nobody begins anew for it. */
   | { readonly type: 'asked'; readonly wish: Wish }
   /**
    * What stands on the disk goes on: the program starts or takes up what another one left (`restarted`), or what it

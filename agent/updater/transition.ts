@@ -22,18 +22,14 @@ export const STARTS_MAX = 3;
 export function transition(state: State, event: UpdaterEvent, nowMs: number): UpdaterStep {
   switch (event.type) {
     case 'asked':
-      return state.phase.step === 'idle'
-        ? { state: { ...state, phase: { step: 'preparing', wish: event.wish, starts: 0 } }, effect: 'prepare' }
-        : unchanged(state);
+      return asked(state, event.wish);
     case 'restarted':
     case 'held-up':
       return takenUp(state, event, nowMs);
     case 'left':
       return left(state, event, nowMs);
     case 'prepared':
-      return state.phase.step === 'idle' || state.phase.step === 'preparing'
-        ? prepared(state, event)
-        : unchanged(state);
+      return prepared(state, event);
     case 'switched':
       return state.phase.step === 'switching'
         ? {
@@ -59,6 +55,16 @@ export function transition(state: State, event: UpdaterEvent, nowMs: number): Up
     default:
       return unreachable(event);
   }
+}
+
+/** While nothing is changed yet, an update is for whoever asked last. It keeps its beginning. */
+function asked(state: State, wish: Wish): UpdaterStep {
+  const { phase } = state;
+  if (phase.step === 'idle')
+    return { state: { ...state, phase: { step: 'preparing', wish, starts: 0 } }, effect: 'prepare' };
+  if (phase.step !== 'preparing') return unchanged(state);
+  const instead = { ...wish, force: wish.force || phase.wish.force, asked_at: phase.wish.asked_at };
+  return { state: { ...state, phase: { ...phase, wish: instead } }, effect: null };
 }
 
 function takenUp(state: State, event: Extract<UpdaterEvent, { type: TakingUp }>, nowMs: number): UpdaterStep {
@@ -105,7 +111,10 @@ function left(state: State, event: Extract<UpdaterEvent, { type: 'left' }>, nowM
 }
 
 function prepared(state: State, event: Extract<UpdaterEvent, { type: 'prepared' }>): UpdaterStep {
-  const change: Switch = { ...event.change, restarted_at: null };
+  const { phase } = state;
+  if (phase.step !== 'idle' && phase.step !== 'preparing') return unchanged(state);
+  const wish = phase.step === 'idle' ? event.change.wish : phase.wish;
+  const change: Switch = { ...event.change, wish, restarted_at: null };
   return { state: { ...state, phase: { step: 'switching', change } }, effect: 'switch' };
 }
 

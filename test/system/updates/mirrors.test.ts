@@ -4,13 +4,15 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { outcomeText, pin } from '../../../agent/updater/commands.ts';
+import { RunningUpdates } from '../../../agent/updater/running-updates.ts';
 import { wouldBe } from '../../../agent/updater/serve.ts';
 import { signTargets, VALIDITY } from '../../../cli/release/signing.ts';
 import { listening } from '../../support/listening.ts';
 import { mirrorReleases } from '../../support/release-mirror.ts';
 import { createReleases, forge, rotateKey } from '../../support/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
+import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
+import { until } from '../../support/until.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -138,6 +140,30 @@ test('a machine that finds all places taken waits for one, with metadata and wit
     [],
     'what was busy was asked until it was not',
   );
+});
+
+test('a request that comes while another one waits for a place is what the update is for from then on', async (t) => {
+  const machine = await outdated(t);
+  const updates = new RunningUpdates(
+    machine.parts({ patience: { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 } }),
+    () => {},
+  );
+  machine.mirror.behave(() => 'busy');
+  const first = updates.update({ request: 'first', force: false });
+  await until('that it waits', () => machine.lines.some((line) => line.includes('it is asked again')));
+
+  const second = updates.update({ request: 'second', force: false });
+  const waiting = storedState(machine).phase;
+  const byHand = updates.update({ request: null, force: false });
+  machine.mirror.behave(() => 'ok');
+  await until('the new version', () => storedState(machine).phase.step === 'watching');
+  const late = updates.update({ request: 'late', force: false });
+
+  t.is(waiting.step === 'preparing' && waiting.wish.request, 'second', 'it is on the disk');
+  t.deepEqual([byHand, late], [null, null]);
+  const outcome = await second?.finished;
+  t.like(outcome, { request: 'second', outcome: 'updated', error: null });
+  t.is(await first?.finished, outcome ?? null);
 });
 
 test('a mirror that stays busy leads to the next, and is told where there is none', async (t) => {

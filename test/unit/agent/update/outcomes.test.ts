@@ -41,6 +41,24 @@ test('what came of an update is asked for until the updater says it, told, and k
   t.deepEqual(agentOf(t, {}, directory).updates.outcomes(), []);
 });
 
+test('what came of a request is what came of those before it too, as the newer took their place', async (t) => {
+  let body: unknown = { request: null, ...ROLLED_BACK };
+  const { updates, said } = await withOutcome(t, () => ({ status: 200, body }));
+  for (const n of [1, 2, 3]) updates.asked(request(n));
+  await until('the answers', () => said.length === 3);
+
+  body = { request: request(2), ...ROLLED_BACK };
+  await until('the outcomes', () => said.length === 5);
+
+  t.deepEqual(
+    updates.outcomes().map((one) => [one.request, one.outcome]),
+    [
+      [request(1), 'rolled_back'],
+      [request(2), 'rolled_back'],
+    ],
+  );
+});
+
 test('an updater that does not know the question is asked once', async (t) => {
   const { updates, updater, said } = await withOutcome(t, () => ({ status: 404 }));
 

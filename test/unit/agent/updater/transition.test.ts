@@ -56,6 +56,20 @@ test('where there is nothing to do, or it cannot be prepared or begun, nothing w
     });
 });
 
+test('a newer request takes the place of one that is prepared, by force if either was, and of none that went further', (t) => {
+  const newer: Wish = { by: 'request', request: 'two', force: false, asked_at: 2 };
+  const forced: UpdaterEvent = { type: 'asked', wish: { ...WISH, by: 'hand', request: null, force: true } };
+
+  const instead = after(forced, { type: 'asked', wish: newer });
+  const done = after(asked, { type: 'asked', wish: newer }, prepared, switched, { type: 'committed', awayMs: 7 });
+  const late = after(asked, prepared, { type: 'asked', wish: newer });
+
+  const wish = { ...newer, force: true, asked_at: 1 };
+  t.deepEqual([instead.phase, instead.effect], [{ step: 'preparing', wish, starts: 0 }, null]);
+  t.like(done.outcome, { request: 'two', outcome: 'updated' });
+  t.deepEqual([late.phase, late.effect], [after(asked, prepared).phase, null]);
+});
+
 test('each step that was interrupted is done again', (t) => {
   const cases: readonly (readonly [readonly UpdaterEvent[], string, string])[] = [
     [[], 'idle', 'tidy'],
