@@ -50,8 +50,11 @@ export async function rotate(repository: Repository, rotation: Rotation, time: S
   const here = await readKeys(directory, passphrase);
   const { signed } = Metadata.fromJSON(MetadataKind.Root, JSON.parse(before));
   const named = namedBy(signed);
-  const retired = rotation.retire.map((given) => retiredKey(given, here, named, directory));
-  const isRetired = ({ key }: RootKey) => retired.some((one) => one.key.keyID === key.keyID);
+  const byId = new Map(
+    rotation.retire.map((given) => retiredKey(given, here, named, directory)).map((one) => [one.key.keyID, one]),
+  );
+  const retired = [...byId.values()]; // each once, however often it is named
+  const isRetired = ({ key }: RootKey) => byId.has(key.keyID);
   const made = newKeys(retired, here, named, directory);
   const keys = [...here, ...made];
   const counting = keys.filter((one) => !isRetired(one));

@@ -123,6 +123,21 @@ test('a key that is retired counts no more, also after the next rotation', async
   t.is(believe(repository.metadata(), null, NOW_MS).versions.root, 3);
 });
 
+test('a key that is named twice, by its file and by its id, is replaced by one', async (t) => {
+  const directory = temporaryDirectory(t);
+  const { repository } = await createReleases(directory, { nowMs: NOW_MS });
+  const keys = join(directory, 'keys');
+  const id = (await readKeys(keys, nobodyAsks)).find(({ file }) => file.endsWith('/root.pem'))?.key.keyID ?? '';
+  const rotation = { directory: keys, threshold: null, passphrase: nobodyAsks, newPassphrase: null };
+
+  const retire = ['root.pem', id.slice(0, 8), 'root.pem'];
+  const { made } = await rotate(repository, { ...rotation, retire }, { nowMs: NOW_MS, validity: VALIDITY });
+
+  t.deepEqual(made, ['root-2.pem']);
+  const { signed } = JSON.parse(repository.state().root) as { signed: { roles: { root: { keyids: string[] } } } };
+  t.is(signed.roles.root.keyids.length, 1);
+});
+
 test('a root names keys whose files are elsewhere until they are retired, by their ids', async (t) => {
   const directory = temporaryDirectory(t);
   const { repository } = await createReleases(directory, { nowMs: NOW_MS, rootKeys: 3, threshold: 2 });
