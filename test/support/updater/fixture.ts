@@ -117,6 +117,15 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
   };
 }
 
+/** A machine with 0.1.0 installed and 0.2.0 published. */
+export async function outdatedFixture(scope: Scope): Promise<UpdaterFixture> {
+  const machine = await updaterFixture(scope);
+  await machine.publish('0.1.0');
+  await machine.install();
+  await machine.publish('0.2.0');
+  return machine;
+}
+
 /** The state as it stands on the disk. */
 export function storedState(fixture: UpdaterFixture): State {
   return stateOf(fixture.parts());

@@ -4,29 +4,18 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { outcomeText, pin } from '../../../agent/updater/commands.ts';
-import { RunningUpdates } from '../../../agent/updater/running-updates.ts';
 import { wouldBe } from '../../../agent/updater/serve.ts';
 import { signTargets, VALIDITY } from '../../../cli/release/signing.ts';
 import { listening } from '../../support/listening.ts';
 import { mirrorReleases } from '../../support/release-mirror.ts';
 import { createReleases, forge, rotateKey } from '../../support/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
-import { until } from '../../support/until.ts';
+import { outdatedFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 
 const DAY_MS = 86_400_000;
 
 interface Root {
   readonly signed: { readonly version: number };
-}
-
-/** With 0.1.0 installed and 0.2.0 published. */
-async function outdated(t: ExecutionContext): Promise<UpdaterFixture> {
-  const machine = await updaterFixture(t);
-  await machine.publish('0.1.0');
-  await machine.install();
-  await machine.publish('0.2.0');
-  return machine;
 }
 
 /** The error of an update that changed nothing. */
@@ -38,7 +27,7 @@ async function refusal(t: ExecutionContext, machine: UpdaterFixture, nowMs = Dat
 }
 
 test('forged, replayed and expired metadata is refused, and what is trusted stays', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const { releases } = machine;
   const older = releases.snapshot();
   const root = readFileSync(join(machine.layout.trust, 'root.json'), 'utf8');
@@ -60,7 +49,7 @@ test('forged, replayed and expired metadata is refused, and what is trusted stay
 });
 
 test('what an update would do is looked at beside one, and nothing is kept of it', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const timestamp = () => readFileSync(join(machine.layout.trust, 'timestamp.json'), 'utf8');
   const before = timestamp();
 
@@ -77,7 +66,7 @@ test('what an update would do is looked at beside one, and nothing is kept of it
 });
 
 test('a clock that is years behind is told, with both times', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
 
   t.regex(
     await refusal(t, machine, Date.parse('2001-01-01T00:00:00Z')),
@@ -86,7 +75,7 @@ test('a clock that is years behind is told, with both times', async (t) => {
 });
 
 test('an older release is nothing newer: it is installed by a signed word alone', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   await machine.update();
   const promote = async (allowDowngrade: boolean) => {
     const path = 'channels/stable/linux-x64.json';
@@ -113,7 +102,7 @@ test('an older release is nothing newer: it is installed by a signed word alone'
 });
 
 test('mirrors are asked in turn: garbage, silence and errors of one lead to the next', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const bad = await mirrorReleases(t, machine.releases.directory);
   const config = { ...machine.parts().config, UPDATER_MIRRORS: ['http://127.0.0.1:9', bad.url, machine.mirror.url] };
   bad.behave((path) => (path.startsWith('targets/files/') ? 'garbage' : 'ok'));
@@ -124,85 +113,8 @@ test('mirrors are asked in turn: garbage, silence and errors of one lead to the 
   t.true(bad.requests.some(({ path }) => path.includes('/files/')));
 });
 
-test('a machine that finds all places taken waits for one, with metadata and with files', async (t) => {
-  const machine = await outdated(t);
-  const asked = new Map<string, number>();
-  machine.mirror.behave((path) => {
-    asked.set(path, (asked.get(path) ?? 0) + 1);
-    return (asked.get(path) ?? 0) <= 3 ? 'busy' : 'ok';
-  });
-
-  const { outcome } = await machine.update({}, { patience: { triesMax: 2, msMax: 60_000, waitSecondsMax: 0.01 } });
-
-  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
-  t.deepEqual(
-    [...asked].filter(([, times]) => times <= 3),
-    [],
-    'what was busy was asked until it was not',
-  );
-});
-
-test('a request that comes while another one waits for a place is what the update is for from then on', async (t) => {
-  const machine = await outdated(t);
-  const updates = new RunningUpdates(
-    machine.parts({ patience: { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 } }),
-    () => {},
-  );
-  machine.mirror.behave(() => 'busy');
-  const first = updates.update({ request: 'first', force: false });
-  await until('that it waits', () => machine.lines.some((line) => line.includes('it is asked again')));
-
-  const second = updates.update({ request: 'second', force: false });
-  const waiting = storedState(machine).phase;
-  const byHand = updates.update({ request: null, force: false });
-  machine.mirror.behave(() => 'ok');
-  await until('the new version', () => storedState(machine).phase.step === 'watching');
-  const late = updates.update({ request: 'late', force: false });
-
-  t.is(waiting.step === 'preparing' && waiting.wish.request, 'second', 'it is on the disk');
-  t.deepEqual([byHand, late], [null, null]);
-  const outcome = await second?.finished;
-  t.like(outcome, { request: 'second', outcome: 'updated', error: null });
-  t.is(await first?.finished, outcome ?? null);
-});
-
-test('a mirror that stays busy leads to the next, and is told where there is none', async (t) => {
-  const machine = await outdated(t);
-  const full = await mirrorReleases(t, machine.releases.directory);
-  full.behave(() => 'busy');
-  const patience = { triesMax: 2, msMax: 0, waitSecondsMax: 0.01 };
-  const { config } = machine.parts();
-
-  const alone = await machine.update({}, { patience, config: { ...config, UPDATER_MIRRORS: [full.url] } });
-  const look = wouldBe(machine.parts({ config: { ...config, UPDATER_MIRRORS: [full.url] } }));
-  await t.throwsAsync(look, { message: /answered 503/u }, 'who only looks does not wait');
-  const beside = [full.url, machine.mirror.url];
-  const { outcome } = await machine.update({}, { patience, config: { ...config, UPDATER_MIRRORS: beside } });
-
-  t.like(alone.outcome, { outcome: 'unchanged' });
-  t.regex(alone.outcome?.error ?? '', /^http:\S+\/2\.root\.json answered 503$/u);
-  t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
-});
-
-test('an update waits for a busy mirror no longer than it has in all, whatever others sent meanwhile', async (t) => {
-  const machine = await outdated(t);
-  const full = await mirrorReleases(t, machine.releases.directory);
-  full.behave(() => 'busy');
-  let answers = 0;
-  machine.mirror.behave((path) =>
-    !path.startsWith('targets/files/') ? 'ok' : ++answers % 3 === 0 ? 'garbage' : 'cut',
-  );
-  const config = { ...machine.parts().config, UPDATER_MIRRORS: [full.url, machine.mirror.url] };
-  const patience = { triesMax: 1, msMax: 500, waitSecondsMax: 0.01 };
-
-  const { outcome } = await machine.update({}, { patience, config });
-
-  t.is(outcome?.outcome, 'unchanged');
-  t.regex(outcome?.error ?? '', /could not be fetched: http:.+ answered 503$/u);
-});
-
 test('a connection that breaks is gone on with where it broke', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   let cuts = 0;
   machine.mirror.behave((path) => (path.startsWith('targets/files/') && ++cuts % 3 !== 0 ? 'cut' : 'ok'));
 
@@ -213,7 +125,7 @@ test('a connection that breaks is gone on with where it broke', async (t) => {
 });
 
 test('what an update fetched before it failed is not fetched again', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const { files } = machine.releases.repository.describe('releases/0.2.0/linux-x64.json');
   const [first, second] = ['edge-agent.cjs', 'edge-updater.cjs'].map(
     (name) => `/releases/targets/files/${files.find((file) => file.name === name)?.sha256}.gz`,
@@ -234,7 +146,7 @@ test('what an update fetched before it failed is not fetched again', async (t) =
 
 test('bytes of somebody else in an interrupted download are thrown away, also without Range', async (t) => {
   for (const fault of ['ok', 'no-range'] as const) {
-    const machine = await outdated(t);
+    const machine = await outdatedFixture(t);
     machine.mirror.behave(() => fault);
     const { files } = machine.releases.repository.describe('releases/0.2.0/linux-x64.json');
     for (const file of files) writeFileSync(join(machine.layout.downloads, `${file.packed_sha256}.part`), 'garbage');
@@ -246,7 +158,7 @@ test('bytes of somebody else in an interrupted download are thrown away, also wi
 });
 
 test('mirrors that are slow, endless, silent or have no first byte are given up', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const sizes = machine.releases.repository
     .describe('releases/0.2.0/linux-x64.json')
     .files.map((file) => file.packed_bytes);
@@ -279,7 +191,7 @@ test('mirrors that are slow, endless, silent or have no first byte are given up'
 });
 
 test('a root that nobody who counts signed is not followed, nor one twice', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const metadata = join(machine.releases.directory, 'metadata');
   const next = join(metadata, '2.root.json');
   const stranger = await createReleases(temporaryDirectory(t));
@@ -294,7 +206,7 @@ test('a root that nobody who counts signed is not followed, nor one twice', asyn
 });
 
 test('a machine that slept over several changes of keys follows them root by root, and retired keys count no more', async (t) => {
-  const machine = await outdated(t);
+  const machine = await outdatedFixture(t);
   const { releases } = machine;
   const before = releases.repository.state();
   await rotateKey(releases, 'release.pem');
