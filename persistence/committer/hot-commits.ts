@@ -5,6 +5,7 @@ import { setTimeout as setTimer } from 'node:timers';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
+import { STALE_EPOCH } from '../../actors/refusal.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { CommitWitnesses } from '../commit-witnesses.ts';
@@ -86,12 +87,18 @@ export class HotCommits {
     return this.#queue.length;
   }
 
-  /** Resolves when they are durable, with those that were refused. What is more than a batch is stored bit by bit. */
+  /**
+   * Resolves when they are durable, with those that were refused. What is more than a batch is stored bit by bit, and
+   * nothing more of it once its lease was stale.
+   */
   async commit(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
     const refused: RefusedChange[] = [];
     for (const [index, part] of inTransactions(changes).entries())
       try {
-        refused.push(...(await this.#commit({ lease, changes: part.changes }, part.bytes)));
+        const isStale = refused.some(({ refusal }) => refusal === STALE_EPOCH);
+        refused.push(
+          ...(isStale ? stale(part.changes) : await this.#commit({ lease, changes: part.changes }, part.bytes)),
+        );
       } catch (error) {
         throw index > 0 ? inDoubt(error) : error;
       }
@@ -211,6 +218,10 @@ export class HotCommits {
     this.#ports.outage.began(error, changesOf(waiting));
     for (const one of waiting) one.reject(error);
   }
+}
+
+function stale(changes: readonly HotChange[]): readonly RefusedChange[] {
+  return changes.map((change) => ({ change, refusal: STALE_EPOCH }));
 }
 
 /** Whether nobody waits for any of these. */

@@ -258,9 +258,10 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   async #afterRefusal(before: S, batch: Batch<S, M>, refused: readonly RefusedChange[]): Promise<S> {
     const plan = this.#plan;
-    const refusal = refused[0]?.refusal ?? UNAVAILABLE;
+    // A step that was stored in parts may have lost its lease between them, whatever else was refused of it.
+    const isStale = refused.some((one) => one.refusal === STALE_EPOCH);
+    const refusal = isStale ? STALE_EPOCH : (refused[0]?.refusal ?? UNAVAILABLE);
     const [first] = batch.messages;
-    const isStale = refusal === STALE_EPOCH;
     if (batch.alone && first !== undefined && expectsReply(first)) {
       this.#refuse(first, refusal);
       return isStale ? before : this.#recovered(before);

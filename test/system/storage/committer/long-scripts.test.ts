@@ -5,6 +5,7 @@ import { v7 } from 'uuid';
 import type { DomainEvent } from '../../../../actors/event-catalogue.ts';
 import { ASK_MS_MAX } from '../../../../actors/limits.ts';
 import { executionSnapshot } from '../../../../actors/node/snapshots.ts';
+import { STALE_EPOCH } from '../../../../actors/refusal.ts';
 import type { Change } from '../../../../actors/step.ts';
 import type { Write } from '../../../../actors/writes.ts';
 import { FAN_OUT_SCRIPT_BYTES_MAX } from '../../../../api/operations/commands.ts';
@@ -80,6 +81,38 @@ test('a step with more long scripts than a batch takes is stored bit by bit, eac
     `select count(*)::int as count from event where length(data ->> 'command_text') = ${SCRIPT.length}`,
   );
   t.is(stored?.count, 2 * MANY);
+});
+
+test('a step that is stored bit by bit is refused as stale from where its lease was lost, whatever else is refused of it (O1)', async (t) => {
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const ids = await Promise.all(Array.from({ length: MANY }, () => fixture.execution(node)));
+  await fixture.rows("update command_execution set status = 'expired', finished_at = now() where id = $1", [ids[0]]);
+  await fixture.rows(
+    `create function lose() returns trigger language plpgsql as $$ begin
+      update cluster_ownership set epoch = 2; return null; end $$`,
+  );
+  await fixture.rows(
+    'create trigger loses after update on command_execution for each statement execute function lose()',
+  );
+  const before = fixture.committer.counters.batches;
+
+  const outcome = await fixture.commit(
+    lease,
+    ids.map((id) => ({ write: finish(id), events: [eventOf('sent', id), eventOf('completed', id)], notices: [] })),
+  );
+
+  const stored = outcome.filter((one) => one === 'ok').length;
+  t.true(stored > 0 && stored < MANY / 2);
+  t.deepEqual(outcome, [
+    'conflict',
+    ...ids.slice(1, 1 + stored).map(() => 'ok'),
+    ...ids.slice(1 + stored).map(() => STALE_EPOCH.code),
+  ]);
+  t.is(fixture.committer.counters.batches - before, 2, 'the part after the one that is stale is not tried');
+  const completed = await fixture.rows("select from command_execution where status = 'completed'");
+  t.is(completed.length, stored);
 });
 
 test('a create that is larger than a batch holds up no other write, and those as large go one after another', async (t) => {
