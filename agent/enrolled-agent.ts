@@ -120,7 +120,7 @@ export class EnrolledAgent {
     this.#services.push(
       { name: 'identity', problem: () => this.#shared.problem },
       { name: 'journal', problem: () => journal.problem },
-      { name: 'runner', problem: () => executor.problem },
+      executor.service,
       diskService(directory.path),
       ...reach.services,
       ...visibility.services,

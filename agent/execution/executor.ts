@@ -9,6 +9,7 @@ import type { ExecutorOptions, Start } from './executor-options.ts';
 import { ExecShims } from './exec-shim/exec-shims.ts';
 import { Parking } from './exec-shim/parking.ts';
 import { LookTimer } from './look-times.ts';
+import type { Service } from '../observability/health.ts';
 import type { OutputCursor, Received, SessionRunner } from '../session/ports.ts';
 import { logEnd } from './process-trace.ts';
 import { takeUp } from './recovery.ts';
@@ -21,6 +22,13 @@ import { WaitingQueue } from './starts/waiting-queue.ts';
 
 /** The runner of a real agent. It owns the journal's executions: what arrives is stored, and started, through it. */
 export class Executor implements SessionRunner {
+  /** Well while executions can be started. */
+  readonly service: Service = {
+    name: 'runner',
+    problem: () => this.#kit.problem,
+    // What cannot be ended is of the machine or of its command: another agent would not do better (self-updates).
+    note: () => this.#running.note,
+  };
   readonly #options: ExecutorOptions;
   readonly #shims: ExecShims;
   readonly #kit: StartKit;
@@ -68,12 +76,6 @@ export class Executor implements SessionRunner {
       refused: () => this.#arm(), // kept; the tick tries again
       idle: () => this.#idled(),
     });
-  }
-
-  /** Null when executions can be started and ended; else what keeps them from it, in one line. */
-  get problem(): string | null {
-    const problems = [this.#kit.problem, this.#running.problem].filter((problem) => problem !== null);
-    return problems.length === 0 ? null : problems.join('; ');
   }
 
   /** Processes that keep running commands, and the one that waits for the next. */

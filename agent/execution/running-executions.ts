@@ -6,7 +6,7 @@ import { WatchedOutputs } from './output/watched-outputs.ts';
 import { listProcesses, type ProcessEntry } from './processes.ts';
 import type { RunningExecution } from './running-execution.ts';
 
-/** Processes that a problem names, at most. */
+/** Processes that a note names, at most. */
 const NAMED_PIDS_MAX = 10;
 
 /** Who is told what was seen. */
@@ -41,7 +41,7 @@ export class RunningExecutions {
   }
 
   /** Null while all that are to end do; else one sentence. */
-  get problem(): string | null {
+  get note(): string | null {
     const stuck = [...this.#running.values()].filter((running) => running.stuck.length > 0);
     if (stuck.length === 0) return null;
     const pids = stuck.flatMap((running) => running.stuck);

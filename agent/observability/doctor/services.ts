@@ -53,12 +53,7 @@ export function coreChecks({ services, session, journal }: ServiceSources): read
     { name: 'journal', look: () => journalFinding(problemOf(services(), 'journal'), journal()) },
     {
       name: 'runner',
-      look: () =>
-        serviceFinding(
-          problemOf(services(), 'runner'),
-          'Commands are run as they come.',
-          'Free what it names; commands wait in the journal meanwhile.',
-        ),
+      look: () => runnerFinding(services().find((service) => service.name === 'runner')),
     },
   ];
 }
@@ -119,6 +114,21 @@ function journalFinding(problem: string | null | undefined, counts: JournalCount
     `The journal stores durably; ${counts.waiting} executions wait, ${counts.started} run, and ${counts.unconfirmed} results are not confirmed yet.`,
     details,
   );
+}
+
+function runnerFinding(runner: Service | undefined): Finding {
+  const note = runner?.note?.() ?? null;
+  const finding = serviceFinding(
+    runner?.problem(),
+    'Commands are run as they come.',
+    'Free what it names; commands wait in the journal meanwhile.',
+  );
+  return note === null || finding.status === 'fail'
+    ? finding
+    : warned(
+        sentence(note),
+        'End what they wait for, or end them as root: each keeps the place of a command until then.',
+      );
 }
 
 function serviceFinding(problem: string | null | undefined, well: string, hint: string): Finding {

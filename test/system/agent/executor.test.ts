@@ -1,15 +1,52 @@
 /** How a script runs, ends and is ended (C9). */
-import test from 'ava';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
 import { listProcesses } from '../../../agent/execution/processes.ts';
+import type { Service } from '../../../agent/observability/health.ts';
+import { HEALTH_WRITE_MS, HealthFile } from '../../../agent/update/health-file.ts';
+import { readHealth, type Health } from '../../../agent/updater/health.ts';
+import { beginWatching, judge, LIMIT_MS } from '../../../agent/updater/watch.ts';
 import { patient } from '../../support/busy.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { NOBODY } from '../../support/agent/sftp-process.ts';
 import { recordingLog } from '../../support/log.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 import { column } from '../../support/columns.ts';
 
 /** Neither root nor NOBODY: this user may end nothing of either. */
 const STRANGER = 1;
+
+/** What an agent with this service says of itself, connected to an admin that answers. */
+function healthOf(t: ExecutionContext, service: Service): Health {
+  const path = join(temporaryDirectory(t), 'health.json');
+  const file = new HealthFile({
+    path,
+    version: '0.2.0',
+    services: () => [service],
+    session: () => ({ isLive: true, heardMs: performance.now() }),
+    welcomes: () => 1,
+    nowMs: () => performance.now(),
+    log: recordingLog(),
+  });
+  file.look();
+  const { health } = readHealth(path);
+  if (health === null) throw new Error('it cannot be read');
+  return health;
+}
+
+/** What an updater makes of an agent that says this for as long as it looks, and of which it knew no problem before. */
+function judgedBy(health: Health): string {
+  let watching = beginWatching(0);
+  for (let nowMs = 1; nowMs <= LIMIT_MS; nowMs += HEALTH_WRITE_MS) {
+    const look = { nowMs, health, writtenMs: nowMs, starts: 1, isReachable: true };
+    const judged = judge(watching, look, { version: health.version, problems: [] });
+    if (judged.verdict.verdict === 'bad') return judged.verdict.reason;
+    if (judged.verdict.verdict === 'good') return 'good';
+    ({ watching } = judged);
+  }
+  return 'no verdict';
+}
 
 test.serial('a script gives its exit status and both of its streams in the order of writing', async (t) => {
   const fixture = new Fixture(t);
@@ -133,7 +170,7 @@ test.serial(
   },
 );
 
-test.serial('what cannot be ended is told, and its execution ends once it can', async (t) => {
+test.serial('what cannot be ended is told, fails no update, and its execution ends once it can', async (t) => {
   if (process.getuid?.() !== 0) {
     t.pass('only root becomes other users');
     return;
@@ -147,19 +184,21 @@ test.serial('what cannot be ended is told, and its execution ends once it can', 
     const found = processesNamed(`sleep\0${mark}`);
     return found.length > 0 ? found : null;
   });
-  t.is(fixture.executor.problem, null);
+  const { service } = fixture.executor;
+  t.deepEqual([service.problem(), service.note?.()], [null, null]);
 
   fixture.executor.cancel([execution]);
   t.teardown(() => process.seteuid?.(0));
   process.seteuid?.(STRANGER);
   const told = await log.seen(/cannot be ended/u);
-  const { problem } = fixture.executor;
+  const [problem, note, judged] = [service.problem(), service.note?.(), judgedBy(healthOf(t, service))];
   process.seteuid?.(0);
 
   t.true((told.fields as { pids: number[] }).pids.includes(pid));
-  t.regex(problem ?? '', /^executions that cannot be ended: 1; processes that live on after KILL: \d/u);
+  t.regex(note ?? '', /^executions that cannot be ended: 1; processes that live on after KILL: \d/u);
+  t.deepEqual([problem, judged], [null, 'good']);
   t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 143 });
-  t.deepEqual([processesNamed(mark), fixture.executor.problem], [[], null]);
+  t.deepEqual([processesNamed(mark), service.note?.()], [[], null]);
 });
 
 test.serial('a fork bomb is ended', async (t) => {

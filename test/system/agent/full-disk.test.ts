@@ -21,12 +21,12 @@ test.serial(
     const free = fill(disk, 65_536);
 
     fixture.executor.cancel([first]);
-    await until('the problem', () => fixture.executor.problem !== null || fixture.journal.problem !== null);
+    await until('the problem', () => fixture.executor.service.problem() !== null || fixture.journal.problem !== null);
     t.false(existsSync(ran));
     free();
 
     t.like(await fixture.result(second), { outcome: 'completed', exitCode: 0, output: 'done\n' });
-    t.is(fixture.executor.problem, null);
+    t.is(fixture.executor.service.problem(), null);
     t.is(fixture.journal.problem, null);
   },
 );

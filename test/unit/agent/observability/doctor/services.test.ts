@@ -92,6 +92,20 @@ test('a lost session, and the problem of a service, are told as they are', async
   );
 });
 
+test('what cannot be ended is a warning, unless nothing can be started either', async (t) => {
+  const note = () => 'executions that cannot be ended: 1; processes that live on after KILL: 4711';
+  const [alone, beside] = [
+    await looked(await sources(t, { services: () => [{ name: 'runner', problem: () => null, note }] })),
+    await looked(await sources(t, { services: () => [{ name: 'runner', problem: () => 'no memory', note }] })),
+  ];
+
+  t.like(alone['runner'], {
+    status: 'warn',
+    summary: 'Executions that cannot be ended: 1; processes that live on after KILL: 4711.',
+  });
+  t.like(beside['runner'], { status: 'fail', summary: 'No memory.' });
+});
+
 test('ports at which nobody answers, and ports that another program holds, fail', async (t) => {
   const from = await sources(t);
   const closed = await freePort();
