@@ -58,7 +58,6 @@ export class Executor implements SessionRunner {
     this.#waiting = new WaitingQueue(options, {
       prepare: (commandText) => this.#kit.prepare(commandText),
       dismiss: (shim) => this.#shims.dismiss(shim),
-      retry: () => this.#arm(),
     });
     this.#running = new RunningExecutions({
       isEnding: (execution) => this.#endings.has(execution),
@@ -207,7 +206,11 @@ export class Executor implements SessionRunner {
   #startWaiting(): void {
     if (this.#isClosing) return;
     const batch = this.#waiting.take(() => this.#room());
-    if (batch.length === 0) return;
+    if (batch.length === 0) {
+      // Nobody tells when the time of the first one is over, or when an exec shim can be had again.
+      if (this.#waiting.size > 0) this.#arm();
+      return;
+    }
     if (
       !this.#options.journal.start(
         batch.map(({ waiting, shim }) => ({ execution: waiting.execution, shim: shim.name })),

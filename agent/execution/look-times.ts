@@ -8,7 +8,7 @@ const CHECK_MS = 250;
 const CHECK_WATCHED_MS = 100;
 const CHECK_STOPPING_MS = 40;
 
-/** After a failed start or a refused write, in ms. */
+/** After a failed start or a refused write, and while something waits for its time, in ms. */
 const RETRY_MS = 1_000;
 
 /** In so many ms; null: nothing is to be looked at. `hasWork`: something waits to be started or stored. */

@@ -11,8 +11,6 @@ export interface WaitingPorts {
   /** An exec shim with the script; null: none can be had now. */
   readonly prepare: (commandText: string) => ExecShim | null;
   readonly dismiss: (shim: ExecShim) => void;
-  /** No exec shim could be had: it is to be tried again. */
-  readonly retry: () => void;
 }
 
 /** In the order of receipt. The journal holds what is started from it. */
@@ -161,10 +159,7 @@ export class WaitingQueue {
         continue;
       }
       const shim = this.#ports.prepare(waiting.commandText);
-      if (shim === null) {
-        this.#ports.retry();
-        break;
-      }
+      if (shim === null) break; // it is tried again
       batch.push({ waiting, shim });
     }
     this.#gate.hold(over); // as far as is known here: an admin knows better

@@ -71,6 +71,23 @@ test.serial('one that may be over waits for the answer of an admin, and those be
   t.is(readFileSync(ledger, 'utf8'), 'older\nyounger\n');
 });
 
+test.serial(
+  'one behind an execution that may be over starts once that is over for sure, though no admin answers',
+  async (t) => {
+    const fixture = new Fixture(t, { concurrency: 1 });
+    const ledger = join(fixture.directory, 'ledger');
+    fixture.executor.arriving(aliveMs() - 1_500);
+    const older = fixture.start(`echo older >>${ledger}`, { expires_in_ms: 1_000 });
+    const younger = fixture.start(`echo younger >>${ledger}`);
+
+    t.deepEqual([fixture.executor.held(), fixture.journal.started()], [[older], []]);
+    await until('the end of the younger', () => fixture.journal.result(younger) !== null);
+
+    t.is(readFileSync(ledger, 'utf8'), 'younger\n');
+    t.deepEqual(fixture.executor.held(), [older]);
+  },
+);
+
 test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
   const fixture = new Fixture(t, { concurrency: 1 });
   const file = join(fixture.directory, 'ran');
