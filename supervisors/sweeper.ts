@@ -5,7 +5,7 @@
  */
 import type { Bus } from '../actors/bus.ts';
 import type { Notice } from '../actors/notice.ts';
-import { DatabaseUnavailable } from '../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../actors/ports.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { EndedBatch, SweepPort } from './sweep-port.ts';
@@ -206,7 +206,7 @@ class Sweeper {
     try {
       return this.#ended(await sweeps.expireDue());
     } catch (error) {
-      missed();
+      if (!(error instanceof NothingWritten)) missed();
       throw error;
     }
   }
