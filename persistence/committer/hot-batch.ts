@@ -1,7 +1,6 @@
 /** One transaction of the group commit: leases checked, writes by kind, events of what applied. */
 import type { PoolClient, QueryConfig } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
-import { ASK_MS_MAX } from '../../actors/limits.ts';
 import { NothingWritten } from '../../actors/ports.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Vault } from '../vault.ts';
@@ -61,14 +60,17 @@ export async function statementsAtOnce(
   ].map(orRefused);
 }
 
-/** Stores all units in the open transaction and returns what each was refused. */
+/**
+ * Stores all units in the open transaction and returns what each was refused. Throws where nobody waits for it any
+ * longer, after `untilMs` by the monotonic clock.
+ */
 export async function storeBatch(
   connection: Pick<PoolClient, 'query'>,
   { vault, wakeUps }: BatchPorts,
   units: readonly Unit[],
+  untilMs: number,
 ): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
   const { client } = new Pipelined(connection);
-  const untilMs = performance.now() + ASK_MS_MAX; // nobody waits for it any longer
   const refused = new Map<Change, Refusal>();
   const stale = await staleLeases(
     client,

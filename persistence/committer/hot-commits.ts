@@ -5,6 +5,7 @@ import { setTimeout as setTimer } from 'node:timers';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
+import { ASK_MS_MAX } from '../../actors/limits.ts';
 import { STALE_EPOCH } from '../../actors/refusal.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -73,7 +74,7 @@ export class HotCommits {
   constructor(ports: HotCommitPorts) {
     this.#ports = ports;
     this.#isolation = new Isolation({
-      store: (waiting, patience) => this.#store(waiting, patience),
+      store: (waiting, patience, untilMs) => this.#store(waiting, patience, untilMs),
       isAway: (error) => ports.outage.isSaidBy(error),
       wentAway: (error, waiting) => this.#wentAway(error, waiting),
       awayError: () => ports.outage.error(),
@@ -108,7 +109,7 @@ export class HotCommits {
   #commit(unit: Unit, bytes: number): Promise<readonly RefusedChange[]> {
     const { changes } = unit;
     return new Promise((resolve, reject) => {
-      const waiting = { unit, bytes, resolve, reject };
+      const waiting = { unit, bytes, arrivedMs: performance.now(), resolve, reject };
       if (bytes > BATCH_BYTES_MAX) return this.#isolation.beside(waiting);
       if (this.#isolation.isSuspect(unit)) return this.#isolation.alone(waiting);
       this.#queue.push(waiting);
@@ -170,7 +171,7 @@ export class HotCommits {
 
   async #storeOrIsolate(waiting: readonly Waiting[]): Promise<void> {
     try {
-      await this.#store(waiting, BATCH_PATIENCE);
+      await this.#store(waiting, BATCH_PATIENCE, performance.now() + ASK_MS_MAX);
     } catch (error) {
       if (await this.#ports.outage.isSaidBy(error)) this.#wentAway(error, waiting);
       else this.#isolation.takeApart(waiting, error);
@@ -179,24 +180,28 @@ export class HotCommits {
 
   /**
    * Stores them, tells of them and resolves them; again where another transaction stood in the way. Rejects when
-   * nothing of it was stored.
+   * nothing of it was stored, as when it takes longer than `untilMs`.
    */
-  async #store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
+  async #store(waiting: readonly Waiting[], patience: Patience, untilMs: number, conflicts = 0): Promise<void> {
     const { news } = this.#ports;
     const beganMs = performance.now();
     try {
-      const outcome = await this.#stored(waiting, patience);
+      const outcome = await this.#stored(waiting, patience, untilMs);
       news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
       news.counters.failed += 1;
       if (!isConflict(error) || conflicts >= CONFLICTS_MAX) throw error;
-      await this.#store(waiting, patience, conflicts + 1);
+      await this.#store(waiting, patience, untilMs, conflicts + 1);
     }
   }
 
   /** At once, as nothing is refused of most; what is large or refused step by step. Resolves with what was refused. */
-  async #stored(waiting: readonly Waiting[], patience: Patience): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
+  async #stored(
+    waiting: readonly Waiting[],
+    patience: Patience,
+    untilMs: number,
+  ): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
     const units = waiting.map((one) => one.unit);
     const bytes = waiting.reduce((sum, one) => sum + one.bytes, 0);
     const { pool, witnesses } = this.#ports;
@@ -210,7 +215,7 @@ export class HotCommits {
       }
     }
     const work = (client: Client): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> =>
-      storeBatch(client, this.#ports, units);
+      storeBatch(client, this.#ports, units, untilMs);
     return inTransaction(pool, STORING, work, beginWith(patience), witnesses);
   }
 

@@ -3,6 +3,7 @@
  * nobody else's write is refused for it (L4). And those that are larger than a batch, which holds up nobody else (L1).
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { ASK_MS_MAX } from '../../actors/limits.ts';
 import { NothingWritten } from '../../actors/ports.ts';
 import { isUnavailable } from '../availability.ts';
 import type { Unit } from './hot-batch.ts';
@@ -31,7 +32,7 @@ const SUSPECTS_MAX = 10_000;
 const FAILED_PAUSE_MS = 200;
 
 /**
- * What is taken apart is over by then, in ms: callers wait for 4.5 s, and with everything locked each piece would take
+ * What is taken apart is begun by then, in ms: callers wait for 4.5 s, and with everything locked each piece would take
  * its time.
  */
 const APART_MS_MAX = 2_500;
@@ -56,8 +57,11 @@ const LAST_PATIENCE: Patience = { lockMsMax: 700, statementMsMax: null };
 
 /** What taking apart needs of the committer. */
 export interface IsolationPorts {
-  /** Stores them in one transaction, tells of them and resolves them. Rejects when nothing of it was stored. */
-  store(waiting: readonly Waiting[], patience: Patience): Promise<void>;
+  /**
+   * Stores them in one transaction, tells of them and resolves them. Rejects when nothing of it was stored: nobody waits
+   * for it after `untilMs`, by the monotonic clock.
+   */
+  store(waiting: readonly Waiting[], patience: Patience, untilMs: number): Promise<void>;
   /** Whether this error says that the database is away for everybody. */
   isAway(error: unknown): Promise<boolean>;
   /** The database is away: what became of these is unknown. Rejects them. */
@@ -72,7 +76,9 @@ export interface IsolationPorts {
 interface Piece {
   readonly waiting: readonly Waiting[];
   readonly patience: Patience;
-  /** By the monotonic clock. */
+  /** By then it is begun, or not at all: by the monotonic clock. */
+  readonly beginUntilMs: number;
+  /** Nobody waits for it any longer. */
   readonly untilMs: number;
   /** One unit that is larger than a batch. */
   readonly isLarge: boolean;
@@ -106,9 +112,11 @@ export class Isolation {
     this.#add([this.#piece([this.#tracked(waiting)], PIECE_PATIENCE)]);
   }
 
-  /** Stores one that is larger than a batch. Returns at once. */
+  /** Stores one that is larger than a batch, in its turn while its caller waits. Returns at once. */
   beside(waiting: Waiting): void {
-    this.#add([{ ...this.#piece([this.#tracked(waiting)], BATCH_PATIENCE), isLarge: true }]);
+    const untilMs = waiting.arrivedMs + ASK_MS_MAX;
+    const patience = BATCH_PATIENCE;
+    this.#add([{ waiting: [this.#tracked(waiting)], patience, beginUntilMs: untilMs, untilMs, isLarge: true }]);
   }
 
   /** Whether one of its changes failed alone lately. */
@@ -123,7 +131,8 @@ export class Isolation {
   }
 
   #piece(waiting: readonly Waiting[], patience: Patience): Piece {
-    return { waiting, patience, untilMs: this.#ports.monotonicMs() + APART_MS_MAX, isLarge: false };
+    const nowMs = this.#ports.monotonicMs();
+    return { waiting, patience, beginUntilMs: nowMs + APART_MS_MAX, untilMs: nowMs + ASK_MS_MAX, isLarge: false };
   }
 
   #add(more: readonly Piece[]): void {
@@ -179,10 +188,10 @@ export class Isolation {
     const ports = this.#ports;
     const away =
       ports.awayError() ??
-      (ports.monotonicMs() > piece.untilMs ? new NothingWritten('The database takes too long.') : null);
+      (ports.monotonicMs() > piece.beginUntilMs ? new NothingWritten('The database takes too long.') : null);
     if (away !== null) return piece.waiting.forEach((one) => one.reject(away));
     try {
-      await ports.store(piece.waiting, piece.patience);
+      await ports.store(piece.waiting, piece.patience, piece.untilMs);
     } catch (error) {
       if (await ports.isAway(error)) return ports.wentAway(error, piece.waiting);
       const smaller = smallerPieces(piece, error);

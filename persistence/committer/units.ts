@@ -31,6 +31,8 @@ export interface Waiting {
   readonly unit: Unit;
   /** Estimated. */
   readonly bytes: number;
+  /** By the monotonic clock. */
+  readonly arrivedMs: number;
   readonly resolve: (refused: readonly RefusedChange[]) => void;
   readonly reject: (error: unknown) => void;
 }

@@ -219,6 +219,7 @@ test('a batch is bounded by its rows and by its bytes, and one that is larger go
   const waiting = (bytes: number, changes = 1) => ({
     unit: { lease: null, changes: Array.from({ length: changes }) as never },
     bytes,
+    arrivedMs: 0,
     resolve: () => undefined,
     reject: () => undefined,
   });
