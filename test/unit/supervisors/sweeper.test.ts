@@ -97,8 +97,8 @@ test('a sweep of expired executions has its nodes looked for where its answer is
   start();
   t.false((await sweptIn(2 * EXPIRY_EVERY_MS)).includes('missed'));
 
-  const sweptAfter = (error: Error) => {
-    Object.assign(sweeps, { expireDue: () => Promise.reject(error) });
+  const sweptAfter = (reason: Error) => {
+    Object.assign(sweeps, { expireDue: () => Promise.reject(reason) });
     return sweptIn(EXPIRY_EVERY_MS);
   };
 
