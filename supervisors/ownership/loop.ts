@@ -50,10 +50,10 @@ export class Ownership {
     this.#ports = ports;
     this.#borrowed = createBorrowed(ports, () => !this.#isStopped && !this.#isLeaving);
     this.#leftovers = new Leftovers(ports.adminId);
-    this.#settling = new Settling(ports);
+    this.#times = new WatchTimes(ports.leaseClockMs);
+    this.#settling = new Settling({ ...ports, answered: () => this.#times.answered() });
     this.#standing = new ToldStanding(ports.log);
     this.#handOvers = new HandOvers({ ...ports, left: (cluster) => this.#end(cluster, 'given') });
-    this.#times = new WatchTimes(ports.leaseClockMs);
     this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
   }
 
@@ -169,8 +169,10 @@ export class Ownership {
     const { adminId, handOvers, held, checkIn } = this.#ports;
     const sentAtMs = this.#ports.leaseClockMs();
     await checkIn();
+    this.#times.answered();
     await this.#borrowed.giveBack();
     await this.#renew(sentAtMs);
+    this.#times.answered();
     for (const cluster of this.#strangers.splice(0)) this.#ports.directory.evict(cluster);
     const { admins, free } = await this.#survey();
     const takers = notDraining(admins);
@@ -231,6 +233,7 @@ export class Ownership {
   }
 
   #gained(owned: readonly Owned[], sentAtMs: number): readonly Owned[] {
+    this.#times.answered();
     const gained = this.#settling.gained(owned, sentAtMs);
     if (gained.length > 0) this.#ports.log.info({ clusters: gained.length }, 'clusters are owned by this admin now');
     return gained;

@@ -10,6 +10,8 @@ export interface SettlingPorts {
   readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
   readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
   readonly directory: Pick<Directory, 'settle'>;
+  /** The database answered. Returns at once. */
+  readonly answered: () => void;
   /** What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once. */
   readonly missed: () => void;
 }
@@ -46,14 +48,17 @@ export class Settling {
    * read under a lease that ended meanwhile is not used.
    */
   async settle(): Promise<void> {
-    const { loader, directory, missed } = this.#ports;
+    const { loader, directory, answered, missed } = this.#ports;
     const ids = [...this.#unsettled];
     if (ids.length === 0) return;
     const epochs = new Map(ids.map((id) => [id, this.#epochOf(id)]));
     const isStill = (id: ClusterId): boolean => epochs.get(id) === this.#epochOf(id) && this.#unsettled.has(id);
-    for (const state of await loader.clusters(ids))
-      if (isStill(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
-    for (const state of await loader.nodes(ids))
+    const clusters = await loader.clusters(ids);
+    answered();
+    for (const state of clusters) if (isStill(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
+    const nodes = await loader.nodes(ids);
+    answered();
+    for (const state of nodes)
       if (isStill(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
     for (const id of ids) if (isStill(id)) this.#unsettled.delete(id);
     missed(); // whoever told their nodes of something since they were read found nobody

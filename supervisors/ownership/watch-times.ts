@@ -7,10 +7,10 @@
 export const ROUNDS_APART_MS_MAX = 3_000;
 
 /**
- * Looks at the leases that are further apart than this have a gap between them, in ms: a round failed, or came late. Less
- * than two rounds; and with one more, by which the renewals of others may be older, less than a lease.
+ * Answers of the database that are further apart than this have a gap between them, in ms: a round failed, or came late.
+ * Less than two rounds; and with one more, by which the renewals of others may be older, less than a lease.
  */
-export const LOOKS_APART_MS_MAX = 1_900;
+export const ANSWERS_APART_MS_MAX = 1_900;
 
 /**
  * After a gap another admin counts as gone once it was not there in so many looks in a row: it has 3 s after the first
@@ -24,18 +24,29 @@ const LOOK_MS = 1_000;
 /** What an admin whose start waited for the database did not see of the others, in ms: no outage lasts as long. */
 const UNSEEN_MS_MAX = 86_400_000;
 
+/** The leases were looked at. */
+interface Look {
+  readonly atMs: number;
+  /** Longest time without an answer of the database since the look before, in ms. */
+  readonly silentMs: number;
+}
+
 /** Begins now. */
 export class WatchTimes {
   readonly #leaseClockMs: () => number;
   #succeededAtMs: number;
   #watchedSinceMs: number;
-  /** When the leases were looked at, the last LOOKS_MISSED_MIN times. */
-  #looks: readonly number[];
+  /** The last LOOKS_MISSED_MIN. */
+  #looks: readonly Look[];
+  #answeredAtMs: number;
+  /** As that of a look, since the last one. */
+  #silentMs = 0;
 
   constructor(leaseClockMs: () => number) {
     this.#leaseClockMs = leaseClockMs;
     this.#succeededAtMs = leaseClockMs();
     this.#watchedSinceMs = this.#succeededAtMs;
+    this.#answeredAtMs = this.#succeededAtMs;
     this.#looks = looksUntil(this.#succeededAtMs, LOOK_MS);
   }
 
@@ -45,12 +56,23 @@ export class WatchTimes {
    */
   started(wasAway: boolean): void {
     const nowMs = this.#leaseClockMs();
+    this.#answeredAtMs = nowMs;
+    this.#silentMs = wasAway ? UNSEEN_MS_MAX : 0;
     this.#looks = wasAway ? looksUntil(nowMs - UNSEEN_MS_MAX, 0) : looksUntil(nowMs, LOOK_MS);
   }
 
-  /** The leases were looked at, by a question that was sent at this time. */
+  /** The database answered: until now this admin was there, and others could show to be. */
+  answered(): void {
+    const nowMs = this.#leaseClockMs();
+    this.#silentMs = Math.max(this.#silentMs, nowMs - this.#answeredAtMs);
+    this.#answeredAtMs = nowMs;
+  }
+
+  /** The leases were looked at, by a question that was sent at this time and has its answer now. */
   looked(atMs: number): void {
-    this.#looks = [...this.#looks.slice(1), atMs];
+    this.#looks = [...this.#looks.slice(1), { atMs, silentMs: this.#silentMs }];
+    this.#silentMs = 0;
+    this.answered();
   }
 
   /**
@@ -59,9 +81,9 @@ export class WatchTimes {
    */
   unseenMs(): number {
     const nowMs = this.#leaseClockMs();
-    const [firstMs, ...laterMs] = [...this.#looks, nowMs];
-    const apartMs = laterMs.map((ms, at) => ms - (this.#looks[at] ?? ms));
-    return Math.max(...apartMs) > LOOKS_APART_MS_MAX ? Math.max(0, nowMs - firstMs - ROUNDS_APART_MS_MAX) : 0;
+    const [first, ...later] = this.#looks;
+    const silentMs = Math.max(...later.map((look) => look.silentMs), this.#silentMs, nowMs - this.#answeredAtMs);
+    return silentMs > ANSWERS_APART_MS_MAX ? Math.max(0, nowMs - (first?.atMs ?? 0) - ROUNDS_APART_MS_MAX) : 0;
   }
 
   /** A round succeeded. */
@@ -87,6 +109,7 @@ export class WatchTimes {
 }
 
 /** As many as are kept, the last one then. */
-function looksUntil(lastMs: number, everyMs: number): readonly number[] {
-  return Array.from({ length: LOOKS_MISSED_MIN }, (_, at) => lastMs - (LOOKS_MISSED_MIN - 1 - at) * everyMs);
+function looksUntil(lastMs: number, everyMs: number): readonly Look[] {
+  const before = Array.from({ length: LOOKS_MISSED_MIN }, (_, at) => LOOKS_MISSED_MIN - 1 - at);
+  return before.map((looks) => ({ atMs: lastMs - looks * everyMs, silentMs: everyMs }));
 }

@@ -1,5 +1,6 @@
 /** What an admin that stood still itself, or had no database, takes for the silence of others: trees on one database. */
 import test from 'ava';
+import type { Loader } from '../../../supervisors/ports.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
@@ -38,6 +39,13 @@ function fleetOf(t: Scope) {
       const earlier = `- ${ms} * interval '1 ms'`;
       await first?.rows(`update cluster_ownership set lease_until = lease_until ${earlier}`);
       await first?.rows(`update admin set last_checked_in = last_checked_in ${earlier}`);
+    },
+    /** An admin was killed so long ago that its leases ran out now. */
+    async died({ admin: { adminId } }: Stepped): Promise<void> {
+      await first?.rows('update cluster_ownership set lease_until = clock_timestamp() where admin_id = $1', [adminId]);
+      await first?.rows("update admin set last_checked_in = clock_timestamp() - interval '3 s' where id = $1", [
+        adminId,
+      ]);
     },
     /** Who owns what under which epoch. */
     owners: async () =>
@@ -84,6 +92,32 @@ test('an owner that does not come back after an outage is taken over from once i
 
   t.deepEqual([held.slice(0, 3), held.at(-1)], [[false, false, false], true]);
   t.false(back.admin.tree.ownership.hasPeers());
+});
+
+test('an admin that is long at what it took over has seen all of the next death', async (t) => {
+  const fleet = fleetOf(t);
+  const isLong = {
+    loader: (real: Loader): Loader => ({ ...real, clusters: slowly(real.clusters), nodes: slowly(real.nodes) }),
+  };
+  const slowly =
+    <Asked, Answer>(read: (asked: Asked) => Promise<Answer>) =>
+    async (asked: Asked): Promise<Answer> => {
+      await fleet.pass(950);
+      return read(asked);
+    };
+  const [first, second, survivor] = [await fleet.start(), await fleet.start(), await fleet.start(isLong)];
+  const [{ cluster: before }, { cluster: next }] = [await first.admin.createNode(), await second.admin.createNode()];
+  await Promise.all([first.still(), second.still(), survivor.still()]);
+  const { held } = survivor.admin.tree;
+
+  await fleet.died(first);
+  await survivor.round();
+  const afterOne = [held.holds(before), held.holds(next)];
+  await fleet.died(second);
+  await survivor.round();
+
+  t.deepEqual(afterOne, [true, false]);
+  t.true(held.holds(next));
 });
 
 test('a database that is away again and again keeps nobody from the clusters of an owner that is gone, and takes none from one that comes between', async (t) => {

@@ -2,13 +2,14 @@
 import test from 'ava';
 import { WatchTimes } from '../../../../supervisors/ownership/watch-times.ts';
 
-/** An admin that looks at the leases at each of these times, in ms: how much of the silence it had not seen then. */
+/** An admin that checks in and looks at the leases at each of these times, in ms: how much of the silence it had not seen then. */
 function unseen(looksMs: readonly number[], wasAway = false): readonly number[] {
   let nowMs = looksMs[0] ?? 0;
   const times = new WatchTimes(() => nowMs);
   times.started(wasAway);
   return looksMs.map((atMs) => {
     nowMs = atMs;
+    times.answered();
     const ms = times.unseenMs();
     times.looked(atMs);
     return ms;
@@ -28,6 +29,24 @@ test('after a gap the others have the time of three rounds to show that they are
 
 test('where each look comes after a gap, what was silent for four of them was seen to be', (t) => {
   t.deepEqual(unseen([0, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000]).slice(4), [13_000, 13_000, 13_000]);
+});
+
+test('an admin whose rounds are long has seen all, as long as the database answers in them', (t) => {
+  let nowMs = 0;
+  const times = new WatchTimes(() => nowMs);
+  times.started(false);
+
+  const unseenMs = Array.from({ length: 5 }, () => {
+    const ms = times.unseenMs();
+    times.looked(nowMs);
+    for (let answers = 0; answers < 4; answers += 1) {
+      nowMs += 500;
+      times.answered();
+    }
+    return ms;
+  });
+
+  t.deepEqual(unseenMs, [0, 0, 0, 0, 0]);
 });
 
 test('an admin whose start waited for the database has seen nothing before its first looks', (t) => {
