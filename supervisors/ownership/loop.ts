@@ -209,12 +209,16 @@ export class Ownership {
     return { ...this.#ports, handOvers: this.#handOvers, times: this.#times, isBorrowed };
   }
 
-  /** Admins with the room that they have as so many. After a gap of this admin's own, the others have time to renew. */
+  /**
+   * Admins with the room that they have as so many. After a gap of this admin's own, the others have time to renew:
+   * nothing is free by an answer with a gap before it.
+   */
   async #survey(): Promise<{ readonly admins: readonly SurveyedAdmin[]; readonly free: readonly SizedCluster[] }> {
     const sentAtMs = this.#ports.leaseClockMs();
     const { admins, free } = await this.#ports.leases.survey(this.#times.unseenMs());
-    this.#times.looked(sentAtMs);
-    return { admins: admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) })), free };
+    const hasSeen = this.#times.looked(sentAtMs);
+    const withRoom = admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) }));
+    return { admins: withRoom, free: hasSeen ? free : [] };
   }
 
   async #renew(sentAtMs: number): Promise<void> {

@@ -68,11 +68,15 @@ export class WatchTimes {
     this.#answeredAtMs = nowMs;
   }
 
-  /** The leases were looked at, by a question that was sent at this time and has its answer now. */
-  looked(atMs: number): void {
+  /**
+   * The leases were looked at, by a question that was sent at this time and has its answer now. False: there was a gap
+   * meanwhile, of which the question said nothing.
+   */
+  looked(atMs: number): boolean {
     this.#looks = [...this.#looks.slice(1), { atMs, silentMs: this.#silentMs }];
     this.#silentMs = 0;
     this.answered();
+    return this.#silentMs <= ANSWERS_APART_MS_MAX;
   }
 
   /**

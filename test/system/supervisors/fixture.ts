@@ -1,5 +1,5 @@
 /** A tree of actors on a real database, with sessions that only remember what they were told. */
-import { Client } from 'pg';
+import { Client, type Pool } from 'pg';
 import { createBus } from '../../../actors/bus.ts';
 import type { Clock } from '../../../actors/ports.ts';
 import { createTracer } from '../../../actors/tracer.ts';
@@ -35,6 +35,7 @@ export interface SupervisorsFixtureOptions {
   readonly kinds?: (table: KindTable) => KindTable;
   readonly committer?: (real: GroupCommitter) => Committer;
   readonly loader?: (real: Loader) => Loader;
+  readonly leases?: (pool: Pool) => Leases;
   readonly clock?: Clock;
   readonly leaseClockMs?: () => number;
   readonly maxWireguardPeers?: number;
@@ -108,7 +109,7 @@ export async function startSupervisors(
     settledMs: 60_000,
     committer: options.committer?.(committer) ?? committer,
     loader: options.loader?.(loader) ?? loader,
-    leases: new Leases(database.writes),
+    leases: options.leases?.(database.writes) ?? new Leases(database.writes),
     handOvers: new StoredHandOvers(database.writes),
     checkIn: () => registry.checkIn(),
     wasDatabaseAway: () => options.wasDatabaseAway ?? false,

@@ -1,5 +1,6 @@
 /** What an admin that stood still itself, or had no database, takes for the silence of others: trees on one database. */
 import test from 'ava';
+import { Leases } from '../../../persistence/leases.ts';
 import type { Loader } from '../../../supervisors/ports.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -76,6 +77,32 @@ test('after an outage the admin that is back first leaves to the others what is 
   t.deepEqual(await fleet.owners(), before);
 });
 
+test('an admin that stands still while it waits for an answer leaves to the others what is theirs', async (t) => {
+  const fleet = fleetOf(t);
+  let standsMs = 0;
+  class Awaited extends Leases {
+    override async survey(unseenMs: number) {
+      await fleet.pass(standsMs);
+      return super.survey(unseenMs);
+    }
+  }
+  const other = await fleet.start();
+  const stood = await fleet.start({ leases: (pool) => new Awaited(pool) });
+  const { cluster } = await other.admin.createNode();
+  await other.still();
+  await stood.still();
+
+  standsMs = 2_500;
+  await stood.round();
+  standsMs = 0;
+  await stood.round();
+  other.thaw();
+  await until('the other goes on', () => other.admin.tree.held.isFresh(cluster));
+
+  t.false(stood.admin.tree.held.holds(cluster));
+  t.is(other.admin.tree.held.leaseOf(cluster).epoch, 1);
+});
+
 test('an owner that does not come back after an outage is taken over from once it had the time', async (t) => {
   const fleet = fleetOf(t);
   const back = await fleet.start();
@@ -107,7 +134,8 @@ test('an admin that is long at what it took over has seen all of the next death'
     };
   const [first, second, survivor] = [await fleet.start(), await fleet.start(), await fleet.start(isLong)];
   const [{ cluster: before }, { cluster: next }] = [await first.admin.createNode(), await second.admin.createNode()];
-  await Promise.all([first.still(), second.still(), survivor.still()]);
+  await Promise.all([first.still(), second.still()]);
+  await survivor.still();
   const { held } = survivor.admin.tree;
 
   await fleet.died(first);
