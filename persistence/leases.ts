@@ -26,6 +26,8 @@ export interface LiveAdmin {
   readonly capacity: number;
   readonly clusters: number;
   readonly nodes: number;
+  /** False: it is counted as alive only since whoever asks was not there to see its silence. */
+  readonly isHeard: boolean;
   /** Of its process, where others reach it, and the version of what it says to them; null: a release before that. */
   readonly instanceId: string | null;
   readonly peerUrl: string | null;
@@ -58,6 +60,7 @@ interface StoredPlacement {
     readonly capacity: number;
     /** Since its process started. */
     readonly aliveMs: number;
+    readonly isHeard: boolean;
     readonly isDraining: boolean;
     readonly linkVersion: number | null;
   }[];
@@ -109,7 +112,7 @@ export class Leases {
       'looking for clusters without owner',
       `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
-            'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS(GIVEN_NOTHING_SINCE)}))
+            'isHeard', ${IS_HEARD}, 'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS(GIVEN_NOTHING_SINCE)}))
           from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where ${IS_LEASED} group by admin_id) o on o.admin_id = a.id
           where ${IS_ALIVE}) as admins,
         (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where not ${IS_LEASED}) as free`,
@@ -141,7 +144,7 @@ export class Leases {
     );
   }
 
-  /** Clusters that this admin was the last to own, its leases over or not. */
+  /** Clusters that this admin was the last to own and did not let go, its leases over or not. */
   mine(adminId: string): Promise<readonly SizedCluster[]> {
     return this.#query(
       'looking for clusters of before',
@@ -158,7 +161,7 @@ export class Leases {
     return this.#changed(
       'taking up leases again',
       `with mine as (select cluster_id, cluster_id = any($2::uuid[]) as stays from cluster_ownership where admin_id = $1 order by cluster_id for update),
-        taken as (update cluster_ownership o set epoch = o.epoch + 1, lease_until = clock_timestamp() + case when mine.stays then $3 else 0 end * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text, mine.stays)
+        taken as (update cluster_ownership o set admin_id = case when mine.stays then $1 end, epoch = o.epoch + 1, lease_until = clock_timestamp() + case when mine.stays then $3 else 0 end * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text, mine.stays)
         select cluster_id, epoch from taken where stays`,
       [adminId, clusters, LEASE_MS],
     );
@@ -171,11 +174,11 @@ export class Leases {
     ]);
   }
 
-  /** Lets these go at once, for a drain. */
+  /** Lets these go: they are nobody's, and free at once. */
   async release(adminId: string, owned: readonly Owned[]): Promise<void> {
     await this.#query(
       'releasing leases',
-      `with mine as (${MINE}) update cluster_ownership o set lease_until = clock_timestamp() from mine where o.cluster_id = mine.cluster_id and o.lease_until > clock_timestamp()`,
+      `with mine as (${MINE}) update cluster_ownership o set admin_id = null, lease_until = least(o.lease_until, clock_timestamp()) from mine where o.cluster_id = mine.cluster_id`,
       named(adminId, owned),
     );
   }
@@ -207,16 +210,22 @@ export class Leases {
 /** A time as a number, also in JSON. */
 const UNIX_MS = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
 
-/** Whether an admin `a` lives, and a lease `w` runs, for who did not see the last $1 ms of silence. */
+/** Whether an admin `a` has checked in lately. */
+const IS_HEARD = `a.last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms'`;
+
+/**
+ * Whether an admin `a` lives, and a lease `w` runs, for who did not see the last $1 ms of silence. One that was let go
+ * has no owner whose silence that could be.
+ */
 const IS_ALIVE = `a.last_checked_in > clock_timestamp() - (${ADMIN_SILENCE_MS_MAX} + $1::float8) * interval '1 ms'`;
-const IS_LEASED = `w.lease_until > clock_timestamp() - $1::float8 * interval '1 ms'`;
+const IS_LEASED = `(w.admin_id is not null and w.lease_until > clock_timestamp() - $1::float8 * interval '1 ms')`;
 
 /** A cluster is busy while a node goes into it or out of it: who has to finish that should not change meanwhile. */
 const IS_BUSY = `exists (select 1 from mesh_move m where m.from_cluster_id = c.id or m.to_cluster_id = c.id)`;
 
 const PLACEMENT = `select
   (select json_agg(json_build_object('id', a.id, 'name', a.name, 'capacity', a.max_wireguard_peers, 'linkVersion', a.link_version,
-      'aliveMs', ${UNIX_MS('clock_timestamp()')} - ${UNIX_MS('a.started_at')}, 'isDraining', ${GIVEN_NOTHING_SINCE} is not null))
+      'aliveMs', ${UNIX_MS('clock_timestamp()')} - ${UNIX_MS('a.started_at')}, 'isHeard', ${IS_HEARD}, 'isDraining', ${GIVEN_NOTHING_SINCE} is not null))
     from admin a left join admin_identity i on i.name = a.name where ${IS_ALIVE}) as admins,
   (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count, 'epoch', w.epoch,
       'owner', case when ${IS_LEASED} then w.admin_id end, 'isBusy', ${IS_BUSY}))

@@ -77,7 +77,7 @@ export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason, pac
 /** Admins that can be given clusters, with the room that they have as so many. */
 export function takersOf(admins: readonly SurveyedAdmin[], self: string): readonly SurveyedAdmin[] {
   return admins
-    .filter((admin) => admin.id !== self && takesClusters(admin))
+    .filter((admin) => admin.id !== self && admin.isHeard && takesClusters(admin))
     .map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
 }
 

@@ -16,6 +16,8 @@ export interface Owned {
 /** An admin that is alive. */
 export interface SurveyedAdmin extends AdminLoad {
   readonly name: string;
+  /** False: it is counted as alive only since this admin was not there to see its silence. */
+  readonly isHeard: boolean;
   /** Where other admins reach it; null: it does not listen yet. */
   readonly peerUrl: string | null;
   /** Version of what it says to other admins; null: none. */
@@ -34,10 +36,11 @@ export interface Placement {
 /** What ownership needs of the database. Implemented by persistence. */
 export interface LeasePort {
   renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
-  /** Clusters that this admin was the last to own, its leases over or not. */
+  /** Clusters that this admin was the last to own and did not let go, its leases over or not. */
   mine(adminId: string): Promise<readonly SizedCluster[]>;
   retake(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
+  /** They are nobody's then, and free at once. */
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
   /** Says that this admin stops: it is given nothing more. */
   stopping(adminId: string): Promise<void>;

@@ -20,6 +20,8 @@ export interface PlacedAdmin {
   readonly capacity: number;
   /** For how long it has been there, in ms. */
   readonly aliveMs: number;
+  /** False: it is counted as alive only since whoever plans was not there to see its silence. */
+  readonly isHeard: boolean;
   /** It gives all away and takes nothing. */
   readonly isDraining: boolean;
   /** Version of what admins say to each other; null: one that cannot be talked to. */
@@ -40,8 +42,8 @@ export const MOVED_SHARE_MAX = 0.1;
 
 /**
  * The moves of one round; none: it may rest. They hold in any order and side by side: no admin is beyond its capacity
- * meanwhile. Only admins of this link version give and take, and only those
- * that have been there for `settledMs` by balancing. None at all while a cluster is about to be taken over, or
+ * meanwhile. Only admins that are heard and of this link version give and take, and only those that have been there for
+ * `settledMs` by balancing. None at all while a cluster is about to be taken over, or
  * fits nowhere and no move would change that.
  */
 export function planned(
@@ -57,7 +59,7 @@ export function planned(
   if (assign(free, holdings).size > 0) return [];
   const movers = (isOne: (admin: PlacedAdmin) => boolean): readonly Holding[] => {
     const ids = new Set(
-      admins.filter((admin) => admin.linkVersion === linkVersion && isOne(admin)).map(({ id }) => id),
+      admins.filter((admin) => admin.isHeard && admin.linkVersion === linkVersion && isOne(admin)).map(({ id }) => id),
     );
     return holdings.filter(({ id }) => ids.has(id));
   };

@@ -7,8 +7,8 @@ import { compareText, type Move, type PlacedCluster } from './placement.ts';
 
 /**
  * The move after which the owner of this cluster, or its next one, has room for so many nodes more: the one that moves
- * the fewest nodes. Null: no single one does, or there is room. `admins`: with their edge capacity; only those of this
- * link version give and take.
+ * the fewest nodes. Null: no single one does, or there is room. `admins`: with their edge capacity; only those that
+ * are heard and of this link version give and take.
  */
 export function moveForRoom(
   cluster: string,
@@ -23,7 +23,7 @@ export function moveForRoom(
     capacity - clusters.reduce((sum, one) => (one.owner === id ? sum + one.nodes : sum), 0);
   const missing = more - roomOf(owner);
   const [to] = admins
-    .filter((one) => one !== owner && !one.isDraining && one.linkVersion === linkVersion)
+    .filter((one) => one !== owner && one.isHeard && !one.isDraining && one.linkVersion === linkVersion)
     .map((one) => ({ id: one.id, room: roomOf(one) }))
     .sort((a, b) => b.room - a.room || compareText(a.id, b.id));
   if (missing <= 0 || to === undefined) return null;

@@ -121,6 +121,20 @@ test('an owner that does not come back after an outage is taken over from once i
   t.false(back.admin.tree.ownership.hasPeers());
 });
 
+test('what is let go while another admin had no database is free for that one at once', async (t) => {
+  const fleet = fleetOf(t);
+  const [stops, back] = [await fleet.start(), await fleet.start()];
+  const { cluster } = await stops.admin.createNode();
+  await Promise.all([stops.still(), back.still()]);
+
+  await fleet.pass(60_000);
+  await stops.round();
+  await stops.admin.stop();
+  await back.round();
+
+  t.true(back.admin.tree.held.holds(cluster));
+});
+
 test('an admin that is long at what it took over has seen all of the next death', async (t) => {
   const fleet = fleetOf(t);
   const isLong = {

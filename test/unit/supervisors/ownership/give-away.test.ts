@@ -4,7 +4,7 @@ import { DatabaseUnavailable, type Clock } from '../../../../actors/ports.ts';
 import { giveAllAway, GIVE_ALL_MS_MAX } from '../../../../supervisors/ownership/give-away.ts';
 import { HANDED_OVER_AT_ONCE_MAX, HandOvers } from '../../../../supervisors/ownership/hand-over.ts';
 import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
-import type { HandOverPort, LeasePort } from '../../../../supervisors/ownership/lease-port.ts';
+import type { HandOverPort, LeasePort, SurveyedAdmin } from '../../../../supervisors/ownership/lease-port.ts';
 import { Rebalancing, type RebalancingPorts } from '../../../../supervisors/ownership/rebalancing.ts';
 import type { ClusterId } from '../../../../transport/protocol/ids.ts';
 import { Departures } from '../../../../transport/sessions/departures.ts';
@@ -13,8 +13,20 @@ import { silentLog } from '../../../support/log.ts';
 
 const LEASE_MS = 3_000;
 
-const SELF = { id: 'a', name: 'a', capacity: 100_000, clusters: 0, nodes: 0, peerUrl: 'http://a', linkVersion: 9 };
+const SELF = {
+  id: 'a',
+  name: 'a',
+  capacity: 100_000,
+  clusters: 0,
+  nodes: 0,
+  isHeard: true,
+  peerUrl: 'http://a',
+  linkVersion: 9,
+};
 const OTHER = { ...SELF, id: 'b', name: 'b', peerUrl: 'http://b', drainingSinceMs: null };
+
+/** It died while nobody could see it. */
+const GONE = { ...OTHER, id: 'c', name: 'c', peerUrl: 'http://c', isHeard: false };
 
 /** Each wait takes its time by this clock, and none for the test. */
 function createHastyClock(): Clock {
@@ -37,13 +49,20 @@ interface Script {
   readonly nodesEach: number;
   readonly gives?: (wait: (ms: number) => Promise<void>) => Promise<void>;
   readonly clock?: Clock;
+  readonly admins?: readonly SurveyedAdmin[];
 }
 
 /**
  * An admin that owns so many clusters, with an agent for each node, beside one that has room for all. `tried`: clusters of
  * each transaction; `waitedMs`: how long each agent waited until it was told.
  */
-function fixture({ clusters, nodesEach, gives = () => Promise.resolve(), clock = createHastyClock() }: Script) {
+function fixture({
+  clusters,
+  nodesEach,
+  gives = () => Promise.resolve(),
+  clock = createHastyClock(),
+  admins = [OTHER],
+}: Script) {
   const wait = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
   const leaseClockMs = (): number => clock.nowMs();
   const held = createHeldLeases(LEASE_MS, leaseClockMs);
@@ -69,9 +88,10 @@ function fixture({ clusters, nodesEach, gives = () => Promise.resolve(), clock =
     departing: () => departures.size,
   };
   const handOvers: HandOverPort = {
-    async give(_from, owned) {
+    async give(_from, owned, to) {
       tried.push(owned.length);
       await gives(wait);
+      if (to === GONE.id) return { given: [], url: '', staysBecause: 'gone' };
       return { given: owned, url: 'http://b', staysBecause: null };
     },
     unheld: () => Promise.resolve([]),
@@ -96,7 +116,7 @@ function fixture({ clusters, nodesEach, gives = () => Promise.resolve(), clock =
     leases: {
       stopping: () => Promise.resolve(),
       mine: () => Promise.resolve(all),
-      survey: () => Promise.resolve({ free: [], admins: [OTHER] }),
+      survey: () => Promise.resolve({ free: [], admins }),
     } as Partial<LeasePort> as LeasePort,
     held,
     handOvers: giving,
@@ -116,6 +136,15 @@ test('an admin that stops gives all of its clusters away', async (t) => {
   t.true(await giveAllAway(ports));
 
   t.deepEqual(held.all(), []);
+});
+
+test('an admin that stops gives nothing to one that it counts as alive only as it did not see its silence', async (t) => {
+  const { ports, held, tried } = fixture({ clusters: 10, nodesEach: 10, admins: [OTHER, GONE] });
+
+  t.true(await giveAllAway(ports));
+
+  t.deepEqual(held.all(), []);
+  t.deepEqual(tried, [10]);
 });
 
 test('an admin that stops, whose database is lost while it gives clusters away, lets the rest go', async (t) => {

@@ -13,7 +13,7 @@ import { assign, type Move, type PlacedCluster } from '../../../../supervisors/o
 const LINK = 3;
 
 function admin(id: string, capacity: number, more: Partial<PlacedAdmin> = {}): PlacedAdmin {
-  return { id, capacity, aliveMs: SETTLED_MS_MIN, isDraining: false, linkVersion: LINK, ...more };
+  return { id, capacity, aliveMs: SETTLED_MS_MIN, isHeard: true, isDraining: false, linkVersion: LINK, ...more };
 }
 
 /** Clusters of these sizes with one owner, named after it. */
@@ -155,17 +155,18 @@ test('what is moved to an admin at a time fits it together', (t) => {
   t.is(planned([admin('a', 100), admin('b', 5)], thirty, LINK).length, 2);
 });
 
-test('an admin that came lately, that is drained or cannot be talked to gets nothing; nor does one that is full, also of an empty cluster', (t) => {
+test('an admin that came lately, that is drained, is not heard or cannot be talked to gets nothing; nor does one that is full, also of an empty cluster', (t) => {
   const four = clusters('a', [2, 2, 2, 0]);
   const plans = [
     admin('b', 100, { aliveMs: SETTLED_MS_MIN - 1 }),
     admin('b', 100, { isDraining: true }),
+    admin('b', 100, { isHeard: false }),
     admin('b', 100, { linkVersion: null }),
     admin('b', 100, { linkVersion: LINK + 1 }),
     admin('b', 0),
   ].map((other) => planned([admin('a', 100), other], four, LINK));
 
-  t.deepEqual(plans, [[], [], [], [], []]);
+  t.deepEqual(plans, [[], [], [], [], [], []]);
   t.deepEqual(planned([admin('a', 100), admin('b', 1)], four, LINK), [{ cluster: 'a-3', from: 'a', to: 'b' }]);
 });
 

@@ -10,6 +10,7 @@ const admin = (id: string, capacity: number, more: Partial<PlacedAdmin> = {}): P
   id,
   capacity,
   aliveMs: 0,
+  isHeard: true,
   isDraining: false,
   linkVersion: LINK,
   ...more,
@@ -48,7 +49,7 @@ test('an admin that is over its capacity gives as many nodes as are missing', (t
   t.is(forLarge([admin('b', 2)], over), null);
 });
 
-test('nothing goes that is busy, to nobody who is full, drained or of another version; and nothing where there is room or no owner', (t) => {
+test('nothing goes that is busy, to nobody who is full, drained, not heard or of another version; and nothing where there is room or no owner', (t) => {
   t.deepEqual(forLarge([admin('b', 6)], [...FULL.slice(0, 2), cluster('tiny', 'a', 1, true)]), {
     cluster: 'small',
     from: 'a',
@@ -56,7 +57,8 @@ test('nothing goes that is busy, to nobody who is full, drained or of another ve
   });
   t.is(forLarge([]), null);
   t.is(forLarge([admin('b', 1)], [...FULL, cluster('other', 'b', 1)]), null);
-  t.is(forLarge([admin('b', 9, { isDraining: true }), admin('c', 9, { linkVersion: LINK + 1 })]), null);
+  for (const more of [{ isDraining: true }, { isHeard: false }, { linkVersion: LINK + 1 }])
+    t.is(forLarge([admin('b', 9, more)]), null);
   t.is(forLarge([admin('b', 9)], FULL.slice(0, 2)), null);
   t.is(moveForRoom('none', 1, { admins: [admin('a', 1), admin('b', 9)], clusters: FULL }, LINK), null);
 });
