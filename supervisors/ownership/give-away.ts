@@ -35,8 +35,8 @@ export async function giveAllAway(ports: GiveAwayPorts): Promise<boolean> {
   try {
     await ports.leases.stopping(ports.adminId); // it owns fewest soon, and would be given clusters for balance
     while (goesOn()) {
-      const { given, kept, isThrough } = await giveAway(ports, 'stop', () => (goesOn() ? Infinity : 0));
-      if (!isThrough && goesOn()) return false;
+      const { given, kept, isThrough, isKnown } = await giveAway(ports, 'stop', () => (goesOn() ? Infinity : 0));
+      if (!isKnown) return false;
       if (isThrough && (given === 0 || kept === 0)) return true;
     }
     return true;
@@ -53,6 +53,8 @@ export interface GivenAway {
   readonly kept: number;
   /** False: not all were tried. */
   readonly isThrough: boolean;
+  /** False: it is not known what became of some. */
+  readonly isKnown: boolean;
 }
 
 /** One pass over all that is held, at this pace. Rejects with DatabaseUnavailable. */
@@ -69,9 +71,9 @@ export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason, pac
     const outcome = await handOvers.give(clusters, taker, reason, pace);
     given += outcome.given.length;
     kept += outcome.stayed;
-    if (!outcome.isThrough) return { given, kept, isThrough: false };
+    if (!outcome.isThrough) return { given, kept, isThrough: false, isKnown: outcome.isKnown };
   }
-  return { given, kept, isThrough: true };
+  return { given, kept, isThrough: true, isKnown: true };
 }
 
 /** Admins that can be given clusters, with the room that they have as so many. */

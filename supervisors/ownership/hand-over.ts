@@ -63,6 +63,8 @@ export interface Given {
   readonly stayed: number;
   /** False: the rest was not tried. */
   readonly isThrough: boolean;
+  /** False: the rows did not say what became of some, as the database is away. */
+  readonly isKnown: boolean;
 }
 
 /** A cluster that is to be given. */
@@ -137,6 +139,7 @@ export class HandOvers {
     const given: ClusterId[] = [];
     let stayed = 0;
     let left = clusters;
+    let isKnown = true;
     this.#underWay += 1;
     while (left.length > 0) {
       const agentsMax = pace();
@@ -144,19 +147,20 @@ export class HandOvers {
       if (together.length === 0) break;
       const outcome = await this.#giveTogether(together, to, reason);
       given.push(...outcome.given);
-      if (!outcome.isKnown) break;
+      isKnown = outcome.isKnown;
+      if (!isKnown) break;
       stayed += outcome.stayed;
       left = left.slice(together.length);
     }
     this.#underWay -= 1;
-    return { given, stayed, isThrough: left.length === 0 };
+    return { given, stayed, isThrough: left.length === 0, isKnown };
   }
 
   async #giveTogether(
     clusters: readonly GivenCluster[],
     to: Receiver,
     reason: HandOverReason,
-  ): Promise<Omit<Given, 'isThrough'> & Pick<Outcome, 'isKnown'>> {
+  ): Promise<Omit<Given, 'isThrough'>> {
     const { adminId, held, handOvers, log, leaseClockMs } = this.#ports;
     const wanted = new Set(clusters.map(({ cluster }) => cluster));
     const owned = held.all().filter(({ cluster }) => wanted.has(cluster) && !held.isLeaving(cluster));
