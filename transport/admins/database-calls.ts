@@ -136,12 +136,17 @@ export class DatabaseCalls {
     if (body.byteLength > DATABASE_MESSAGE_BYTES_MAX) return TOO_LARGE;
     const { nonce } = header.said;
     const answer = Promise.withResolvers<Buffer | null>();
-    const end = (): void => answer.resolve(null);
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+      answer.resolve(null);
+    };
     const cancel = clock.after(call.remaining_ms, end);
     signal?.addEventListener('abort', end, { once: true });
     this.#waiting.set(nonce, answer.resolve);
     try {
       await texts.tell(peer.id, piecesOf({ type: 'call', nonce, header: header.text, body }));
+      if (isOver) return UNTOLD; // it had no time to answer
       const sealed = await answer.promise;
       if (sealed === null) return LATE;
       const bytes = keys.openAnswer(header, sealed);

@@ -151,6 +151,28 @@ test('a database that could not be told once leaves the next call to find out wh
   t.deepEqual(next, DONE);
 });
 
+test('a database that was told late leaves the next call to find out whether the other hears', async (t) => {
+  const late = Promise.withResolvers<void>();
+  const askedMs: number[] = [];
+  let isSlow = true;
+  const { a, b } = await cutOff(t, {
+    taken: () => {
+      askedMs.push(performance.now());
+      return isSlow ? late.promise : resolved();
+    },
+  });
+
+  const first = a.links.calls.call(b.id, callOf(), noSignal());
+  await until('the time of a knock to be over', () => performance.now() - (askedMs[0] ?? Infinity) > KNOCK_MS_MAX);
+  isSlow = false;
+  late.resolve();
+  const lost = await first;
+  const next = await a.links.calls.call(b.id, callOf(), noSignal());
+
+  t.like(lost, { type: 'lost', sure: true });
+  t.deepEqual(next, DONE);
+});
+
 test('a call that is too large for the database, and one too many, were surely not made', async (t) => {
   const { a, b } = await cutOff(t);
   const { promise, resolve } = Promise.withResolvers<typeof DONE>();
