@@ -66,8 +66,11 @@ export interface AgentLinkPorts {
   readonly urls: { own(): string };
   /** Takes what agents say. False: the mailbox is full. */
   readonly directory: { tell(addressed: Addressed): boolean };
-  /** Clusters of this admin: those it owns, and among them those that it only holds for the moment. */
-  readonly held: { holds(cluster: ClusterId): boolean };
+  /**
+   * Clusters of this admin: those it owns, and among them those that it only holds for the moment, or that are on their
+   * way to another one.
+   */
+  readonly held: { holds(cluster: ClusterId): boolean; isLeaving(cluster: ClusterId): boolean };
   readonly ownership: {
     isBorrowed(cluster: ClusterId): boolean;
     /** Whether other admins live, to which agents may come in place of this one. */
@@ -129,7 +132,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     log,
     settings: ports.told.settings,
     tell: (addressed) => ports.directory.tell(addressed),
-    holds: (cluster) => ports.held.holds(cluster),
+    holds: (cluster) => ports.held.holds(cluster) && !ports.held.isLeaving(cluster),
     revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),
     welcomed: (node) => tunnels.welcomed(node),
   });

@@ -12,7 +12,7 @@ export interface SessionPorts {
   readonly log: Log;
   /** For `refresh-settings`. */
   readonly settings: AgentSettings;
-  /** Whether a cluster is this admin's. */
+  /** Whether a cluster is this admin's, and not on its way to another one: its actors here answer for its sessions. */
   holds(cluster: ClusterId): boolean;
   /** A node's credential was revoked: what else is open to it must end too (E5). */
   revoked(node: NodeId): void;

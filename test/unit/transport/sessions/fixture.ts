@@ -13,6 +13,7 @@ import type { AdminFrame, AgentFrameBody } from '../../../../transport/protocol/
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
 import { createSessionGate, type GatePorts } from '../../../../transport/sessions/gate.ts';
+import type { SessionPorts } from '../../../../transport/sessions/session-ports.ts';
 import { Sessions } from '../../../../transport/sessions/sessions.ts';
 import { CLUSTER, HEALTHY, id, NODE, REGISTRATION, SETTINGS } from '../../../support/actors.ts';
 import { recordingLog } from '../../../support/log.ts';
@@ -45,7 +46,13 @@ export async function openGate(
     gate = {},
     clock = systemClock,
     settings = SETTINGS.agent,
-  }: { readonly gate?: Partial<GatePorts>; readonly clock?: Clock; readonly settings?: AgentSettings } = {},
+    holds = () => true,
+  }: {
+    readonly gate?: Partial<GatePorts>;
+    readonly clock?: Clock;
+    readonly settings?: AgentSettings;
+    readonly holds?: SessionPorts['holds'];
+  } = {},
 ): Promise<Fixture> {
   const log = recordingLog();
   const told: Addressed[] = [];
@@ -54,7 +61,7 @@ export async function openGate(
     clock,
     log,
     settings,
-    holds: () => true,
+    holds,
     revoked: () => {},
     welcomed: () => {},
     tell: (addressed) => {

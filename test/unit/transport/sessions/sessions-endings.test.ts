@@ -71,6 +71,18 @@ test('a session that waits to go to another admin ends with the news that its no
   t.is(newer.socket.readyState, newer.socket.OPEN);
 });
 
+test('a session of a cluster that is on its way to another admin, or there, ends with the news that its node is revoked (E5)', async (t) => {
+  const fixture = await openGate(t, { holds: () => false });
+  const bus = createBus(silentLog);
+  endRevoked(bus, fixture.sessions, { end: () => {} });
+  const [agent, other] = [await fixture.live(1), await fixture.live(2)];
+
+  bus.publish([{ type: 'node-revoked', node: NODE }]);
+
+  t.deepEqual(await agent.closed(), { code: 4000, reason: IN_DOUBT_REASON });
+  t.is(other.socket.readyState, other.socket.OPEN);
+});
+
 test('an agent that says how seldom it is heard is waited for in proportion', async (t) => {
   const clock = createFakeClock();
   const fixture = await openGate(t, { clock });
