@@ -13,8 +13,8 @@ export const ROUNDS_APART_MS_MAX = 3_000;
 export const ANSWERS_APART_MS_MAX = 1_900;
 
 /**
- * After a gap another admin counts as gone once it was not there in so many looks in a row: it has 3 s after the first
- * one to renew what it owns, in which the service is back (L3).
+ * After a gap another admin counts as gone by the look after so many in a row in which it was not there: from the first
+ * one on it has 4 s to renew what it owns, a round more than the service takes to be back (L3).
  */
 export const LOOKS_MISSED_MIN = 4;
 
