@@ -5,7 +5,7 @@ import { SESSION_AGES } from './api/console/limits.ts';
 import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { openAdminMessages } from './persistence/open-admin-messages.ts';
-import { openStorage } from './persistence/open-storage.ts';
+import { openStorage, type OpenStorageOptions } from './persistence/open-storage.ts';
 import type { Storage } from './persistence/storage.ts';
 import { hearStoredEvents } from './persistence/publishing/event-notices.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';
@@ -22,7 +22,7 @@ import { brokerOpener } from './transport/events/brokers/adapters.ts';
 import { openWebhooks } from './transport/events/webhooks/open-webhooks.ts';
 import { watchCertificate } from './transport/net/tls/certificate-watch.ts';
 import { createLeaseClock, monotonicMs } from './transport/net/clock.ts';
-import { createUnwind, type Unwind } from './transport/net/unwind.ts';
+import { createUnwind } from './transport/net/unwind.ts';
 import { openAgentLinks } from './transport/open-agent-links.ts';
 import { createClientProxies } from './transport/proxies/client-proxies.ts';
 import type { Proxies } from './transport/proxies/proxies.ts';
@@ -44,12 +44,17 @@ export interface RunningAdmin extends Pick<Storage, 'setBack' | 'takenOver'> {
 
 /**
  * Starts an admin. Rejects with an error whose message is for the operator, and leaves nothing running then; with the
- * reason of the signal where that aborts while the database is waited for.
+ * reason of the signal where that aborts while the database is waited for. `isAnew`: as its `setBack` resolved before.
  */
-export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSignal): Promise<RunningAdmin> {
+export async function startAdmin(
+  config: AdminConfig,
+  log: Log,
+  signal: AbortSignal,
+  isAnew = false,
+): Promise<RunningAdmin> {
   const ends = createUnwind(log);
   try {
-    const parts = await openParts(config, log, ends, signal);
+    const parts = await openParts(config, { log, ends, signal, isAnew });
     const { url, feeds } = await openToOthers(config, parts);
     await startActors(parts, feeds);
     const { actors, proxies, storage } = parts;
@@ -61,18 +66,22 @@ export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSig
   }
 }
 
+/** How it starts. */
+type Start = Pick<OpenStorageOptions, 'log' | 'ends' | 'signal' | 'isAnew'>;
+
 /** What an admin is made of. */
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The parts, connected to each other. Nobody can come in yet, and no actor lives. */
-async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: AbortSignal) {
+async function openParts(config: AdminConfig, start: Start) {
+  const { log, ends } = start;
   const { version } = packageFile;
   const bus = createBus(log);
   const news = createBus(log, bus); // what all admins commit, for who shows it; who acts on a commit hears `bus`
   const urls = createAdminUrls(config);
   const tracing = await createTracing({ variables: config.tracing, version, instance: config.ADMIN_NAME, log });
   ends.add('traces', () => tracing.close());
-  const storage = await openStorage(config, { version, linkVersion: LINK_VERSION, urls, bus, log, ends, signal });
+  const storage = await openStorage(config, { ...start, version, linkVersion: LINK_VERSION, urls, bus });
   const { adminId, clock, vault } = storage;
   const shared = { adminId, version, bus, news, clock, log, ends };
   const base = { ...shared, tracer: tracing.tracer, leaseClockMs: createLeaseClock() };

@@ -21,17 +21,18 @@ export class DatabaseArrival {
   readonly #log: Log;
   readonly #signal: AbortSignal;
   #isTold = false;
-  #hasWaited = false;
+  #hasWaited: boolean;
 
-  /** Begins now, and lasts for `msMax`, or until the signal aborts. */
-  constructor(msMax: number, log: Log, signal: AbortSignal = ENDLESS) {
+  /** Begins now, and lasts for `msMax`, or until the signal aborts. `wasAway`: the database was not there until now. */
+  constructor(msMax: number, log: Log, signal: AbortSignal = ENDLESS, wasAway = false) {
+    this.#hasWaited = wasAway;
     this.#msMax = msMax;
     this.#endsMs = performance.now() + msMax;
     this.#log = log;
     this.#signal = signal;
   }
 
-  /** Whether the database was not there for a step. */
+  /** Whether the database was not there for a step, or before the first. */
   get hasWaited(): boolean {
     return this.#hasWaited;
   }

@@ -71,6 +71,8 @@ export interface IncarnationWatch {
    * the rows holds any more.
    */
   readonly isOver: Promise<void>;
+  /** Whether that is so. */
+  hasEnded(): boolean;
   /**
    * Compares. Called before each check-in, which is left out when it answers false: the rows are not those of this
    * process, and whatever stands under its name in them is of an earlier one.
@@ -103,6 +105,7 @@ export async function watchIncarnation(
   let known = await settledIncarnation(pool);
   const { promise, resolve } = Promise.withResolvers<void>();
   let checkedInMs = 0;
+  let hasEnded = false;
 
   async function goesOn(seen: Seen): Promise<boolean> {
     const mayBe = isPromotionOf(known.server, seen.here) && seen.number - known.number <= 1;
@@ -117,11 +120,13 @@ export async function watchIncarnation(
 
   return {
     isOver: promise,
+    hasEnded: () => hasEnded,
     async compared() {
       const seen = await lookedAt(pool, adminName);
       // A row that is not there: another process of this name has checked out, and this one appears again.
       const isOlder = (seen?.checkedInMs ?? checkedInMs) < checkedInMs;
       if (seen === null || isOlder || !(isOf(seen, known) || (await goesOn(seen)))) {
+        hasEnded = true;
         resolve();
         return false;
       }

@@ -171,6 +171,7 @@ export class Storage {
       leaseMs: LEASE_MS,
       checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
       wasDatabaseAway: () => arrival.hasWaited,
+      isSetBack: () => incarnation.hasEnded(),
       ssh: this.#ssh,
       clusterVpnRows: { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) },
       wakeOwners: selfUpdateWaker(database.pool, { adminId, hasPeers: () => peers.areThere() }, log),
@@ -188,8 +189,7 @@ export class Storage {
 
   /** What sessions and tunnels ask before they let somebody in. */
   forAgents() {
-    const { adminId, database } = this.#opened;
-    const { pool } = database;
+    const { pool } = this.database;
     return {
       nodeByToken: (hash: Uint8Array) => this.#reads.nodeByToken(hash),
       deletedByToken: (hash: Uint8Array) => this.#reads.deletedByToken(hash),
@@ -199,7 +199,7 @@ export class Storage {
       diagnoses: diagnosisRows(pool),
       /** False also while the database is away: nobody can be asked. */
       askOwner: (node: NodeId, token: string, url: string) =>
-        wantTunnel(pool, adminId, node, token, url).catch(() => false),
+        wantTunnel(pool, this.adminId, node, token, url).catch(() => false),
     };
   }
 

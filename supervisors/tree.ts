@@ -49,6 +49,8 @@ export interface TreePorts {
   readonly checkIn: () => Promise<unknown>;
   /** Whether the start of this admin had to wait for the database. */
   readonly wasDatabaseAway: () => boolean;
+  /** Whether this admin ends to start anew, with what it owns. */
+  readonly isSetBack: () => boolean;
   readonly sessions: SessionLink;
   readonly webhookSender: WebhookSender;
   readonly ssh: SshVerifier;

@@ -70,24 +70,24 @@ export class Ownership {
 
   /**
    * Gives everything to the other admins, as far as they take it, and takes nothing more. Resolves when their agents are
-   * told where to go too, or the time is up. Never rejects; an admin that is alone keeps all.
+   * told where to go too, or the time is up. Never rejects; an admin that is alone, or starts anew, keeps all.
    */
   async handOverAll(): Promise<void> {
     this.#isLeaving = true;
     await this.#rebalancing.stop();
-    if (!this.#hasPeers) return;
+    if (!this.#hasPeers || this.#ports.isSetBack()) return;
     const isThere = await giveAllAway(this.#giveAwayPorts());
     await this.#ports.sessions.departed(DEPARTED_MS_MAX);
     if (isThere) await giveAllAway(this.#giveAwayPorts()); // what was created or came meanwhile
   }
 
-  /** Stops the loop and gives every lease back. */
+  /** Stops the loop and gives every lease back, but to start anew. */
   async stop(): Promise<void> {
-    const { adminId, leases, held } = this.#ports;
+    const { adminId, leases, held, isSetBack } = this.#ports;
     this.#isStopped = true;
     this.#cancel();
     await this.#round;
-    await leases.release(adminId, held.all());
+    if (!isSetBack()) await leases.release(adminId, held.all());
   }
 
   /**

@@ -22,6 +22,11 @@ export interface OwnershipPorts extends Pick<SettlingPorts, 'missed'> {
   readonly checkIn: () => Promise<unknown>;
   /** Whether the start of this admin had to wait for the database. */
   readonly wasDatabaseAway: () => boolean;
+  /**
+   * Whether the database is not the one that it was, so that this admin ends to start anew, as all others may: it keeps
+   * what it owns for then.
+   */
+  readonly isSetBack: () => boolean;
   readonly held: HeldLeases;
   readonly directory: Directory;
   readonly loader: Loader;

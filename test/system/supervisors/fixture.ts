@@ -41,6 +41,8 @@ export interface SupervisorsFixtureOptions {
   readonly maxWireguardPeers?: number;
   /** As if the start had waited for the database. */
   readonly wasDatabaseAway?: boolean;
+  /** As if the database were not the one that it was. */
+  readonly isSetBack?: () => boolean;
 }
 
 let supervisorsFixtures = 0;
@@ -113,6 +115,7 @@ export async function startSupervisors(
     handOvers: new StoredHandOvers(database.writes),
     checkIn: () => registry.checkIn(),
     wasDatabaseAway: () => options.wasDatabaseAway ?? false,
+    isSetBack: options.isSetBack ?? (() => false),
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
     ...(options.kinds !== undefined && { kinds: options.kinds }),
   });

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { Leases } from '../../../persistence/leases.ts';
 import type { Loader } from '../../../supervisors/ports.ts';
+import type { ClusterId } from '../../../transport/protocol/ids.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
@@ -138,7 +139,11 @@ test('what is let go while another admin had no database is free for that one at
 test('an admin that is long at what it took over has seen all of the next death', async (t) => {
   const fleet = fleetOf(t);
   const isLong = {
-    loader: (real: Loader): Loader => ({ ...real, clusters: slowly(real.clusters), nodes: slowly(real.nodes) }),
+    loader: (real: Loader): Loader => ({
+      ...real,
+      clusters: slowly((ids: readonly ClusterId[]) => real.clusters(ids)),
+      nodes: slowly((ids: readonly ClusterId[]) => real.nodes(ids)),
+    }),
   };
   const slowly =
     <Asked, Answer>(read: (asked: Asked) => Promise<Answer>) =>
@@ -184,6 +189,27 @@ test('a database that is away again and again keeps nobody from the clusters of 
     [1, 1],
   );
   t.true([one, other].some(({ admin }) => admin.tree.held.holds(left.cluster)));
+});
+
+test('admins that start anew, as their database is not the one that it was, have the clusters of before', async (t) => {
+  const fleet = fleetOf(t);
+  const isSetBack = () => true;
+  const names = ['first', 'second'];
+  const owners = (admin: SupervisorsFixture) =>
+    admin.rows('select cluster_id, admin_id from cluster_ownership order by cluster_id');
+  const ended = [];
+  for (const name of names) ended.push((await fleet.start({ name, isSetBack })).admin);
+  for (const admin of ended) await admin.createNode();
+  const before = await Promise.all(ended.map(owners));
+
+  for (const admin of ended) {
+    await admin.tree.ownership.handOverAll();
+    await admin.stop();
+  }
+  const begun = [];
+  for (const name of names) begun.push((await fleet.start({ name, wasDatabaseAway: true })).admin);
+
+  t.deepEqual(await Promise.all(begun.map(owners)), before);
 });
 
 test('an admin whose start waited for the database takes up what was its own, and leaves to the others what is theirs', async (t) => {
