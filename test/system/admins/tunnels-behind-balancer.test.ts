@@ -12,15 +12,17 @@ const ROUNDS = 2;
 /** One test on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
 
-/** The statuses of scrapes of everything at every admin, one after the other. */
-async function scraped({ rests, nodes }: BehindBalancer): Promise<readonly number[]> {
-  const statuses: number[] = [];
+/** What scrapes of everything at every admin came to, one after the other: 200, or what was said instead. */
+async function scraped({ rests, nodes }: BehindBalancer): Promise<readonly (number | string)[]> {
+  const found: (number | string)[] = [];
   for (let round = 0; round < ROUNDS; round += 1)
     for (const rest of rests)
       for (const { id } of nodes)
-        for (const source of SOURCES)
-          statuses.push((await rest.call('GET', `/nodes/${id}/metrics/${source}/raw`)).status);
-  return statuses;
+        for (const source of SOURCES) {
+          const { status, text } = await rest.call('GET', `/nodes/${id}/metrics/${source}/raw`);
+          found.push(status === 200 ? status : `${status} ${text}`);
+        }
+  return found;
 }
 
 /** Connections that went through the balancer so far. */
