@@ -1,7 +1,7 @@
 /** A real fleet: admins and agents as processes of their own on a real database, and what a test says to them. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { Pool, type QueryResultRow } from 'pg';
+import type { Pool, QueryResultRow } from 'pg';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
@@ -14,6 +14,7 @@ import type { Scope } from './scope.ts';
 import { urlOf, type TestConnection } from './server.ts';
 import { until } from './until.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
+import { openPool } from './pool.ts';
 
 /** Keys of a fleet's admins, one a scope. */
 export const FLEET_KEYS = {
@@ -99,9 +100,7 @@ export interface Fleet {
 export async function startFleet(scope: Scope, options: FleetOptions = {}): Promise<Fleet> {
   const connection = options.connection ?? (await freshDatabase(scope));
   const directory = temporaryDirectory(scope);
-  const pool = new Pool({ ...connection, max: 4, connectionTimeoutMillis: 60_000, query_timeout: 60_000 });
-  pool.on('error', () => {}); // a killed server; the next query dials again
-  scope.teardown(() => pool.end());
+  const pool = openPool(scope, { ...connection, max: 4, connectionTimeoutMillis: 60_000, query_timeout: 60_000 });
 
   const url = urlOf(connection, options.databasePassword);
   const env = {

@@ -1,7 +1,7 @@
 /** A real admin with a relay at a public address of a test's internet, and real agents on its machines. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { Pool, type QueryResultRow } from 'pg';
+import type { QueryResultRow } from 'pg';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { Program } from '../fleet/program.ts';
 import { restClient, type Rest } from '../fleet/rest.ts';
@@ -14,6 +14,7 @@ import { programFile } from '../programs.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { openPortInto } from '../networks/port-into.ts';
+import { openPool } from '../pool.ts';
 
 /** Domain of all names. */
 export const DOMAIN = 'edge.internal';
@@ -87,9 +88,7 @@ export async function startFixture(
   given?: TestConnection,
 ): Promise<Fixture> {
   const connection = given ?? (await freshDatabase(scope));
-  const pool = new Pool({ ...connection, max: 4 });
-  pool.on('error', () => {}); // dropped with its database at the end
-  scope.teardown(() => pool.end());
+  const pool = openPool(scope, { ...connection, max: 4 });
   const internet = await startInternet(scope);
   const host = await internet.host('admin');
   const adminRuns: Program[] = [];

@@ -1,7 +1,6 @@
 /** Two real processes of one name on one database, and two admins with one URL: never together unnoticed. */
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { Pool } from 'pg';
 import { startTestAdmin } from '../../support/admin.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
@@ -11,6 +10,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
 import { urlOf } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+import { openPool } from '../../support/pool.ts';
 
 /** A test on a machine that does nothing else, in ms. */
 const TEST_MS_MAX = 60_000;
@@ -24,8 +24,7 @@ test('a second process of a name is refused while the first one runs; one that s
     DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   };
-  const pool = new Pool({ ...connection, max: 1 });
-  t.teardown(() => pool.end());
+  const pool = openPool(t, { ...connection, max: 1 });
   const epoch = (above = 0): Promise<number> =>
     until('the cluster to be owned', async () => {
       const { rows } = await pool.query<{ epoch: string }>(

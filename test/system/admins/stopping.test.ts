@@ -1,10 +1,10 @@
 /** What ends when an admin stops, and in which order. */
 import test from 'ava';
-import { Pool } from 'pg';
 import { startTestAdmin } from '../../support/admin.ts';
 import type { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { urlOf } from '../../support/server.ts';
+import { openPool } from '../../support/pool.ts';
 
 /**
  * First the clusters go to other admins, then ends whatever begins something new, then the ways in, then what was decided is stored before others may take the
@@ -63,8 +63,7 @@ test('an admin ends its parts in one order, and each once', async (t) => {
 
 test('a start that fails half-way leaves nothing that listens to the database', async (t) => {
   const first = await startTestAdmin(t);
-  const pool = new Pool({ ...first.database, max: 1 });
-  t.teardown(() => pool.end());
+  const pool = openPool(t, { ...first.database, max: 1 });
   const listening = async (): Promise<readonly string[]> =>
     (
       await pool.query<{ query: string }>(

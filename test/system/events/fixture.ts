@@ -1,6 +1,6 @@
 /** A client that subscribes to all events of a fleet, and agents that bring them about. */
 import test from 'ava';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import type { Envelope, EventType } from '../../../actors/events.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { Registration } from '../../../transport/protocol/agent-description.ts';
@@ -11,6 +11,7 @@ import type { AgentProgram } from '../../support/fleet/agent-program.ts';
 import { enrollment, enrollRaw, type RawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+import { openPool } from '../../support/pool.ts';
 
 /** What all tests of events share. */
 export class EventsFixture {
@@ -105,9 +106,7 @@ export class EventsFixture {
   async #start(): Promise<void> {
     const scope = this.#scope;
     const connection = await createDatabase(scope);
-    const pool = new Pool({ ...connection, max: 1 });
-    pool.on('error', () => {}); // its end does not wait for the server's, which may be dropping the database by then
-    scope.teardown(() => pool.end());
+    const pool = openPool(scope, { ...connection, max: 1 });
     const env = { NODE_UNREACHABLE_AFTER_MS: '1000', CORE_NAME: 'plant-7' };
     this.#started = { pool, fleet: await startFleet(scope, { connection, env }) };
     const client = socketClient(scope as never, this.fleet.admin().url, FLEET_KEYS.API_KEY);

@@ -1,6 +1,5 @@
 /** Enrolment keys that anybody makes: few from one address, bounded in all, gone when they are over. */
 import test, { type ExecutionContext } from 'ava';
-import { Pool } from 'pg';
 import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/enrollment-key-rows.ts';
 import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-enrollment-keys.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
@@ -8,14 +7,14 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCluster } from '../../support/stored-rows.ts';
 import { until } from '../../support/until.ts';
+import { openPool } from '../../support/pool.ts';
 
 const PATH = '/clusters/default/enrollment_keys/public';
 
 /** An admin that gives keys to anybody, and its rows. */
 async function start(t: ExecutionContext) {
   const admin = await startTestAdmin(t, { PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: 'demo' });
-  const pool = new Pool({ ...admin.database, max: 1 });
-  t.teardown(() => pool.end());
+  const pool = openPool(t, { ...admin.database, max: 1 });
   await restClient(() => admin.url, ADMIN_KEYS.MASTER_KEY).post('/clusters', { name: 'demo' });
   return { admin, pool, anybody: restClient(() => admin.url, null) };
 }

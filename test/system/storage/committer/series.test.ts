@@ -3,7 +3,7 @@ import { once, type EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { Pool, type QueryConfig } from 'pg';
+import type { QueryConfig } from 'pg';
 import { NothingWritten } from '../../../../actors/ports.ts';
 import { isLost, isUnanswered, isUnavailable } from '../../../../persistence/availability.ts';
 import { beginOf } from '../../../../persistence/committer/batch-begin.ts';
@@ -14,6 +14,7 @@ import { Series } from '../../../../persistence/series.ts';
 import { inOneRoundTrip } from '../../../../persistence/transaction.ts';
 import { hangAfter, patient } from '../../../support/busy.ts';
 import { createDatabase } from '../../../support/database.ts';
+import { openPool } from '../../../support/pool.ts';
 
 /** Statements that take longer together than one of them may. */
 const SLEEPS = 12;
@@ -28,10 +29,7 @@ const keep = (n: unknown): QueryConfig => ({
 
 /** A table, on connections of which there is one. */
 async function openTable(t: ExecutionContext) {
-  const pool = new Pool({ ...(await createDatabase(t, { schema: 'empty' })), max: 1, pipeline: true });
-  // one that was given up, which the end of the database ends
-  pool.on('error', () => undefined).on('connect', (client) => client.on('error', () => undefined));
-  t.teardown(() => pool.end());
+  const pool = openPool(t, { ...(await createDatabase(t, { schema: 'empty' })), max: 1, pipeline: true });
   await pool.query('create table kept (n int primary key deferrable initially deferred)');
   return {
     pool,
