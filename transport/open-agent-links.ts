@@ -68,9 +68,9 @@ export interface AgentLinkPorts {
   readonly directory: { tell(addressed: Addressed): boolean };
   /**
    * Clusters of this admin: those it owns, and among them those that it only holds for the moment, or that are on their
-   * way to another one.
+   * way to another one, which alone have no epoch (with `isFresh` false).
    */
-  readonly held: { holds(cluster: ClusterId): boolean; isLeaving(cluster: ClusterId): boolean };
+  readonly held: { holds(cluster: ClusterId): boolean; epochOf(cluster: ClusterId, isFresh: boolean): number | null };
   readonly ownership: {
     isBorrowed(cluster: ClusterId): boolean;
     /** Whether other admins live, to which agents may come in place of this one. */
@@ -132,7 +132,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     log,
     settings: ports.told.settings,
     tell: (addressed) => ports.directory.tell(addressed),
-    holds: (cluster) => ports.held.holds(cluster) && !ports.held.isLeaving(cluster),
+    holds: (cluster) => ports.held.epochOf(cluster, false) !== null,
     revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),
     welcomed: (node) => tunnels.welcomed(node),
   });
