@@ -3,8 +3,8 @@
  * One stop of Tab; the active row is told by `aria-activedescendant`, so that it may scroll out of what is drawn.
  */
 import type { Signal } from '@preact/signals';
-import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Component, type ComponentChildren, type RefObject } from 'preact';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { rowAfter, scrollTo, sliceOf } from '../fleet/window.ts';
 import type { Selection } from '../selection.ts';
 import { ChooseAll, ChooseOne, useChoosing, type Choosing } from './grid-selection.tsx';
@@ -191,9 +191,7 @@ function useActiveRow<Row>(rows: readonly Row[], idOf: (row: Row) => string, act
     [rows, activeId],
   );
   const place = useRef(-1);
-  useEffect(() => {
-    if (found >= 0) place.current = found;
-  }, [found]);
+  if (found >= 0) place.current = found;
   return { found, present: found >= 0 ? found : Math.min(place.current, rows.length) };
 }
 
@@ -209,12 +207,28 @@ interface LineProps<Row> extends Pick<GridProps<Row>, 'columns' | 'onOpen'> {
   readonly onActive: (id: string) => void;
 }
 
-/** A row. One that did not change is not drawn again: of 200 changes a second most are of rows that nobody sees. */
-function Line<Row>({ row, id, name, place, isActive, isChosen, columns, ...does }: LineProps<Row>) {
-  const latest = useRef(does);
-  latest.current = does;
-  return useMemo(
-    () => (
+/** What of its properties a row shows. */
+const SHOWN = [
+  'row',
+  'id',
+  'name',
+  'place',
+  'isActive',
+  'isChosen',
+  'columns',
+] as const satisfies readonly (keyof LineProps<unknown>)[];
+
+/**
+ * A row. One that did not change is not drawn again: of 200 changes a second most are of rows that nobody sees. It says
+ * so itself, as elements that are kept (`useMemo`) would hold the whole page as it was when they were made.
+ */
+class Line<Row> extends Component<LineProps<Row>> {
+  override shouldComponentUpdate(next: LineProps<Row>): boolean {
+    return SHOWN.some((property) => next[property] !== this.props[property]);
+  }
+
+  override render({ row, id, name, place, isActive, isChosen, columns }: LineProps<Row>) {
+    return (
       <div
         id={rowId(id)}
         class={isActive ? 'row active' : 'row'}
@@ -222,14 +236,14 @@ function Line<Row>({ row, id, name, place, isActive, isChosen, columns, ...does 
         aria-rowindex={place + 2}
         aria-selected={isChosen ?? undefined}
         style={{ transform: `translateY(${place * ROW_PX}px)` }}
-        onPointerDown={() => latest.current.onActive(id)}
-        onDblClick={() => latest.current.onOpen?.(row)}
+        onPointerDown={() => this.props.onActive(id)}
+        onDblClick={() => this.props.onOpen?.(row)}
       >
         {isChosen !== null && (
           <ChooseOne
             name={name}
             isChosen={isChosen}
-            onClick={(isRange) => latest.current.choosing?.choose(place, isRange)}
+            onClick={(isRange) => this.props.choosing?.choose(place, isRange)}
           />
         )}
         {columns.map(({ name: column, cell }) => (
@@ -238,9 +252,8 @@ function Line<Row>({ row, id, name, place, isActive, isChosen, columns, ...does 
           </div>
         ))}
       </div>
-    ),
-    [row, id, name, place, isActive, isChosen, columns],
-  );
+    );
+  }
 }
 
 function Head<Row>({ columns, choosing }: Pick<GridProps<Row>, 'columns'> & { readonly choosing: Choosing | null }) {

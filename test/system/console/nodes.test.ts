@@ -1,7 +1,7 @@
 /** The list of nodes in a real browser: what is chosen, and what is done with it. */
 import ava, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { hearFrames } from '../../support/console/frames.ts';
 import { holdNotices } from '../../support/console/notices.ts';
@@ -10,11 +10,15 @@ import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
 let browser: Browser;
 let fleet: Fleet;
+
+/** Each changes all rows that are looked at, one after the other. */
+const ROUNDS = 10;
 
 /** More than the address of a command holds. */
 const STORED = 240;
@@ -205,6 +209,46 @@ test.serial('actions that fall due at once are done one after the other', async 
   t.is(labelled.total, total);
   t.deepEqual(problems, []);
 });
+
+test.serial('a list whose rows change one after the other keeps nothing of what they were', async (t) => {
+  const { page } = await open(t);
+  const devTools = await page.context().newCDPSession(page);
+  const drawn = await Promise.all((await rows(page).all()).slice(0, 12).map((row) => row.getAttribute('id')));
+  const ids = drawn.map((id) => id?.replace('row-', '') ?? '');
+  const { total } = await fleet.rest.call('GET', '/nodes?page_size=1');
+
+  for (let round = 1; round <= ROUNDS; round += 1)
+    for (const id of ids)
+      await fleet.rest.call('PATCH', `/nodes/${id}/labels`, { body: { labels: { round: String(round) } } });
+
+  await until('the page knows the last of them', async () => {
+    const { current } = await nodesHeld(devTools, String(ROUNDS));
+    return current >= ids.length;
+  });
+  const { held } = await nodesHeld(devTools, String(ROUNDS));
+  t.true(held < total + ids.length * 4, `${held} objects of ${total} nodes after ${ROUNDS * ids.length} changes`);
+});
+
+/** How many objects that are nodes a page holds once all garbage is gone, and how many of them are of this round. */
+async function nodesHeld(
+  devTools: CDPSession,
+  round: string,
+): Promise<{ readonly held: number; readonly current: number }> {
+  await devTools.send('HeapProfiler.collectGarbage');
+  const { result: plain } = await devTools.send('Runtime.evaluate', { expression: 'Object.prototype' });
+  const { objects } = await devTools.send('Runtime.queryObjects', { prototypeObjectId: plain.objectId ?? '' });
+  const { result } = await devTools.send('Runtime.callFunctionOn', {
+    objectId: objects.objectId ?? '',
+    functionDeclaration: `function (round) {
+      const nodes = this.filter((one) => Object.hasOwn(one, 'vpn_hostname'));
+      return { held: nodes.length, current: nodes.filter(({ labels }) => labels.round === round).length };
+    }`,
+    arguments: [{ value: round }],
+    returnByValue: true,
+  });
+  await devTools.send('Runtime.releaseObject', { objectId: objects.objectId ?? '' });
+  return result.value as { held: number; current: number };
+}
 
 /** When nodes are labelled with what, and when that is answered, as the page says and hears it. */
 function labellingsOf(page: Page): readonly string[] {
