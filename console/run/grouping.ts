@@ -46,8 +46,10 @@ export interface OutputGroup {
   readonly isTruncated: boolean;
   /** Its first line that says something, as it may be shown. */
   readonly preview: string;
-  /** Ids of its executions, in the order in which they came. */
+  /** Ids of its executions, in the order in which they came; it goes on changing. */
   readonly ids: ReadonlySet<string>;
+  /** How many there were when `sorted` last showed it: all groups that it shows together have each execution once. */
+  readonly shown: number;
 }
 
 interface Group extends OutputGroup {
@@ -134,7 +136,7 @@ export class OutputGroups {
   sorted(): readonly OutputGroup[] {
     for (const key of this.#touched) {
       const group = this.#groups.get(key);
-      if (group !== undefined) this.#groups.set(key, { ...group });
+      if (group !== undefined) this.#groups.set(key, { ...group, shown: group.ids.size });
     }
     this.#touched.clear();
     this.#sorted ??= [...this.#groups.values()].sort(
@@ -179,6 +181,7 @@ export class OutputGroups {
       isTruncated: said?.isTruncated ?? false,
       preview: previewOf(kept),
       ids: new Set(),
+      shown: 0,
     };
     this.#keptCharacters += kept.length;
     this.#groups.set(of.key, group);

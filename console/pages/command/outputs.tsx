@@ -75,7 +75,7 @@ const COLUMNS: readonly Column<OutputGroup>[] = [
     grow: 0,
     cell: ({ kind, exitCode }) => <Result kind={kind} exitCode={exitCode} />,
   },
-  { name: 'number', title: T.columns.nodes, minPx: 72, grow: 0, cell: ({ ids }) => ids.size.toLocaleString('en') },
+  { name: 'number', title: T.columns.nodes, minPx: 72, grow: 0, cell: ({ shown }) => shown.toLocaleString('en') },
   { name: 'said', title: T.columns.output, minPx: 80, cell: (group) => <Said group={group} /> },
 ];
 

@@ -56,6 +56,22 @@ test('what ended alike and said the same stands together, failures first', (t) =
   t.deepEqual([groups.sorted(), groups.keptCharacters], [[], 0]);
 });
 
+test('groups that are shown together have each execution once, whatever comes before the next look', (t) => {
+  const groups = new OutputGroups();
+  for (const id of 'abc') groups.put(done(id));
+  groups.say('a', { text: 'over', isTruncated: false });
+  const seen = groups.sorted();
+
+  for (const id of 'bc') groups.say(id, { text: 'over', isTruncated: false });
+
+  const shown = (list: typeof seen) => list.map(({ output, shown: count }) => [output, count]);
+  t.deepEqual(shown(seen), [
+    ['waiting', 2],
+    ['known', 1],
+  ]);
+  t.deepEqual(shown(groups.sorted()), [['known', 3]]);
+});
+
 test('groups made one by one are those made at once, whatever comes in which order', (t) => {
   const one = fc.record({
     id: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
