@@ -1,5 +1,5 @@
 /** A known text, sealed: by it a database tells under which ENCRYPTION_KEY it is (E3). */
-import type { Pool, PoolClient } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { rowsOf, sql } from './reads/sql.ts';
 import { SealBroken, type Keyring } from './vault.ts';
 
@@ -25,7 +25,7 @@ export function checkSealed(vault: Keyring, sealed: string | null): void {
 
 /** Id of the key that seals by what the database says; null: none of these, or it holds no such text yet. */
 export async function storedKey(
-  client: Pool | PoolClient,
+  client: Pool | ClientBase,
   vault: Keyring,
   lock: 'for update' | '' = '',
 ): Promise<{ readonly isThere: boolean; readonly id: string | null }> {
@@ -40,7 +40,7 @@ export async function storedKey(
 
 /** Seals the known text under the key of this id: `first`, where there is none yet, else in the place of the one there. */
 export async function storeCheck(
-  client: Pool | PoolClient,
+  client: Pool | ClientBase,
   vault: Keyring,
   id: string,
   { first }: { readonly first: boolean },

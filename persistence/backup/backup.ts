@@ -1,18 +1,17 @@
 /** A backup and a restore, put together. */
 import { join } from 'node:path';
+import type { Client } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
 import { isThere, missingDatabase, withDatabase, type Storage } from '../command-database.ts';
 import { migrateTo, openDatabase } from '../database.ts';
+import { KEY_FILE, keyFilesIn } from '../embedded/encryption-key.ts';
 import { keysOf } from '../open-storage.ts';
 import { refuseUnknown } from '../schema-version.ts';
-import { checkSealed } from '../secret-check.ts';
+import { checkSealed, storedKey } from '../secret-check.ts';
 import { createVault } from '../vault.ts';
 import { writeBackup } from './dump.ts';
 import { BackupRefused } from './lines.ts';
 import { restoreBackup } from './restore.ts';
-
-/** Name of the file in DATA_DIR that holds the key of an admin that was given none. */
-const KEY_FILE = 'encryption.key';
 
 /**
  * Writes the whole database into a file while admins use it. Answers what to tell the operator; rejects with an error
@@ -21,9 +20,28 @@ const KEY_FILE = 'encryption.key';
 export async function backUp(storage: Storage, file: string, version: string, log: Log): Promise<string> {
   const problem = await missingDatabase(storage);
   if (problem !== null) throw new BackupRefused(problem);
-  const { tables, rows } = await withDatabase(storage, log, (client) => writeBackup(client, file, version));
-  const key = storage.ENCRYPTION_KEY === undefined ? join(storage.DATA_DIR, KEY_FILE) : 'ENCRYPTION_KEY';
-  return `Backed up ${rows} rows of ${tables} tables to ${file}. Keep the key with it, in another place: without ${key} no secret in it can be read.`;
+  const written = await withDatabase(storage, log, async (client) => ({
+    ...(await writeBackup(client, file, version)),
+    opens: await opens(storage, client),
+  }));
+  const done = `Backed up ${written.rows} rows of ${written.tables} tables to ${file}.`;
+  const keys = keysNamed(storage);
+  return written.opens
+    ? `${done} Keep the key with it, in another place: without ${keys.join(' and ')} no secret in it can be read.`
+    : `${done} Keep with it, in another place, the ENCRYPTION_KEY of the admin, or the key files in its DATA_DIR: no key that this command was given is that of the database.`;
+}
+
+/** Where the keys are, for the operator; none: no key was given. */
+function keysNamed({ ENCRYPTION_KEY, ENCRYPTION_KEYS_OLD = [], DATA_DIR }: Storage): readonly string[] {
+  if (ENCRYPTION_KEY === undefined) return keyFilesIn(DATA_DIR);
+  return ['ENCRYPTION_KEY', ...(ENCRYPTION_KEYS_OLD.length > 0 ? ['ENCRYPTION_KEYS_OLD'] : [])];
+}
+
+/** Whether the keys that were given are those of the database. It is nobody's yet before its first start. */
+async function opens(storage: Storage, client: Client): Promise<boolean> {
+  if (keysNamed(storage).length === 0) return false;
+  const { isThere: isSealed, id } = await storedKey(client, createVault(...keysOf(storage)));
+  return !isSealed || id !== null;
 }
 
 /**

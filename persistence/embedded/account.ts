@@ -18,26 +18,24 @@ export interface Account {
 const BORROWED_NAMES = ['postgres', 'nobody'] as const;
 
 /**
- * Who runs PostgreSQL: undefined is the admin's own user. Root borrows the owner of existing data, else a system
- * account.
- * `dataDir` is PostgreSQL's own directory, which may not exist yet. Data of another user are refused.
+ * Who runs PostgreSQL: undefined is the admin's own user. Root borrows the owner of existing data, or of the directory
+ * that they are to be in, else a system account: what root restores for a service, that service finds as its own.
+ * `pgData` is PostgreSQL's own directory, which may not exist yet, and `dataDir` the admin's. Data of another user are
+ * refused.
  */
-export async function accountFor(dataDir: string): Promise<Account | undefined> {
-  const own = process.getuid?.() ?? 0;
-  const owner = await stat(dataDir).catch(() => undefined);
+export async function accountFor(pgData: string, dataDir: string): Promise<Account | undefined> {
+  const own = process.geteuid?.() ?? 0;
+  const owner = await stat(pgData).catch(() => undefined);
   if (own !== 0) {
     if (owner === undefined || owner.uid === own) return undefined;
     throw new EmbeddedPostgresError(
       'not-writable',
-      `The data in ${dataDir} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`,
+      `The data in ${pgData} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`,
     );
   }
-  if (owner !== undefined && owner.uid !== 0)
-    return {
-      name: (await accounts()).find(({ uid }) => uid === owner.uid)?.name ?? `uid ${owner.uid}`,
-      uid: owner.uid,
-      gid: owner.gid,
-    };
+  for (const { uid, gid } of [owner, await stat(dataDir)].filter((known) => known !== undefined))
+    if (uid !== 0)
+      return { name: (await accounts()).find((account) => account.uid === uid)?.name ?? `uid ${uid}`, uid, gid };
   return borrowedAccount();
 }
 

@@ -1,6 +1,6 @@
 /** The keys under which secrets are stored, for an admin that was given none. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EmbeddedPostgresError, fileFailure } from './failure.ts';
 import { hasCode, keyFileOf, replaceKeyFile } from './key-file.ts';
@@ -12,7 +12,7 @@ const KEY_BYTES = 32;
 const FORMER_KEYS_MAX = 4;
 
 /** Files of DATA_DIR: the key, and former ones, one a line. */
-const KEY_FILE = 'encryption.key';
+export const KEY_FILE = 'encryption.key';
 const FORMER_FILE = 'encryption-old.keys';
 
 /**
@@ -30,6 +30,11 @@ export function encryptionKeyIn(dataDir: string): Uint8Array {
   } catch (error) {
     throw error instanceof EmbeddedPostgresError ? error : fileFailure(error, dataDir);
   }
+}
+
+/** Paths of those of these files that are there: all of them belong to a backup. */
+export function keyFilesIn(dataDir: string): readonly string[] {
+  return [KEY_FILE, FORMER_FILE].map((name) => join(dataDir, name)).filter((path) => existsSync(path));
 }
 
 /** That key, and the former ones of DATA_DIR/encryption-old.keys while it is rotated. */

@@ -39,7 +39,7 @@ export async function preparePlace(dataDir: string, sharedDir: string = SHARED_D
     await mkdir(dataDir, { recursive: true, mode: 0o755 });
     const dir = await realpath(dataDir);
     const pgData = await chooseDirectory(dir, sharedDir);
-    const account = await accountFor(pgData);
+    const account = await accountFor(pgData, dir);
     return {
       dataDir: dir,
       pgData,
@@ -65,7 +65,7 @@ async function chooseDirectory(dir: string, sharedDir: string): Promise<string> 
   }
 
   const usual = join(dir, 'postgres');
-  const account = await accountFor(usual);
+  const account = await accountFor(usual, dir);
   if (account === undefined || (await canUse(account, dir))) return usual;
   if (await exists(usual)) {
     throw new EmbeddedPostgresError(
@@ -108,7 +108,7 @@ async function socketDirectory(pgData: string, account: Account | undefined): Pr
   const longest = join(pgData, `.s.PGSQL.${SOCKET_PORT}`);
   if (Buffer.byteLength(longest) <= SOCKET_PATH_BYTES_MAX) return pgData;
 
-  const uid = account?.uid ?? process.getuid?.() ?? 0;
+  const uid = account?.uid ?? process.geteuid?.() ?? 0;
   const short = `/tmp/edge-pg-${uid}-${createHash('sha256').update(pgData).digest('hex').slice(0, 16)}`;
   await mkdir(short, { mode: 0o700 }).then(
     () => (account === undefined ? undefined : chown(short, account.uid, account.gid)),

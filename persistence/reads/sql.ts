@@ -2,7 +2,7 @@
  * Pieces of SQL that carry their parameters, so that a statement is put together from conditions without ever quoting a
  * value by hand.
  */
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import type { Pool, ClientBase, QueryResultRow } from 'pg';
 import { asUnavailable } from '../availability.ts';
 
 /** A piece of SQL: `texts` has one more element than `values`. */
@@ -55,7 +55,7 @@ export function join(pieces: readonly Sql[], separator: Sql): Sql {
 
 /** Runs a statement; a database that is lost or too slow comes out as DatabaseUnavailable. `doing` says what for. */
 export async function rowsOf<R extends QueryResultRow>(
-  client: Pool | PoolClient,
+  client: Pool | ClientBase,
   doing: string,
   { texts, values }: Sql,
 ): Promise<R[]> {

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ExecutionContext } from 'ava';
@@ -25,10 +25,10 @@ const PROGRAM = new URL('../../../cli/edge-admin.ts', import.meta.url).pathname;
 const PAGE = new URL('../../../docs/backup.md', import.meta.url);
 
 /** Blocks of commands of the page for one kind of server, in their order. */
-async function blocksOf(kind: 'embedded' | 'own'): Promise<readonly string[]> {
+async function blocksOf(kind: '' | 'package' | 'own'): Promise<readonly string[]> {
   const page = await readFile(PAGE, 'utf8');
-  return [...page.matchAll(/^```sh(?<kind> own)?\n(?<commands>.*?)^```$/gmsu)]
-    .filter(({ groups }) => (groups?.['kind'] === ' own') === (kind === 'own'))
+  return [...page.matchAll(/^```sh ?(?<kind>\w*)\n(?<commands>.*?)^```$/gmsu)]
+    .filter(({ groups }) => groups?.['kind'] === kind)
     .map(({ groups }) => groups?.['commands'] ?? '');
 }
 
@@ -70,7 +70,7 @@ test("the page's commands back up an embedded PostgreSQL that is in use, and res
   t.timeout(hangAfter(120_000));
   const dir = await directory(t);
   const places = { DATA_DIR: join(dir, 'data'), NEW_DATA_DIR: join(dir, 'new') };
-  const [backUp = '', restore = '', ...others] = await blocksOf('embedded');
+  const [backUp = '', restore = '', ...others] = await blocksOf('');
   t.deepEqual(others, []);
   const admin = await prepareAdmin(t, 'first', { ...FLEET_KEYS, DATA_DIR: places.DATA_DIR });
   await admin.start();
@@ -96,6 +96,38 @@ test("the page's commands back up an embedded PostgreSQL that is in use, and res
   t.deepEqual(await clustersAt(second), ['kept']);
   await stopped(second);
 });
+
+const rootTest = await peerTest('postgres', 'root');
+
+rootTest(
+  'root restores into the directory of a service, whose account has all of it then, also a backup from the middle of a rotation',
+  async (t) => {
+    const dir = await directory(t);
+    const from = { DATA_DIR: join(dir, 'data') };
+    const admin = await prepareAdmin(t, 'first', { ...FLEET_KEYS, ...from });
+    await admin.start();
+    await shell(dir, 'edge-admin rotate-encryption-key', from);
+    const [backUp = ''] = await blocksOf('');
+    t.regex(await shell(dir, backUp, from), /without \S+\/encryption\.key and \S+\/encryption-old\.keys no secret/u);
+    await stopped(admin);
+    const service = join(dir, 'service');
+    await mkdir(service, { mode: 0o700 });
+    await promisify(execFile)('chown', ['daemon:', service]);
+
+    const [restore = ''] = await blocksOf('package');
+    const here = restore.replaceAll('/var/lib/edge-admin', service).replace('edge-admin: ', 'daemon: ');
+    t.regex(await shell(dir, here, {}), /^Restored \d+ rows/u);
+
+    const owners = new Set(
+      await Promise.all(
+        ['postgres', 'postgres.log', 'encryption.key', 'encryption-old.keys'].map(
+          async (name) => (await stat(join(service, name))).uid,
+        ),
+      ),
+    );
+    t.deepEqual(owners, new Set([(await stat(service)).uid]));
+  },
+);
 
 test("the page's commands do the same with a PostgreSQL of another version and its own tools, and with a backup that moves from there", async (t) => {
   t.timeout(hangAfter(120_000));

@@ -116,6 +116,15 @@ test('a backup that is restored into an empty database has every row as it was, 
   ]);
 });
 
+test('a backup says which key belongs to it, and when none that it was given does', async (t) => {
+  const { connection, said } = await backedUp(t);
+  const file = join(temporaryDirectory(t), 'edge.backup');
+  const withOther = await backUp(storageOf(connection, Buffer.alloc(32, 9)), file, '9.9.9', silentLog);
+
+  t.regex(said, /: without ENCRYPTION_KEY no secret in it can be read\.$/u);
+  t.regex(withOther, /: no key that this command was given is that of the database\.$/u);
+});
+
 test('columns that lie in another order are restored by their names', async (t) => {
   const { opened, connection } = await backedUp(t);
   await opened.pool.query(

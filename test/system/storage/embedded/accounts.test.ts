@@ -1,8 +1,10 @@
 /** An embedded PostgreSQL that root's admin runs under a borrowed account. */
-import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { access, chown, constants, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../../persistence/embedded/launcher.ts';
+import { preparePlace } from '../../../../persistence/embedded/place.ts';
 import { silentLog } from '../../../support/log.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
@@ -91,3 +93,36 @@ test.serial('root below its closed home keeps the data where PostgreSQL can go, 
   t.true((await readFile(join(home, 'data', 'location'), 'utf8')).startsWith(sharedDir));
   t.deepEqual(await query(second, 'SELECT count(*)::int AS n FROM kept'), [{ n: 0 }]);
 });
+
+test.serial(
+  'what root begins in the directory of a service, as a restore does, is found by that service as its own',
+  async (t) => {
+    const dir = directory(t);
+    const [dataDir, sharedDir] = [join(dir, 'data'), join(dir, 'shared')];
+    const { uid, gid } = userOf('daemon');
+    await mkdir(dataDir, { mode: 0o700 });
+    await chown(dataDir, uid, gid);
+    const server = await startEmbeddedPostgres({ dataDir, sharedDir, log: silentLog });
+    t.teardown(() => server.stop());
+    await query(server, 'CREATE TABLE kept (id int)');
+    await server.stop();
+
+    process.seteuid?.(uid);
+    try {
+      const { pgData, account } = await preparePlace(dataDir, sharedDir);
+      t.deepEqual([pgData, account], [join(dataDir, 'postgres'), undefined]);
+      await access(join(dataDir, 'postgres.log'), constants.W_OK);
+    } finally {
+      process.seteuid?.(0);
+    }
+    t.is((await stat(join(dataDir, 'postgres'))).uid, uid);
+  },
+);
+
+function userOf(name: string): { readonly uid: number; readonly gid: number } {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`${name}:`));
+  const [, , uid, gid] = line?.split(':') ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
