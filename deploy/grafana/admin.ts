@@ -2,7 +2,8 @@
 import { area, stat, time } from './layout.ts';
 import type { Dashboard, Query } from './layout.ts';
 
-const OF = 'instance=~"$admin"';
+/** A node may have metrics of any name: those of admins are told by their job. */
+const OF = 'job="edge-admin",instance=~"$admin"';
 
 function quantiles(metric: string, by: string, legend: string, filter = OF): Query[] {
   const labels = by === '' ? 'le' : `${by}, le`;
@@ -26,12 +27,19 @@ export const admin: Dashboard = {
   uid: 'edge-admin',
   title: 'Edge: admin',
   description: 'What the admins do and how they feel.',
-  variables: [{ name: 'admin', label: 'Admin', values: 'label_values(edge_admin_info, instance)', isMany: true }],
+  variables: [
+    {
+      name: 'admin',
+      label: 'Admin',
+      values: 'label_values(edge_admin_info{job="edge-admin"}, instance)',
+      isMany: true,
+    },
+  ],
   rows: [
     {
       title: 'Now',
       panels: [
-        stat('Admins that answer', 'short', `sum(up{job="edge-admin",${OF}})`),
+        stat('Admins that answer', 'short', `sum(up{${OF}})`),
         stat('Version', 'none', `edge_admin_info{${OF}}`, { isName: true, legend: '{{name}} {{version}}' }),
         stat('Sessions', 'short', `sum(edge_admin_sessions{${OF}})`),
         stat('Clusters owned', 'short', `sum(edge_admin_owned_clusters{${OF}})`),
@@ -207,30 +215,27 @@ export const admin: Dashboard = {
         time(
           'Event loop',
           's',
-          [`nodejs_eventloop_lag_p50_seconds{job="edge-admin",${OF}}`, '{{instance}} median'],
-          [`nodejs_eventloop_lag_p99_seconds{job="edge-admin",${OF}}`, '{{instance}} 99 %'],
-          [`nodejs_eventloop_lag_max_seconds{job="edge-admin",${OF}}`, '{{instance}} longest'],
+          [`nodejs_eventloop_lag_p50_seconds{${OF}}`, '{{instance}} median'],
+          [`nodejs_eventloop_lag_p99_seconds{${OF}}`, '{{instance}} 99 %'],
+          [`nodejs_eventloop_lag_max_seconds{${OF}}`, '{{instance}} longest'],
         ),
         time(
           'Memory',
           'bytes',
-          [`process_resident_memory_bytes{job="edge-admin",${OF}}`, '{{instance}} resident'],
-          [`nodejs_heap_size_used_bytes{job="edge-admin",${OF}}`, '{{instance}} heap'],
-          [`nodejs_external_memory_bytes{job="edge-admin",${OF}}`, '{{instance}} external'],
+          [`process_resident_memory_bytes{${OF}}`, '{{instance}} resident'],
+          [`nodejs_heap_size_used_bytes{${OF}}`, '{{instance}} heap'],
+          [`nodejs_external_memory_bytes{${OF}}`, '{{instance}} external'],
         ),
-        time('Processor', 'percentunit', [
-          `rate(process_cpu_seconds_total{job="edge-admin",${OF}}[$__rate_interval])`,
-          '{{instance}}',
-        ]),
+        time('Processor', 'percentunit', [`rate(process_cpu_seconds_total{${OF}}[$__rate_interval])`, '{{instance}}']),
         time('Collecting garbage', 'percentunit', [
-          `sum by (instance, kind) (rate(nodejs_gc_duration_seconds_sum{job="edge-admin",${OF}}[$__rate_interval]))`,
+          `sum by (instance, kind) (rate(nodejs_gc_duration_seconds_sum{${OF}}[$__rate_interval]))`,
           '{{instance}} {{kind}}',
         ]),
         time(
           'Open files',
           'short',
-          [`process_open_fds{job="edge-admin",${OF}}`, '{{instance}}'],
-          [`process_max_fds{job="edge-admin",${OF}}`, '{{instance}}, most'],
+          [`process_open_fds{${OF}}`, '{{instance}}'],
+          [`process_max_fds{${OF}}`, '{{instance}}, most'],
         ),
       ],
     },

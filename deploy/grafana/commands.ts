@@ -14,65 +14,65 @@ export const commands: Dashboard = {
     {
       title: 'At the admins',
       panels: [
-        stat('Not delivered', 'short', 'max(edge_admin_executions{status="pending"})', {
+        stat('Not delivered', 'short', 'max(edge_admin_executions{job="edge-admin",status="pending"})', {
           description: 'Their nodes may be away.',
         }),
-        stat('Delivered, not ended', 'short', 'max(edge_admin_executions{status="sent"})'),
+        stat('Delivered, not ended', 'short', 'max(edge_admin_executions{job="edge-admin",status="sent"})'),
         stat(
           'Completed, last hour',
           'short',
-          'sum(increase(edge_admin_executions_finished_total{status="completed"}[1h]))',
+          'sum(increase(edge_admin_executions_finished_total{job="edge-admin",status="completed"}[1h]))',
         ),
         stat(
           'Cancelled, last hour',
           'short',
-          'sum(increase(edge_admin_executions_finished_total{status="cancelled"}[1h]))',
+          'sum(increase(edge_admin_executions_finished_total{job="edge-admin",status="cancelled"}[1h]))',
         ),
         stat(
           'Expired, last hour',
           'short',
-          'sum(increase(edge_admin_executions_finished_total{status="expired"}[1h]))',
+          'sum(increase(edge_admin_executions_finished_total{job="edge-admin",status="expired"}[1h]))',
         ),
         stat(
           'Dropped, last hour',
           'short',
-          'sum(increase(edge_admin_executions_finished_total{status="dropped"}[1h]))',
+          'sum(increase(edge_admin_executions_finished_total{job="edge-admin",status="dropped"}[1h]))',
           { description: 'Their nodes were removed.' },
         ),
-        area('Open executions', 'short', ['max by (status) (edge_admin_executions)', '{{status}}']),
+        area('Open executions', 'short', ['max by (status) (edge_admin_executions{job="edge-admin"})', '{{status}}']),
         time('Finished executions', 'ops', [
-          'sum by (status) (rate(edge_admin_executions_finished_total[$__rate_interval]))',
+          'sum by (status) (rate(edge_admin_executions_finished_total{job="edge-admin"}[$__rate_interval]))',
           '{{status}}',
         ]),
         time('Commands created', 'ops', [
-          'sum by (surface, code) (rate(edge_admin_request_duration_seconds_count{operation="create_command"}[$__rate_interval]))',
+          'sum by (surface, code) (rate(edge_admin_request_duration_seconds_count{job="edge-admin",operation="create_command"}[$__rate_interval]))',
           '{{surface}} {{code}}',
         ]),
         time(
           'Duration of creating one',
           's',
           [
-            'histogram_quantile(0.5, sum by (le) (rate(edge_admin_request_duration_seconds_bucket{operation="create_command"}[$__rate_interval])))',
+            'histogram_quantile(0.5, sum by (le) (rate(edge_admin_request_duration_seconds_bucket{job="edge-admin",operation="create_command"}[$__rate_interval])))',
             'median',
           ],
           [
-            'histogram_quantile(0.99, sum by (le) (rate(edge_admin_request_duration_seconds_bucket{operation="create_command"}[$__rate_interval])))',
+            'histogram_quantile(0.99, sum by (le) (rate(edge_admin_request_duration_seconds_bucket{job="edge-admin",operation="create_command"}[$__rate_interval])))',
             '99 %',
           ],
         ),
         time('Frames of commands', 'ops', [
-          'sum by (direction, type) (rate(edge_admin_frames_total{type=~"deliver|acknowledge|result|confirm|cancel|output-part"}[$__rate_interval]))',
+          'sum by (direction, type) (rate(edge_admin_frames_total{job="edge-admin",type=~"deliver|acknowledge|result|confirm|cancel|output-part"}[$__rate_interval]))',
           '{{direction}} {{type}}',
         ]),
         time(
           'Duration of storing',
           's',
           [
-            'histogram_quantile(0.5, sum by (le) (rate(edge_admin_commit_duration_seconds_bucket[$__rate_interval])))',
+            'histogram_quantile(0.5, sum by (le) (rate(edge_admin_commit_duration_seconds_bucket{job="edge-admin"}[$__rate_interval])))',
             'median',
           ],
           [
-            'histogram_quantile(0.99, sum by (le) (rate(edge_admin_commit_duration_seconds_bucket[$__rate_interval])))',
+            'histogram_quantile(0.99, sum by (le) (rate(edge_admin_commit_duration_seconds_bucket{job="edge-admin"}[$__rate_interval])))',
             '99 %',
           ],
         ),
@@ -114,18 +114,21 @@ export const commands: Dashboard = {
         time(
           'Events that wait',
           'short',
-          ['max by (channel) (edge_admin_events_backlog)', '{{channel}}'],
-          ['max(edge_admin_webhook_deliveries_pending)', 'deliveries not finished'],
+          ['max by (channel) (edge_admin_events_backlog{job="edge-admin"})', '{{channel}}'],
+          ['max(edge_admin_webhook_deliveries_pending{job="edge-admin"})', 'deliveries not finished'],
         ),
         time('Deliveries to webhooks', 'ops', [
-          'sum by (outcome) (rate(edge_admin_webhook_deliveries_total[$__rate_interval])) > 0 or sum(rate(edge_admin_webhook_deliveries_total[$__rate_interval]))',
+          'sum by (outcome) (rate(edge_admin_webhook_deliveries_total{job="edge-admin"}[$__rate_interval])) > 0 or sum(rate(edge_admin_webhook_deliveries_total{job="edge-admin"}[$__rate_interval]))',
           '{{outcome}}',
         ]),
         time(
           'Events to the broker',
           'ops',
-          ['sum by (outcome) (rate(edge_admin_broker_events_total[$__rate_interval]))', '{{outcome}}'],
-          ['sum(rate(edge_admin_broker_failures_total[$__rate_interval]))', 'failures'],
+          [
+            'sum by (outcome) (rate(edge_admin_broker_events_total{job="edge-admin"}[$__rate_interval]))',
+            '{{outcome}}',
+          ],
+          ['sum(rate(edge_admin_broker_failures_total{job="edge-admin"}[$__rate_interval]))', 'failures'],
         ),
       ],
     },

@@ -14,17 +14,17 @@ export const fleet: Dashboard = {
     {
       title: 'Nodes',
       panels: [
-        stat('Healthy', 'short', 'max(edge_admin_nodes{status="healthy"})'),
-        stat('Unhealthy', 'short', 'max(edge_admin_nodes{status="unhealthy"})', {
+        stat('Healthy', 'short', 'max(edge_admin_nodes{job="edge-admin",status="healthy"})'),
+        stat('Unhealthy', 'short', 'max(edge_admin_nodes{job="edge-admin",status="unhealthy"})', {
           badFrom: 1,
           description: 'Connected, and something of theirs does not work.',
         }),
-        stat('Unreachable', 'short', 'max(edge_admin_nodes{status="unreachable"})', { badFrom: 1 }),
-        stat('Sessions', 'short', 'sum(edge_admin_sessions)'),
-        stat('Clusters', 'short', 'sum(edge_admin_owned_clusters)'),
+        stat('Unreachable', 'short', 'max(edge_admin_nodes{job="edge-admin",status="unreachable"})', { badFrom: 1 }),
+        stat('Sessions', 'short', 'sum(edge_admin_sessions{job="edge-admin"})'),
+        stat('Clusters', 'short', 'sum(edge_admin_owned_clusters{job="edge-admin"})'),
         stat('Admins', 'short', 'sum(up{job="edge-admin"})'),
-        area('Nodes by status', 'short', ['max by (status) (edge_admin_nodes)', '{{status}}']),
-        area('Sessions by admin', 'short', ['edge_admin_sessions', '{{instance}}']),
+        area('Nodes by status', 'short', ['max by (status) (edge_admin_nodes{job="edge-admin"})', '{{status}}']),
+        area('Sessions by admin', 'short', ['edge_admin_sessions{job="edge-admin"}', '{{instance}}']),
         area('Nodes that are seen, by cluster', 'short', [
           `count by (cluster) (up{job="edge-agent",${OF}} == 1)`,
           '{{cluster}}',
@@ -84,18 +84,18 @@ export const fleet: Dashboard = {
       title: 'Reading of metrics through the admins',
       panels: [
         area('Reads by outcome', 'ops', [
-          'sum by (source, outcome) (rate(edge_admin_scrapes_total[$__rate_interval]))',
+          'sum by (source, outcome) (rate(edge_admin_scrapes_total{job="edge-admin"}[$__rate_interval]))',
           '{{source}} {{outcome}}',
         ]),
         time(
           'Duration of a read',
           's',
           [
-            'histogram_quantile(0.5, sum by (source, le) (rate(edge_admin_scrape_duration_seconds_bucket[$__rate_interval])))',
+            'histogram_quantile(0.5, sum by (source, le) (rate(edge_admin_scrape_duration_seconds_bucket{job="edge-admin"}[$__rate_interval])))',
             '{{source}} median',
           ],
           [
-            'histogram_quantile(0.99, sum by (source, le) (rate(edge_admin_scrape_duration_seconds_bucket[$__rate_interval])))',
+            'histogram_quantile(0.99, sum by (source, le) (rate(edge_admin_scrape_duration_seconds_bucket{job="edge-admin"}[$__rate_interval])))',
             '{{source}} 99 %',
           ],
         ),

@@ -92,7 +92,7 @@ export interface Manifest {
     readonly ports: readonly { readonly port: number; readonly targetPort: string }[];
     readonly template: Pod;
     readonly rules: readonly { readonly host: string }[];
-    readonly endpoints: readonly { readonly path: string }[];
+    readonly endpoints: readonly { readonly path: string; readonly relabelings?: readonly object[] }[];
   };
 }
 

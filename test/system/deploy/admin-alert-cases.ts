@@ -1,5 +1,5 @@
 /** When the alerts of the admins themselves fire, and when they do not: see alert-cases.ts. */
-import { ADMIN, always, lately, rising, type AlertCase } from './alert-series.ts';
+import { ADMIN, always, lately, LIAR, rising, type AlertCase } from './alert-series.ts';
 
 /** By the name of the alert. */
 export const ADMIN_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
@@ -24,7 +24,10 @@ export const ADMIN_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   EdgeAdminUnreached: {
     fires: { [`edge_admin_link_up{${ADMIN},admin="b"}`]: always(0) },
-    quiet: { [`edge_admin_link_up{${ADMIN},admin="b"}`]: always(1) },
+    quiet: {
+      [`edge_admin_link_up{${ADMIN},admin="b"}`]: always(1),
+      [`edge_admin_link_up{${LIAR},admin="b"}`]: always(0),
+    },
   },
   EdgeAdminListenerSilent: {
     fires: { [`edge_admin_listener_silence_seconds{${ADMIN}}`]: always(16) },
@@ -73,11 +76,17 @@ export const ADMIN_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   EdgeAdminLeaseStale: {
     fires: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(5) },
-    quiet: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(1) },
+    quiet: {
+      [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(1),
+      [`edge_admin_lease_age_seconds{${LIAR}}`]: always(9),
+    },
   },
   EdgeAdminsDegraded: {
-    fires: { [`edge_admin_degraded{${ADMIN}}`]: always(1), 'edge_admin_degraded{instance="b"}': always(0) },
-    quiet: { [`edge_admin_degraded{${ADMIN}}`]: always(0) },
+    fires: {
+      [`edge_admin_degraded{${ADMIN}}`]: always(1),
+      'edge_admin_degraded{job="edge-admin",instance="b"}': always(0),
+    },
+    quiet: { [`edge_admin_degraded{${ADMIN}}`]: always(0), [`edge_admin_degraded{${LIAR}}`]: always(1) },
   },
   EdgeAdminActorCrashed: {
     fires: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: lately(0, 1) },

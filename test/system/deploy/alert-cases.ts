@@ -3,7 +3,7 @@
  */
 
 import { ADMIN_ALERT_CASES } from './admin-alert-cases.ts';
-import { ADMIN, always, lately, rising, type AlertCase } from './alert-series.ts';
+import { ADMIN, always, lately, LIAR, rising, type AlertCase } from './alert-series.ts';
 
 const NODE = 'node_id="n",cluster="c",instance="n"';
 const DISK = `${NODE},device="/dev/sda1",fstype="ext4",mountpoint="/"`;
@@ -41,8 +41,11 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     },
   },
   EdgeSessionsLost: {
-    fires: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 50) },
-    quiet: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 40), 'edge_admin_sessions{instance="b"}': lately(0, 60) },
+    fires: { [`edge_admin_sessions{${ADMIN}}`]: lately(100, 50), [`edge_admin_sessions{${LIAR}}`]: always(1e9) },
+    quiet: {
+      [`edge_admin_sessions{${ADMIN}}`]: lately(100, 40),
+      'edge_admin_sessions{job="edge-admin",instance="b"}': lately(0, 60),
+    },
   },
   EdgeSessionsCut: {
     fires: { [`edge_admin_sessions_cut_total{${ADMIN}}`]: rising(60) },
@@ -51,7 +54,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   EdgeEventsBacklog: {
     fires: {
       [`edge_admin_events_backlog{${ADMIN},channel="webhooks"}`]: always(20_000),
-      'edge_admin_events_backlog{instance="b",channel="webhooks"}': always(20_000),
+      'edge_admin_events_backlog{job="edge-admin",instance="b",channel="webhooks"}': always(20_000),
     },
     quiet: { [`edge_admin_events_backlog{${ADMIN},channel="webhooks"}`]: always(500) },
   },
@@ -66,7 +69,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     },
   },
   EdgeBrokerDown: {
-    fires: { [`edge_admin_broker_up{${ADMIN}}`]: always(0) },
+    fires: { [`edge_admin_broker_up{${ADMIN}}`]: always(0), [`edge_admin_broker_up{${LIAR}}`]: always(1) },
     quiet: { [`edge_admin_broker_up{${ADMIN}}`]: always(1) },
   },
   EdgeSshLoginsRefused: {
@@ -97,7 +100,8 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     fires: {
       [`edge_admin_nodes{${ADMIN},status="unreachable"}`]: always(30),
       [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(70),
-      'edge_admin_nodes{instance="b",status="healthy"}': always(70),
+      'edge_admin_nodes{job="edge-admin",instance="b",status="healthy"}': always(70),
+      [`edge_admin_nodes{${LIAR},status="healthy"}`]: always(1e9),
     },
     quiet: {
       [`edge_admin_nodes{${ADMIN},status="unreachable"}`]: always(10),
@@ -206,12 +210,17 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   EdgeWireguardPeerSilent: {
     fires: {
-      [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(0),
-      [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: rising(1_000),
+      [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name="o"}`]: always(0),
+      [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name="o"}`]: rising(1_000),
+      'up{job="edge-host",instance="o",node_id="o"}': always(1),
+      'up{job="edge-host",instance="p",node_id="p"}': always(0),
     },
     quiet: {
       [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(0),
       [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="k",friendly_name=""}`]: always(5),
+      [`wireguard_latest_handshake_seconds{${NODE},interface="wg0",public_key="l",friendly_name="o"}`]: always(0),
+      [`wireguard_sent_bytes_total{${NODE},interface="wg0",public_key="l",friendly_name="o"}`]: rising(1_000),
+      'up{job="edge-host",instance="o",node_id="o"}': always(0),
     },
   },
 };

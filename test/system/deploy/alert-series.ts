@@ -12,6 +12,9 @@ export interface AlertCase {
 /** Labels of an admin. */
 export const ADMIN = 'instance="a",job="edge-admin"';
 
+/** Labels of a node whose own metrics have names of an admin's. */
+export const LIAR = 'instance="n",job="edge-host",node_id="n"';
+
 /** It stays so. */
 export const always = (value: number): string => `${value}+0x130`;
 

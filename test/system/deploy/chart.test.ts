@@ -197,7 +197,9 @@ test('ports are the defaults of the settings, services lead to pods, and probes 
   t.is((startupProbe?.periodSeconds ?? 0) * (startupProbe?.failureThreshold ?? 0), 600);
   for (const probe of [containerOf(relay).livenessProbe, containerOf(relay).readinessProbe])
     t.true(PROBES.has(probe.httpGet.path));
-  t.is(manifest(rendered, 'ServiceMonitor').spec.endpoints[0]?.path, ADMIN_METRICS_PATH);
+  const [scraped] = manifest(rendered, 'ServiceMonitor').spec.endpoints;
+  t.is(scraped?.path, ADMIN_METRICS_PATH);
+  t.deepEqual(scraped?.relabelings, [{ targetLabel: 'job', replacement: 'edge-admin' }]);
   t.deepEqual(
     manifest(rendered, 'Ingress').spec.rules.map(({ host }) => host),
     ['edge.example.com', 'edge-0.admins.example.com', 'edge-1.admins.example.com'],

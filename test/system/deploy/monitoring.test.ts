@@ -12,7 +12,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { promtool } from '../../support/promtool.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { ALERT_CASES } from './alert-cases.ts';
-import { expressionsOf } from './expressions.ts';
+import { expressionsOf, expressionsOfRules } from './expressions.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('promtool');
@@ -143,6 +143,19 @@ test('the panels of a dashboard have ids of their own, do not lie on each other,
       for (const { datasource } of targets) t.deepEqual(datasource, { type: 'prometheus', uid: '${datasource}' });
     }
   }
+});
+
+test("what an admin tells of itself is asked of admins alone: a node's own metrics may have any name", (t) => {
+  const all = [
+    ...DASHBOARDS.flatMap((dashboard) => expressionsOf(dashboard)),
+    ...RULE_FILES.flatMap(expressionsOfRules),
+  ];
+  const selectors = all.flatMap(({ where, expression }) =>
+    [...expression.matchAll(/\bedge_admin_\w+(?<labels>\{[^}]*\})?/gu)].map((found) => ({ where, found })),
+  );
+
+  for (const { where, found } of selectors) t.regex(found[0], /job="edge-admin"/u, where);
+  t.true(selectors.length > 100);
 });
 
 test('every expression of the dashboards is one, for Prometheus', async (t) => {
