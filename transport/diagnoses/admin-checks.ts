@@ -6,14 +6,15 @@ import type { NodeStanding, DiagnosisPorts } from './ports.ts';
 import type { DiagnosisCheck, DiagnosisDetail, DiagnosisStatus } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
+import { METERED_PING_MS } from '../protocol/limits.ts';
 import { ROUND_TRIP_MS_MAX, ROUND_TRIP_MS_WARN, TUNNEL_MS_MAX } from './limits.ts';
 import type { AdminCheck } from './reading.ts';
 
 /**
- * Silence that is nothing to worry about while there is a session, in ms. Times are stored every few seconds. Source:
- * docs/diagnostics.md.
+ * Silence that is nothing to worry about while there is a session, in ms: an agent on a metered link says something each
+ * minute, and times are stored every 10 s. Source: docs/diagnostics.md.
  */
-const SILENCE_MS_WARN = 60_000;
+const SILENCE_MS_WARN = METERED_PING_MS + 30_000;
 
 /**
  * Looks, in the order in which it is told. `isReached`: a stream through the tunnel came about, or the machine itself

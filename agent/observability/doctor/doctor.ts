@@ -93,7 +93,7 @@ export function connectionChecks(
       relayMapUrls,
       vet,
       adminUrls,
-      member: () => running?.services().find(({ name }) => name === 'vpn') ?? null,
+      service: (wanted) => running?.services().find(({ name }) => name === wanted) ?? null,
     }),
   ];
 }

@@ -1,5 +1,5 @@
 /**
- * What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, and the relay map. Addresses of the
+ * What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, names, and the relay map. Addresses of the
  * VPN are told nowhere (R3).
  */
 import { open } from 'node:fs/promises';
@@ -31,8 +31,8 @@ export interface VpnSources {
   /** Which hosts they may be on (R2), beside those of the admins. */
   readonly vet: Vet;
   readonly adminUrls: () => readonly string[];
-  /** What a running agent says of its membership; null: none runs. */
-  readonly member: () => Service | null;
+  /** What a running agent says of its membership, and of the names of the others; null: none runs. */
+  readonly service: (name: 'vpn' | 'names') => Service | null;
 }
 
 /** In their order. */
@@ -43,7 +43,7 @@ export function vpnChecks({
   relayMapUrls,
   vet,
   adminUrls,
-  member,
+  service,
 }: VpnSources): readonly Check[] {
   return [
     { name: 'tun', look: () => tun(tunPath, isRoot) },
@@ -51,9 +51,10 @@ export function vpnChecks({
       name: 'wireguard',
       look: async () => {
         const { devices } = await readDevices(wireguard);
-        return devices.length === 0 ? peers(devices) : withMember(peers(devices), member());
+        return withMember(peers(devices), service('vpn'));
       },
     },
+    { name: 'names', look: () => names(service('names')) },
     { name: 'relay_map', look: (signal) => relayMap(relayMapUrls(), { vet, trusted: adminUrls }, signal) },
   ];
 }
@@ -86,11 +87,13 @@ async function tun(path: string, isRoot: boolean): Promise<Finding> {
   }
 }
 
-/** The agent knows what its interface cannot tell, such as which peers are left out. */
+/** The agent knows what its interface cannot tell, such as which peers are left out, or why it has none. */
 function withMember(finding: Finding, member: Service | null): Finding {
-  const said = member?.problem() ?? member?.note?.() ?? null;
+  const problem = member?.problem() ?? null;
+  const said = problem ?? member?.note?.() ?? null;
   if (said === null || finding.status === 'fail') return finding;
-  return warned(
+  const found = problem === null ? warned : failed;
+  return found(
     `${finding.summary} The agent says: ${said}`.slice(0, DIAGNOSIS_TEXT_CHARS_MAX),
     finding.hint ??
       'What is left out, or in the way, is named; all else works. A machine whose key is damaged gets another by `edge-agent rotate-key` on it.',
@@ -98,9 +101,19 @@ function withMember(finding: Finding, member: Service | null): Finding {
   );
 }
 
+function names(service: Service | null): Finding {
+  const problem = service?.problem() ?? null;
+  const said = problem ?? service?.note?.() ?? null;
+  if (said === null) return passed('Nothing is in the way of the names of the other members.');
+  const found = problem === null ? warned : failed;
+  return found(
+    `Names of the other members do not work as they should: ${said}`.slice(0, DIAGNOSIS_TEXT_CHARS_MAX),
+    'Members are reached by their addresses meanwhile. What is in the way is named: the resolver of this machine, port 53, or /etc/hosts.',
+  );
+}
+
 function peers(devices: readonly WireguardDevice[]): Finding {
-  if (devices.length === 0)
-    return passed('This machine is in no VPN yet, so there is nothing to check.', { interfaces: 0 });
+  if (devices.length === 0) return passed('This machine is in no VPN yet.', { interfaces: 0 });
   const handshakes = devices.flatMap(({ reading }) =>
     reading.kind === 'read' ? reading.peers.map((peer) => peer.handshakeSeconds) : [],
   );
@@ -129,7 +142,7 @@ function peers(devices: readonly WireguardDevice[]): Finding {
   if (recent === 0)
     return warned(
       `None of the ${handshakes.length} peers was heard in the last ${HANDSHAKE_SECONDS_MAX} s.`,
-      'Peers that nobody talks to are silent. If traffic should flow, check that UDP leaves this machine.',
+      'Their machines may be away. If they are not, check that UDP leaves this machine.',
       details,
     );
   return passed(`${recent} of ${handshakes.length} peers were heard in the last ${HANDSHAKE_SECONDS_MAX} s.`, details);

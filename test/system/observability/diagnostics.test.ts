@@ -25,6 +25,7 @@ const NAMES = [
   'clock',
   'tun',
   'wireguard',
+  'names',
   'relay_map',
   'session',
   'journal',

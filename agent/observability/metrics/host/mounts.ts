@@ -19,10 +19,10 @@ export interface Mount {
 
 /**
  * Places of mounts that are no disks of their own, and kinds that hold nothing. Source: the flags of node_exporter's
- * filesystem collector, mount-points-exclude and fs-types-exclude, as of Debian 12.
+ * filesystem collector, mount-points-exclude and fs-types-exclude, as of Debian 12, whose own addition of /mnt and
+ * /media is left out: there stand the data of many machines.
  */
-const EXCLUDED_PLACES =
-  /^\/(?:dev|proc|run|sys|mnt|media|var\/lib\/docker\/.+|var\/lib\/containers\/storage\/.+)(?:$|\/)/u;
+const EXCLUDED_PLACES = /^\/(?:dev|proc|run|sys|var\/lib\/docker\/.+|var\/lib\/containers\/storage\/.+)(?:$|\/)/u;
 const EXCLUDED_TYPES = new Set([
   'autofs',
   'binfmt_misc',

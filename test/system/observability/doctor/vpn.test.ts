@@ -29,7 +29,7 @@ async function look(sources: Partial<VpnSources>) {
       relayMapUrls: () => [],
       vet: NEAR,
       adminUrls: () => [],
-      member: () => null,
+      service: () => null,
       ...sources,
     }),
     { checkMsMax: patient(5_000), totalMsMax: patient(9_000) },
@@ -57,30 +57,51 @@ test('a machine without VPN and relays passes, and says that there is nothing to
     [
       ['tun', 'pass', null],
       ['wireguard', 'pass', null],
+      ['names', 'pass', null],
       ['relay_map', 'pass', null],
     ],
   );
   t.regex(checks[1]?.summary ?? '', /in no VPN yet/u);
-  t.regex(checks[2]?.summary ?? '', /No relay map is configured/u);
+  t.regex(checks[3]?.summary ?? '', /No relay map is configured/u);
 });
 
-test('what the agent leaves out of its VPN, or what keeps it out, is told beside the interface', async (t) => {
-  const says = async (problem: string | null, note: string | null) =>
-    (
-      await look({
-        wireguard: await interfaceWith(t, [Date.now() / 1_000 - 10]),
-        member: () => ({ name: 'vpn', problem: () => problem, note: () => note }),
-      })
-    )[1];
+test('what the agent leaves out of its VPN is told beside the interface, and what keeps it out also where there is none', async (t) => {
+  const says = async (problem: string | null, note: string | null, wireguard: VpnSources['wireguard']) =>
+    (await look({ wireguard, service: (name) => serviceThat(name, 'vpn', problem, note) }))[1];
+  const withPeer = await interfaceWith(t, [Date.now() / 1_000 - 10]);
 
-  t.like(await says(null, null), { status: 'pass' });
-  t.like(await says(null, 'left out of the VPN: node 0190 (its WireGuard key is none)'), {
+  t.like(await says(null, null, withPeer), { status: 'pass' });
+  t.like(await says(null, 'left out of the VPN: node 0190 (its WireGuard key is none)', withPeer), {
     status: 'warn',
     summary:
       '1 of 1 peers were heard in the last 180 s. The agent says: left out of the VPN: node 0190 (its WireGuard key is none)',
   });
-  t.regex((await says('no admin lets it in', null))?.summary ?? '', /The agent says: no admin lets it in$/u);
+  t.like(await says('no admin lets it in', null, withPeer), {
+    status: 'fail',
+    summary: '1 of 1 peers were heard in the last 180 s. The agent says: no admin lets it in',
+  });
+  t.like(await says(null, 'This machine joins no VPN: it has no wireguard-go', NONE), {
+    status: 'warn',
+    summary:
+      'This machine is in no VPN yet. The agent says: This machine joins no VPN: it has no wireguard-go',
+  });
 });
+
+test('what is in the way of names is told, and fails where they do not work at all', async (t) => {
+  const says = async (problem: string | null, note: string | null) =>
+    (await look({ service: (name) => serviceThat(name, 'names', problem, note) }))[2];
+
+  t.like(await says(null, null), { name: 'names', status: 'pass' });
+  t.like(await says(null, 'port 53 is taken'), { status: 'warn' });
+  const failing = await says('/etc/hosts cannot be written: EROFS', null);
+  t.is(failing?.status, 'fail');
+  t.regex(failing?.summary ?? '', /EROFS$/u);
+});
+
+/** The service of this name as an agent tells of it; of others nothing. */
+function serviceThat(name: string, told: string, problem: string | null, note: string | null) {
+  return name === told ? { name, problem: () => problem, note: () => note } : null;
+}
 
 test('a TUN device that is missing, or that cannot be opened, is a warning with what to do', async (t) => {
   const directory = temporaryDirectory(t);
@@ -162,13 +183,13 @@ test('the first usable relay map wins; one before it that is none is a warning, 
     await serving(t, '<html>'),
     await serving(t, '{"Regions":{}}'),
   ];
-  const at = async (...urls: readonly string[]) => (await look({ relayMapUrls: () => urls }))[2];
+  const at = async (...urls: readonly string[]) => (await look({ relayMapUrls: () => urls }))[3];
 
   const [passed, warned, failed, unsaid] = [
     await at(map, gone),
     await at(gone, page, map),
     await at(page, empty),
-    (await look({ relayMapUrls: () => null }))[2],
+    (await look({ relayMapUrls: () => null }))[3],
   ];
 
   t.deepEqual([passed?.status, warned?.status, failed?.status, unsaid?.status], ['pass', 'warn', 'fail', 'pass']);
@@ -181,8 +202,8 @@ test('relay maps come from public addresses or the admin only, are not followed 
   const large = await serving(t, `{"Regions":{"1":"${'x'.repeat(1_100_000)}"}}`);
 
   const [closed, tooLarge] = [
-    (await look({ relayMapUrls: () => [map], vet: createVet({ allowPrivate: false }) }))[2],
-    (await look({ relayMapUrls: () => [large] }))[2],
+    (await look({ relayMapUrls: () => [map], vet: createVet({ allowPrivate: false }) }))[3],
+    (await look({ relayMapUrls: () => [large] }))[3],
   ];
 
   const [, , near] = await look({

@@ -123,6 +123,13 @@ test('a node that is away gets its last report with its time, and is not asked',
   t.regex(never.report.checks[3]?.summary ?? '', /there is none from before/u);
 });
 
+test('a node on a metered link, heard each minute, is not called silent', async (t) => {
+  const nowMs = Date.UTC(2026, 0, 15, 10);
+  const seen = async (ms: number) => (await reportOf({}, { lastSeenAtMs: nowMs - ms })).statuses['node_last_seen'];
+
+  t.deepEqual([await seen(70_000), await seen(91_000)], ['pass', 'warn']);
+});
+
 test('a node with its session at another admin passes; one whose cluster nobody owns does not', async (t) => {
   const [elsewhere, nowhere] = [
     await reportOf({ hasSession: () => false }, { owner: { id: 'other', name: 'admin-2' } }),

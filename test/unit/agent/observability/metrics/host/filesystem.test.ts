@@ -19,7 +19,7 @@ test('the mounts that hold files of their own are served, with what statfs says'
         'overlay /over overlay rw 0 0',
         'tmpfs /run tmpfs rw 0 0',
         '/dev/sdb /runs xfs ro,noatime 0 0',
-        '/dev/sdc /mnt/usb vfat rw 0 0',
+        '/dev/sdc /run/user/disk vfat rw 0 0',
         '',
       ].join('\n'),
     },
@@ -47,6 +47,20 @@ test('the mounts that hold files of their own are served, with what statfs says'
       ])
       .concat('node_scrape_collector_success{collector="filesystem"} 1'),
   );
+});
+
+test('disks below /mnt and /media are served too: there stand the data of many machines', async (t) => {
+  const asked: string[] = [];
+  await scrapeOf(
+    t,
+    { 'proc/1/mounts': '/dev/sdb /mnt/data ext4 rw 0 0\n/dev/sdc /media/archive xfs rw 0 0\n' },
+    createFilesystemCollector((path) => {
+      asked.push(path.toString());
+      return Promise.resolve(STATS);
+    }),
+  );
+
+  t.deepEqual(asked, ['/mnt/data', '/media/archive']);
 });
 
 test('where the mounts of the first process may not be read, those of this one are', async (t) => {
