@@ -2,6 +2,7 @@
 import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
+import { VPN_ALIASES_MAX } from '../../transport/protocol/vpn.ts';
 import type { Notice } from '../notice.ts';
 import type { IdempotencyRecord } from '../records.ts';
 import type { Effect, Step } from '../step.ts';
@@ -13,13 +14,27 @@ import { nodeSnapshot } from './snapshots.ts';
 import type { NodeState } from './state.ts';
 import { seen } from './status.ts';
 
-/** Adds an alias. A name taken in the cluster is refused by its constraint. */
+/**
+ * Adds an alias; not more than the names of a machine that others are told of. A name taken in the cluster is refused by
+ * its constraint.
+ */
 export function createAlias(
   state: NodeState,
   message: MessageOf<'create-alias'>,
   domain: string,
   nowMs: number,
 ): Step<NodeState> {
+  if (state.aliases.length >= VPN_ALIASES_MAX)
+    return step(
+      state,
+      [],
+      [
+        refuse(message.replyTo, {
+          code: 'conflict',
+          message: `The node has ${VPN_ALIASES_MAX} aliases already. Delete one first.`,
+        }),
+      ],
+    );
   const { record } = state;
   const alias = { id: message.id, name: message.name };
   const resource = aliasResource(alias, record, domain, nowMs);

@@ -21,7 +21,8 @@ import type { ExecutionBrief, FeedPorts, OpenExecutionShown } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
 
 /**
- * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known. Changes are merged by id.
+ * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known. Changes are merged by id. Which nodes a
+ * command names stands in its first and last page alone, as that may be longer than all else.
  * `removed` is the last message: the command was deleted.
  */
 export type CommandMessage =
@@ -228,12 +229,14 @@ function wordingOf(
     if (counted?.head !== changes.head) counted = { head: changes.head, summary: summaryOf(changes.values()) };
     return counted.summary;
   };
+  const { node_ids: _named, ...targeting } = command.targeting;
+  const between = { ...command, targeting };
   return {
     page: (executions, { page, pages }) => ({
       type: 'snapshot',
       page,
       pages,
-      command: { ...command, summary: summary() },
+      command: { ...(page === 1 || page === pages ? command : between), summary: summary() },
       executions,
     }),
     changed: ({ patches }) => ({ type: 'changed', summary: summary(), executions: patches }),

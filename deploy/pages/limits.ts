@@ -223,6 +223,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
   VPN: [
     limits('transport/protocol/vpn.ts', vpn, [
       ['VPN_PEERS_MAX', 'Machines in the VPN of one cluster. More are in the cluster and not in its VPN.'],
+      ['VPN_ALIASES_MAX', 'Aliases of one node; more is a 409.'],
       ['VPN_ENDPOINTS_MAX', 'Addresses of its own under which one machine is looked for.'],
     ]),
     limits('transport/protocol/wireguard.ts', wireguard, [

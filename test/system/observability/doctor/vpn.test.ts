@@ -82,8 +82,7 @@ test('what the agent leaves out of its VPN is told beside the interface, and wha
   });
   t.like(await says(null, 'This machine joins no VPN: it has no wireguard-go', NONE), {
     status: 'warn',
-    summary:
-      'This machine is in no VPN yet. The agent says: This machine joins no VPN: it has no wireguard-go',
+    summary: 'This machine is in no VPN yet. The agent says: This machine joins no VPN: it has no wireguard-go',
   });
 });
 

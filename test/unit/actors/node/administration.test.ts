@@ -17,6 +17,7 @@ import {
   PORTS,
   session,
 } from '../../../support/actors.ts';
+import { VPN_ALIASES_MAX } from '../../../../transport/protocol/vpn.ts';
 import { say as told } from './fixture.ts';
 import { refusal, tell } from '../../../support/steps.ts';
 
@@ -71,6 +72,21 @@ test('an alias is stored and answered, with its answer kept for a client that as
   ] as never);
   t.deepEqual(step.effects, [answer(alias)] as never);
   t.deepEqual(step.state.aliases, [ALIAS]);
+});
+
+test('a node has as many aliases as other machines are told of', (t) => {
+  const aliases = Array.from({ length: VPN_ALIASES_MAX }, (_, n) => ({ id: id<string>('2', n), name: `press-${n}` }));
+  const of = (count: number) =>
+    say(
+      { type: 'create-alias', replyTo: REPLY_TO, ...ALIAS, idempotency: null },
+      liveNode([], { aliases: aliases.slice(0, count) }),
+    );
+
+  t.is(of(VPN_ALIASES_MAX - 1).changes.length, 1);
+  t.deepEqual(of(VPN_ALIASES_MAX).changes, []);
+  t.deepEqual(of(VPN_ALIASES_MAX).effects, [
+    refusal('conflict', `The node has ${VPN_ALIASES_MAX} aliases already. Delete one first.`),
+  ]);
 });
 
 test('an alias of this node is removed; another is not found', (t) => {

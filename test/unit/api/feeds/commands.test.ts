@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Notice } from '../../../../actors/notice.ts';
 import { summaryOf, type CommandMessage } from '../../../../api/feeds/commands.ts';
-import { FEED_INTERVAL_MS } from '../../../../api/feeds/limits.ts';
+import { FEED_INTERVAL_MS, SNAPSHOT_PAGE_ROWS } from '../../../../api/feeds/limits.ts';
 import {
   commandId,
   commandOf,
@@ -68,6 +68,19 @@ test('ten thousand results in one instant are told in a few messages', async (t)
   const changes = watching.messages.filter(({ type }) => type === 'changed');
   t.true(changes.length <= 3);
   t.like(changes.at(-1), { summary: { total: 10_000, succeeded: 10_000, pending: 0 } });
+});
+
+test('the nodes that a command names are told in the first and the last page of its snapshot', async (t) => {
+  const fixture = fixtureWith(3 * SNAPSHOT_PAGE_ROWS);
+  const named = { type: 'nodes' as const, node_ids: Array.from({ length: 3 * SNAPSHOT_PAGE_ROWS }, (_, n) => idOf(n)) };
+  fixture.commands.set(commandId(7), { ...commandOf(7), targeting: named });
+
+  const { messages } = await watch(fixture);
+
+  t.deepEqual(
+    messages.map((message) => message.type === 'snapshot' && message.command.targeting),
+    [named, { type: 'nodes' }, named],
+  );
 });
 
 test('news older than the snapshot does not turn an execution back', async (t) => {
