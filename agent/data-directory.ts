@@ -1,9 +1,10 @@
 /** The agent's directory: made, private, and used by one agent at a time. */
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeDirectories } from './directories.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
+import { removeFile } from './removal.ts';
 
 /** Names of the files of the identity, of the journal, and of what this machine ran before. */
 export const IDENTITY_FILE = 'identity.json';
@@ -83,7 +84,7 @@ export function openDataDirectory(path: string): DataDirectory {
   } catch {
     // only for the other agent's message
   }
-  rmSync(join(path, API_PORT_FILE), { force: true }); // of an agent that was killed: another program may have its port
+  removeFile(join(path, API_PORT_FILE)); // of an agent that was killed: another program may have its port
   return {
     path,
     lock: lockFile,
@@ -103,7 +104,7 @@ export function openDataDirectory(path: string): DataDirectory {
     updating: join(path, UPDATING_FILE),
     pin: join(path, PIN_FILE),
     release() {
-      rmSync(pidFile, { force: true });
+      removeFile(pidFile);
       lock.close();
     },
   };

@@ -66,17 +66,30 @@ export async function stopParts(parts: RunningParts, end: AgentEnd): Promise<voi
   if (isUpdate) log.info({}, 'Stopping for an update: running commands go on, and the next agent takes them up');
   else if (end === EXIT_STATUS.ok) log.info({}, 'Stopping: running commands are ended and reported');
   const deadline = sleep(CONFIRMATION_MS_MAX);
-  updates.close();
-  parts.visibility.close();
-  parts.reports.close();
   const goesOn = typeof end !== 'number' || end === EXIT_STATUS.failed || isUpdate;
-  const ended = goesOn ? executor.detach() : executor.close({ keepsWaiting: end === EXIT_STATUS.revoked });
-  await Promise.race([Promise.all([ended, parts.reach.close()]), sleep(CLOSE_MS_MAX)]);
+  const keepsWaiting = end === EXIT_STATUS.revoked;
+  const ended = [
+    ends('updates', () => updates.close(), log),
+    ends('metrics', () => parts.visibility.close(), log),
+    ends('reports', () => parts.reports.close(), log),
+    ends('commands', () => (goesOn ? executor.detach() : executor.close({ keepsWaiting })), log),
+    ends('access', () => parts.reach.close(), log),
+  ];
+  await Promise.race([Promise.all(ended), sleep(CLOSE_MS_MAX)]);
   // after an update the next agent sends what is left: the machine is away for as short as can be
   if (session.isLive && journal.finished().length > 0 && !isUpdate)
     await Promise.race([deadline, new Promise<void>(parts.whenConfirmed)]);
-  await parts.vpn?.close({ isKept: end !== EXIT_STATUS.revoked });
-  session.stop();
+  await ends('vpn', () => parts.vpn?.close({ isKept: end !== EXIT_STATUS.revoked }), log);
+  await ends('session', () => session.stop(), log);
   const kept = journal.holding().length;
   if (kept > 0) log.info({ executions: kept }, 'The next start goes on with what is left');
+}
+
+/** Resolves also where this part cannot let go, which keeps no other from ending. */
+async function ends(what: string, letGo: () => Promise<void> | void, log: Log): Promise<void> {
+  try {
+    await letGo();
+  } catch (error) {
+    log.error({ error, what }, 'A part of the agent could not end as it should');
+  }
 }

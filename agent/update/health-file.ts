@@ -2,11 +2,11 @@
  * What the updater of this machine watches while a new version has to prove itself: a file that says how the agent is,
  * so that it can be read where no port answers. Source: docs/architecture.md, Self-updates.
  */
-import { rmSync } from 'node:fs';
 import type { Log } from '../../transport/net/log.ts';
 import { replaceFile } from '../durable-file.ts';
 import type { Service } from '../observability/health.ts';
 import { systemProblem } from '../problem.ts';
+import { removeFile } from '../removal.ts';
 import type { Session } from '../session/session.ts';
 
 /** Written at least this often, in ms: the updater takes an agent whose file is older for one that hangs. */
@@ -77,7 +77,7 @@ export class HealthFile {
 
   /** A clean stop: nobody is to take what it says for the state of an agent that runs. */
   close(): void {
-    rmSync(this.#options.path, { force: true });
+    removeFile(this.#options.path);
   }
 
   #follow(isLive: boolean): boolean {

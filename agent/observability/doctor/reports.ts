@@ -1,12 +1,12 @@
 /**
  * The reports of a running agent: made when somebody asks, one at a time, and uploaded to an admin from time to time.
  */
-import { rmSync } from 'node:fs';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { GivenConfig } from '../../config.ts';
 import type { DataDirectory } from '../../data-directory.ts';
 import { writeDurably } from '../../durable-file.ts';
 import type { OwnPlace } from '../../listening.ts';
+import { removeFile } from '../../removal.ts';
 import { trimMemory } from '../../trim-memory.ts';
 import type { SessionClock } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
@@ -81,7 +81,7 @@ export class Reports {
 
   close(): void {
     this.#upload.close();
-    rmSync(this.#options.directory.apiPort, { force: true });
+    removeFile(this.#options.directory.apiPort);
   }
 
   /** The checks are loaded with the first report: until then an agent is as small as it was. */

@@ -1,7 +1,10 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { API_PORT_FILE, HEALTH_FILE, PID_FILE } from '../../../agent/data-directory.ts';
 import { until } from '../../support/until.ts';
+import { AgentFixture, processesOf } from '../../support/agent/agent-fixture.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -62,5 +65,28 @@ test.serial(
 
     t.like(result, { outcome: 'completed', exitCode: 3, outputTruncated: true });
     t.true(result.output.startsWith('begun\nxxx'));
+  },
+);
+
+test.serial(
+  'files that a disk does not give away keep no stop from ending what runs, and from telling it',
+  async (t) => {
+    const { fixture, admin, session } = await AgentFixture.open(t);
+    const execution = await fixture.taken(session, 'sleep 100');
+    await until('its process', () => processesOf(execution).length > 0);
+    // a mount keeps them as a disk does that became read-only, which would take no result either
+    for (const name of [API_PORT_FILE, HEALTH_FILE, PID_FILE]) {
+      const path = join(fixture.dataDirectory, name);
+      if (spawnSync('mount', ['--bind', path, path]).status !== 0) {
+        t.pass('not tried: this user mounts nothing');
+        return;
+      }
+      t.teardown(() => execFileSync('umount', [path]));
+    }
+
+    const exit = fixture.terminate();
+
+    t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 143 });
+    t.deepEqual([await exit, processesOf(execution)], [{ code: 0, signal: null }, []]);
   },
 );

@@ -4,10 +4,11 @@
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fchownSync, mkdirSync, openSync, rmSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, fchownSync, mkdirSync, openSync, unlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { removeTree } from '../../../removal.ts';
 import type { Account } from '../login/accounts.ts';
 
 /** Pipes made at once: a process is started for it (1 ms). A program takes three. */
@@ -45,7 +46,7 @@ export class PipePool {
 
   constructor(directory: string) {
     this.#directory = directory;
-    rmSync(directory, { recursive: true, force: true }); // of an agent that was killed
+    removeTree(directory); // of an agent that was killed
   }
 
   /**
@@ -90,7 +91,7 @@ export class PipePool {
   /** Removes what was made ahead. */
   close(): void {
     this.#ready = [];
-    rmSync(this.#directory, { recursive: true, force: true });
+    removeTree(this.#directory);
   }
 
   async #make(): Promise<void> {
