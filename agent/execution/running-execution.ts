@@ -107,8 +107,9 @@ export class RunningExecution {
     return this.#againMs === 0 ? [] : this.#members.map(({ pid }) => pid);
   }
 
+  /** When its timeout ends it. Null as well until it was seen live: what a power cut interrupted did not time out. */
   get deadlineMs(): number | null {
-    return this.#reason === null ? this.#options.deadlineMs : null;
+    return this.#reason === null && this.#isShimSeen ? this.#options.deadlineMs : null;
   }
 
   /** The exec shim, a child of this agent, ended; `signal` is its number when one killed it. */
@@ -135,14 +136,8 @@ export class RunningExecution {
     const nowMs = this.#options.nowMs();
     const isGone = this.#isShimGone(nowMs);
     const status = this.#status();
-    if (
-      this.#reason === null &&
-      this.#options.deadlineMs !== null &&
-      nowMs >= this.#options.deadlineMs &&
-      status === null
-    )
-      this.stop('timeout');
-    if (this.#reason === null && isGone && status === null) this.stop('lost');
+    if (status === null && this.deadlineMs !== null && nowMs >= this.deadlineMs) this.stop('timeout');
+    if (status === null && this.#reason === null && isGone) this.stop('lost');
     const hasEnded = isGone || (status !== null && this.#isDrained(nowMs));
     if (this.#reason === null) this.#isOver = hasEnded;
     else this.#isOver = this.#areMembersGone(processes, nowMs) && (hasEnded || this.#isHopeless(nowMs));

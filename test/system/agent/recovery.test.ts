@@ -7,22 +7,26 @@ import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { SHIM_FILES, SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
+import type { ExecutorOptions } from '../../../agent/execution/executor-options.ts';
 import { readProcess } from '../../../agent/execution/processes.ts';
+import { machineTimeline } from '../../../agent/execution/timeline.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
+
+const TIMEOUT_MS = 60_000;
 
 /**
  * An execution recorded as started with exec shim `k`, whose directory has a script that would leave a mark. Its id is its
  * own: whoever ends an execution ends all processes that bear its id.
  */
-function startedBefore(t: ExecutionContext) {
-  const fixture = new Fixture(t);
+function startedBefore(t: ExecutionContext, options: Partial<ExecutorOptions> = {}) {
+  const fixture = new Fixture(t, options);
   const directory = join(fixture.directory, 'keepers/k');
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'script'), `touch ${fixture.directory}/ran`);
   const execution = ExecutionId.parse(randomUUID());
-  fixture.journal.receive([{ ...delivery(1), execution }]);
+  fixture.journal.receive([{ ...delivery(1), execution, timeout_ms: TIMEOUT_MS }]);
   fixture.journal.start([{ execution, shim: 'k' }]);
   return { fixture, directory, execution, hasRun: () => existsSync(join(fixture.directory, 'ran')) };
 }
@@ -114,6 +118,22 @@ test('a status that was being written when the machine went down is none', async
 
   t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
 });
+
+for (const [what, claim] of [
+  ['is gone', (execution: ExecutionId) => `2147480000 ${execution}\n`],
+  ['left an empty start lock', () => ''],
+] as const)
+  test(`an exec shim that ${what} after a power cut was interrupted, although the machine was off for longer than the timeout`, async (t) => {
+    const timeline = machineTimeline();
+    const afterBoot = { ...timeline, bootId: 'the next one', wallMs: () => timeline.wallMs() + 2 * TIMEOUT_MS };
+    const { fixture, directory, execution } = startedBefore(t, { timeline: afterBoot });
+    writeFileSync(join(directory, 'claim'), claim(execution));
+    writeFileSync(join(directory, 'first'), 'so far');
+
+    fixture.executor.recover();
+
+    t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137, output: 'so far' });
+  });
 
 /** What a script may put in the place of a file. */
 const NO_FILES = {
