@@ -49,6 +49,23 @@ test('systemd-analyze verify has nothing to say of any unit, nor of the one that
   }
 });
 
+test('systemd-analyze verify has nothing to say of the units of one user', (t) => {
+  const home = temporaryDirectory(t);
+  mkdirSync(join(home, '.local/lib/edge'), { recursive: true });
+  writeFileSync(join(home, '.local/lib/edge/launch'), '#!/bin/sh\n', { mode: 0o755 });
+
+  for (const name of ['edge-agent', 'edge-updater']) {
+    const { status, stderr } = spawnSync(
+      'systemd-analyze',
+      ['--user', 'verify', '--man=no', join(UNITS, `user/${name}.service`)],
+      { encoding: 'utf8', env: { PATH: process.env['PATH'], HOME: home, XDG_RUNTIME_DIR: home } },
+    );
+    const ours = stderr.split('\n').filter((line) => line.includes('edge-'));
+
+    t.deepEqual({ name, status, ours }, { name, status: 0, ours: [] });
+  }
+});
+
 for (const name of ['edge-updater', 'edge-admin', 'edge-relay'])
   test(`what ${name} may do is little: an exposure of at most ${EXPOSURE_MAX / 10}`, (t) => {
     const { status, stdout } = spawnSync(
@@ -60,17 +77,29 @@ for (const name of ['edge-updater', 'edge-admin', 'edge-relay'])
     t.is(status, 0, stdout);
   });
 
-test('the agent leaves its commands running, and starts again unless that would end the same way', (t) => {
+/** The same for the machine and for one user. */
+const AGENTS = ['edge-agent', 'user/edge-agent'];
+
+for (const name of AGENTS)
+  test(`${name} leaves its commands running, and starts again unless that would end the same way`, (t) => {
+    const used = directives(name);
+
+    for (const line of ['KillMode=process', 'Restart=always', 'RestartPreventExitStatus=2 3 4'])
+      t.true(used.includes(line), line);
+  });
+
+for (const name of AGENTS)
+  test(`one command of ${name} that takes all memory or many processes ends no other, and many have files enough`, (t) => {
+    const used = directives(name);
+
+    for (const line of ['Delegate=yes', 'OOMPolicy=continue', 'TasksMax=infinity', 'LimitNOFILE=65536'])
+      t.true(used.includes(line), line);
+  });
+
+test('the agent of a machine is as open as its commands may need, and keeps its data to itself', (t) => {
   const used = directives('edge-agent');
 
-  for (const line of [
-    'KillMode=process',
-    'Delegate=yes',
-    'Restart=always',
-    'RestartPreventExitStatus=2 3 4',
-    'StateDirectoryMode=0700',
-  ])
-    t.true(used.includes(line), line);
+  t.true(used.includes('StateDirectoryMode=0700'));
   t.false(used.includes('SendSIGKILL=no'), 'one that hangs could not be updated');
   t.deepEqual(
     used.filter((line) => /^(?:Protect|Private|Restrict|Capability|SystemCall|NoNew|User=)/u.test(line)),
