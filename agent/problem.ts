@@ -14,6 +14,12 @@ export class AgentProblem extends Error {
   }
 }
 
+/** Whether no further file can be opened now. What was looked for may be there: it is not known, until a later look. */
+export function isOutOfFiles(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'EMFILE' || code === 'ENFILE';
+}
+
 /** What a failed system call means to an operator. */
 export function systemProblem(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

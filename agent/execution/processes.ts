@@ -1,5 +1,9 @@
-/** The processes of an execution, found in /proc: also those that left its process group or its parent. */
+/**
+ * The processes of an execution, found in /proc: also those that left its process group or its parent. While no file can be
+ * opened nothing is known of any, and every look throws.
+ */
 import { readFileSync, readdirSync } from 'node:fs';
+import { isOutOfFiles } from '../problem.ts';
 import { EXECUTION_MARK, SHIM_MARK } from './exec-shim/exec-shim-script.ts';
 
 /** One living process. */
@@ -130,7 +134,8 @@ function nameOf(entry: ProcessEntry): string {
 function readProc(pid: number, file: string): string | null {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
-  } catch {
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error;
     return null; // it ended between the listing and the look, or is another user's
   }
 }

@@ -6,10 +6,11 @@ import { CapturedOutput } from './output/captured-output.ts';
 import { readStartLock } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
-import { readPlain } from './exec-shim/plain-file.ts';
+import { readPlainSurely } from './exec-shim/plain-file.ts';
 import { notedMembers, notedReason, noteMembers, noteReason } from './stop-notes.ts';
 import type { StopReason } from './stop-notes.ts';
 import { halfBytes, storedOutput } from './output/output-limit.ts';
+import { isOutOfFiles } from '../problem.ts';
 import { isShim, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 
@@ -72,6 +73,8 @@ export class RunningExecution {
   #isShimSeen: boolean;
   #exit: { readonly signal: number | null } | null = null;
   #reason: StopReason | null = null;
+  /** Why it was to be ended while nobody could see whether it was over by itself. */
+  #unsure: StopReason | null = null;
   #killAtMs = 0;
   /** When those that KILL does not end are looked for again; 0: there are none. */
   #againMs = 0;
@@ -86,9 +89,10 @@ export class RunningExecution {
     this.captured = new CapturedOutput(options.directory);
     this.#shimPid = options.pid;
     this.#isShimSeen = options.pid !== null;
-    this.#seen = notedMembers(options.directory, options.bootId);
+    // of what this agent starts no other one has noted anything
+    this.#seen = this.#isShimSeen ? new Set() : notedMembers(options.directory, options.bootId);
     this.#bornMs = options.nowMs();
-    this.#reason = notedReason(options.directory);
+    this.#reason = this.#isShimSeen ? null : notedReason(options.directory);
     this.#killAtMs = this.#bornMs + KILL_AFTER_MS;
   }
 
@@ -124,18 +128,22 @@ export class RunningExecution {
       noteReason(this.directory, reason);
       return;
     }
-    if (this.#reason !== null || (reason !== 'settle' && this.#status() !== null)) return;
+    if (this.#reason !== null || (reason !== 'settle' && this.#isOverByItself(reason))) return;
     this.#reason = reason;
     this.#killAtMs = this.#options.nowMs() + (reason === 'lost' ? 0 : KILL_AFTER_MS);
     if (reason !== 'lost') noteReason(this.directory, reason);
   }
 
-  /** Looks at it; true when it is over and no process of it lives. `processes` lists them, at most once a tick. */
+  /**
+   * Looks at it; true when it is over and no process of it lives. `processes` lists them, at most once a tick. Throws while
+   * no file can be opened: look again.
+   */
   check(processes: () => readonly ProcessEntry[]): boolean {
     if (this.#isOver) return true;
     const nowMs = this.#options.nowMs();
     const isGone = this.#isShimGone(nowMs);
     const status = this.#status();
+    if (this.#unsure !== null) this.stop(this.#unsure);
     if (status === null && this.deadlineMs !== null && nowMs >= this.deadlineMs) this.stop('timeout');
     if (status === null && this.#reason === null && isGone) this.stop('lost');
     const hasEnded = isGone || (status !== null && this.#isDrained(nowMs));
@@ -178,9 +186,22 @@ export class RunningExecution {
     return !isAlive;
   }
 
+  #isOverByItself(reason: StopReason): boolean {
+    try {
+      const isOver = this.#status() !== null;
+      this.#unsure = null;
+      return isOver;
+    } catch (error) {
+      if (!isOutOfFiles(error)) throw error;
+      this.#unsure = reason;
+      return true; // the next look knows
+    }
+  }
+
   /** The script's own exit status, once it has one. */
   #status(): number | null {
-    const text = readPlain(join(this.directory, SHIM_FILES.status), 0, STATUS_BYTES_MAX)?.toString('latin1') ?? null;
+    const text =
+      readPlainSurely(join(this.directory, SHIM_FILES.status), 0, STATUS_BYTES_MAX)?.toString('latin1') ?? null;
     return text !== null && /^\d{1,3}\n$/.test(text) ? Number(text) : null;
   }
 
@@ -241,14 +262,17 @@ export class RunningExecution {
 /** STOP first: what is stopped cannot fork while the rest is looked for. Then KILL all. */
 function sweep(found: readonly ProcessEntry[], look: () => ProcessEntry[]): void {
   let members = found;
-  for (let round = 0; round < SWEEP_ROUNDS_MAX; round += 1) {
-    for (const member of members) signal(member, 'SIGSTOP');
-    const again = look();
-    const isComplete = again.length <= members.length;
-    members = again;
-    if (isComplete) break;
+  try {
+    for (let round = 0; round < SWEEP_ROUNDS_MAX; round += 1) {
+      for (const member of members) signal(member, 'SIGSTOP');
+      const again = look();
+      const isComplete = again.length <= members.length;
+      members = again;
+      if (isComplete) break;
+    }
+  } finally {
+    for (const member of members) signal(member, 'SIGKILL'); // also where no further look can be had
   }
-  for (const member of members) signal(member, 'SIGKILL');
 }
 
 function killGroup(pid: number): void {

@@ -3,6 +3,7 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { OutputCursor } from '../session/ports.ts';
 import { nextLookMs } from './look-times.ts';
 import { WatchedOutputs } from './output/watched-outputs.ts';
+import { isOutOfFiles } from '../problem.ts';
 import { listProcesses, type ProcessEntry } from './processes.ts';
 import type { RunningExecution } from './running-execution.ts';
 
@@ -13,7 +14,7 @@ const NAMED_PIDS_MAX = 10;
 export interface RunningPorts {
   /** It has ended, and its end is on its way into the journal: it is not looked at any more. */
   readonly isEnding: (execution: ExecutionId) => boolean;
-  /** Its processes are gone. */
+  /** Its processes are gone. May throw, as `check` does, while no file can be opened: it is called again. */
   readonly over: (running: RunningExecution) => void;
   /** It goes on, and has to be looked at again. */
   readonly goesOn: () => void;
@@ -92,7 +93,11 @@ export class RunningExecutions {
   /** Looks at one, unless it is none of these any more. */
   look(running: RunningExecution, processes: () => readonly ProcessEntry[] = listProcesses): void {
     if (this.#running.get(running.execution) !== running || this.#ports.isEnding(running.execution)) return;
-    if (running.check(processes)) return this.#ports.over(running);
+    try {
+      if (running.check(processes)) return this.#ports.over(running);
+    } catch (error) {
+      if (!isOutOfFiles(error)) throw error; // else nobody knows how it is: it is looked at again
+    }
     if (running.stuck.length > 0 && !this.#stuck.has(running.execution)) {
       this.#stuck.add(running.execution);
       this.#ports.stuck(running);

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
-import { readPlain, writePlain } from './exec-shim/plain-file.ts';
+import { readPlainSurely, writePlain } from './exec-shim/plain-file.ts';
 
 /** Longest reason, and names of processes, that are read, in bytes: some 30,000 of these. */
 const REASON_BYTES_MAX = 16;
@@ -21,9 +21,9 @@ export function noteReason(directory: string, reason: StopReason): void {
   writePlain(join(directory, SHIM_FILES.ending), `${reason}\n`);
 }
 
-/** As it was noted; null: no agent had begun to end it. */
+/** As it was noted; null: no agent had begun to end it. Throws while no file can be opened, as `notedMembers` does. */
 export function notedReason(directory: string): StopReason | null {
-  const noted = readPlain(join(directory, SHIM_FILES.ending), 0, REASON_BYTES_MAX)
+  const noted = readPlainSurely(join(directory, SHIM_FILES.ending), 0, REASON_BYTES_MAX)
     ?.toString('latin1')
     .replaceAll('\0', '')
     .trim();
@@ -37,7 +37,7 @@ export function noteMembers(directory: string, bootId: string, names: ReadonlySe
 
 /** As they were noted; none of them lives after a reboot, when others may have their names. */
 export function notedMembers(directory: string, bootId: string): Set<string> {
-  const text = readPlain(join(directory, SHIM_FILES.members), 0, NAMES_BYTES_MAX)?.toString('latin1') ?? '';
+  const text = readPlainSurely(join(directory, SHIM_FILES.members), 0, NAMES_BYTES_MAX)?.toString('latin1') ?? '';
   const [boot, ...names] = text.split('\n');
   return new Set(boot === bootId ? names.slice(0, -1) : []); // the last one may not be whole
 }

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interpreter } from './interpreter.ts';
@@ -67,7 +67,7 @@ export class ExecShims {
     const parked = this.#parked;
     this.#parked = null;
     if (parked !== null && parked.child.exitCode === null && parked.child.signalCode === null) return parked;
-    if (parked !== null) removeTree(parked.directory);
+    if (parked !== null) removeIdle(parked.directory);
     return this.#start();
   }
 
@@ -84,7 +84,7 @@ export class ExecShims {
   /** Ends an exec shim that got no job, and removes its directory. */
   dismiss(shim: ExecShim): void {
     shim.child.stdin?.end();
-    removeTree(shim.directory);
+    removeIdle(shim.directory);
   }
 
   /** Ends the waiting exec shim. */
@@ -97,8 +97,21 @@ export class ExecShims {
     const name = randomBytes(12).toString('hex');
     const directory = join(this.#options.directory, name);
     mkdirSync(directory, { mode: 0o700 });
-    // made ahead as well: filling a file is quicker than making one
-    closeSync(openSync(join(directory, SHIM_FILES.script), 'w', 0o700));
+    try {
+      // made ahead as well: filling a file is quicker than making one
+      closeSync(openSync(join(directory, SHIM_FILES.script), 'w', 0o700));
+      const child = this.#spawn(name, directory);
+      if (child.pid === undefined) throw new Error('the system gives no further process now');
+      child.unref();
+      (child.stdin as { unref?: () => void } | null)?.unref?.();
+      return { name, directory, child, pid: child.pid };
+    } catch (error) {
+      removeIdle(directory);
+      throw error;
+    }
+  }
+
+  #spawn(name: string, directory: string): ChildProcess {
     const half = String(halfBytes(this.#options.outputBytesMax) + HALF_SLACK_BYTES);
     const child = spawn('/bin/sh', ['-c', SHIM_SCRIPT, 'edge-keeper', directory, half, half], {
       cwd: '/',
@@ -107,15 +120,19 @@ export class ExecShims {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     });
-    child.on('error', () => {}); // said by the missing pid below; without a listener it would end the agent
+    child.on('error', () => {}); // said by the missing pid; without a listener it would end the agent
     child.stdin?.on('error', () => {}); // an exec shim that was killed: its exit says so
-    if (child.pid === undefined) {
-      removeTree(directory);
-      throw new Error('the system gives no further process now');
-    }
-    child.unref();
-    (child.stdin as { unref?: () => void } | null)?.unref?.();
-    return { name, directory, child, pid: child.pid };
+    return child;
+  }
+}
+
+/** Removes the directory of one that got no job, also while no file can be opened, which else leaves one at each try. */
+function removeIdle(directory: string): void {
+  try {
+    for (const file of [SHIM_FILES.script, SHIM_FILES.first]) rmSync(join(directory, file), { force: true });
+    rmdirSync(directory);
+  } catch {
+    removeTree(directory); // somebody put something else there
   }
 }
 

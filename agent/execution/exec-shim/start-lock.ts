@@ -3,7 +3,8 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { SHIM_FILES } from './exec-shim-script.ts';
-import { readPlain } from './plain-file.ts';
+import { isOutOfFiles } from '../../problem.ts';
+import { readPlainSurely } from './plain-file.ts';
 
 /** Longest start lock, in bytes: two numbers' worth beside an id. */
 const LOCK_BYTES_MAX = 128;
@@ -15,20 +16,24 @@ export interface StartLock {
   readonly execution: ExecutionId;
 }
 
-/** Makes the start lock in the exec shim's place. True: that exec shim never started anything, and never will. */
+/**
+ * Makes the start lock in the exec shim's place. True: that exec shim never started anything, and never will. Throws while
+ * no file can be opened.
+ */
 export function takeStartLock(directory: string): boolean {
   try {
     closeSync(openSync(join(directory, SHIM_FILES.startLock), 'wx', 0o600));
     return true;
   } catch (error) {
+    if (isOutOfFiles(error)) throw error;
     // A directory that is gone cannot hold a running exec shim's start lock either.
     return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }
 
-/** The exec shim's start lock; null when there is none, or it is just being written. */
+/** The exec shim's start lock; null when there is none, or it is just being written. Throws while no file can be opened. */
 export function readStartLock(directory: string): StartLock | null {
-  const text = readPlain(join(directory, SHIM_FILES.startLock), 0, LOCK_BYTES_MAX)?.toString() ?? '';
+  const text = readPlainSurely(join(directory, SHIM_FILES.startLock), 0, LOCK_BYTES_MAX)?.toString() ?? '';
   const [, pid, execution] = /^(\d+) (\S+)\n$/.exec(text) ?? [];
   const { data: named } = ExecutionId.safeParse(execution); // the script may have written anything else
   return named === undefined ? null : { pid: Number(pid), execution: named };

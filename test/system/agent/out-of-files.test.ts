@@ -1,0 +1,113 @@
+/** An agent while no file can be opened: it goes on, what it cannot see is not known to it, and what it begins leaves nothing. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { readStartLock } from '../../../agent/execution/exec-shim/start-lock.ts';
+import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { processesOf } from '../../support/agent/agent-fixture.ts';
+import { Fixture } from '../../support/agent/executor-fixture.ts';
+import { until } from '../../support/until.ts';
+
+/** More than the runner of the tests has open, and few enough to be taken at once. */
+const DESCRIPTORS_MAX = 512;
+
+/**
+ * Leaves this process so many file descriptors and no more. The answer gives the others back; null: it has no limit that
+ * can be set.
+ */
+function takeDescriptors(t: ExecutionContext, free: number): { refill(): void; giveBack(): void } | null {
+  if (spawnSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${DESCRIPTORS_MAX}:`]).status !== 0) return null;
+  const taken: number[] = [];
+  const refill = () => {
+    try {
+      for (;;) taken.push(openSync('/dev/null', 'r'));
+    } catch {
+      // none is left: as wanted
+    }
+  };
+  const giveBack = () => {
+    for (const descriptor of taken.splice(0)) closeSync(descriptor);
+  };
+  t.teardown(giveBack);
+  refill();
+  for (const descriptor of taken.splice(0, free)) closeSync(descriptor);
+  return { refill, giveBack };
+}
+
+function hasEnded(pid: number): boolean {
+  try {
+    return !process.kill(pid, 0);
+  } catch {
+    return true;
+  }
+}
+
+for (const [how, cancelled] of [
+  ['is seen', () => []],
+  ['stands although it was cancelled meanwhile', (execution) => [execution]],
+] as const satisfies readonly [string, (execution: ExecutionId) => readonly ExecutionId[]][])
+  test.serial(`an end that came while no file could be opened ${how}, once one can`, async (t) => {
+    const former = new Fixture(t);
+    const go = join(former.directory, 'go');
+    const execution = former.start(`echo out; until [ -e ${go} ]; do sleep 0.02; done; exit 3`);
+    const [name = ''] = readdirSync(join(former.directory, 'keepers'));
+    const directory = join(former.directory, 'keepers', name);
+    const { pid } = await until('its start lock', () => readStartLock(directory));
+    former.executor.detach();
+    former.journal.close();
+    const fixture = new Fixture(t, {}, former.directory);
+    fixture.executor.recover();
+    const descriptors = takeDescriptors(t, 0);
+    if (descriptors === null) {
+      t.pass('not tried: there is no prlimit here');
+      return;
+    }
+
+    mkdirSync(go); // takes no descriptor
+    await until('the end of the exec shim', () => hasEnded(pid));
+    descriptors.refill(); // with those that its end gave back
+    fixture.executor.cancel(cancelled(execution)); // looks at all that runs
+    descriptors.giveBack();
+
+    t.like(await fixture.result(execution), { outcome: 'completed', exitCode: 3, output: 'out\n' });
+  });
+
+test.serial('what is cancelled while no file can be opened is ended once one can', async (t) => {
+  const fixture = new Fixture(t);
+  const execution = fixture.start('echo out; sleep 100');
+  const descriptors = takeDescriptors(t, 0);
+  if (descriptors === null) {
+    t.pass('not tried: there is no prlimit here');
+    return;
+  }
+
+  fixture.executor.cancel([execution]);
+  descriptors.giveBack();
+
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 143 });
+  t.deepEqual(processesOf(execution), []);
+});
+
+for (let free = 0; free <= 6; free += 1)
+  test.serial(
+    `with ${free} free file descriptors a start is made or leaves nothing, and all are made in the end`,
+    async (t) => {
+      const fixture = new Fixture(t);
+      const keepers = join(fixture.directory, 'keepers');
+      const descriptors = takeDescriptors(t, free);
+      if (descriptors === null) {
+        t.pass('not tried: there is no prlimit here');
+        return;
+      }
+
+      const executions = [fixture.start('echo ran'), fixture.start('echo ran')];
+      descriptors.giveBack();
+      const { waiting } = fixture.journal.counts();
+      const made = readdirSync(keepers);
+
+      t.is(made.length, executions.length - waiting);
+      for (const execution of executions)
+        t.like(await fixture.result(execution), { outcome: 'completed', exitCode: 0, output: 'ran\n' });
+    },
+  );
