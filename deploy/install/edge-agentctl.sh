@@ -24,6 +24,9 @@ START_S_MAX=15
 # A service that is told to end gets so long, in seconds: its commands have 5 s of it.
 STOP_S_MAX=30
 
+# Files that a service may have open at once, unless the machine lets it have fewer. Source: LimitNOFILE of its unit.
+FILES_MAX=65536
+
 # Statuses after which another start would end the same way: a wrong setting, a refused key, a removed node.
 FINAL='2 3 4'
 
@@ -70,6 +73,8 @@ supervise() {
     began=$(date +%s)
     (
       trap - TERM INT
+      # shellcheck disable=SC3045 # not in POSIX, but in every sh
+      ulimit -n "$FILES_MAX" 2>/dev/null || : # Node takes what it may have
       set -a
       # shellcheck source=/dev/null
       [ ! -r "$ETC/$name.env" ] || . "$ETC/$name.env"

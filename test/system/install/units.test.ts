@@ -96,6 +96,27 @@ for (const name of AGENTS)
       t.true(used.includes(line), line);
   });
 
+test('without systemd the agent may open as many files, and starts also where the machine lets it have fewer', (t) => {
+  const place = temporaryDirectory(t);
+  const control = readFileSync(join(ROOT, 'deploy/install/edge-agentctl.sh'), 'utf8').replaceAll(/@[A-Z]+@/gu, place);
+  const run = (script: string) => spawnSync('sh', ['-c', script], { cwd: place, encoding: 'utf8' }).stdout.trim();
+  writeFileSync(join(place, 'launch'), '#!/bin/sh\nulimit -H -n\nexit 3\n', { mode: 0o755 });
+  writeFileSync(join(place, 'agent.log'), '');
+  t.regex(control, /^FILES_MAX=65536$/mu);
+
+  // no machine lets a process have as many as the second
+  for (const [filesMax, wanted] of [
+    ['1000', '1000'],
+    ['4294967295', run('ulimit -H -n')],
+  ] as const) {
+    writeFileSync(join(place, 'edge-agentctl'), control.replace(/^FILES_MAX=.*$/mu, `FILES_MAX=${filesMax}`));
+
+    const said = run('exec sh edge-agentctl supervise agent');
+
+    t.is(said.split('\n')[0], wanted);
+  }
+});
+
 test('the agent of a machine is as open as its commands may need, and keeps its data to itself', (t) => {
   const used = directives('edge-agent');
 
