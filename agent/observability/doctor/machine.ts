@@ -70,7 +70,8 @@ async function disk(directory: string): Promise<Finding> {
   const hint =
     'Make room on the disk of AGENT_DATA_DIR: results of commands and recordings wait there until an admin has them.';
   const free = `${Math.floor(freeBytes / MIB)} MiB are free where the agent keeps its data`;
-  if (freeBytes < DISK_FREE_BYTES_MIN) return failed(`${free}: no new commands are taken.`, hint, details);
+  if (freeBytes < DISK_FREE_BYTES_MIN)
+    return failed(`${free}: once none is, commands wait and outputs are cut.`, hint, details);
   if (inodes !== null && inodes < INODES_FREE_MIN)
     return failed(
       `${inodes} files can still be made where the agent keeps its data.`,
