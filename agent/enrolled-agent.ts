@@ -1,5 +1,4 @@
 /** The agent of one enrolment, put together: commands, ways in, VPN, metrics, reports, and the session with admins. */
-import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../transport/protocol/agent-settings.ts';
 import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { PickedPorts } from './free-ports.ts';
@@ -106,7 +105,7 @@ export class EnrolledAgent {
     });
   }
 
-  /** Runs until the program is to stop, the admin revokes the node, or the machine has joined anew. Call once. */
+  /** Runs until the program is to stop, somebody deletes the node, or the machine has joined anew. Call once. */
   async run(): Promise<AgentEnd> {
     const { directory, journal, log, signal } = this.#options;
     const executor = this.#executor;
@@ -263,7 +262,7 @@ export class EnrolledAgent {
         reports.connected(url);
       },
       onReplaced: () => this.#shared.lost(),
-      onRevoked: (reason) => this.#revoked(reason),
+      onDeleted: () => this.#deleted(),
       onUnknown: (wasDeleted) => this.#unknown(wasDeleted),
     };
   }
@@ -288,8 +287,8 @@ export class EnrolledAgent {
     if (this.#allConfirmed !== null && this.#options.journal.finished().length === 0) this.#allConfirmed();
   }
 
-  #revoked(reason: string): void {
-    this.#enrollment.noteDeletion(reason === DELETED_REASON);
+  #deleted(): void {
+    this.#enrollment.noteDeletion(true);
     this.#over.resolve(EXIT_STATUS.revoked);
   }
 

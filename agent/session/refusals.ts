@@ -69,5 +69,5 @@ function sentenceOf(isDeleted: boolean, isLasting: boolean): string {
   if (isDeleted)
     return 'This node was deleted at the admin. What has not started is kept and not started. To make this machine another node stop the agent, run `edge-agent leave`, and start it with a new ENROLLMENT_KEY';
   if (!isLasting) return 'The admin does not know this node; it is asked once more';
-  return 'The admin does not know this node: its database is another than before. What has not started is kept and not started until an admin knows it. To make this machine another node stop the agent, run `edge-agent leave`, and start it with a new ENROLLMENT_KEY';
+  return 'The admin does not know this node: its database is another than before, or another machine was enrolled as it. What has not started is kept and not started until an admin knows it. To make this machine another node stop the agent, run `edge-agent leave`, and start it with a new ENROLLMENT_KEY';
 }

@@ -29,8 +29,8 @@ export interface SessionOptions {
    * forgotten by then.
    */
   readonly onReplaced?: () => void;
-  /** Called once when the admin revoked this node: the session is over and does not dial again. */
-  readonly onRevoked?: (reason: string) => void;
+  /** Called once when somebody deletes this node: the session is over and does not dial again. */
+  readonly onDeleted?: () => void;
 }
 
 /**

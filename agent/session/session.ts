@@ -11,6 +11,7 @@ import { NODE_DELETED } from '../../transport/protocol/version.ts';
 import type { AgentNews, DialHow, SessionPorts } from './ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { Beside } from './beside.ts';
+import { isDeletion, logEnd, REPLACED, TAKEN_BACK, type Ending } from './endings.ts';
 import { Connection, SILENCE, type ConnectionOwner, type ConnectionParts, type Welcome } from './connection.ts';
 import type { Refused } from './refusals.ts';
 import { createSessionCounters, type SessionCounters } from './session-counters.ts';
@@ -139,28 +140,29 @@ export class Session implements ConnectionOwner {
     // A session that this one began beside it may be the newer one for which an admin hung up.
     const isReplaced = code === CLOSE.replaced && beside?.hasGreeted !== true;
     const second = beside?.take() ?? null;
-    if (second === null) return this.#lost(connection.url, code, reason, { isReplaced, wasLive });
+    const ending = { admin: connection.url, code, reason, wasLive };
+    if (second === null) return this.#lost(ending, isReplaced);
     if (code === CLOSE.revoked || isReplaced) {
       second.cut();
-      return this.#lost(connection.url, code, reason, { isReplaced, wasLive });
+      return this.#lost(ending, isReplaced);
     }
-    this.#logEnd(connection.url, code, reason, wasLive);
+    logEnd(ending, this.#ports.log);
     this.#adopt(second);
   }
 
-  #lost(
-    admin: string,
-    code: number,
-    reason: string,
-    { isReplaced, wasLive }: { readonly isReplaced: boolean; readonly wasLive: boolean },
-  ): void {
+  #lost(ending: Ending, isReplaced: boolean): void {
     const { log, runner } = this.#ports;
-    if (code === CLOSE.revoked) return this.#revoked(admin, reason);
+    const { admin, code, reason, wasLive } = ending;
+    if (isDeletion(ending)) return this.#deleted(admin);
+    if (code === CLOSE.revoked) {
+      // Whoever comes back is told by a 401 whether it is so. Not at once: two machines that enrol in turn would take
+      // the node from each other all the time.
+      log.warn({ admin, reason }, TAKEN_BACK);
+      runner.hold?.();
+      return this.#rest(RECONNECT_MS_MAX);
+    }
     if (isReplaced) {
-      log.warn(
-        { admin },
-        'A newer session of this node took over: does another agent run with a copy of this data directory?',
-      );
+      log.warn({ admin }, REPLACED);
       this.#options.onReplaced?.();
       return this.#rest(RECONNECT_MS_MAX);
     }
@@ -169,35 +171,27 @@ export class Session implements ConnectionOwner {
       return waitMs === null ? this.#restBeforeNext(false) : this.#rest(waitMs);
     }
     if (code === 401) {
-      // Not the end: another admin of the list, or this one with its database of before, may know it again. A
-      // revocation says 4003.
+      // Not the end: another admin of the list, or this one with its database of before, may know it again.
       this.#admins.refused(reason === NODE_DELETED);
       runner.hold?.();
       return this.#restBeforeNext(false);
     }
-    this.#logEnd(admin, code, reason, wasLive);
+    logEnd(ending, log);
     const backMs = wasLive ? null : this.#admins.unreached(code);
     return backMs === null ? this.#restBeforeNext(wasLive) : this.#rest(backMs);
   }
 
-  #logEnd(admin: string, code: number, reason: string, wasLive: boolean): void {
-    this.#ports.log[wasLive ? 'info' : 'warn'](
-      { admin, code, reason },
-      wasLive ? 'The session ended' : 'The admin cannot be reached',
-    );
-  }
-
-  #revoked(admin: string, reason: string): void {
+  #deleted(admin: string): void {
     const connection = this.#connection;
     this.#end();
     connection?.cut();
     this.#ports.log.error({ admin }, 'The admin revoked this node; the agent stops connecting');
-    this.#options.onRevoked?.(reason);
+    this.#options.onDeleted?.();
   }
 
   #secondEnded(connection: Connection, code: number, reason: string): void {
     if (this.#beside?.isSecond(connection) !== true) return;
-    if (code === CLOSE.revoked) return this.#revoked(connection.url, reason);
+    if (isDeletion({ code, reason })) return this.#deleted(connection.url);
     this.#beside.refused(code, reason, this.#ports.clock.nowMs());
     this.#arm();
   }

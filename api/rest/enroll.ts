@@ -69,6 +69,7 @@ export function registerEnrollment(
       waitMs: failures.waitMs(address),
       tell: () => tellRefused(ports),
       isFirst: () => throttled.add(address) === 0,
+      isHeard: () => request.raw.socket.writable,
     });
     if (result.ok) return sendData(reply, 201, result.value);
     if (COUNTED.has(result.refusal.code)) failures.add(address);
@@ -95,13 +96,18 @@ interface Treatment {
    * follow are not.
    */
   readonly isFirst: () => boolean;
+  /** Whether its client is still there for an answer. */
+  readonly isHeard: () => boolean;
 }
+
+/** Of an attempt that nobody waits for any more. */
+const LEFT = refuse('service_unavailable', 'The client left before it was let in.');
 
 /** One attempt. */
 async function enroll(
   body: unknown,
   ports: EnrollPorts,
-  { forwarding, requestId, waitMs, tell, isFirst }: Treatment,
+  { forwarding, requestId, waitMs, tell, isFirst, isHeard }: Treatment,
 ): Promise<Result<EnrollAnswer>> {
   const parsed = EnrollRequest.safeParse(body, IN_WORDS);
   if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
@@ -121,6 +127,9 @@ async function enroll(
       await tell();
       return refuse('invalid_key', KEY_REFUSALS.invalid_key);
     }
+    // It comes late, over a line that was dead or to an admin that stood still: its machine has tried again since, and
+    // would lose the token that it got then.
+    if (!isHeard()) return LEFT;
 
     const asked = { idempotency: null, principal: 'agent', surface: 'agent', requestId, trace: null };
     const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> => forwarding.perform({ ...asked, ...part });

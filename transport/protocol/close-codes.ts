@@ -4,7 +4,10 @@ export const CLOSE = {
   shuttingDown: 4000,
   /** A newer session of the same node took over: this one must not come back by itself. */
   replaced: 4001,
-  /** The token was revoked or the node deleted: stop connecting. */
+  /**
+   * The token is worth nothing any more. The reason says why: only where the node was deleted does its agent stop; it
+   * may have been enrolled again, by a try of its own that came late.
+   */
   revoked: 4003,
   /** Flood, oversize or a frame that breaks the contract. The reason names it. */
   policy: 4008,

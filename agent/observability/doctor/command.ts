@@ -167,7 +167,7 @@ function agentFinding(identity: Identity | null, pid: number | null, known: Node
     );
   if (known === 'unknown')
     return failed(
-      'No agent runs on this machine, and the admin does not know its node: its database is another than before.',
+      'No agent runs on this machine, and the admin does not know its node: its database is another than before, or another machine was enrolled as it.',
       'Start it with an ENROLLMENT_KEY that has a use left: `edge-agent up`, or its service. It joins again under its id.',
       details,
     );

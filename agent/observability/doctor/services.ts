@@ -89,7 +89,7 @@ function sessionFinding(shared: string | null, { isLive, refusal, adminUrl, sinc
     );
   if (refusal === 'unknown')
     return failed(
-      'The admin does not know the node of this machine: its database is another than before. What has not started waits until an admin knows it.',
+      'The admin does not know the node of this machine: its database is another than before, or another machine was enrolled as it. What has not started waits until an admin knows it.',
       `If the database was restored, set ENROLLMENT_KEY to a key with a use left and start the agent again: it joins again under its id. ${ANOTHER_NODE}`,
       details,
     );

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { CLOSE } from '../../../transport/protocol/close-codes.ts';
+import { CLOSE, DELETED_REASON } from '../../../transport/protocol/close-codes.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import { AgentFixture, logged, processesOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
@@ -69,11 +69,11 @@ test.serial('SIGTERM while no admin is there keeps the result for the next start
   t.like(await admin.result(execution), CANCELLED);
 });
 
-test.serial('revoked, it ends what runs and exits with a status of its own', async (t) => {
+test.serial('told that its node was deleted it ends what runs and exits with a status of its own', async (t) => {
   const { fixture, session } = await AgentFixture.open(t);
   const execution = await fixture.taken(session, 'sleep 100');
 
-  session.close(CLOSE.revoked, 'node deleted');
+  session.close(CLOSE.revoked, DELETED_REASON);
 
   t.deepEqual(await fixture.agent.ended(), { code: 4, signal: null });
   t.regex(fixture.agent.log, /revoked this node/);

@@ -1,8 +1,12 @@
 /** Who is in the fleet: enrolment, recovery, moves and removal, with real agents. */
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import type { AliasResource, NodeResource } from '../../../actors/resources/node.ts';
+import { TAKEN_BACK } from '../../../agent/session/endings.ts';
+import { UNKNOWN_AGAIN_MS } from '../../../agent/session/refusals.ts';
+import { RECONNECT_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { PORTS } from '../../support/actors.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import type { AgentProgram } from '../../support/fleet/agent-program.ts';
@@ -21,6 +25,12 @@ const fleet = sharedFleet(test, {
  * machine; an agent that nobody tells finds out within 10 s.
  */
 const REVOKED_MS_MAX = 2_000;
+
+/**
+ * From the loss of its token until an agent has joined again, in ms: RECONNECT_MS_MAX and UNKNOWN_AGAIN_MS, and as long
+ * again for a busy machine.
+ */
+const REJOINED_MS_MAX = 2 * (RECONNECT_MS_MAX + UNKNOWN_AGAIN_MS);
 
 test('a key of two uses lets exactly two of three agents in; the third ends with status 3 and says why', async (t) => {
   const { key, id } = await fleet().key({ uses_remaining: 2 });
@@ -127,6 +137,43 @@ test('a recovery whose answer was lost is answered again to the same machine, an
 
   t.deepEqual(column(answers, 'status'), [201, 201, 409, 409]);
   t.not(answers[0]?.data?.api_token, answers[1]?.data?.api_token);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
+});
+
+test('an agent whose token goes to a late try of its own to enrol joins again by itself, and what runs there goes on', async (t) => {
+  const { key, id } = await fleet().key({ uses_remaining: 1 });
+  const agent = await fleet().addAgent({ ENROLLMENT_KEY: key });
+  await agent.live();
+  await fleet().reaches(agent, 'healthy');
+  const { node } = agent;
+  const goAhead = join(agent.dataDirectory, 'go-ahead');
+  const command = await fleet().run(`while [ ! -e '${goAhead}' ]; do sleep 0.1; done; echo through`, {
+    targeting: { type: 'nodes', node_ids: [node] },
+  });
+  await fleet().settled(command, ([one]) => one?.status === 'sent');
+  const identity = readFileSync(join(agent.dataDirectory, 'identity.json'), 'utf8');
+  const { machine_secret } = JSON.parse(identity) as { readonly machine_secret: string };
+  const late = {
+    enrollment_key: key,
+    machine_secret,
+    node_id: node,
+    id_type: 'persistent',
+    version: '1.0.0',
+    ports: PORTS,
+    self_update_enabled: false,
+  };
+
+  t.is((await settledAnswer(() => fleet().rest.call('POST', '/agents/enroll', { body: late }))).status, 201);
+
+  await agent.program.logged(TAKEN_BACK);
+  await until(
+    'the node joined again',
+    () => agent.program.output.includes('it has joined again with its ENROLLMENT_KEY'),
+    REJOINED_MS_MAX,
+  );
+  writeFileSync(goAhead, '');
+  t.like((await fleet().settled(command))[0], { node_id: node, status: 'completed', output: 'through\n' });
+  t.is(agent.program.exit, null);
   t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
 });
 

@@ -1,8 +1,8 @@
 /** Which admin an agent dials, after which wait, and when it gives up. */
 import test from 'ava';
 import { NODE_DELETED } from '../../../../transport/protocol/version.ts';
-import { CLOSE } from '../../../../transport/protocol/close-codes.ts';
-import { sessionFixture } from '../../../support/agent/session-fixture.ts';
+import { CLOSE, DELETED_REASON } from '../../../../transport/protocol/close-codes.ts';
+import { NotingRunner, sessionFixture } from '../../../support/agent/session-fixture.ts';
 import { column } from '../../../support/columns.ts';
 
 test('admins are tried in order, for ever, with waits that grow by the round up to 30 seconds', (t) => {
@@ -52,18 +52,41 @@ test('an agent that is replaced by a newer session waits the longest before it t
   t.true(lines.some((line) => line.includes('newer session')));
 });
 
-test('a revoked agent never dials again', (t) => {
-  const reasons: string[] = [];
-  const { clock, link, links } = sessionFixture({ onRevoked: (reason) => reasons.push(reason) });
+test('an agent whose node is deleted never dials again', (t) => {
+  let deletions = 0;
+  const { clock, link, links } = sessionFixture({ onDeleted: () => (deletions += 1) });
   link().welcome();
 
-  link().hangUp(CLOSE.revoked, 'node deleted');
+  link().hangUp(CLOSE.revoked, DELETED_REASON);
   clock.pass(3_600_000);
 
-  t.deepEqual(reasons, ['node deleted']);
-  t.is(links.length, 1);
-  t.is(clock.waiting(), 0);
+  t.deepEqual([deletions, links.length, clock.waiting()], [1, 1, 0]);
 });
+
+for (const reason of ['the node was enrolled again', ''])
+  test(`an agent whose token is taken back for another reason ("${reason}") starts nothing, waits the longest, and is not over`, (t) => {
+    let holds = 0;
+    let deletions = 0;
+    const unknown: boolean[] = [];
+    const { clock, link, links, lines } = sessionFixture(
+      { onDeleted: () => (deletions += 1), onUnknown: (wasDeleted) => unknown.push(wasDeleted) },
+      undefined,
+      { runner: Object.assign(new NotingRunner(), { hold: () => (holds += 1) }) },
+    );
+    link().welcome();
+
+    link().hangUp(CLOSE.revoked, reason);
+    clock.pass(29_999);
+    t.deepEqual([deletions, holds, links.length], [0, 1, 1]);
+    t.regex(lines.at(-1) ?? '', /^The token of this node is good no longer/u);
+    clock.pass(1);
+    link().hangUp(401, 'it answered 401');
+    clock.pass(3_000);
+    link().hangUp(401, 'it answered 401');
+
+    t.is(links.length, 3);
+    t.deepEqual(unknown, [false], 'it asks to join again');
+  });
 
 test('an agent that no admin knows asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {
   const unknown: boolean[] = [];

@@ -60,6 +60,37 @@ test('an agent with a known key is sent to the actor of its cluster, with fresh 
   t.deepEqual(sealed, [`node/${SOME_ID}/sealed_proxy_password`]);
 });
 
+test('an agent that hung up before it was let in is not: it tries again, and what it got then stays good', async (t) => {
+  const read = Promise.withResolvers<void>();
+  const found = Promise.withResolvers<null>();
+  const { api, url, asked, request } = await serveApi(t, {
+    reads: {
+      ...known,
+      nodeForEnrollment: () => {
+        read.resolve();
+        return found.promise;
+      },
+    },
+  });
+  const closed = new Promise<void>((resolve) => {
+    api.server.once('connection', (socket) => socket.once('close', () => resolve()));
+  });
+  const late = httpRequest(url + ENROLL_PATH, { method: 'POST', headers: { 'content-type': 'application/json' } });
+  late.on('error', () => {});
+  late.end(JSON.stringify({ ...body, version: 'late' }));
+  await read.promise;
+
+  late.destroy();
+  await closed;
+  found.resolve(null);
+
+  t.is((await request('POST', ENROLL_PATH, { ...noKey, body: { ...body, version: 'in time' } })).status, 201);
+  t.deepEqual(
+    asked.map(({ message }) => message.type === 'enroll' && message.request.version),
+    ['in time'],
+  );
+});
+
 test('an unknown key and what is no key are 403 invalid_key, and leave an event that names nothing', async (t) => {
   const events: DomainEvent[] = [];
   const { request, asked } = await serveApi(t, {
