@@ -87,7 +87,7 @@ export const AGENT_SETTINGS = {
       secret: true,
       expected: 'a recovery key as an admin made it',
       description:
-        'One-use key that gives a machine which lost its data its old node back, together with ENROLLMENT_KEY. One that fits no node stops the agent.',
+        'One-use key that gives a machine which lost its data its old node back, together with ENROLLMENT_KEY. One that fits no node stops an agent that is not enrolled.',
     }),
   ADMIN_URLS: urls().optional().meta({
     defaultText: 'from the key',

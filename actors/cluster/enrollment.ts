@@ -3,7 +3,7 @@
  * (E1).
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import { FITS_NO_NODE, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { LABELS_MAX, NO_LABELS, type Labels } from '../../transport/protocol/labels.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { DomainEvent, EventData } from '../event-catalogue.ts';
@@ -132,7 +132,7 @@ function answerOf(record: ClusterRecord, { request, credentials }: Enroll, setti
  * back to before the token that it has.
  */
 function existingOf({ existing, recoveryKeyHash, machineSecretHash, key }: Enroll): NodeEnrolled['existing'] | string {
-  if (existing === null) return recoveryKeyHash === null ? { type: 'none' } : 'The recovery key fits no node.';
+  if (existing === null) return recoveryKeyHash === null ? { type: 'none' } : FITS_NO_NODE;
   if (isSameMachine(existing.machineSecretHash, machineSecretHash)) return { type: 'retry', machineSecretHash };
   if (recoveryKeyHash !== null) return { type: 'recovery', keyHash: recoveryKeyHash };
   // An agent of before machine secrets: it holds no token, and it spent its use already.

@@ -1,6 +1,6 @@
 /** Joins a cluster: posts to the admins in order until one says yes, or no for good. */
 import { z } from 'zod';
-import { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import { EnrollAnswer, FITS_NO_NODE } from '../../transport/protocol/enrollment.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { reconnectDelayMs } from '../session/backoff.ts';
@@ -51,7 +51,11 @@ export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> 
   }
 }
 
-/** Asks each admin once. The answer of the first that says yes; else the last problem, as the end of a sentence. */
+/**
+ * Asks each admin once, and once more without the recovery key where that fits no node: the machine is enrolled, so the
+ * key did its work, and the database there is of before. The answer of the first that says yes; else the last problem,
+ * as the end of a sentence.
+ */
 export async function enrollOnce({
   adminUrls,
   request,
@@ -59,19 +63,30 @@ export async function enrollOnce({
 }: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
   let problem = 'no admin is known';
   for (const adminUrl of adminUrls) {
-    const answer = await attempt(adminUrl, request, post);
+    let answer = await attempt(adminUrl, request, post);
+    if ('problem' in answer && answer.fitsNoNode === true)
+      answer = await attempt(adminUrl, { ...request, recovery_key: null }, post);
     if (!('problem' in answer)) return answer;
     problem = answer.problem;
   }
   return problem;
 }
 
-/** The answer, or what was wrong, and whether the same request can never succeed. */
+/** What was wrong. */
+interface Failure {
+  readonly problem: string;
+  /** Whether the same request can never succeed. */
+  readonly isFinal: boolean;
+  /** Whether that is for its recovery key, whose node the admin does not know. */
+  readonly fitsNoNode?: boolean;
+}
+
+/** One try at one admin. */
 async function attempt(
   adminUrl: string,
   request: unknown,
   post: EnrollmentOptions['post'],
-): Promise<EnrollAnswer | { readonly problem: string; readonly isFinal: boolean }> {
+): Promise<EnrollAnswer | Failure> {
   let answer: HttpAnswer;
   try {
     answer = await post(enrollUrl(adminUrl), request);
@@ -83,7 +98,7 @@ async function attempt(
     return parsed.success ? parsed.data.data : { problem: 'the answer is not one of this protocol', isFinal: false };
   }
   if (answer.status >= 500 || RETRIED.has(answer.status)) return { problem: passingText(answer), isFinal: false };
-  return { problem: refusalText(answer), isFinal: true };
+  return refusalOf(answer);
 }
 
 /** Why it may be let in later: an admin that has no room says so. */
@@ -92,11 +107,12 @@ function passingText({ status, body }: HttpAnswer): string {
   return parsed.success ? `it answered ${status}: ${parsed.data.error.message}` : `it answered ${status}`;
 }
 
-function refusalText(answer: HttpAnswer): string {
+function refusalOf(answer: HttpAnswer): Failure {
   const parsed = ErrorEnvelope.safeParse(answer.body);
-  if (!parsed.success) return `it answered ${answer.status}, which is no answer of an admin: check ADMIN_URLS`;
+  if (!parsed.success)
+    return { problem: `it answered ${answer.status}, which is no answer of an admin: check ADMIN_URLS`, isFinal: true };
   const { code, message } = parsed.data.error;
-  return KEY_REFUSALS[code] ?? `${code}: ${message}`;
+  return { problem: KEY_REFUSALS[code] ?? `${code}: ${message}`, isFinal: true, fitsNoNode: message === FITS_NO_NODE };
 }
 
 function enrollUrl(adminUrl: string): string {

@@ -82,6 +82,9 @@ export function recoveryKeySecret(text: string): string {
   return text.slice(text.indexOf('.') + 1);
 }
 
+/** What an admin says of a recovery key whose node it does not know: the agent goes by it. */
+export const FITS_NO_NODE = 'The recovery key fits no node.';
+
 /** Blob as text: unpadded base64url of its JSON. */
 export function encodeEnrollmentBlob(blob: EnrollmentBlob): string {
   return Buffer.from(JSON.stringify(blob)).toString('base64url');

@@ -1,7 +1,8 @@
 /** How an agent becomes a node, stays the same one, and becomes one again. */
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { FITS_NO_NODE } from '../../../transport/protocol/enrollment.ts';
 import { AgentFixture, logged, refusal } from '../../support/agent/agent-fixture.ts';
 import { AgentProcess } from '../../support/agent/agent-process.ts';
 import { until } from '../../support/until.ts';
@@ -137,6 +138,40 @@ test.serial(
     );
     t.like(await admin.result(execution), { outcome: 'completed', exit_code: 0, output: 'through\n' });
     t.deepEqual(await fixture.terminate(), { code: 0, signal: null });
+  },
+);
+
+test.serial(
+  'an agent whose recovery key is of a node that the database lost joins again without that key, and in a first enrolment it does not',
+  async (t) => {
+    const recoveryKey = `${NODE}.secret-of-the-key`;
+    const { fixture, admin, session } = await AgentFixture.open(t, {}, { RECOVERY_KEY: recoveryKey });
+    admin.habits = {
+      refuses: 401,
+      enrolls: (body) => {
+        if (body['recovery_key'] != null) return refusal(409, 'conflict', FITS_NO_NODE);
+        admin.habits = {};
+        return { status: 201, body: admin.enrolled(body, 'token-of-the-second-time') };
+      },
+    };
+    session.terminate();
+
+    const again = await admin.session(1);
+
+    t.is(again.authorization, 'Bearer token-of-the-second-time');
+    t.deepEqual(
+      admin.enrollments.map((body) => [body['node_id'], body['recovery_key'] ?? null]),
+      [
+        [NODE, recoveryKey],
+        [NODE, recoveryKey],
+        [NODE, null],
+      ],
+    );
+    await fixture.terminate();
+    rmSync(fixture.dataDirectory, { recursive: true });
+    admin.habits = { enrolls: () => refusal(409, 'conflict', FITS_NO_NODE) };
+    t.deepEqual(await fixture.start().ended(), { code: 3, signal: null });
+    t.is(admin.enrollments.length, 4);
   },
 );
 

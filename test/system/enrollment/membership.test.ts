@@ -221,6 +221,29 @@ test('a node that the database lost joins again by itself, under its id and its 
   t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
 });
 
+test('a node that came by its recovery key and that the database lost joins again by itself, though the key is still set', async (t) => {
+  const agent = await fleet().addHealthyAgent();
+  const { node } = agent;
+  const { recovery_key } = await fleet().rest.post<{ recovery_key: string }>(`/nodes/${node}/recovery_key`);
+  const { key } = await fleet().key({ uses_remaining: 2 });
+  const settings = { ENROLLMENT_KEY: key, RECOVERY_KEY: recovery_key };
+  await agent.kill();
+  rmSync(agent.dataDirectory, { recursive: true });
+  agent.start(settings);
+  await agent.live();
+  await agent.kill();
+  await fleet().sql('delete from node where id = $1', [node]); // as if it had joined after the dump
+
+  agent.start(settings);
+
+  await until(
+    'the node joined again',
+    () => agent.program.output.includes('it has joined again with its ENROLLMENT_KEY'),
+    20_000,
+  );
+  t.is((await fleet().rest.get<NodeResource>(`/nodes/${node}`)).id, node);
+});
+
 test('a node moves to another cluster: its agent connects again, its recovery key is gone, and commands find it there', async (t) => {
   const agent = await fleet().addHealthyAgent();
   await fleet().rest.post('/clusters', { name: 'elsewhere' });
