@@ -13,6 +13,7 @@ import type { RequestRecords } from '../request-record.ts';
 import { answerBrokenHttp, HEADER_BYTES_MAX, sendFailure } from './failures.ts';
 import { beginRecord } from './request-records.ts';
 import { requestIdOf } from './requests.ts';
+import { isUpgrade } from './upgrades.ts';
 
 /** A certificate, and whoever is told of another one. */
 export type ServedCertificate = Pick<CertificateWatch, 'pair' | 'onChange' | 'turnedAway'>;
@@ -59,6 +60,7 @@ export function createApp(settings: AppSettings, log: Log, records: RequestRecor
     headersTimeout: requestMsMax,
     requestTimeout: requestMsMax,
     connectionsCheckingInterval: LATE_LOOK_MS,
+    shouldUpgradeCallback: isUpgrade,
   };
   const app = fastify({
     logger: false,

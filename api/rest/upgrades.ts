@@ -4,6 +4,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { refuse, retryAfterSecondsOf, type Refusal } from '../../actors/refusal.ts';
 import type { WebPages } from '../origins.ts';
+import { TUNNEL_UPGRADE } from '../../transport/protocol/version.ts';
 import { errorBody } from './answers.ts';
 
 /** Takes the socket over, with what was already read of it. */
@@ -24,6 +25,17 @@ export interface Upgrades {
 }
 
 const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
+
+/** The protocols that are spoken here. */
+const SPOKEN: ReadonlySet<string | undefined> = new Set(['websocket', TUNNEL_UPGRADE]);
+
+/**
+ * Whether a request is an upgrade. Clients offer others that they could do without, HTTP/2 above all, and get the answer
+ * to their request as if they had not. Source: RFC 9110, 7.8.
+ */
+export function isUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return SPOKEN.has(headers.upgrade?.toLowerCase());
+}
 
 /**
  * Routes the upgrade requests of a server. An unknown path gets a 404 and a page of another origin a 403, and their

@@ -63,7 +63,7 @@ export async function listenForRelay({
   map,
   connectionsMax = CONNECTIONS_MAX,
 }: RelayServerOptions): Promise<RelayServer> {
-  const server = createServer({ cert: certificate, key, ...SERVER_OPTIONS });
+  const server = createServer({ cert: certificate, key, ...SERVER_OPTIONS, shouldUpgradeCallback: isUpgrade });
   server.maxConnections = connectionsMax + STRANGERS_MAX; // those that did not ask for anything yet included
   server.on('request', (request, answer) => respond(request, answer, map));
   server.on('upgrade', upgradesTo(relay));
@@ -82,6 +82,14 @@ export async function listenForRelay({
     },
   };
 }
+
+/** Whether a request is an upgrade: what offers another protocol is answered as if it had not (RFC 9110, 7.8). */
+function isUpgrade({ headers }: IncomingMessage): boolean {
+  return CARRIERS.has(headers.upgrade?.toLowerCase());
+}
+
+/** What DERP comes as. */
+const CARRIERS: ReadonlySet<string | undefined> = new Set(['derp', 'websocket']);
 
 /** Takes what asks for DERP, in either form, and refuses the rest. */
 function upgradesTo(

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
-import { serveApi, SOME_ID, type ServedApi } from '../../../support/api/fakes.ts';
+import { KEYS, serveApi, SOME_ID, type ServedApi } from '../../../support/api/fakes.ts';
 
 const command = { command_text: 'true', targeting: { type: 'all' } };
 
@@ -176,6 +176,30 @@ test('slow, idle and endless connections have their bounds', async (t) => {
   t.like(server, { requestTimeout: 30_000, timeout: 120_000, keepAliveTimeout: 72_000, maxHeadersCount: 100 });
 });
 
+test('a request that offers a protocol which is not spoken here is answered as one that offers none', async (t) => {
+  const { url, asked } = await serveApi(t);
+  const offering = (line: string, body = '') =>
+    raw(
+      url,
+      [
+        `${line} HTTP/1.1`,
+        'Host: 127.0.0.1',
+        `Authorization: Bearer ${KEYS.api}`,
+        'Connection: Upgrade, HTTP2-Settings, close',
+        'Upgrade: h2c', // as `curl --http2` and Java's HttpClient do
+        'HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA',
+        `Content-Length: ${body.length}`,
+        ...(body === '' ? [] : ['Content-Type: application/json']),
+        `\r\n${body}`,
+      ].join('\r\n'),
+    );
+
+  t.regex(await offering('GET /api/v1/nodes'), /^HTTP\/1\.1 200 [^]*"data":\[\]/u);
+  t.regex(await offering('POST /api/v1/clusters', '{"name":"one"}'), /^HTTP\/1\.1 201 /u);
+  t.is(asked.length, 1);
+  t.regex(await offering('GET /api/v1/nope'), /^HTTP\/1\.1 404 /u);
+});
+
 test('an upgrade of an unknown path gets a 404 and its socket closed; a known one is handed over', async (t) => {
   const { api, url } = await serveApi(t);
   api.onUpgrade('/known', (_request, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\nhello'));
@@ -200,7 +224,7 @@ test('closing refuses new requests, lets one in flight end, and ends taken-over 
   });
   const upgraded = Promise.withResolvers<void>();
   api.onUpgrade('/held', () => upgraded.resolve());
-  const held = raw(url, 'GET /held HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+  const held = raw(url, 'GET /held HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: edge-tunnel\r\n\r\n');
   const pending = request('GET', '/api/v1/nodes');
   await Promise.all([inFlight.promise, upgraded.promise]);
 

@@ -117,12 +117,22 @@ test('a probe gets its answer, and everything else that is no upgrade to DERP a 
       'GET /derp-map.json',
     ].map((line) => ask(`${line} HTTP/1.1`)),
   );
-  const upgrades = [await upgrade('/x', 'DERP'), await upgrade('/derp', 'h2c'), await upgrade('/derp', 'websocket')];
+  const upgrades = [
+    await upgrade('/x', 'DERP'),
+    await upgrade('/derp', 'h2c'),
+    await upgrade('/derp', 'websocket'),
+    await upgrade('/derp/probe', 'h2c'),
+  ];
 
   t.deepEqual(
     answers.map((text) => text.slice(9, 12)),
     ['200', '200', '204', '426', '405', '404', '200'],
   );
   t.regex(answers[1] ?? '', /access-control-allow-origin: \*/iu);
-  t.deepEqual(upgrades, ['HTTP/1.1 404 Not Found', 'HTTP/1.1 426 Upgrade Required', 'HTTP/1.1 426 Upgrade Required']);
+  t.deepEqual(upgrades, [
+    'HTTP/1.1 404 Not Found',
+    'HTTP/1.1 426 Upgrade Required',
+    'HTTP/1.1 426 Upgrade Required',
+    'HTTP/1.1 200 OK',
+  ]);
 });
