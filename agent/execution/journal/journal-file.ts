@@ -126,6 +126,13 @@ export class JournalFile {
     return this.#prepared(sql).all();
   }
 
+  /** Changes a row that nobody reads: SQLite writes and syncs nothing for a transaction that leaves every page as it was. */
+  touch(): void {
+    this.run(
+      'INSERT INTO probe (id, filler) VALUES (2, randomblob(8)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler',
+    );
+  }
+
   close(): void {
     this.#statements.clear();
     if (this.#database.isOpen) this.#database.close();
@@ -151,13 +158,21 @@ export class JournalFile {
     this.#setDurability('soon');
     try {
       this.#database.exec('PRAGMA wal_autocheckpoint = 0');
-      for (let page = 0; page < LOG_PAGES; page += 1)
-        this.run('INSERT INTO probe (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET filler = NULL');
+      for (let page = 0; page < LOG_PAGES; page += 1) this.touch();
       this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
     } catch {
-      // A disk that has no room for it may have room for less.
+      this.#giveRoomBack();
     }
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES - 16}`);
+  }
+
+  /** A disk that has no room for the log made ahead may have room for what the log gets. */
+  #giveRoomBack(): void {
+    try {
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // Nor has it room for this: the first write says so.
+    }
   }
 
   #setDurability(durability: Durability): void {

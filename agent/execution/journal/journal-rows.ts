@@ -202,11 +202,6 @@ export class JournalRows {
     );
     this.#file.run('DELETE FROM probe');
   }
-
-  /** Changes nothing, so that a synced transaction has a page to write. */
-  touch(): void {
-    this.#file.run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL');
-  }
 }
 
 function stampOf(row: JournalRow): Stamp {

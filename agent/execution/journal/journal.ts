@@ -254,9 +254,9 @@ export class Journal implements SessionJournal {
     return this.#file.problem === null || this.#file.write('write', () => this.#rows.probe());
   }
 
-  /** Any synced transaction takes those before it along. Its row changes nothing. */
+  /** Any synced transaction takes those before it along. */
   #touch(): void {
-    if (this.#held.inState('finished').length > 0) this.#file.write('write', () => this.#rows.touch());
+    if (this.#held.inState('finished').length > 0) this.#file.write('write', () => this.#file.touch());
   }
 
   close(): void {

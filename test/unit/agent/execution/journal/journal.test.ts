@@ -222,10 +222,10 @@ test('a full disk refuses deliveries, keeps what is there, and heals', (t) => {
 
   // Its log has some room of its own.
   const problem = () => journal.problem;
+  const large = (n: number) => delivery(n, { command_text: 'x'.repeat(40_000) });
   let taken = 1;
-  while (problem() === null)
-    taken += journal.receive([delivery(taken + 1, { command_text: 'x'.repeat(60_000) })]).fresh.length;
-  const refused = journal.receive([delivery(1), delivery(taken + 1)]);
+  while (problem() === null) taken += journal.receive([large(taken + 1)]).fresh.length;
+  const refused = journal.receive([delivery(1), large(taken + 1)]);
 
   t.deepEqual(refused, { acknowledged: [executionId(1)], fresh: [] });
   t.regex(problem() ?? '', /^the journal cannot take in executions: /);
