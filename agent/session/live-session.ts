@@ -158,7 +158,8 @@ export class LiveSession {
    * again with the next hello, and there is room for it now.
    */
   pulse(isReportDue: boolean): boolean {
-    if (this.#hasRefused && this.#ports.journal.heal()) return false;
+    const canStore = this.#ports.journal.heal();
+    if (canStore && this.#hasRefused) return false;
     this.#options.send({ type: 'ping' });
     this.#asking.pinging();
     const report = this.#ports.report();

@@ -62,7 +62,7 @@ export interface SessionJournal {
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null;
   /** Drops finished executions; ignores all others. */
   forget(executions: readonly ExecutionId[]): void;
-  /** True when it can store; after a failure it tries. An in-memory one answers true. */
+  /** True when it can store; after a failure it tries, and does what it could not. An in-memory one answers true. */
   heal(): boolean;
 }
 

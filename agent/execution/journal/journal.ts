@@ -248,10 +248,12 @@ export class Journal implements SessionJournal {
     this.#ledger?.confirm(executions);
   }
 
-  /** Tries a small write, after failed ones. True when the journal can write. */
+  /** After failed writes: tries a small one, and drops what could not be dropped. True when the journal can write. */
   heal(): boolean {
     if (this.#ledger?.heal() === false) return false;
-    return this.#file.problem === null || this.#file.write('write', () => this.#rows.probe());
+    if (this.#file.problem !== null && !this.#file.write('write', () => this.#rows.probe())) return false;
+    this.erase([]);
+    return this.problem === null;
   }
 
   /** Any synced transaction takes those before it along. */

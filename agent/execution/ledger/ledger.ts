@@ -121,6 +121,7 @@ export class Ledger {
 
   /** Records endings. They survive the agent's death at once, and the machine's soon. */
   end(endings: readonly Pick<Ending, 'execution' | 'outcome' | 'exitCode' | 'output'>[]): void {
+    if (endings.length === 0) return;
     this.#write('record an end', () => {
       for (const { execution, outcome, exitCode, output } of endings) {
         this.#put(execution, {
@@ -139,10 +140,12 @@ export class Ledger {
 
   /** An admin has the results of these: from here they are remembered only in case they are sent again. */
   confirm(executions: readonly ExecutionId[]): void {
+    const ended = executions.filter((execution) => this.stateOf(execution) === 'ended');
+    if (ended.length === 0) return;
     this.#write('record a confirmation', () => {
-      for (const execution of executions) {
+      for (const execution of ended) {
         const record = this.#read(execution);
-        if (record?.state === 'ended') this.#put(execution, { ...record, state: 'confirmed' });
+        if (record !== null) this.#put(execution, { ...record, state: 'confirmed' });
       }
       this.#flushLater();
     });
@@ -150,7 +153,7 @@ export class Ledger {
 
   /** Tries to write, after failed tries. True when it can. */
   heal(): boolean {
-    return this.#problem === null || this.#write('be written', () => this.#file.flush());
+    return this.#problem === null || this.#write('be written', () => this.#file.touch());
   }
 
   close(): void {

@@ -11,6 +11,7 @@ import type { Timeline } from '../../../../../agent/execution/timeline.ts';
 import { EXECUTIONS_PER_FRAME_MAX } from '../../../../../transport/protocol/limits.ts';
 import { fill, smallDisk } from '../../../../support/small-disk.ts';
 import { silentLog } from '../../../../support/log.ts';
+import { refusing } from '../../../../support/agent/refused-writes.ts';
 import { delivery, executionId } from '../../../../support/agent/session-fixture.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
@@ -278,17 +279,3 @@ test('a change that cannot even be taken back is refused like any other, and is 
   t.deepEqual(journal.holding(), [executionId(2)]);
   t.is(journal.load(executionId(1)), null);
 });
-
-/** What `act` gives while SQLite refuses this statement, as it does on a broken disk. */
-function refusing<T>(statement: 'COMMIT' | 'ROLLBACK', act: () => T): T {
-  const exec: (this: DatabaseSync, sql: string) => void = Reflect.get(DatabaseSync.prototype, 'exec');
-  DatabaseSync.prototype.exec = function refuse(sql) {
-    if (sql === statement) throw new Error('disk I/O error');
-    exec.call(this, sql);
-  };
-  try {
-    return act();
-  } finally {
-    DatabaseSync.prototype.exec = exec;
-  }
-}
