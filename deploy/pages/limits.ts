@@ -22,6 +22,7 @@ import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
 import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
 import * as spool from '../../agent/access/ssh/recording/spool.ts';
+import * as journal from '../../agent/execution/journal/journal-file.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
@@ -88,6 +89,16 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('agent/execution/ledger/ledger-file.ts', ledger, [
       ['LEDGER_RECORDS_MAX', 'Executions that an agent remembers, so as not to run them again. The oldest go.'],
+    ]),
+    limits('agent/execution/journal/journal-file.ts', journal, [
+      [
+        'LOG_PAGES',
+        'Pages of 4 KiB that the log of `journal.db` has on the disk of a machine from the start on: 1 MiB.',
+      ],
+      [
+        'FREE_BYTES_MAX',
+        'Room that `journal.db` keeps of results that were confirmed. More goes back to the disk once what still waits is below 1 MiB.',
+      ],
     ]),
     limits('persistence/reads/executions.ts', executionReads, [
       [

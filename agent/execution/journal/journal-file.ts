@@ -15,11 +15,20 @@ export type Durability = 'now' | 'soon';
 /** A row, as SQLite gives it. */
 export type JournalRow = Record<string, string | number | bigint | Uint8Array | null>;
 
+/** SQLite's, unless a file was made with others. */
+const PAGE_BYTES = 4_096;
+
 /**
  * Size to which the write-ahead log is made at opening, in pages of 4 KiB; it is begun anew when it is nearly full.
  * Overwriting takes an fsync 0.11 ms where growing takes it 0.19 (measured).
  */
-const LOG_PAGES = 256;
+export const LOG_PAGES = 256;
+
+/** The same in bytes: the log has 24 beside each page, and 32 before them. Source: sqlite.org/walformat.html. */
+const LOG_BYTES = 32 + LOG_PAGES * (24 + PAGE_BYTES);
+
+/** Room that deleted rows leave in the file for later ones, in bytes: what is beyond goes back to the disk. */
+export const FREE_BYTES_MAX = 16_777_216;
 
 /** One open file. */
 export class JournalFile {
@@ -126,6 +135,25 @@ export class JournalFile {
     return this.#prepared(sql).all();
   }
 
+  /**
+   * Gives the disk back what deleted rows took, where that is more than FREE_BYTES_MAX. What is left is written anew, in
+   * one transaction: only once it fits into the log, so that this takes a moment and no room.
+   */
+  shrink(): void {
+    if (this.#isUnreadable) return;
+    try {
+      const free = this.#pragma('freelist_count');
+      if (free * PAGE_BYTES <= FREE_BYTES_MAX || this.#pragma('page_count') - free > LOG_PAGES) return;
+      this.#setDurability('now');
+      this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
+      this.#database.exec('VACUUM');
+      this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
+    } catch (error) {
+      if (isDamage(error)) this.#giveUp(error as Error);
+      // Else it stays as large as it is, and is tried again with the next deletion.
+    }
+  }
+
   /** Changes a row that nobody reads: SQLite writes and syncs nothing for a transaction that leaves every page as it was. */
   touch(): void {
     this.run(
@@ -140,17 +168,19 @@ export class JournalFile {
 
   #open(): void {
     this.#database.exec(
-      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024',
+      `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024;
+       PRAGMA journal_size_limit = ${LOG_BYTES}; PRAGMA temp_store = MEMORY`,
     );
     const check = this.get('PRAGMA integrity_check');
     if (check?.['integrity_check'] !== 'ok') throw new JournalDamageError('integrity_check found damage');
-    const version = this.get('PRAGMA user_version')?.['user_version'];
+    const version = this.#pragma('user_version');
     if (version === 0)
       this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
-    else if (version !== JOURNAL_VERSION) throw new JournalVersionError(Number(version));
+    else if (version !== JOURNAL_VERSION) throw new JournalVersionError(version);
     const columns = new Set(this.all("SELECT name FROM pragma_table_info('execution')").map((row) => row['name']));
     for (const [name, type] of Object.entries(LATER_COLUMNS))
       if (!columns.has(name)) this.#database.exec(`ALTER TABLE execution ADD COLUMN ${name} ${type}`);
+    this.shrink();
     this.#growLog();
   }
 
@@ -179,6 +209,10 @@ export class JournalFile {
     if (this.#durability === durability) return;
     this.#database.exec(`PRAGMA synchronous = ${durability === 'now' ? 'FULL' : 'NORMAL'}`);
     this.#durability = durability;
+  }
+
+  #pragma(name: 'user_version' | 'freelist_count' | 'page_count'): number {
+    return Number(this.get(`PRAGMA ${name}`)?.[name]);
   }
 
   #prepared(sql: string): StatementSync {

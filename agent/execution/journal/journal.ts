@@ -239,6 +239,7 @@ export class Journal implements SessionJournal {
     if (!isStored) return;
     this.#tellLedger(unwanted, 'started');
     this.#held.forgetUnwanted();
+    this.#file.shrink();
   }
 
   /** What ran and is wanted no more counts as cancelled, should it ever be sent again; what never started may be. */

@@ -39,7 +39,7 @@ test('its log is made before it is needed: 1 MiB at opening, and no more after 2
   }
 
   t.true(size >= MIB && size < 1.1 * MIB, String(size));
-  t.is(statSync(log).size, size);
+  t.true(statSync(log).size >= MIB && statSync(log).size <= size, String(statSync(log).size));
 });
 
 test('the late sync has something to write for each result that nobody confirms, not only for the first', async (t) => {
