@@ -67,13 +67,20 @@ export class CapturedOutput {
     return { position, bytes: Buffer.alloc(0) };
   }
 
-  /** All of it when it is at most `bytesMax` long, else its first and last `half` bytes. For an output that is over. */
+  /**
+   * All of it when it is kept whole and at most `bytesMax` long, else its first and last `half` bytes, less where fewer
+   * are kept on that side of a gap: the exec shim had a lower limit then. For an output that is over.
+   */
   ends(bytesMax: number, half: number): CapturedBytes {
     const extents = this.#extents();
     const length = extents.at(-1)?.to ?? 0;
-    const isWhole = extents.every((extent, index) => extent.from === (extents[index - 1]?.to ?? 0));
-    if (isWhole && length <= bytesMax) return { head: this.#gather(0, length), tail: null };
-    return { head: this.#gather(0, half), tail: this.#gather(Math.max(0, length - half), length) };
+    const gap = extents.findIndex((extent, index) => extent.from !== (extents[index - 1]?.to ?? 0));
+    if (gap === -1 && length <= bytesMax) return { head: this.#gather(0, length), tail: null };
+    const [before, behind] = gap === -1 ? [length, 0] : [extents[gap - 1]?.to ?? 0, extents[gap]?.from ?? 0];
+    return {
+      head: this.#gather(0, Math.min(half, before)),
+      tail: this.#gather(Math.max(length - half, behind), length),
+    };
   }
 
   #gather(from: number, to: number): Buffer {
