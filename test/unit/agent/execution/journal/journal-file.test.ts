@@ -1,4 +1,4 @@
-/** What the journal has on the disk, and when. */
+/** What the journal has on the disk, and when (C5). */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
