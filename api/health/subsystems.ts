@@ -148,7 +148,7 @@ function eventBroker({ broker }: HealthPorts): HealthCheck {
       if (broker.isReached()) return;
       const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
       throw new HealthProblem(
-        `the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
+        `the broker cannot be reached or refuses: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
       );
     },
   };

@@ -165,7 +165,7 @@ export const FAMILIES: readonly Family[] = [
   ),
   gauge(
     'broker_up',
-    'Whether the broker is reached. Absent where another admin publishes.',
+    'Whether the broker is reached and takes events. Absent where another admin publishes.',
     [],
     ({ live: { broker } }) => one(broker?.isUp),
   ),

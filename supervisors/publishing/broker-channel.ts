@@ -14,6 +14,8 @@ import { BACK_OFF_MS_MAX, Channel, type ChannelPorts, type Outcome } from './cha
  */
 export const CONNECTED_MS_MIN = BACK_OFF_MS_MAX;
 
+const NOT_REACHED_YET = 'the broker was not reached yet';
+
 /** Events to publish, and where the channel stands after them. */
 export interface Batch {
   readonly events: readonly PublishedEvent[];
@@ -65,7 +67,8 @@ export class BrokerChannel {
   #isTried = false;
   /** Why the last connection was lost, if it was a failure that was not told yet. */
   #failedBy: Error | null = null;
-  #problem: string | null = 'the broker was not reached yet';
+  /** Told until events go out, or none wait: a broker may take connections and nothing else. */
+  #problem: string | null = NOT_REACHED_YET;
   /** Read while the batch before it was on its way. */
   #ahead: { readonly epoch: number; readonly batch: Promise<Batch | null> } | null = null;
   /** The cursor on its way into the database, while the next batch is on its way to the broker. */
@@ -82,7 +85,7 @@ export class BrokerChannel {
       name: 'broker',
       work: (epoch) => this.#work(epoch),
       lost: () => {
-        this.#problem = null;
+        this.#problem = NOT_REACHED_YET;
         this.#failedBy = null;
         void this.#disconnect();
       },
@@ -150,8 +153,6 @@ export class BrokerChannel {
   async #connect(): Promise<Broker> {
     const opened = await this.#ports.open();
     this.#counted.connects += 1;
-    if (this.#problem !== null) this.#ports.log.info({}, 'the broker is reached');
-    this.#problem = null;
     this.#broker = opened;
     this.#connectedMs = this.#ports.leaseClockMs();
     this.#isTried = false;
@@ -186,9 +187,10 @@ export class BrokerChannel {
     const batch = await (this.#ahead?.epoch === epoch ? this.#ahead.batch : rows.next(epoch, null, this.#eventsMax));
     this.#ahead = null;
     if (batch === null || !this.#channel.holds()) return 'lost';
-    if (batch.to === null) return batch.unsettled ? 'soon' : this.#isProven() ? 'none' : 'untried';
     if (batch.more) this.#readAhead(epoch, batch);
     if (batch.events.length > 0) await this.#publish(to, batch.events);
+    if (batch.events.length > 0 || !batch.more) this.#isWell();
+    if (batch.to === null) return batch.unsettled ? 'soon' : this.#isProven() ? 'none' : 'untried';
     if (!(await this.#hasMoved())) return 'lost';
     this.#moving = rows.advance(epoch, batch.to);
     this.#moving.catch(() => {}); // told when the next batch is through
@@ -198,6 +200,11 @@ export class BrokerChannel {
     if (batch.more) return 'more';
     if (!(await this.#hasMoved())) return 'lost';
     return batch.unsettled ? 'soon' : 'none';
+  }
+
+  #isWell(): void {
+    if (this.#problem !== null) this.#ports.log.info({}, 'the broker is reached');
+    this.#problem = null;
   }
 
   async #publish(to: Broker, events: readonly PublishedEvent[]): Promise<void> {

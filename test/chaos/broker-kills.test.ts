@@ -167,7 +167,7 @@ test('while the broker is away health says so and how much waits; what is too ol
     const now = await health(fleet);
     return now.broker === null ? null : now;
   });
-  t.deepEqual(unwell, { ok: false, broker: `the broker cannot be reached: ${old.length} events wait` });
+  t.deepEqual(unwell, { ok: false, broker: `the broker cannot be reached or refuses: ${old.length} events wait` });
   await until('the events to grow old', () => Date.now() > Date.parse(old.at(-1)?.time ?? '') + maxAgeSeconds * 1_000);
   await server.start();
   const young: Envelope[] = [];

@@ -150,7 +150,7 @@ test.serial(
     const isBrokerAlone = ({ red }: Health) => red.join() === 'event_broker';
     const broken = await healthLike('the broker to be missed', isBrokerAlone, url);
     t.is(broken.status, 503);
-    t.regex(broken.text, /the broker cannot be reached: \d+ events wait/u);
+    t.regex(broken.text, /the broker cannot be reached or refuses: \d+ events wait/u);
 
     // Whoever checks in is turned away by the database, in words that nobody may read.
     await fleet.sql(

@@ -60,7 +60,7 @@ export async function toldOnce(
   if (typeof error === 'string') t.is(told, error);
   else t.regex(told, error);
   t.false(secrets.some((secret) => JSON.stringify(admin.log.lines).includes(secret)));
-  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached or refuses: \d+ events wait$/u);
 }
 
 /** Test events before, during and after a time in which the broker is away; all of them, in order. */
@@ -123,7 +123,7 @@ export async function arrivesLater(
   const later = await admin.testEvents(40);
   t.regex(
     await until('the admin to notice', async () => admin.brokerProblem()),
-    /^the broker cannot be reached: \d+ events wait$/u,
+    /^the broker cannot be reached or refuses: \d+ events wait$/u,
   );
   const after = await comes();
   gate.open();

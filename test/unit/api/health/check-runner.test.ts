@@ -183,12 +183,12 @@ test('each subsystem fails by itself, with its own words', async (t) => {
     [
       { broker: { isReached: () => false, backlog: (max) => Promise.resolve(Math.min(12, max)) } },
       'event_broker',
-      'the broker cannot be reached: 12 events wait',
+      'the broker cannot be reached or refuses: 12 events wait',
     ],
     [
       { broker: { isReached: () => false, backlog: (max) => Promise.resolve(max) } },
       'event_broker',
-      'the broker cannot be reached: over 100000 events wait',
+      'the broker cannot be reached or refuses: over 100000 events wait',
     ],
   ];
   for (const [more, name, error] of cases)

@@ -46,6 +46,46 @@ test('while the broker cannot be reached events wait, health says why, and nothi
   t.deepEqual([channel.problem(), received, channel.counters.connects], [null, upTo(5), 1]);
 });
 
+test('a broker that takes connections and confirms nothing is a problem until it confirms again, and told of once', async (t) => {
+  const { channel, clock, log, received, trouble, store, pass } = openBrokerChannel();
+  trouble.publish = () =>
+    new Promise((_, reject) => {
+      clock.after(10_000, () => reject(new Error('it has not confirmed')));
+    });
+  await channel.start();
+  await pass(100);
+  t.is(channel.problem(), null);
+  store(5);
+  await pass(10_100);
+
+  const problems = new Set<string | null>();
+  for (let seconds = 0; seconds < 120; seconds += 1) {
+    await pass(1_000);
+    problems.add(channel.problem());
+  }
+  t.deepEqual([[...problems], received], [['it has not confirmed'], []]);
+  t.deepEqual(logged(log), ['the broker is reached', 'events cannot be published now: they wait']);
+  trouble.publish = null;
+  await pass(BACK_OFF_MS_MAX);
+
+  t.deepEqual([channel.problem(), received], [null, upTo(5)]);
+  t.is(logged(log).at(-1), 'the broker is reached');
+});
+
+test('what a broker refused until it was too old is no problem any more once nothing waits', async (t) => {
+  const { channel, stored, trouble, store, pass } = openBrokerChannel();
+  trouble.publish = () => Promise.reject(new Error('it refuses'));
+  await channel.start();
+  store(5);
+  await pass(5_000);
+  t.is(channel.problem(), 'it refuses');
+
+  stored.oldUntil = 5;
+  await pass(BACK_OFF_MS_MAX);
+
+  t.deepEqual([channel.problem(), channel.counters.tooOld], [null, 5]);
+});
+
 test('a connection that is lost after it took an event is opened again at once', async (t) => {
   const { channel, log, connections, received, store, pass } = openBrokerChannel();
   await channel.start();
@@ -208,3 +248,10 @@ test('events that are too old are skipped and counted, and the place goes on', a
     [{ events: BATCH_EVENTS_MAX }, { events: 3 }],
   );
 });
+
+/** What is told an operator, in order. */
+const logged = ({ lines }: ReturnType<typeof openBrokerChannel>['log']): readonly string[] =>
+  column(
+    lines.filter(({ level }) => level !== 'debug'),
+    'message',
+  );
