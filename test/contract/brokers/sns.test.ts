@@ -12,6 +12,7 @@ import {
   type Moto,
 } from '../../support/brokers/moto.ts';
 import { freePort } from '../../support/free-ports.ts';
+import { origin } from '../../support/listening.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
@@ -52,6 +53,8 @@ function environment(scope: Scope, key: AccessKey | null, url = moto.url): void 
     ...(key && { AWS_ACCESS_KEY_ID: key.accessKeyId, AWS_SECRET_ACCESS_KEY: key.secretAccessKey }),
   });
 }
+
+const XML = { 'content-type': 'text/xml' };
 
 const ANYBODY = { accessKeyId: 'anybody', secretAccessKey: 'anything' };
 
@@ -113,6 +116,51 @@ test.serial(
         message: 'an event is too large for the broker',
       },
     ]);
+  },
+);
+
+/** What the service says of a large event: a part of an answer with status 200, or an error with 400. */
+const REFUSALS = {
+  'a fault of its own': failedEntry('InternalError', 'Try again later', false),
+  'that it is asked too often': failedEntry('Throttled', 'Rate exceeded', true),
+  'a fault of its own about the size': failedEntry('InvalidParameter', 'Message too long', false),
+  'another parameter': errorAnswer('InvalidParameter', 'Invalid parameter: TopicArn'),
+  'the size of the entry': failedEntry('InvalidParameter', 'Invalid parameter: Message too long', true),
+  'the size of the message': errorAnswer('InvalidParameter', 'Invalid parameter: Message too long'),
+  'the size of the batch': errorAnswer('BatchRequestTooLong', 'The batch request is more than 262144 bytes.'),
+};
+const ABOUT_SIZE = ['the size of the entry', 'the size of the message', 'the size of the batch'];
+
+test.serial(
+  'a large event is left out only where the service refuses its size; anything else fails the publish',
+  async (t) => {
+    const log = recordingLog();
+    let refusal = errorAnswer('EmptyBatchRequest', 'The batch request has no entries.');
+    environment(
+      t,
+      ANYBODY,
+      await origin(t, (request, response) => {
+        request.resume().once('end', () => response.writeHead(refusal.status, XML).end(refusal.body));
+      }),
+    );
+    const broker = await opened(t, 'refusing-', log);
+    const large = brokerEvent('edge.core.test', 'large', { pad: 'x'.repeat(300_000) });
+
+    const leftOut: string[] = [];
+    for (const [name, said] of Object.entries(REFUSALS)) {
+      refusal = said;
+      const isTaken = await broker.publish([large]).then(
+        () => true,
+        () => false,
+      );
+      if (isTaken) leftOut.push(name);
+    }
+
+    t.deepEqual(leftOut, ABOUT_SIZE);
+    t.deepEqual(
+      log.lines.map(({ message }) => message),
+      ABOUT_SIZE.map(() => 'an event is too large for the broker'),
+    );
   },
 );
 
@@ -200,3 +248,18 @@ test.serial('a service that is killed fails a publish, and a new connection work
     },
   });
 });
+
+function failedEntry(code: string, message: string, isSendersFault: boolean) {
+  const entry = `<member><Id>0</Id><Code>${code}</Code><Message>${message}</Message><SenderFault>${isSendersFault}</SenderFault></member>`;
+  return {
+    status: 200,
+    body: `<PublishBatchResponse><PublishBatchResult><Successful/><Failed>${entry}</Failed></PublishBatchResult></PublishBatchResponse>`,
+  };
+}
+
+function errorAnswer(code: string, message: string) {
+  return {
+    status: 400,
+    body: `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
+  };
+}

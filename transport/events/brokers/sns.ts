@@ -7,6 +7,7 @@ import {
   PublishBatchCommand,
   SNSClient,
   SNSServiceException,
+  type BatchResultErrorEntry,
   type PublishBatchRequestEntry,
 } from '@aws-sdk/client-sns';
 import { TOPICS } from '../../../actors/event-topics.ts';
@@ -141,15 +142,11 @@ async function publish(
       { abortSignal },
     );
     const [failed] = answer.Failed ?? [];
-    if (failed)
-      throw new RefusedEntry(
-        `it refused ${answer.Failed?.length} of ${events.length} events (${failed.Code}: ${failed.Message})`,
-        { cause: answer.Failed },
-      );
+    if (failed) throw new RefusedEntry(failed, `${answer.Failed?.length} of ${events.length}`);
     if (answer.Successful?.length !== events.length)
       throw new Error(`it confirmed ${answer.Successful?.length ?? 0} of ${events.length} events`);
   } catch (error) {
-    if (!isLarge || !isRefused(error)) throw wrapped(error, arn);
+    if (!isLarge || !isAboutSize(error)) throw wrapped(error, arn);
     log.error(
       { event: first.id, type: first.type, bytes: LIMITS.bytesOf(first), reason: reasonOf(error) },
       'an event is too large for the broker',
@@ -157,16 +154,32 @@ async function publish(
   }
 }
 
-/** What a service said of single events of a batch. */
+/** The first of the events of a batch that the service refused. */
 class RefusedEntry extends Error {
   override readonly name = 'RefusedEntry';
+  readonly entry: BatchResultErrorEntry;
+
+  constructor(entry: BatchResultErrorEntry, count: string) {
+    super(`it refused ${count} events (${entry.Code}: ${entry.Message})`);
+    this.entry = entry;
+  }
 }
 
-/** Whether a repetition would be refused too. */
-function isRefused(error: unknown): boolean {
+/**
+ * Whether an event is larger than its topic takes, so that a repetition would be refused too. Any other trouble may
+ * pass. Source: SNS API, PublishBatch, and what the service says: `InvalidParameter`, "Invalid parameter: Message too
+ * long".
+ */
+function isAboutSize(error: unknown): boolean {
+  if (error instanceof RefusedEntry)
+    return error.entry.SenderFault === true && namesSize(error.entry.Code, error.entry.Message);
+  return error instanceof SNSServiceException && namesSize(error.name, error.message);
+}
+
+function namesSize(code = '', message = ''): boolean {
   return (
-    error instanceof RefusedEntry ||
-    (error instanceof SNSServiceException && /^(?:InvalidParameter|BatchRequestTooLong|ValidationE)/u.test(error.name))
+    code.startsWith('BatchRequestTooLong') ||
+    (/^(?:InvalidParameter|ValidationE)/u.test(code) && /too (?:long|large)|length|size|shorter/iu.test(message))
   );
 }
 
