@@ -97,6 +97,12 @@ function decoded(text: string, run: RegExp, encoding: 'base64' | 'hex'): readonl
 }
 
 function startIn(pieces: readonly Piece[], at: number, charsEach: number): number {
-  const { said, start } = pieces.findLast((piece) => piece.said <= at) ?? { said: 0, start: 0 };
+  let [low, high] = [0, pieces.length]; // pieces before `low` begin at `at` or before it, those from `high` on behind it
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((pieces[middle]?.said ?? 0) <= at) low = middle + 1;
+    else high = middle;
+  }
+  const { said, start } = pieces[low - 1] ?? { said: 0, start: 0 };
   return start + Math.floor((at - said) * charsEach);
 }

@@ -16,12 +16,21 @@ const WORDS_MAX = 32;
 /** A part of a text: where it starts, and where what is behind it does. */
 type Span = readonly [start: number, end: number];
 
+/** What is looked for. */
+interface Secret {
+  readonly text: string;
+  /** Of each of its beginnings: how many of its first characters it ends with again, itself not counted. */
+  readonly borders: Uint16Array;
+}
+
 /**
  * Blanks the values in a text, whole or by their words (`Bearer …`), also what `Basic` encodes, in each form in which
  * an echo writes them (decoded-forms.ts), and the beginning of one where the text was cut in it.
  */
 export function hideValues(values: readonly string[]): (text: string) => string {
-  const secrets = [...new Set(values.flatMap(secretsOf))].filter((secret) => secret.length >= HIDDEN_CHARS_MIN);
+  const secrets = [...new Set(values.flatMap(partsOf))]
+    .filter((part) => part.length >= HIDDEN_CHARS_MIN)
+    .map((part) => ({ text: part, borders: bordersOf(part) }));
   if (secrets.length === 0) return (text) => text;
   return (text) =>
     blanked(
@@ -30,7 +39,7 @@ export function hideValues(values: readonly string[]): (text: string) => string 
     );
 }
 
-function secretsOf(value: string): readonly string[] {
+function partsOf(value: string): readonly string[] {
   const words = value.split(/[\t ]/u, WORDS_MAX);
   const [scheme = '', credentials = ''] = words;
   if (scheme.toLowerCase() !== 'basic') return [value, ...words];
@@ -39,22 +48,45 @@ function secretsOf(value: string): readonly string[] {
 }
 
 /** Where the original says the secret, or at its end the beginning of it. */
-function spansOf({ text, startOf }: DecodedForm, secret: string): readonly Span[] {
-  const found: (readonly [at: number, length: number])[] = [];
-  for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + secret.length))
-    found.push([at, secret.length]);
-  const cutAt = beginningAtEnd(text, secret);
-  if (cutAt !== -1) found.push([cutAt, text.length - cutAt]);
-  return found.map(([at, length]) => [startOf(at), startOf(at + length)]);
+function spansOf({ text, startOf }: DecodedForm, secret: Secret): readonly Span[] {
+  return placesOf(text, secret).map(([start, end]) => [startOf(start), startOf(end)]);
 }
 
-/** Where the longest beginning of the secret starts that the text ends with; -1 without one. */
-function beginningAtEnd(text: string, secret: string): number {
-  const last = text.at(-1);
-  for (let length = Math.min(text.length, secret.length - 1); length >= HIDDEN_CHARS_MIN; length -= 1) {
-    if (secret[length - 1] === last && text.endsWith(secret.slice(0, length))) return text.length - length;
+/**
+ * Places that overlap as one. Both texts are of others' making, so the time grows with their lengths and not with the
+ * product (Knuth, Morris and Pratt 1977): neither `indexOf` nor `endsWith` promises that.
+ */
+function placesOf(text: string, { text: secret, borders }: Secret): readonly Span[] {
+  const places: [start: number, end: number][] = [];
+  const add = (start: number, end: number): void => {
+    const last = places.at(-1);
+    if (last !== undefined && start < last[1]) last[1] = end;
+    else places.push([start, end]);
+  };
+  const first = text.indexOf(secret.slice(0, HIDDEN_CHARS_MIN));
+  if (first === -1) return places;
+  let said = 0;
+  for (let at = first; at < text.length; at += 1) {
+    said = saidWith(text.charCodeAt(at), said, secret, borders);
+    if (said === secret.length) add(at + 1 - said, at + 1);
   }
-  return -1;
+  if (said >= HIDDEN_CHARS_MIN) add(text.length - said, text.length);
+  return places;
+}
+
+function bordersOf(secret: string): Uint16Array {
+  const borders = new Uint16Array(secret.length);
+  for (let at = 1; at < secret.length; at += 1)
+    borders[at] = saidWith(secret.charCodeAt(at), borders[at - 1] ?? 0, secret, borders);
+  return borders;
+}
+
+/** How many first characters of the secret a text ends with that ended with `said` of them before this one. */
+function saidWith(char: number, said: number, secret: string, borders: Uint16Array): number {
+  let matched = said;
+  while (matched > 0 && (matched === secret.length || secret.charCodeAt(matched) !== char))
+    matched = borders[matched - 1] ?? 0;
+  return secret.charCodeAt(matched) === char ? matched + 1 : 0;
 }
 
 function blanked(text: string, spans: readonly Span[]): string {

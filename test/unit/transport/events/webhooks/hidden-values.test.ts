@@ -1,4 +1,5 @@
 /** What receivers echo does not bring the headers of a webhook into the log. */
+import { array, assert, constantFrom, property, string } from 'fast-check';
 import test from 'ava';
 import { hideValues } from '../../../../../transport/events/webhooks/hidden-values.ts';
 
@@ -73,3 +74,44 @@ test('what holds no value stays as it was, escapes and all', (t) => {
 test('of two values of which one is in the other both are blanked at once', (t) => {
   t.is(hideValues(['abcdef-ghijkl', 'ghijkl-mnopqr'])('<abcdef-ghijkl-mnopqr>'), '<[hidden]>');
 });
+
+test('values that repeat themselves are blanked wherever they begin, also where they overlap', (t) => {
+  const letters = string({ unit: constantFrom('a', 'b'), minLength: 6, maxLength: 12 });
+  t.notThrows(() =>
+    assert(
+      property(letters, array(letters, { maxLength: 6 }), (value, parts) => {
+        const answer = `<${parts.join('c')}${value.slice(0, 7)}`;
+        const hidden = hideValues([value])(answer);
+        const shown = hidden.replaceAll('[hidden]', '|');
+        return shown.length < answer.length && !shown.includes(value) && !endsWithBeginning(shown, value);
+      }),
+    ),
+  );
+});
+
+function endsWithBeginning(text: string, value: string): boolean {
+  return Array.from({ length: value.length - 6 }, (_, more) => value.slice(0, 6 + more)).some((beginning) =>
+    text.endsWith(beginning),
+  );
+}
+
+/** Twenty values of 4 KiB, as many and as long as a webhook may send. */
+const longest = (write: (index: number) => string): readonly string[] =>
+  Array.from({ length: 20 }, (_, index) => write(index));
+const a = (times: number): string => 'a'.repeat(times);
+
+/** Begins with an escape of each kind, so that each form is looked through. */
+const ESCAPES = String.raw`\u0061%61+&#97;b`;
+
+for (const [name, values, answer] of [
+  ['ends with much that is nearly a beginning', longest((index) => `${a(4_095 - index)}b`), `${a(2_000)}c${a(2_070)}`],
+  ['is nearly a value all over', longest((index) => `${a(512)}b${a(511 + index)}`), a(4_070)],
+] as const)
+  test(`an answer of 4 KiB that ${name} is looked through at once`, (t) => {
+    const hide = hideValues(values);
+    const before = process.cpuUsage();
+    hide(`${ESCAPES}${answer}`);
+    const { user, system } = process.cpuUsage(before);
+
+    t.true(user + system < 150_000, `${user + system} us`); // 7 to 30 ms; 280 and 1,450 while it took the square
+  });
