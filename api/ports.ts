@@ -161,10 +161,12 @@ export interface Reads {
    */
   deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
   /**
-   * A delivery with the webhook that it goes to, as its actor would hold it; null when there is none, or its event is
-   * gone.
+   * A delivery with the webhook that it goes to, as its actor would hold it, and whether its event is still there; null
+   * when there is none.
    */
-  delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
+  delivery(
+    id: string,
+  ): Promise<{ readonly webhook: string; readonly ref: DeliveryRef; readonly hasEvent: boolean } | null>;
   /** What a delivery sends; null when there is none, or its event is gone. */
   deliveredEvent(id: string): Promise<StoredEvent | null>;
   idempotencyRecord(

@@ -146,6 +146,8 @@ export const get_webhook_delivery = operation({
   },
 });
 
+const EVENT_GONE = 'The event of this delivery is past its retention: there is nothing to send any more.';
+
 export const redeliver_webhook_delivery = operation({
   name: 'redeliver_webhook_delivery',
   kind: 'mutation',
@@ -160,6 +162,7 @@ export const redeliver_webhook_delivery = operation({
   handle: async ({ id }, { ports, isRepeat }) => {
     const delivery = await ports.reads.delivery(id);
     if (delivery === null) return refuse('not_found', NOT_FOUND);
+    if (!delivery.hasEvent) return refuse('conflict', EVENT_GONE);
     if (!ports.deliversWebhooks())
       return {
         ok: false,

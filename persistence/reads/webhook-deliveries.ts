@@ -70,14 +70,15 @@ export async function deliveredEvent(pool: Pool, id: string): ReturnType<Reads['
   return row === undefined ? null : storedEvent(row);
 }
 
-/** A delivery as its actor would hold it; null when it, its webhook or its event is gone. */
+/** A delivery as its actor would hold it; null when it or its webhook is gone. */
 export async function deliveryOf(pool: Pool, id: string): ReturnType<Reads['delivery']> {
-  const [row] = await rowsOf<DeliveryRow & { webhook_id: string }>(
+  const [row] = await rowsOf<DeliveryRow & { webhook_id: string; has_event: boolean }>(
     pool,
     'finding a delivery',
     sql`
-    select d.id, d.webhook_id, d.event_txid::text as txid, d.event_seq::text as seq, d.event_id, d.subject, d.attempt_count, d.attempts_max, d.next_attempt_at
-    from webhook_delivery d join webhook w on w.id = d.webhook_id join event e on e.txid = d.event_txid and e.seq = d.event_seq where d.id = ${id}::uuid`,
+    select d.id, d.webhook_id, d.event_txid::text as txid, d.event_seq::text as seq, d.event_id, d.subject, d.attempt_count, d.attempts_max, d.next_attempt_at,
+      exists (select from event e where e.txid = d.event_txid and e.seq = d.event_seq) as has_event
+    from webhook_delivery d join webhook w on w.id = d.webhook_id where d.id = ${id}::uuid`,
   );
-  return row === undefined ? null : { webhook: row.webhook_id, ref: deliveryRef(row) };
+  return row === undefined ? null : { webhook: row.webhook_id, ref: deliveryRef(row), hasEvent: row.has_event };
 }

@@ -91,6 +91,23 @@ test.serial(
   },
 );
 
+test.serial('a delivery whose event is past its retention is shown, and why it cannot be sent again', async (t) => {
+  const receiver = await listening(t, '--on', 'edge.core.test');
+  const published = await edge.json<{ id: string }>(t, 'events test');
+  const [delivery] = await deliveries(t, receiver.webhook, '-s', 'delivered');
+  await fleet().sql('delete from event where id = $1', [published.id]);
+
+  const shown = await edge.json<WebhookDeliveryResource>(t, ['webhook', 'delivery', delivery?.id ?? '']);
+  const again = await edge.run(['webhook', 'redeliver', delivery?.id ?? '']);
+  await receiver.running.interrupt();
+
+  t.is(shown.event, null);
+  t.deepEqual(
+    [again.stdout, again.stderr],
+    ['', 'edge: The event of this delivery is past its retention: there is nothing to send any more.\n'],
+  );
+});
+
 test.serial('a receiver that answers 500 sees each try, at an address that was given for it', async (t) => {
   const port = String(await freePort());
   const where = ['--host', '0.0.0.0', '--port', port, '--public-url', `http://127.0.0.1:${port}/`];

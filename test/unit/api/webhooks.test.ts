@@ -1,7 +1,8 @@
-/** What a webhook may be: each bound, taken at it and refused one beyond. */
+/** What a webhook may be: each bound, taken at it and refused one beyond; and what is sent again. */
 import test from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import { catalogue } from '../../../api/catalogue.ts';
+import type { Call } from '../../../api/operation.ts';
 import { parse } from '../../../api/parse.ts';
 
 const GOOD = { url: 'https://receiver.test/', secret: 's', subscribed_events: ['edge.core.test'] };
@@ -48,4 +49,21 @@ test('beyond a bound it is refused on that field', (t) => {
     [['subscribed_events'], ['subscribed_events'], ['subscribed_events.0']],
   );
   t.deepEqual(wrong({ further: 1 }), ['further']);
+});
+
+test('a delivery whose event is past its retention is no missing one: it is there, and cannot be sent again', async (t) => {
+  const webhook = crypto.randomUUID();
+  const id = crypto.randomUUID();
+  const ref = { id, cursor: '1.1', eventId: 'e', subject: 's', attempts: 3, attemptsMax: 3, dueAtMs: null };
+  const refusalWhere = async (delivery: object | null) => {
+    const ports = { reads: { delivery: async () => delivery }, deliversWebhooks: () => true };
+    const answer = await catalogue.redeliver_webhook_delivery.handle({ id }, { ports } as unknown as Call);
+    return answer.ok ? null : [answer.refusal.code, answer.refusal.message];
+  };
+
+  t.deepEqual(await refusalWhere({ webhook, ref, hasEvent: false }), [
+    'conflict',
+    'The event of this delivery is past its retention: there is nothing to send any more.',
+  ]);
+  t.is((await refusalWhere(null))?.[0], 'not_found');
 });
