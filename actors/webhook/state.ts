@@ -50,3 +50,9 @@ export const WINDOW_DELIVERIES_MAX = 128;
  * Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later.
  */
 export const REDELIVERIES_MAX = 100;
+
+/**
+ * Tries of one delivery, those of WEBHOOK_MAX_ATTEMPTS and those asked for by hand. Each is kept with ANSWER_BYTES_MAX
+ * of its answer, and a single read brings them all: 400 KiB at most.
+ */
+export const DELIVERY_TRIES_MAX = 100;

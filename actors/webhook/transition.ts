@@ -7,7 +7,7 @@ import { ok, type Refusal } from '../refusal.ts';
 import type { DeliveryRef } from './delivery.ts';
 import type { WebhookMessage } from './messages.ts';
 import { verdictOf } from './retry.ts';
-import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
+import { DELIVERY_TRIES_MAX, REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
 import { advanced, loaded, withPhase, without } from './window.ts';
 import { instant } from '../resources/instant.ts';
 import type { WebhookResource } from '../resources/webhook.ts';
@@ -27,6 +27,10 @@ export interface WebhookSettings {
 
 const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
 const STILL_PENDING: Refusal = { code: 'conflict', message: 'The delivery has not finished yet.' };
+const TRIED_OUT: Refusal = {
+  code: 'conflict',
+  message: `It was tried ${DELIVERY_TRIES_MAX} times, and is not sent again.`,
+};
 const TOO_MANY: Refusal = {
   code: 'rate_limited',
   message: `${REDELIVERIES_MAX} deliveries of this webhook wait to be sent again. Try again when some are through.`,
@@ -137,6 +141,7 @@ function redeliver(
   nowMs: number,
 ): Step<WebhookState> {
   if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuse(replyTo, STILL_PENDING)]);
+  if (delivery.attempts >= DELIVERY_TRIES_MAX) return step(state, [], [refuse(replyTo, TRIED_OUT)]);
   if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX)
     return step(state, [], [refuse(replyTo, TOO_MANY)]);
   const change: Change = {

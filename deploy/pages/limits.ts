@@ -261,6 +261,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
         'Unfinished deliveries of a webhook that are held in memory. More wait in the database.',
       ],
       ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
+      ['DELIVERY_TRIES_MAX', 'Tries of one delivery, also by hand; one more is a 409.'],
     ]),
     limits('actors/webhook/retry.ts', webhookRetry, [
       ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],

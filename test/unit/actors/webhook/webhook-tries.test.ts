@@ -2,7 +2,12 @@
 import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
-import { REDELIVERIES_MAX, unloaded, WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
+import {
+  DELIVERY_TRIES_MAX,
+  REDELIVERIES_MAX,
+  unloaded,
+  WINDOW_DELIVERIES_MAX,
+} from '../../../../actors/webhook/state.ts';
 import { answer, REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
 import {
   after,
@@ -134,6 +139,21 @@ test('sending again is refused while it has not finished, and when too many wait
   t.like(after(busy, redeliver), {
     changes: [],
     effects: [{ result: { ok: false, refusal: { code: 'rate_limited' } } }],
+  });
+});
+
+test('a delivery is sent again until it was tried as often as it may be', (t) => {
+  const triedBefore = (attempts: number) =>
+    after(webhook(), { type: 'redeliver', replyTo: REPLY_TO, delivery: delivery(1, { attempts }) });
+
+  t.deepEqual(triedBefore(DELIVERY_TRIES_MAX - 1).effects[0], answer());
+  t.like(triedBefore(DELIVERY_TRIES_MAX), {
+    changes: [],
+    effects: [
+      {
+        result: { ok: false, refusal: { code: 'conflict', message: 'It was tried 100 times, and is not sent again.' } },
+      },
+    ],
   });
 });
 
