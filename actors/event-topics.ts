@@ -2,8 +2,8 @@
 import type { EventType } from './events.ts';
 
 /**
- * Names of the topics, in the order of docs/events.md. Managed brokers must have them provisioned. Source:
- * docs/brokers.md, the log and managed adapters.
+ * Names of the topics, in the order of docs/brokers.md, which is their source. Managed brokers must have them
+ * provisioned.
  */
 export const TOPICS = [
   'edge-nodes-events',

@@ -140,7 +140,7 @@ export const FAMILIES: readonly Family[] = [
   ),
   counter(
     'webhook_deliveries_total',
-    'Tries to deliver an event to a webhook, by the status or the failure that it came to.',
+    'Tries to deliver an event to a webhook, by the status or the failure that it came to. A delivery counts once a try.',
     ['outcome'],
     ({ live }) => by('outcome', live.webhookDeliveries),
   ),
