@@ -46,6 +46,7 @@ import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
 import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
 import * as channels from '../../persistence/publishing/channels.ts';
 import * as taskLeases from '../../persistence/task-leases.ts';
+import * as publishingChannel from '../../supervisors/publishing/channel.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
 import * as passwords from '../../persistence/ssh/passwords.ts';
 import * as diagnoses from '../../transport/diagnoses/limits.ts';
@@ -279,6 +280,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('persistence/publishing/channels.ts', channels, [
       ['CHANNEL_LEASE_MS', 'Events of an admin that was killed go on from another one after this.'],
+    ]),
+    limits('supervisors/publishing/channel.ts', publishingChannel, [
+      [
+        'GIVE_WAY_AFTER_MS',
+        'An admin that could publish nothing to the broker for so long lets another one try, if there is one.',
+      ],
     ]),
     limits('persistence/task-leases.ts', taskLeases, [
       ['TASK_LEASE_MS', 'Whole tables are swept by another admin after this, when the one that did was killed.'],

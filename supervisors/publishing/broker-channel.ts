@@ -39,8 +39,10 @@ export interface BrokerRows {
 }
 
 /** What it needs besides a channel. */
-export interface BrokerChannelPorts extends Omit<ChannelPorts, 'name' | 'work' | 'lost'> {
+export interface BrokerChannelPorts extends Omit<ChannelPorts, 'name' | 'work' | 'lost' | 'mayGiveWay'> {
   readonly rows: BrokerRows;
+  /** Whether other admins live, as far as is known. */
+  hasPeers(): boolean;
   /** Connects; rejects when that cannot be done. */
   open(): Promise<Broker>;
 }
@@ -84,6 +86,7 @@ export class BrokerChannel {
       lease: this.#lease(),
       name: 'broker',
       work: (epoch) => this.#work(epoch),
+      mayGiveWay: () => ports.hasPeers(),
       lost: () => {
         this.#problem = NOT_REACHED_YET;
         this.#failedBy = null;

@@ -22,6 +22,12 @@ export const BACK_OFF_MS = 500;
 export const BACK_OFF_MS_MAX = 30_000;
 
 /**
+ * After so long with failures alone another admin may try, in ms: this one may have lost its way to what it publishes
+ * to. Where all have, the channel changes hands no faster than that.
+ */
+export const GIVE_WAY_AFTER_MS = 60_000;
+
+/**
  * What a piece of work came to: there is more, there will be soon, there is none, there is none and whether it could be
  * done is not shown yet, or another admin serves the channel now.
  */
@@ -33,8 +39,10 @@ export interface ChannelPorts extends HeldTaskPorts {
   readonly random: () => number;
   /** One bounded piece of work. What it throws is logged and tried again, later each time. */
   work(epoch: number): Promise<Outcome>;
-  /** Another admin serves it now. */
+  /** Another admin serves it now, or may. */
   lost(): void;
+  /** Whether another admin is there that may do better, where this one does nothing but fail. */
+  mayGiveWay(): boolean;
 }
 
 /** A channel, not started. */
@@ -44,6 +52,8 @@ export class Channel {
   #isStopped = false;
   #isWoken = true;
   #failures = 0;
+  /** The first failure since the lease was gained or work was done, by the lease clock. */
+  #failingSinceMs: number | null = null;
   #endSleep: (() => void) | null = null;
   #running: Promise<void> = Promise.resolve();
 
@@ -54,7 +64,7 @@ export class Channel {
       gained: () => this.#endSleep?.(),
       lost: () => {
         ports.log.info({ channel: ports.name }, 'another admin publishes these events now');
-        ports.lost();
+        this.#left();
       },
     });
   }
@@ -95,12 +105,29 @@ export class Channel {
       }
       this.#isWoken = false;
       const outcome = await this.#attempt(epoch);
-      if (outcome === 'failed') await this.#sleep(this.#backOffMs(), false);
+      if (outcome === 'failed') await (this.#isHopeless() ? this.#giveWay() : this.#sleep(this.#backOffMs(), false));
       else if (outcome === 'away') await this.#sleep(BACK_OFF_MS, false);
       else if (outcome === 'lost') await this.#held.renew();
       else if (outcome === 'soon') await this.#sleep(SETTLE_MS, false);
       else if (outcome !== 'more') await this.#rest();
     }
+  }
+
+  #isHopeless(): boolean {
+    const since = this.#failingSinceMs;
+    return since !== null && this.#ports.leaseClockMs() - since >= GIVE_WAY_AFTER_MS && this.#ports.mayGiveWay();
+  }
+
+  async #giveWay(): Promise<void> {
+    const { name, log } = this.#ports;
+    log.info({ channel: name }, 'these events cannot be published from here: another admin may try');
+    this.#left();
+    await this.#held.giveWay();
+  }
+
+  #left(): void {
+    this.#failingSinceMs = null;
+    this.#ports.lost();
   }
 
   #backOffMs(): number {
@@ -110,7 +137,10 @@ export class Channel {
   async #attempt(held: number): Promise<Outcome | 'failed' | 'away'> {
     try {
       const outcome = await this.#ports.work(held);
-      if (outcome !== 'untried') this.#failures = 0;
+      if (outcome !== 'untried') {
+        this.#failures = 0;
+        this.#failingSinceMs = null;
+      }
       if (outcome === 'lost') this.#held.isOver(held); // whoever is lost to, the next claim says
       return outcome;
     } catch (error) {
@@ -125,6 +155,7 @@ export class Channel {
       return 'away';
     }
     this.#failures += 1;
+    this.#failingSinceMs ??= this.#ports.leaseClockMs();
     const { message } = error as Error;
     // Once at the beginning of an outage: what goes on is seen in health and metrics.
     if (this.#failures === 1) log.warn({ channel: name, error: message }, 'events cannot be published now: they wait');

@@ -31,6 +31,7 @@ export interface StoredNotices {
 export interface PublishingPorts {
   readonly rows: PublishingRows;
   readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
+  readonly ownership: { hasPeers(): boolean };
   /** Connects to the broker. Null: none is configured. */
   readonly openBroker: (() => Promise<Broker>) | null;
   readonly clock: Clock;
@@ -63,10 +64,12 @@ export interface BrokerReadings {
 
 /** Not started. It is heard already what is stored, so that nothing of it is missed. */
 export function openPublishing(ports: PublishingPorts): Publishing {
-  const { rows, directory, openBroker, clock, leaseClockMs, log } = ports;
+  const { rows, directory, ownership, openBroker, clock, leaseClockMs, log } = ports;
   const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, random: Math.random, log };
   const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, directory });
-  const broker = openBroker === null ? null : new BrokerChannel({ ...channel, ...rows.broker, open: openBroker });
+  const hasPeers = (): boolean => ownership.hasPeers();
+  const broker =
+    openBroker === null ? null : new BrokerChannel({ ...channel, ...rows.broker, hasPeers, open: openBroker });
   const hearing = rows.hear(wakingBy(webhooks, broker, directory));
   return {
     deliversWebhooks: () => webhooks.holds(),

@@ -15,7 +15,7 @@ export interface RoutingPort {
 }
 
 /** What it needs besides a channel. */
-export interface WebhooksChannelPorts extends Omit<ChannelPorts, 'name' | 'work' | 'lost'> {
+export interface WebhooksChannelPorts extends Omit<ChannelPorts, 'name' | 'work' | 'lost' | 'mayGiveWay'> {
   readonly routing: RoutingPort;
   readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
 }
@@ -35,6 +35,7 @@ export class WebhooksChannel {
       name: 'webhooks',
       work: (epoch) => this.#work(epoch),
       lost: () => ports.directory.evictWebhooks(),
+      mayGiveWay: () => false, // its work is in the database, which is the same everywhere
     });
   }
 

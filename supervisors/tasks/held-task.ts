@@ -11,6 +11,9 @@ export const RENEW_MS = 1_000;
 /** The next try while the database is away, in ms: service is back within 3 s of its return (L3). */
 const AWAY_MS = 500;
 
+/** How long a task that was given to others is not claimed again, in ms: each of them has tried for it by then. */
+export const GIVEN_MS = 3 * RENEW_MS;
+
 /** Who may do the task, by the database's clock. */
 export interface TaskLease {
   /** The epoch under which it is held now; null: by another. */
@@ -45,6 +48,8 @@ export class HeldTask {
   /** Null: another admin has the lease, as far as is known. */
   #epoch: number | null = null;
   #heldUntilMs = 0;
+  /** Not claimed before, by the lease clock. */
+  #claimedFromMs = 0;
   #isHalted = false;
   #isAway = false;
   #cancelRenewal = (): void => {};
@@ -68,9 +73,24 @@ export class HeldTask {
 
   /** Gives the lease back, once a renewal under way is over. Where that fails, it runs out. Never rejects. */
   async release(): Promise<void> {
-    const { name, lease, log } = this.#ports;
     this.halt();
     await this.#renewing;
+    await this.#giveBack();
+  }
+
+  /** Gives the lease back to whoever else claims it within GIVEN_MS; nobody is told that it is lost. Never rejects. */
+  giveWay(): Promise<void> {
+    this.#renewing = this.#renewing.then(() => this.#giveToOthers());
+    return this.#renewing;
+  }
+
+  async #giveToOthers(): Promise<void> {
+    await this.#giveBack();
+    this.#claimedFromMs = this.#ports.leaseClockMs() + GIVEN_MS;
+  }
+
+  async #giveBack(): Promise<void> {
+    const { name, lease, log } = this.#ports;
     const held = this.#epoch;
     this.#epoch = null;
     if (held === null) return;
@@ -138,6 +158,7 @@ export class HeldTask {
     }
     if (this.#isHalted) return;
     const claimedAtMs = leaseClockMs();
+    if (claimedAtMs < this.#claimedFromMs) return;
     const claimed = await lease.claim();
     if (claimed === null) return this.#lose();
     this.#epoch = claimed;

@@ -1,7 +1,8 @@
-/** What the channel of the broker does when it is lost, paused or stopped (O1). */
+/** What the channel of the broker does when it is lost, given to others, paused or stopped (O1). */
 import test from 'ava';
 import { BATCH_EVENTS_MAX } from '../../../../actors/published-event.ts';
-import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
+import { GIVE_WAY_AFTER_MS } from '../../../../supervisors/publishing/channel.ts';
+import { GIVEN_MS, RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { LEASE_MS, settled } from './fixture.ts';
 import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
 
@@ -21,6 +22,73 @@ test('an admin that loses the channel leaves the broker, and has no problem; it 
   await pass(RENEW_MS + 100);
 
   t.deepEqual([received, open(connections), channel.problem()], [[1, 2], 1, null]);
+});
+
+test('an admin that cannot publish for a minute gives the channel to another one, and has no problem', async (t) => {
+  const { channel, connections, received, row, store, trouble, pass } = openBrokerChannel();
+  await channel.start();
+  trouble.publish = () => Promise.reject(new Error('no way there from here'));
+  trouble.hasPeers = true;
+  store(1);
+
+  await pass(GIVE_WAY_AFTER_MS - 1_000);
+  t.is(row.holder, 'me');
+  await passUntil(pass, () => row.holder === null);
+  t.deepEqual([channel.holds(), channel.problem(), open(connections), row.calls.at(-1)], [false, null, 0, 'release']);
+  row.holder = 'another';
+  row.epoch += 1;
+  trouble.publish = null;
+  await pass(60_000);
+  t.deepEqual([received, row.holder], [[], 'another']);
+  row.holder = null;
+  await pass(RENEW_MS + 100);
+
+  t.deepEqual([received, channel.holds()], [[1], true]);
+});
+
+test('a channel that nobody else takes comes back, and is given away once a minute at most', async (t) => {
+  const { channel, row, trouble, pass } = openBrokerChannel();
+  trouble.open = new Error('nobody listens');
+  trouble.hasPeers = true;
+  await channel.start();
+
+  await passUntil(pass, () => row.holder === null);
+  await pass(GIVEN_MS - RENEW_MS);
+  t.is(row.holder, null);
+  await pass(2 * RENEW_MS);
+  t.is(row.holder, 'me');
+  await pass(5 * GIVE_WAY_AFTER_MS);
+
+  const given = row.calls.filter((call) => call === 'release').length;
+  t.true(given >= 3 && given <= 6, `${given} times`);
+});
+
+test('an admin that is alone keeps the channel, however long it cannot publish', async (t) => {
+  const { channel, row, trouble, pass } = openBrokerChannel();
+  trouble.open = new Error('nobody listens');
+  await channel.start();
+
+  await pass(5 * GIVE_WAY_AFTER_MS);
+
+  t.deepEqual([row.holder, row.epoch, channel.problem()], ['me', 1, 'nobody listens']);
+});
+
+test('an admin that gets a batch through now and then keeps the channel', async (t) => {
+  const { channel, received, row, store, trouble, pass } = openBrokerChannel();
+  trouble.hasPeers = true;
+  let tries = 0;
+  trouble.publish = () => {
+    tries += 1;
+    return tries % 4 === 0 ? Promise.resolve() : Promise.reject(new Error('it is busy'));
+  };
+  await channel.start();
+
+  for (let minutes = 0; minutes < 5; minutes += 1) {
+    store(1);
+    await pass(60_000);
+  }
+
+  t.deepEqual([received, row.epoch], [upTo(5), 1]);
 });
 
 test('a paused admin publishes nothing of what it read before (O1)', async (t) => {
@@ -84,3 +152,8 @@ test('what was published last is stored before the channel is given back', async
 
   t.is(stored.place, received.at(-1) ?? 0);
 });
+
+/** Time goes by until something happened, within two minutes. */
+async function passUntil(pass: (ms: number) => Promise<void>, happened: () => boolean): Promise<void> {
+  for (let passedMs = 0; passedMs < 120_000 && !happened(); passedMs += 100) await pass(100);
+}

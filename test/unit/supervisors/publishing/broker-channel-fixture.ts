@@ -37,9 +37,11 @@ export function openBrokerChannel() {
   const connections: Connection[] = [];
   const trouble: {
     open: Error | null;
+    /** There are other admins. */
+    hasPeers: boolean;
     opened: ((connection: Connection) => void) | null;
     publish: ((events: readonly PublishedEvent[]) => Promise<void>) | null;
-  } = { open: null, opened: null, publish: null };
+  } = { open: null, hasPeers: false, opened: null, publish: null };
 
   function checked(epoch: number): boolean {
     if (stored.isAway) throw new DatabaseUnavailable('away');
@@ -48,6 +50,7 @@ export function openBrokerChannel() {
 
   const channel = new BrokerChannel({
     ...fixture.ports,
+    hasPeers: () => trouble.hasPeers,
     rows: {
       async next(epoch, after, limit): Promise<Batch | null> {
         stored.reads += 1;

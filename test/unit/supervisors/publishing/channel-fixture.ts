@@ -16,6 +16,7 @@ export function openChannel({ random = 1 } = {}) {
       works.push(fixture.clock.nowMs());
       return next.work(epoch);
     },
+    mayGiveWay: () => false,
     lost: () => {
       losses.push(fixture.clock.nowMs());
     },

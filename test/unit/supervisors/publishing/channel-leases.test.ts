@@ -107,6 +107,7 @@ test('what goes wrong with a lease is logged and tried again', async (t) => {
     name: 'tests',
     work: async () => 'none',
     lost: () => {},
+    mayGiveWay: () => false,
     lease: {
       ...fixture.ports.lease,
       claim: () => (isBroken ? Promise.reject(new Error('a bug')) : fixture.ports.lease.claim()),

@@ -62,7 +62,7 @@ export function channelFixture() {
       if (row.epoch === epoch) row.holder = null;
     },
   };
-  const ports: Omit<ChannelPorts, 'lost' | 'name' | 'work'> = {
+  const ports: Omit<ChannelPorts, 'lost' | 'mayGiveWay' | 'name' | 'work'> = {
     lease,
     leaseMs: LEASE_MS,
     clock,
