@@ -160,10 +160,7 @@ export interface Reads {
    * Whether a token, by SHA-256, was that of a node which somebody deleted. Look-ups that wait together are one query.
    */
   deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
-  /**
-   * A delivery with the webhook that it goes to, as its actor would hold it, and whether its event is still there; null
-   * when there is none.
-   */
+  /** A delivery as its actor would hold it, the webhook that it goes to, and whether its event is still there. */
   delivery(
     id: string,
   ): Promise<{ readonly webhook: string; readonly ref: DeliveryRef; readonly hasEvent: boolean } | null>;
