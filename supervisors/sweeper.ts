@@ -254,8 +254,9 @@ class Sweeper {
   }
 
   async #forgetAdmins(): Promise<boolean> {
-    const admins = await this.#ports.sweeps.forgetAdmins();
-    if (admins > 0) this.#ports.log.info({ admins }, 'admins that have been gone for long are forgotten');
+    const { sweeps, isClockRight, log } = this.#ports;
+    const admins = isClockRight() ? await sweeps.forgetAdmins() : 0;
+    if (admins > 0) log.info({ admins }, 'admins that have been gone for long are forgotten');
     return false;
   }
 
@@ -267,7 +268,8 @@ class Sweeper {
   }
 
   async #forgetNodes(): Promise<boolean> {
-    const { sweeps, directory } = this.#ports;
+    const { sweeps, directory, isClockRight } = this.#ports;
+    if (!isClockRight()) return false;
     for (const id of await sweeps.findGone(GONE_NODES_MAX))
       directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'forget' } });
     return false;

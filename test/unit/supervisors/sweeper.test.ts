@@ -6,6 +6,7 @@ import {
   EXPIRY_EVERY_MS,
   FAILING_MS_MAX,
   FORGOTTEN_EVERY_MS,
+  NAMES_EVERY_MS,
   PRUNE_EVERY_MS,
   startSweeper,
 } from '../../../supervisors/sweeper.ts';
@@ -57,13 +58,13 @@ function openSweeper(t: ExecutionContext) {
     sealAnew: () => called('sealAnew', false),
     batchRows: 10,
   };
-  const start = () => {
+  const start = (isClockRight = true) => {
     const sweeper = startSweeper({
       ...fixture.ports,
       sweeps,
       directory: {} as Directory,
       bus: createBus(silentLog),
-      isClockRight: () => true,
+      isClockRight: () => isClockRight,
       missed: () => calls.push('missed'),
     });
     t.teardown(() => sweeper.stop());
@@ -130,6 +131,18 @@ test('pruning goes on at once while anything that it deletes fills its batch', a
 
     t.is(rounds, 3, kind);
   }
+});
+
+test('where the clocks differ nothing is deleted: no node, no admin, no name, and nothing that was kept for long enough', async (t) => {
+  const deletions = ['findGone', 'forgetAdmins', 'forgetNames', 'prune'];
+  const deletedWhere = async (isClockRight: boolean): Promise<string[]> => {
+    const { start, sweptIn } = openSweeper(t);
+    start(isClockRight);
+    return (await sweptIn(NAMES_EVERY_MS + RENEW_MS)).filter((what) => deletions.includes(what));
+  };
+
+  t.deepEqual(await deletedWhere(true), deletions);
+  t.deepEqual(await deletedWhere(false), []);
 });
 
 test('what cannot be pruned holds up nothing else, and the log says so once it has failed for a while', async (t) => {
