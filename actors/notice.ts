@@ -24,6 +24,8 @@ export type Notice =
   | { readonly type: 'node-revoked'; readonly node: NodeId; readonly isInDoubt?: boolean }
   | { readonly type: 'command-created'; readonly command: CommandId }
   | { readonly type: 'command-removed'; readonly command: CommandId }
+  /** Found missing while its command is there: how it ended was not heard. Only on the bus of news. */
+  | { readonly type: 'execution-removed'; readonly execution: ExecutionId; readonly command: CommandId }
   /** A request that has nodes. */
   | { readonly type: 'self-update-created'; readonly request: string }
   /**

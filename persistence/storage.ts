@@ -293,7 +293,11 @@ export class Storage {
 
   /** Of executions of other admins: those whose rows say something else than what is known of them here. */
   forElsewhere() {
-    return { changed: (of: Parameters<typeof changedExecutions>[1]) => changedExecutions(this.database.pool, of) };
+    const { pool } = this.database;
+    return {
+      changed: (of: Parameters<typeof changedExecutions>[1]) => changedExecutions(pool, of),
+      existing: (commands: readonly CommandId[]) => existingCommands(pool, commands),
+    };
   }
 }
 

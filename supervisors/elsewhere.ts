@@ -35,7 +35,7 @@ export interface AwaitedExecution extends OpenAt {
   readonly command: CommandId;
 }
 
-/** What its row says now, where that differs. `status` null: the row is gone, with its command. */
+/** What its row says now, where that differs. `status` null: the row is gone, alone or with its command. */
 export interface ReadExecution {
   readonly execution: ExecutionId;
   readonly command: CommandId;
@@ -49,6 +49,8 @@ export interface ReadExecution {
 export interface ElsewherePorts {
   /** Those of the executions whose rows say something else, in one statement. */
   changed(awaited: readonly AwaitedExecution[]): Promise<readonly ReadExecution[]>;
+  /** Those of the commands that are stored. */
+  existing(commands: readonly CommandId[]): Promise<ReadonlySet<CommandId>>;
   /** Open executions that live feeds show. */
   watched(): Iterable<AwaitedExecution>;
   readonly directory: Pick<Directory, 'cells' | 'isLocal' | 'tellLocal'>;
@@ -148,7 +150,7 @@ class ElsewhereWatch {
     try {
       for (let at = 0; at < all.length; at += AWAITED_A_STATEMENT_MAX) {
         if (this.#isStopped) return;
-        this.#tell(await this.#ports.changed(all.slice(at, at + AWAITED_A_STATEMENT_MAX)));
+        await this.#tell(await this.#ports.changed(all.slice(at, at + AWAITED_A_STATEMENT_MAX)));
       }
     } catch (error) {
       this.#forget();
@@ -192,20 +194,22 @@ class ElsewhereWatch {
     return coverage === null || coverage !== known;
   }
 
-  #tell(read: readonly ReadExecution[]): void {
-    const notices: Notice[] = [];
-    for (const { status, ...one } of read) {
-      if (status !== null) {
-        notices.push({ type: 'execution-changed', ...one, status, again: true });
-        continue;
-      }
-      notices.push({ type: 'command-removed', command: one.command });
+  async #tell(read: readonly ReadExecution[]): Promise<void> {
+    const removed = Map.groupBy(
+      read.filter(({ status }) => status === null),
+      ({ command }) => command,
+    );
+    const there = removed.size === 0 ? new Set<CommandId>() : await this.#ports.existing([...removed.keys()]);
+    const notices: Notice[] = read.flatMap(({ status, ...one }) =>
+      status === null ? [] : [{ type: 'execution-changed', ...one, status, again: true }],
+    );
+    for (const [command, ofCommand] of removed) {
+      const executions = ofCommand.map(({ execution }) => execution);
+      if (!there.has(command)) notices.push({ type: 'command-removed', command });
+      else for (const execution of executions) notices.push({ type: 'execution-removed', execution, command });
       this.#ports.directory.tellLocal({
-        to: { kind: 'command', id: one.command },
-        message: {
-          type: 'executions-changed',
-          changes: [{ execution: one.execution, node: one.node, status: 'dropped', exitCode: null }],
-        },
+        to: { kind: 'command', id: command },
+        message: { type: 'executions-removed', executions },
       });
     }
     this.#ports.news.publish(notices);

@@ -28,6 +28,8 @@ export type CommandMessage =
       readonly idempotency: Idempotency | null;
     }
   | { readonly type: 'executions-changed'; readonly changes: readonly ExecutionChange[] }
+  /** Their rows are gone, and how they ended was not heard. */
+  | { readonly type: 'executions-removed'; readonly executions: readonly ExecutionId[] }
   | { readonly type: 'cancel'; readonly replyTo: ReplyTo }
   | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

@@ -27,6 +27,8 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
     switch (message.type) {
       case 'executions-changed':
         return counted(state, message);
+      case 'executions-removed':
+        return uncounted(state, message);
       case 'cancel':
         return cancel(state, record, message, nowMs);
       case 'delete':
@@ -106,6 +108,23 @@ function counted(state: CommandState, message: MessageOf<'executions-changed'>):
     if (change.status === 'sent') open.set(change.execution, { node: known.node, status: 'sent' });
     else open.delete(change.execution);
   }
+  return recounted(state, summary, open);
+}
+
+/** What was deleted counts as little here as in the rows. */
+function uncounted(state: CommandState, message: MessageOf<'executions-removed'>): Step<CommandState> {
+  const open = new Map(state.open);
+  let { summary } = state;
+  for (const execution of message.executions) {
+    const known = open.get(execution);
+    if (known === undefined) continue;
+    summary = { ...summary, total: summary.total - 1, [known.status]: summary[known.status] - 1 };
+    open.delete(execution);
+  }
+  return recounted(state, summary, open);
+}
+
+function recounted(state: CommandState, summary: CommandSummary, open: CommandState['open']): Step<CommandState> {
   if (summary === state.summary && open.size > 0) return unchanged(state);
   // Finished: its rows tell the rest, and a later cancel or delete starts it again from them.
   return step({ ...state, summary, open }, [], open.size === 0 ? [{ type: 'stop' }] : []);

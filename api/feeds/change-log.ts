@@ -29,6 +29,8 @@ export interface ChangeLog<V extends { readonly id: string }> {
   /** Says whether anything changed; values equal field by field do not count. */
   put(value: V): boolean;
   remove(id: string): boolean;
+  /** Changes up to now are remembered no more: whoever reads takes a snapshot. */
+  forget(): void;
   /** Whether `after` can answer for this position. */
   knows(position: number): boolean;
   /**
@@ -117,6 +119,13 @@ class CompactedLog<V extends { readonly id: string }> implements ChangeLog<V> {
     return true;
   }
 
+  forget(): void {
+    this.#head += 1;
+    this.#floor = this.#head;
+    this.#order = [];
+    this.#marks.clear();
+  }
+
   knows(position: number): boolean {
     return Number.isSafeInteger(position) && position >= this.#floor && position <= this.#head;
   }
@@ -151,7 +160,7 @@ class CompactedLog<V extends { readonly id: string }> implements ChangeLog<V> {
     this.#marks.set(id, mark);
     this.#order.push({ position: this.#head, id });
     if (this.#order.length > Math.max(SUPERSEDED_MIN, 2 * this.#marks.size)) this.#compact();
-    if (this.#order.length > this.#rememberedMax) this.#forget();
+    if (this.#order.length > this.#rememberedMax) this.#forgetOldest();
   }
 
   #compact(): void {
@@ -160,7 +169,7 @@ class CompactedLog<V extends { readonly id: string }> implements ChangeLog<V> {
 
   // Superseded changes go first; only when that frees too little is history given up, half of it at once so that this
   // stays rare.
-  #forget(): void {
+  #forgetOldest(): void {
     this.#compact();
     if (this.#order.length <= this.#rememberedMax / 2) return;
     const dropped = this.#order.splice(0, this.#order.length - Math.ceil(this.#rememberedMax / 2));

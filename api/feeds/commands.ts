@@ -54,14 +54,14 @@ export interface CommandsFeed {
   close(): void;
 }
 
-type ExecutionChanged = Extract<Notice, { type: 'execution-changed' }>;
+type ExecutionNews = Extract<Notice, { type: 'execution-changed' | 'execution-removed' }>;
 type CommandChannel = Channel<ExecutionBrief, CommandMessage>;
 
 interface Watched {
   loaded: CommandChannel | null;
   readonly loading: Promise<Result<CommandChannel>>;
   /** News not told yet: the latest of each execution. */
-  readonly news: Map<string, ExecutionChanged>;
+  readonly news: Map<string, ExecutionNews>;
   readonly pacer: Pacer;
   removed: boolean;
 }
@@ -163,7 +163,7 @@ class CommandChannels implements CommandsFeed {
       const touched = new Set<Watched>();
       for (const notice of notices) {
         if (notice.type === 'missed' && notice.what === 'commands') this.#resyncs.wake();
-        if (notice.type !== 'execution-changed' && notice.type !== 'command-removed') continue;
+        if (!('command' in notice) || notice.type === 'command-created') continue;
         const one = this.#watched.get(notice.command);
         if (one === undefined) continue;
         if (notice.type === 'command-removed') one.removed = true;
@@ -259,8 +259,12 @@ function flush(one: Watched): void {
 }
 
 // A snapshot may be newer than a notice that comes after it, so an execution never steps back.
-function put(log: ChangeLog<ExecutionBrief>, news: ExecutionChanged): void {
+function put(log: ChangeLog<ExecutionBrief>, news: ExecutionNews): void {
   const known = log.get(news.execution);
+  if (news.type === 'execution-removed') {
+    if (log.remove(news.execution)) log.forget(); // no message of changes names what is gone
+    return;
+  }
   if (known !== undefined && (isTerminal(known.status) || (known.status === 'sent' && news.status === 'pending')))
     return;
   log.put({

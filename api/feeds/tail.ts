@@ -159,7 +159,8 @@ class OutputTails implements TailFeed {
         if (notice.type === 'execution-changed') {
           const one = this.#tailed.get(notice.execution);
           if (one !== undefined) tell(one, notice.status);
-        } else if (notice.type === 'node-changed' || notice.type === 'command-removed') {
+        } else if (notice.type === 'execution-removed') this.#tailed.get(notice.execution)?.hub.finished();
+        else if (notice.type === 'node-changed' || notice.type === 'command-removed') {
           for (const { hub, node, command } of this.#tailed.values()) {
             if (notice.type === 'node-changed' && notice.node === node) hub.nodeChanged();
             if (notice.type === 'command-removed' && notice.command === command) hub.finished();

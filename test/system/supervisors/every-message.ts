@@ -181,6 +181,7 @@ const COMMAND: Cases<'command'> = {
     idempotency: null,
   }),
   'executions-changed': () => ({ changes: [] }),
+  'executions-removed': () => ({ executions: [] }),
   cancel: () => ({}),
   delete: () => ({}),
   refused: () => REFUSED,

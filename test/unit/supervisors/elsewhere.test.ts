@@ -38,6 +38,8 @@ function openElsewhere(scope: Scope, open: readonly AwaitedExecution[]) {
     open: [...open],
     watched: [] as AwaitedExecution[],
     read: [] as ReadExecution[],
+    /** Commands that are stored. */
+    stored: new Set<CommandId>(),
     isAway: false,
   };
   /** What is covered now; null: nothing. */
@@ -61,6 +63,7 @@ function openElsewhere(scope: Scope, open: readonly AwaitedExecution[]) {
       if (fixture.isAway) throw new DatabaseUnavailable('away');
       return fixture.read;
     },
+    existing: async () => fixture.stored,
     watched: () => fixture.watched,
     directory: {
       cells: () => [command] as never,
@@ -119,7 +122,7 @@ test('where nothing is open nothing is asked', async (t) => {
   t.deepEqual(asked, []);
 });
 
-test('what changed is told as one that may have been told before; a row that is gone ends its command', async (t) => {
+test('what changed is told as one that may have been told before; a row that is gone as its command, where that is gone', async (t) => {
   const { fixture, told, notices, round } = openElsewhere(t, [awaited(1), awaited(2)]);
   const [one, two] = [awaited(1), awaited(2)].map(({ execution, command, node }) => ({
     execution,
@@ -139,15 +142,17 @@ test('what changed is told as one that may have been told before; a row that is 
     { type: 'execution-changed', ...one, status: 'completed', exitCode: 3, again: true },
     { type: 'command-removed', command: COMMAND },
   ]);
-  t.deepEqual(told, [
-    {
-      to: { kind: 'command', id: COMMAND },
-      message: {
-        type: 'executions-changed',
-        changes: [{ execution: two.execution, node: two.node, status: 'dropped', exitCode: null }],
-      },
-    },
-  ]);
+  const forgotten: Addressed = {
+    to: { kind: 'command', id: COMMAND },
+    message: { type: 'executions-removed', executions: [two.execution] },
+  };
+  t.deepEqual(told, [forgotten]);
+
+  fixture.stored.add(COMMAND);
+  await round();
+
+  t.deepEqual(notices.slice(3), [{ type: 'execution-removed', execution: two.execution, command: COMMAND }]);
+  t.deepEqual(told, [forgotten, forgotten]);
 });
 
 test('an execution whose node comes here is read once more, for what its owner stored before', async (t) => {

@@ -178,6 +178,15 @@ test('every end is counted as what it is', (t) => {
   }
 });
 
+test('an execution whose row is gone counts no more, as in the rows; the last one ends the actor', (t) => {
+  const first = say(created().state, { type: 'executions-removed', executions: [execution(1), execution(9)] });
+  const last = say(first.state, { type: 'executions-removed', executions: [execution(2)] });
+
+  t.deepEqual(first.state.summary, { ...EMPTY_SUMMARY, total: 1, pending: 1 });
+  t.deepEqual([[...first.state.open.keys()], first.effects], [[execution(2)], []]);
+  t.deepEqual([last.state.summary, last.effects], [EMPTY_SUMMARY, [{ type: 'stop' }]]);
+});
+
 test('a cancel is stored for all, then told to each node whose execution is open', (t) => {
   const half = say(created().state, { type: 'executions-changed', changes: [changed(1, 'completed', 0)] }).state;
 

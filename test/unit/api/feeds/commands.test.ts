@@ -116,6 +116,26 @@ test('the deletion of the command is the last that its watchers hear', async (t)
   t.deepEqual(watching.messages.at(-1), { type: 'removed' });
 });
 
+test('an execution that was deleted is in no snapshot any more, and its watchers get one at once', async (t) => {
+  const fixture = fixtureWith(2);
+  const watching = await watch(fixture);
+
+  fixture.bus.publish([{ type: 'execution-removed', execution: executionId(0), command: commandId(7) }]);
+  await settle();
+
+  const [, again, ...more] = watching.messages;
+  t.like(again, { type: 'snapshot', page: 1, pages: 1, command: { summary: { total: 1, pending: 1 } } });
+  t.deepEqual(
+    [again?.type === 'snapshot' && again.executions.map(({ id }) => id), more, [...fixture.feeds.open()].length],
+    [[idOf(1)], [], 1],
+  );
+
+  fixture.bus.publish([changed(1, 'completed', 0)]);
+  fixture.clock.advance(FEED_INTERVAL_MS);
+  await settle();
+  t.like(watching.messages.at(-1), { type: 'changed', summary: { total: 1, pending: 0, completed: 1 } });
+});
+
 test('a command that does not exist is refused', async (t) => {
   const refused = await createFixture().feeds.commands.watch(commandId(1), { signal: new AbortController().signal });
 

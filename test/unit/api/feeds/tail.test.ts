@@ -7,7 +7,7 @@ import {
   TAIL_WAITING_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
 import type { TailMessage } from '../../../../api/feeds/tail.ts';
-import { createFixture, executionId, granted, nodeId, settle } from '../../../support/api/rows.ts';
+import { commandId, createFixture, executionId, granted, idOf, nodeId, settle } from '../../../support/api/rows.ts';
 import { change, finish, fixtureWith, follow, textOf } from '../../../support/api/tail-fixture.ts';
 
 test('the output of a running execution comes as the agent sends it, and ends when its result is stored', async (t) => {
@@ -27,6 +27,19 @@ test('the output of a running execution comes as the agent sends it, and ends wh
     { type: 'end', status: 'completed', exit_code: 0, output_truncated: false },
   ]);
   t.deepEqual(tail.ids, ['0', '4', '8', '8']);
+});
+
+test('a tail of an execution that was deleted ends', async (t) => {
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
+
+  fixture.executions.delete(idOf(0));
+  fixture.bus.publish([{ type: 'execution-removed', execution: executionId(0), command: commandId(7) }]);
+  await settle();
+  fixture.clock.advance(TAIL_REST_MS_MAX);
+  await tail.ended;
+
+  t.deepEqual(tail.messages, [{ type: 'snapshot', offset: 0, status: 'sent', exit_code: null }]);
 });
 
 test('a tail of a pending execution waits until it is delivered', async (t) => {
