@@ -30,6 +30,8 @@ export type CommandMessage =
   | { readonly type: 'executions-changed'; readonly changes: readonly ExecutionChange[] }
   /** Their rows are gone, and how they ended was not heard. */
   | { readonly type: 'executions-removed'; readonly executions: readonly ExecutionId[] }
+  /** Nothing was heard of it for COMMAND_REST_AFTER_MS. */
+  | { readonly type: 'rest' }
   | { readonly type: 'cancel'; readonly replyTo: ReplyTo }
   | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

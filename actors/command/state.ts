@@ -11,7 +11,7 @@ export interface OpenAt {
 
 /**
  * The state of one command. `summary` counts every execution, `open` holds those that are not terminal: when it is
- * empty, the actor ends.
+ * empty, the actor ends. It also ends when it hears nothing for long.
  */
 export interface CommandState {
   readonly id: CommandId;

@@ -16,6 +16,19 @@ import type { CommandMessage, ExecutionChange } from './messages.ts';
 import { type CommandState, type OpenAt, EMPTY_SUMMARY } from './state.ts';
 import { instant } from '../resources/instant.ts';
 
+/**
+ * A command of which nothing was heard for so long ends its actor, in ms: nodes may stay away for months, and as many
+ * commands as there are days wait for them. Longer than most scripts run, so that few are read from their rows again.
+ */
+export const COMMAND_REST_AFTER_MS = 600_000;
+
+const REST_LATER: Effect = {
+  type: 'remind',
+  key: 'rest',
+  afterMs: COMMAND_REST_AFTER_MS,
+  message: { type: 'rest' },
+};
+
 type MessageOf<T extends CommandMessage['type']> = Extract<CommandMessage, { type: T }>;
 
 /** What a command does with one message. Pure: `nowMs` is Unix time in ms. */
@@ -29,6 +42,8 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
         return counted(state, message);
       case 'executions-removed':
         return uncounted(state, message);
+      case 'rest':
+        return step(state, [], [{ type: 'stop' }]);
       case 'cancel':
         return cancel(state, record, message, nowMs);
       case 'delete':
@@ -48,10 +63,11 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
  */
 function recoveryEffects(state: CommandState): readonly Effect[] {
   const nodes = new Set([...state.open.values()].flatMap((at) => (at.status === 'pending' ? [at.node] : [])));
-  return [...nodes].map((node) => ({
+  const rescans = [...nodes].map((node): Effect => ({
     type: 'tell',
     told: { to: { kind: 'node', id: node }, message: { type: 'rescan' } },
   }));
+  return [...rescans, REST_LATER];
 }
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
@@ -93,7 +109,7 @@ function create(state: CommandState, message: MessageOf<'create'>): Step<Command
     notices,
     idempotencyRecord: idempotencyRecord(message.idempotency, resource),
   };
-  const after: readonly Effect[] = targets.length === 0 ? [{ type: 'stop' }] : runs;
+  const after: readonly Effect[] = targets.length === 0 ? [{ type: 'stop' }] : [...runs, REST_LATER];
   return step({ id: state.id, record, summary, open }, [change], [answer(message.replyTo, ok(resource)), ...after]);
 }
 
@@ -127,7 +143,7 @@ function uncounted(state: CommandState, message: MessageOf<'executions-removed'>
 function recounted(state: CommandState, summary: CommandSummary, open: CommandState['open']): Step<CommandState> {
   if (summary === state.summary && open.size > 0) return unchanged(state);
   // Finished: its rows tell the rest, and a later cancel or delete starts it again from them.
-  return step({ ...state, summary, open }, [], open.size === 0 ? [{ type: 'stop' }] : []);
+  return step({ ...state, summary, open }, [], [open.size === 0 ? { type: 'stop' } : REST_LATER]);
 }
 
 /** The intent is stored for every open execution, then each node is told. */

@@ -9,6 +9,7 @@ import { TUNNEL_LIMITS } from './tunnel-limits.ts';
 import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
+import * as command from '../../actors/command/transition.ts';
 import * as nodeFacts from '../../actors/node/facts.ts';
 import * as nodeDelivery from '../../actors/node/delivery.ts';
 import * as nodeState from '../../actors/node/state.ts';
@@ -78,6 +79,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('api/targeting-input.ts', targetingInput, [
       ['TARGET_NODES_MAX', 'Nodes that one command may name by id; more is a 422. Filters and `all` have no bound.'],
       ['TARGET_CLUSTERS_MAX', 'Clusters that one command may name; more is a 422.'],
+    ]),
+    limits('actors/command/transition.ts', command, [
+      [
+        'COMMAND_REST_AFTER_MS',
+        'Time for which an admin holds a command with open executions of which nothing is heard. Then its rows alone have it, until somebody cancels it.',
+      ],
     ]),
     limits('actors/node/state.ts', nodeState, [
       ['OPEN_EXECUTIONS_MAX', 'Unfinished executions of one node that are held in memory. More wait in the database.'],

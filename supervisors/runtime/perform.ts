@@ -113,6 +113,7 @@ export class Performer implements Requester {
   }
 
   #remind(key: string, afterMs: number, message: Message): void {
+    if (this.#ended) return; // a step of the same batch stopped it
     this.#reminders ??= new Map();
     this.#reminders.get(key)?.();
     this.#reminders.set(

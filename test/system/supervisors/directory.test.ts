@@ -62,6 +62,36 @@ test('a command lives until its last execution is over', async (t) => {
   await until('it is gone again', () => fixture.tree.directory.count('command') === 0);
 });
 
+test('a command that rests is cancelled, counted and deleted as before, also by who asks as it goes to rest', async (t) => {
+  const fixture = await startOwner(t);
+  const nodes = await fixture.createNodes(2);
+  const [first, second] = nodes;
+  if (first === undefined || second === undefined) throw new Error('no nodes');
+  const { command, executions } = await fixture.run(nodes);
+  const { directory } = fixture.tree;
+  const rest = () => fixture.tell('command', command, { type: 'rest' });
+  rest();
+  await until('it rests', () => directory.count('command') === 0);
+
+  fixture.connect(first.node, 1);
+  fixture.finish(first.node, 1, executions[0] as never);
+  await until('its result is stored', async () => {
+    return (await fixture.statusOf('command_execution', executions[0] as never)) === 'completed';
+  });
+  t.is(directory.count('command'), 0);
+
+  const cancelled = await fixture.ask('command', command, { type: 'cancel' });
+  t.like(cancelled, { ok: true, value: { summary: { total: 2, pending: 1, completed: 1 } } });
+  rest();
+  const again = await fixture.ask('command', command, { type: 'cancel' });
+  t.like(again, { ok: true, value: { summary: { total: 2, completed: 1 } } });
+  await until('all is over, and it is gone', () => directory.count('command') === 0);
+
+  t.is(await fixture.statusOf('command_execution', executions[1] as never), 'cancelled');
+  t.deepEqual(await fixture.ask('command', command, { type: 'delete' }), { ok: true, value: null });
+  t.deepEqual([directory.counters.deadLetters, directory.counters.crashes], [0, 0]);
+});
+
 test('of messages that are stored together, the one that cannot be stored crashes its actor once; the ones before it are stored', async (t) => {
   const fixture = await startOwner(t);
   const placed = await fixture.createLiveNode();

@@ -182,6 +182,7 @@ const COMMAND: Cases<'command'> = {
   }),
   'executions-changed': () => ({ changes: [] }),
   'executions-removed': () => ({ executions: [] }),
+  rest: () => ({}),
   cancel: () => ({}),
   delete: () => ({}),
   refused: () => REFUSED,

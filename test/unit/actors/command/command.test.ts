@@ -3,7 +3,7 @@ import test from 'ava';
 import type { CommandMessage } from '../../../../actors/command/messages.ts';
 import type { CommandState } from '../../../../actors/command/state.ts';
 import { EMPTY_SUMMARY } from '../../../../actors/command/state.ts';
-import { commandBehaviour as behaviour } from '../../../../actors/command/transition.ts';
+import { COMMAND_REST_AFTER_MS, commandBehaviour as behaviour } from '../../../../actors/command/transition.ts';
 import type { ExecutionStatus } from '../../../../actors/resources/command.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import {
@@ -27,6 +27,8 @@ const TARGETS = [
 ];
 const COMMAND = commandRecord({ targeting: { type: 'all' }, timeoutMs: 5_000, expiredAtMs: NOW_MS + 60_000 });
 const UNBORN: CommandState = { id: COMMAND.id, record: null, summary: EMPTY_SUMMARY, open: new Map() };
+
+const REST_LATER = { type: 'remind', key: 'rest', afterMs: COMMAND_REST_AFTER_MS, message: { type: 'rest' } } as const;
 
 const resource = {
   id: COMMAND.id,
@@ -120,6 +122,7 @@ test('a command is stored with one execution a target, each with its event and i
       },
       cluster: CLUSTER,
     })),
+    REST_LATER,
   ] as never);
 });
 
@@ -146,7 +149,7 @@ test('a command is created once', (t) => {
 
 test('executions are counted by state, completed ones by their exit code, each once; the last one ends the actor', (t) => {
   let { state } = created();
-  const counts: unknown[] = [];
+  const effects: unknown[] = [];
   for (const change of [
     changed(1, 'sent'),
     changed(1, 'sent'),
@@ -157,10 +160,10 @@ test('executions are counted by state, completed ones by their exit code, each o
   ]) {
     const step = say(state, { type: 'executions-changed', changes: [change] });
     ({ state } = step);
-    counts.push(step.effects.length);
+    effects.push(step.effects);
   }
   t.deepEqual(state.summary, { ...EMPTY_SUMMARY, total: 2, pending: 1, completed: 1, failed: 1 });
-  t.deepEqual(counts, [0, 0, 0, 0, 0, 0]);
+  t.deepEqual(effects, [[REST_LATER], [], [], [REST_LATER], [], []]);
 
   const last = say(state, { type: 'executions-changed', changes: [changed(2, 'completed', 0)] });
   t.deepEqual(last.state.summary, { ...EMPTY_SUMMARY, total: 2, completed: 2, succeeded: 1, failed: 1 });
@@ -183,8 +186,16 @@ test('an execution whose row is gone counts no more, as in the rows; the last on
   const last = say(first.state, { type: 'executions-removed', executions: [execution(2)] });
 
   t.deepEqual(first.state.summary, { ...EMPTY_SUMMARY, total: 1, pending: 1 });
-  t.deepEqual([[...first.state.open.keys()], first.effects], [[execution(2)], []]);
+  t.deepEqual([[...first.state.open.keys()], first.effects], [[execution(2)], [REST_LATER]]);
   t.deepEqual([last.state.summary, last.effects], [EMPTY_SUMMARY, [{ type: 'stop' }]]);
+});
+
+test('a command of which nothing is heard for long ends its actor, however many executions are open', (t) => {
+  const { state, effects } = created();
+  const rest = say(state, { type: 'rest' });
+
+  t.deepEqual(effects.at(-1), REST_LATER);
+  t.deepEqual([rest.state, rest.changes, rest.effects], [state, [], [{ type: 'stop' }]]);
 });
 
 test('a cancel is stored for all, then told to each node whose execution is open', (t) => {
@@ -244,5 +255,5 @@ test('after a commit in doubt, the nodes of pending executions look for what the
     ]),
   };
 
-  t.deepEqual(behaviour.recoveryEffects(state, MADE_MS), [tell('node', NODE, { type: 'rescan' })]);
+  t.deepEqual(behaviour.recoveryEffects(state, MADE_MS), [tell('node', NODE, { type: 'rescan' }), REST_LATER]);
 });
