@@ -11,11 +11,20 @@ interface ConcurrentIndex {
   readonly table: string;
   /** In SQL. */
   readonly columns: string;
+  /** Of which rows, in SQL. */
+  readonly where?: string;
 }
 
 const INDEXES: readonly ConcurrentIndex[] = [
   // Executions of one node, the latest first.
   { name: 'command_execution_of_node', table: 'command_execution', columns: '"node_id", "id"' },
+  // Executions that are to be cancelled and are not over: few of those that wait for nodes which stay away.
+  {
+    name: 'command_execution_to_cancel',
+    table: 'command_execution',
+    columns: '"node_id"',
+    where: '"finished_at" is null and "cancel_requested_at" is not null',
+  },
 ];
 
 /** Longest wait for transactions that began before, such as a backup, in ms. */
@@ -32,7 +41,7 @@ export async function indexEmptyTables(client: Client): Promise<void> {
   for (const index of INDEXES) {
     if ((await stateOf(client, index)) !== 'missing') continue;
     const { rowCount } = await client.query(`select from "${index.table}" limit 1`);
-    if (rowCount === 0) await client.query(`create index "${index.name}" on "${index.table}" (${index.columns})`);
+    if (rowCount === 0) await client.query(`create index ${definitionOf(index)}`);
   }
 }
 
@@ -107,12 +116,13 @@ export class IndexBuilds {
     ]);
     if (rows[0]?.locked !== true) return false; // another admin makes them
     await client.query(`set statement_timeout = 0; set lock_timeout = ${waitMsMax}`);
-    for (const { name, table, columns } of missing) {
+    for (const index of missing) {
+      const { name } = index;
       const beganMs = performance.now();
       // One that was begun and not ended costs each write, and serves nobody.
       await client.query(`drop index concurrently if exists "${name}"`);
       await client
-        .query(`create index concurrently "${name}" on "${table}" (${columns})`)
+        .query(`create index concurrently ${definitionOf(index)}`)
         .catch((error: Error) => dropped(client, name, error));
       log.info({ index: name, duration_ms: Math.round(performance.now() - beganMs) }, 'made an index');
     }
@@ -120,7 +130,11 @@ export class IndexBuilds {
   }
 }
 
-const NOT_MADE = 'an index could not be made: some lists are slow until it is, and it is tried again';
+function definitionOf({ name, table, columns, where }: ConcurrentIndex): string {
+  return `"${name}" on "${table}" (${columns})${where === undefined ? '' : ` where ${where}`}`;
+}
+
+const NOT_MADE = 'an index could not be made: what needs it is slow until it is, and it is tried again';
 
 /** Takes away what was left of it, where that can be had now; then rejects with what it failed for, and with that. */
 async function dropped(client: Client, name: string, error: Error): Promise<never> {

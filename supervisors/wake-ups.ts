@@ -15,8 +15,12 @@ import type { Directory } from './runtime/directory.ts';
  */
 export const HEARD_COMMANDS_MAX = 10_000;
 
-/** Wait before the rows are read again that could not be read, in ms. */
-const READ_AGAIN_MS = 250;
+/**
+ * Wait before the rows are read again that could not be read, in ms; doubles with each failure, up to less than the 3 s
+ * within which service is back (L3).
+ */
+const READ_AGAIN_MS_MIN = 250;
+const READ_AGAIN_MS_MAX = 2_000;
 
 /** An execution that its node is to be told of. */
 interface NamedExecution {
@@ -104,13 +108,16 @@ export class HeardWakeUps implements WakeUps {
   async #readAll(): Promise<void> {
     const { run, cancel, due } = this.#heard;
     this.#isReading = true;
+    let failures = 0;
     while (!this.#isStopped && (this.#isMissed || run.size + cancel.size + due.size > 0)) {
       try {
         await this.#read();
+        failures = 0;
       } catch (error) {
         this.#isMissed = true; // what had been heard is among what may have been missed
         this.#failed(error);
-        await this.#pause();
+        await this.#pause(Math.min(READ_AGAIN_MS_MAX, READ_AGAIN_MS_MIN * 2 ** failures));
+        failures += 1;
       }
     }
     this.#isReading = false;
@@ -159,9 +166,9 @@ export class HeardWakeUps implements WakeUps {
       });
   }
 
-  #pause(): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancelWait = this.#ports.clock.after(READ_AGAIN_MS, resolve);
+      const cancelWait = this.#ports.clock.after(ms, resolve);
       this.#hurry = () => {
         cancelWait();
         resolve();

@@ -1,5 +1,6 @@
 /** Sweeps that end open executions: past their expiry, or with no node left to run them. */
 import type { Pool, PoolClient } from 'pg';
+import { MAX, NIL } from 'uuid';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
 import { WakeUps, type WakeUpOptions } from '../committer/wake-ups.ts';
@@ -63,6 +64,12 @@ function due(now: Sql): Sql {
 }
 
 /**
+ * The ids between two nodes that are neighbours in their order: no node has them. A look for what is open there costs by
+ * the nodes that there are, and not by what waits for them.
+ */
+const GAPS = sql`(select lag(id, 1, ${NIL}::uuid) over (order by id) as above, id as below from (select id from node union all select ${MAX}::uuid) n) gap`;
+
+/**
  * Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed
  * just behind the deletion of its node. No event tells of these (spec, event types).
  */
@@ -73,8 +80,9 @@ export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<
       'dropping executions without a node',
       sql`
       with orphan as (
-        select id from command_execution x where finished_at is null and not exists (select from node n where n.id = x.node_id)
-        limit ${limit}::int for update skip locked)
+        select found.id from ${GAPS} cross join lateral (
+          select id from command_execution where finished_at is null and node_id > gap.above and node_id < gap.below order by node_id limit ${limit}::int for update skip locked) found
+        limit ${limit}::int)
       update command_execution e set status = 'dropped', finished_at = ${now}, updated_at = ${now} from orphan where e.id = orphan.id
       returning e.id, e.command_id, e.node_id, e.cluster_name`,
     );

@@ -10,6 +10,16 @@ export async function storeCommands(pool: Pool | PoolClient, ids: readonly strin
   );
 }
 
+/** So many executions that wait for this node, each of a command of its own. */
+export async function storeWaiting(pool: Pool | PoolClient, node: string, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, () => v7());
+  await storeCommands(pool, ids);
+  await pool.query(
+    `insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at) select uuidv7(), id, $2, 'c', true, now(), now() from unnest($1::uuid[]) as id`,
+    [ids, node],
+  );
+}
+
 /** Events of tests, of so long ago and stored then, as an interval. */
 export async function storeEvents(pool: Pool | PoolClient, count: number, ago = '0 s'): Promise<void> {
   await pool.query(

@@ -120,7 +120,7 @@ test('one that cannot be made in time is told in the log, with what is left of i
 
   t.is(await isValid(), false);
   t.like(log.lines, [
-    { level: 'warn', message: 'an index could not be made: some lists are slow until it is, and it is tried again' },
+    { level: 'warn', message: 'an index could not be made: what needs it is slow until it is, and it is tried again' },
   ]);
   t.regex(JSON.stringify(log.lines[0]), /lock timeout; what is left of it costs each write, and stays: /u);
   await builds(log).settled();

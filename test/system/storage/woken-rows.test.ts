@@ -1,9 +1,12 @@
 /** What the owner of nodes reads when another admin says that it stored something for them. */
 import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
-import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
+import { findForgotten, wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { NOW_MS } from '../../support/actors.ts';
 import { openFixture } from '../../support/committer-fixture.ts';
+import { countedReads } from '../../support/rows-read.ts';
+import { storeWaiting } from '../../support/stored-rows.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 
 /** Three nodes of this admin, one of another, and a command on all of them. */
 async function open(t: ExecutionContext) {
@@ -66,4 +69,34 @@ test('of nodes that are away what is pending is named once it is cancelled, and 
   await fixture.store(null, { kind: 'command-cancel-requested', command, atMs: NOW_MS });
 
   t.deepEqual((await findMissed()).cancels.map(({ execution }) => execution).toSorted(), pending.toSorted());
+});
+
+/** As many as make a fleet, like one that is there. */
+const MORE_NODES = `insert into node select (jsonb_populate_record(node, jsonb_build_object('id', uuidv7(), 'token_hash', sha256(number::text::bytea)))).*
+  from node, generate_series(1, 1000) number where id = $1`;
+
+test('what waits for nodes that are away is not read by looks for what was forgotten, missed or orphaned, however much it is', async (t) => {
+  const { fixture, own } = await open(t);
+  const [here, away, later] = own;
+  if (here === undefined || away === undefined || later === undefined) throw new Error('no nodes');
+  await fixture.rows(`update node set status = case when id = $1 then 'healthy' else 'unreachable' end`, [here]);
+  await fixture.rows(MORE_NODES, [here]);
+  const { pool, readBy } = countedReads(t, fixture.database.pool);
+  const { findMissed } = wokenRows(pool, fixture.adminId);
+  const sweeps = sweepsOf(pool);
+  const looks = {
+    forgotten: () => findForgotten(pool, fixture.adminId, 0, 1_000),
+    missed: findMissed,
+    orphaned: () => sweeps.dropOrphans(),
+  };
+  for (const node of [away, later]) {
+    await storeWaiting(fixture.database.pool, node, 20_000);
+    await fixture.rows('analyze');
+
+    for (const [what, look] of Object.entries(looks)) {
+      const read = await readBy(look);
+      t.true(read < 100, `${what}: ${read}`);
+    }
+  }
+  t.deepEqual((await findForgotten(pool, fixture.adminId, 0, 1_000)).pending, [here]);
 });

@@ -145,6 +145,31 @@ test('rows that cannot be read now are read in a moment, all of them: what had b
   );
 });
 
+test('rows that cannot be read for long are tried less and less often, and every 2 s at least', async (t) => {
+  const { wakeUps, fixture, clock, asked, settled } = open();
+  fixture.isAway = true;
+  wakeUps.missed();
+  await settled();
+  const triesIn = async (ms: number): Promise<number> => {
+    asked.length = 0;
+    for (let passed = 0; passed < ms; passed += 250) {
+      clock.pass(250);
+      await settled();
+    }
+    return asked.length;
+  };
+
+  t.is(await triesIn(1_750), 3);
+  t.is(await triesIn(10_000), 5);
+
+  fixture.isAway = false;
+  t.is(await triesIn(2_000), 2);
+  fixture.isAway = true;
+  wakeUps.missed();
+  await settled();
+  t.is(await triesIn(250), 1);
+});
+
 test(`of more than ${HEARD_COMMANDS_MAX} commands that wait none is remembered: everything is looked for`, async (t) => {
   const { wakeUps, asked, settled } = open();
 
