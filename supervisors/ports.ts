@@ -58,8 +58,6 @@ export interface Loader {
     after: string | null,
     limit: number,
   ): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
-  /** Commands that have open executions. */
-  openCommands(): Promise<readonly CommandId[]>;
   /**
    * Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others.
    * Nodes that ask at once share statements.

@@ -27,14 +27,6 @@ export function createLoader(pool: Pool): Loader {
     selfUpdate: (id) => selfUpdateState(pool, id),
     countSelfUpdate: batched((ids: readonly string[]) => countSelfUpdates(pool, ids)),
     deliveries: (webhook, after, limit) => unfinishedDeliveries(pool, webhook, after, limit),
-    openCommands: async () => {
-      const rows = await rowsOf<{ id: CommandId }>(
-        pool,
-        'finding open commands',
-        sql`select distinct command_id as id from command_execution where finished_at is null`,
-      );
-      return rows.map(({ id }) => id);
-    },
     openExecutions: async (node: NodeId, limit: number, except: readonly string[]) => {
       const found = await next({ node, limit: limit + 1, except });
       return { executions: found.slice(0, limit), more: found.length > limit };

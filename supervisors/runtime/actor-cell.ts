@@ -44,8 +44,7 @@ export class ActorCell implements ActorPlan<unknown, Message> {
   #actor: RunningActor | null = null;
   #performer: Performer | null = null;
   #slot: Slot | null = null;
-  /** The cluster whose lease it lives under; null for none, or before it is known. */
-  cluster: ClusterId | null = null;
+  #cluster: ClusterId | null = null;
   /** Times of crashes that still count, in Unix ms. */
   crashesMs: readonly number[] = NO_CRASHES;
   /** How often it crashed since it came here, and how it did last. */
@@ -72,6 +71,12 @@ export class ActorCell implements ActorPlan<unknown, Message> {
     return this.#context.clock;
   }
 
+  /** The cluster whose lease it lives under; null for none, or before it is known: one that is created has none yet. */
+  get cluster(): ClusterId | null {
+    if (this.#actor !== null) this.#cluster ??= this.kind.cluster(this.#actor.state);
+    return this.#cluster;
+  }
+
   /** Of its actor; undefined when none runs. */
   get state(): unknown {
     return this.#actor?.state;
@@ -84,7 +89,7 @@ export class ActorCell implements ActorPlan<unknown, Message> {
   /** Starts its actor. */
   start(slot: Slot, state: unknown): void {
     this.#slot = slot;
-    this.cluster = this.kind.cluster(state);
+    this.#cluster = this.kind.cluster(state);
     this.#performer = new Performer(this.address, this.#context.effects);
     this.#actor = spawnActor<unknown, Message>(this, slot, state);
   }

@@ -55,7 +55,6 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     () => loader.nodes([id as ClusterId]),
     () => loader.node(id as NodeId),
     () => loader.command(id as CommandId),
-    () => loader.openCommands(),
     () => records.deleteExecution(id as ExecutionId),
     () =>
       records.publish({

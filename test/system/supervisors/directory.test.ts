@@ -48,6 +48,17 @@ test('what is refused at its birth leaves nobody behind', async (t) => {
   t.pass();
 });
 
+test('a cluster that was created here is known to live under its lease, for whoever looks for those who ask it', async (t) => {
+  const fixture = await startOwner(t);
+
+  const cluster = await fixture.createCluster();
+
+  t.deepEqual(
+    [...fixture.tree.directory.cells('cluster')].map((cell) => cell.cluster),
+    [cluster],
+  );
+});
+
 test('a command lives until its last execution is over', async (t) => {
   const fixture = await startOwner(t);
   const nodes = await fixture.createNodes(2);
