@@ -26,7 +26,7 @@ import { publishingRows, type PublishingSettings } from './publishing/publishing
 import { StoredAdminTopology } from './reads/admin-topology.ts';
 import { StoredPeerAdmins } from './reads/peer-admins.ts';
 import { existingCommands, executionsOf } from './reads/briefs.ts';
-import { changedExecutions } from './reads/changed-executions.ts';
+import { executionsElsewhere } from './reads/changed-executions.ts';
 import { createDiscovery } from './reads/discovery.ts';
 import { diagnosisRows } from './reads/node-diagnoses.ts';
 import { agentEndpointLookUp } from './reads/agent-endpoints.ts';
@@ -291,13 +291,9 @@ export class Storage {
     return { sweeps: { ...sweeps, ...sealing }, isClockRight, lease, leaseMs: TASK_LEASE_MS };
   }
 
-  /** Of executions of other admins: those whose rows say something else than what is known of them here. */
+  /** What the rows say of executions of other admins. */
   forElsewhere() {
-    const { pool } = this.database;
-    return {
-      changed: (of: Parameters<typeof changedExecutions>[1]) => changedExecutions(pool, of),
-      existing: (commands: readonly CommandId[]) => existingCommands(pool, commands),
-    };
+    return executionsElsewhere(this.database.pool);
   }
 }
 

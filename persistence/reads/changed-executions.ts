@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { existingCommands } from './briefs.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** An execution as somebody knows it. */
@@ -19,8 +20,16 @@ export interface ChangedExecution extends Omit<KnownExecution, 'status'> {
   readonly clusterName: string;
 }
 
-/** Those of the executions that changed since, in one statement. Rejects with DatabaseUnavailable. */
-export function changedExecutions(pool: Pool, known: readonly KnownExecution[]): Promise<readonly ChangedExecution[]> {
+/** What is asked of executions that are known here, and of their commands. Rejects with DatabaseUnavailable. */
+export function executionsElsewhere(pool: Pool) {
+  return {
+    changed: (known: readonly KnownExecution[]) => changedExecutions(pool, known),
+    existing: (commands: readonly CommandId[]) => existingCommands(pool, commands),
+  };
+}
+
+/** Those of the executions that changed since, in one statement. */
+function changedExecutions(pool: Pool, known: readonly KnownExecution[]): Promise<readonly ChangedExecution[]> {
   return rowsOf<ChangedExecution>(
     pool,
     'reading executions of other admins',
