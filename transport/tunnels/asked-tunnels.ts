@@ -53,9 +53,14 @@ export class AskedTunnels {
     this.#asking = asking;
   }
 
-  /** Whether a tunnel of this node is waited for. */
+  /** Whether a tunnel of this node was asked for and is not there yet. */
   has(node: NodeId): boolean {
     return this.#asked.has(node);
+  }
+
+  /** Whether streams wait for it, too. */
+  isAwaited(node: NodeId): boolean {
+    return (this.#asked.get(node)?.waiting.size ?? 0) > 0;
   }
 
   /** Those that are asked. */

@@ -79,9 +79,12 @@ export const AGENT_PIECES_MAX = 8_192;
 
 /**
  * A node with a tunnel beside the VPN is asked for one through it at most this often, in ms: an agent that does not
- * get there opens another beside it, which rests until it is closed.
+ * get there opens another beside it, which is closed at once.
  */
 export const VPN_AGAIN_MS = 60_000;
+
+/** That wait doubles each time that it was in vain, up to this, in ms: each asking is a handshake of TLS for nothing. */
+export const VPN_AGAIN_MS_MAX = 600_000;
 
 /** Tokens of tunnels that nobody waits for, which one address may show in a minute before it is named in the log. */
 export const WRONG_TUNNEL_TOKENS_PER_MINUTE_MAX = 30;

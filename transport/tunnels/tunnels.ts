@@ -9,7 +9,7 @@ import { notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import type { Intake } from '../net/streams/paced-pieces.ts';
 import type { Duplex } from 'node:stream';
-import { VPN_AGAIN_MS, TUNNEL_SWEEP_MS } from './limits.ts';
+import { VPN_AGAIN_MS, VPN_AGAIN_MS_MAX, TUNNEL_SWEEP_MS } from './limits.ts';
 import { AskedTunnels } from './asked-tunnels.ts';
 import { FrameShares } from './frame-shares.ts';
 import type { TunnelAsking } from './asked-tunnels.ts';
@@ -46,8 +46,8 @@ export class Tunnels {
   readonly #open = new Map<NodeId, Set<OpenTunnel>>();
   readonly #asked: AskedTunnels;
   readonly #shares = new FrameShares();
-  /** From when on a tunnel through the VPN is asked for again. */
-  readonly #vpnAtMs = new Map<NodeId, number>();
+  /** From when on a tunnel through the VPN is asked for again, and how long that was waited for. */
+  readonly #vpnAgain = new Map<NodeId, { readonly atMs: number; readonly waitMs: number }>();
   #isClosing = false;
 
   constructor(ports: TunnelPorts) {
@@ -94,11 +94,13 @@ export class Tunnels {
 
   /**
    * Takes over the bytes of a tunnel whose token was redeemed for this node. `open` gives them an intake that they are
-   * handed on by. A tunnel that it has already stays for its streams; new ones take this.
+   * handed on by. A tunnel that it has already stays for its streams; new ones take this, unless it was to come through
+   * the VPN, came beside it, and there is one beside it already: an agent has room for a few.
    */
   accept(node: NodeId, open: (intake: Intake) => Duplex, way: TunnelWay): void {
     this.#opened[way] += 1;
     const ofNode = this.#open.get(node) ?? new Set();
+    const isSpare = way === 'url' && !this.#asked.isAwaited(node) && latestOf(ofNode, 'url') !== undefined;
     const { monotonicMs, log } = this.#ports;
     const quota = this.#shares.quotaOf(node, monotonicMs(), () =>
       log.warn({ node }, 'a tunnel was cut: its agent sent more frames than its share'),
@@ -113,7 +115,7 @@ export class Tunnels {
     this.#open.set(node, ofNode);
     log.debug({ node, way }, 'a tunnel was opened');
     this.#asked.settle(node, tunnel);
-    if (this.#isClosing) tunnel.close();
+    if (isSpare || this.#isClosing) tunnel.close();
   }
 
   /** The node was deleted or its credential revoked: whatever is open to it ends now (E5). */
@@ -144,26 +146,28 @@ export class Tunnels {
    * be dead.
    */
   #latest(node: NodeId): OpenTunnel | undefined {
-    const all = [...(this.#open.get(node) ?? [])].filter(({ tunnel }) => tunnel.isOpen);
-    const inVpn = all.findLast(({ way }) => way === 'mesh');
-    return inVpn !== undefined && this.#ports.vpnUrl(node) !== null ? inVpn : all.findLast(({ way }) => way === 'url');
+    const ofNode = this.#open.get(node) ?? [];
+    const inVpn = latestOf(ofNode, 'mesh');
+    return inVpn !== undefined && this.#ports.vpnUrl(node) !== null ? inVpn : latestOf(ofNode, 'url');
   }
 
   /**
    * The VPN came up after the tunnel: there is one through it for the streams that follow. Where that comes to
-   * nothing, not for a while.
+   * nothing, not for a while, and for a longer one each time.
    */
   #askForVpn(node: NodeId): void {
     const nowMs = this.#ports.monotonicMs();
-    if (this.#asked.has(node) || nowMs < (this.#vpnAtMs.get(node) ?? -Infinity) || this.#ports.vpnUrl(node) === null)
-      return;
-    this.#vpnAtMs.set(node, nowMs + VPN_AGAIN_MS);
+    const before = this.#vpnAgain.get(node);
+    if (this.#asked.has(node) || nowMs < (before?.atMs ?? -Infinity) || this.#ports.vpnUrl(node) === null) return;
+    const waitMs = before === undefined ? VPN_AGAIN_MS : Math.min(before.waitMs * 2, VPN_AGAIN_MS_MAX);
+    this.#vpnAgain.set(node, { atMs: nowMs + waitMs, waitMs });
     this.#asked.ask(node);
   }
 
   #sweep(): void {
     const nowMs = this.#ports.monotonicMs();
-    for (const [node, atMs] of this.#vpnAtMs) if (atMs <= nowMs) this.#vpnAtMs.delete(node);
+    for (const [node, { atMs }] of this.#vpnAgain)
+      if (atMs <= nowMs && this.#latest(node)?.way !== 'url') this.#vpnAgain.delete(node);
     this.#shares.sweep(nowMs, (node) => this.#open.has(node));
     for (const tunnel of this.#all()) {
       if (tunnel.idleMs(nowMs) >= TUNNEL_IDLE_MS) tunnel.close();
@@ -175,4 +179,9 @@ export class Tunnels {
   #all(): readonly Tunnel[] {
     return [...this.#open.values()].flatMap((ofNode) => [...ofNode].map(({ tunnel }) => tunnel));
   }
+}
+
+/** The newest of these that came by this way and takes streams. */
+function latestOf(ofNode: Iterable<OpenTunnel>, way: TunnelWay): OpenTunnel | undefined {
+  return [...ofNode].findLast((one) => one.way === way && one.tunnel.isOpen);
 }

@@ -31,21 +31,24 @@ export interface TunnelServerOptions {
   readonly log: Log;
 }
 
-/** Serves tunnels, and knows how many streams are open in them. */
+/** A tunnel that is served. */
+export interface ServedTunnel {
+  /** Whether the admin's end was ever heard. */
+  readonly isHeard: () => boolean;
+  /** Those that are open in it. */
+  readonly streams: () => number;
+}
+
+/** Serves tunnels. */
 export class TunnelServer {
   readonly #options: TunnelServerOptions;
-  #streams = 0;
 
   constructor(options: TunnelServerOptions) {
     this.#options = options;
   }
 
-  get streams(): number {
-    return this.#streams;
-  }
-
-  /** A tunnel's bytes, until either end has enough. Says whether the admin's end was ever heard. */
-  serve(bytes: Duplex): { isHeard(): boolean } {
+  /** A tunnel's bytes, until either end has enough. */
+  serve(bytes: Duplex): ServedTunnel {
     const session = performServerHandshake(bytes, {
       maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
       settings: {
@@ -59,20 +62,23 @@ export class TunnelServer {
     bytes.on('close', () => cut(session));
     session.on('error', () => bytes.destroy());
     session.on('close', () => bytes.destroy());
-    session.on('stream', (stream, headers) => this.#taken(stream, headers));
+    let streams = 0;
+    session.on('stream', (stream, headers) => {
+      streams += 1;
+      stream.once('close', () => {
+        streams -= 1;
+      });
+      this.#taken(stream, headers);
+    });
     let isHeard = false;
     session.once('remoteSettings', () => {
       isHeard = true;
     });
     watch(session);
-    return { isHeard: () => isHeard };
+    return { isHeard: () => isHeard, streams: () => streams };
   }
 
   #taken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    this.#streams += 1;
-    stream.once('close', () => {
-      this.#streams -= 1;
-    });
     connect(stream, headers, this.#options).catch((error: unknown) => {
       this.#options.log.warn({ error }, 'A stream of a tunnel broke off');
       stream.destroy();

@@ -16,7 +16,10 @@ import { networkProblem } from '../../problem.ts';
 import { TunnelServer, type TunnelServerOptions } from './tunnel-server.ts';
 import { askForUpgrade, type Upgraded } from './upgraded-connection.ts';
 
-/** Tunnels at once: one an admin, and one more while an old one ends. Above it the oldest is ended. */
+/**
+ * Tunnels at once: one an admin, one more to it through the VPN, and one while an old one ends. Above it one without
+ * streams is ended, the oldest of all where each has some.
+ */
 export const TUNNELS_MAX = 8;
 
 /** An admin that does not answer through the VPN within this is dialled at its usual URL, in ms. */
@@ -96,7 +99,7 @@ export class AgentTunnels {
 
   /** Streams that are open in them. */
   get streams(): number {
-    return this.#server.streams;
+    return [...this.#open].reduce((sum, connection) => sum + connection.streams(), 0);
   }
 
   /** By the first way, and by the next one when that comes to nothing. */
@@ -111,16 +114,17 @@ export class AgentTunnels {
   }
 
   #makeRoom(): void {
-    for (const oldest of this.#open) {
+    const idleFirst = [...this.#open].toSorted((one, other) => Math.sign(one.streams()) - Math.sign(other.streams()));
+    for (const connection of idleFirst) {
       if (this.#open.size < TUNNELS_MAX) break;
-      this.#open.delete(oldest);
-      oldest.end();
+      this.#open.delete(connection);
+      connection.end();
     }
   }
 
   /** False: an admin named a URL or a token with which no request can be made. */
   #upgrade(asked: Asked, way: Way, others: readonly Way[]): boolean {
-    const connection: Connection = { end: () => {} };
+    const connection: Connection = { end: () => {}, streams: () => 0 };
     const url = tunnelUrl(way.url);
     const { msMax } = way;
     const ask = { url, token: asked.token, msMax, agent: this.#agentFor(way, url), options: this.#dialOptions(way) };
@@ -141,6 +145,7 @@ export class AgentTunnels {
   #serveUpgraded(connection: Connection, socket: Duplex, dialling: Dialling): void {
     connection.end = () => void socket.destroy();
     const session = this.#server.serve(socket);
+    connection.streams = session.streams;
     socket.once('close', () => {
       const isOurEnd = !this.#open.delete(connection);
       // whoever is between let the upgrade through, and nothing behind it
@@ -184,12 +189,12 @@ export class AgentTunnels {
   #openWebSocket(asked: Asked, way: Way, others: readonly Way[]): boolean {
     const socket = this.#webSocket(way, asked.token);
     if (socket === null) return false;
-    const connection: Connection = { end: () => socket.terminate() };
+    const connection: Connection = { end: () => socket.terminate(), streams: () => 0 };
     let isOpened = false;
     this.#open.add(connection);
     socket.on('open', () => {
       isOpened = true;
-      this.#server.serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX));
+      connection.streams = this.#server.serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX)).streams;
     });
     socket.on('error', (error) => {
       if (isOpened || others.length === 0) this.#failed(way, error);
@@ -247,6 +252,7 @@ export class AgentTunnels {
 /** One that is open, or being opened. */
 interface Connection {
   end: () => void;
+  streams: () => number;
 }
 
 /** What an admin asked for. */

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import { connect, type ClientHttp2Session, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import test from 'ava';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { AgentTunnels, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
 import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../../transport/protocol/tunnel.ts';
-import { notDialled } from '../../../../transport/net/streams/dialled.ts';
+import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../../transport/net/streams/web-socket-stream.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { listening } from '../../../support/listening.ts';
@@ -21,8 +21,11 @@ const TOKEN = 'x'.repeat(43);
 /** HTTP/2 itself refused the request, as it does for some characters. */
 const NOT_HTTP2 = 'reset';
 
-/** An agent, and somebody who takes its tunnels. */
-async function fixture(scope: Scope) {
+/** An agent whose targets answer like this, and somebody who takes its tunnels. */
+async function fixture(
+  scope: Scope,
+  answer: () => Promise<Dialled> = async () => notDialled('refused', 'nobody is there'),
+) {
   const server = createServer();
   const sockets = new WebSocketServer({ server });
   const port = await listening(scope, server);
@@ -31,7 +34,7 @@ async function fixture(scope: Scope) {
     egress: {
       dial: async ({ host }, use) => {
         dialled.push(`${use} ${host}`);
-        return notDialled('refused', 'nobody is there');
+        return answer();
       },
     },
     join: () => {},
@@ -115,12 +118,30 @@ test('a request that is no CONNECT, of no known use, or to no target is refused 
   t.deepEqual(dialled, ['chain ::1']);
 });
 
-test('an agent has so many tunnels at once; for one more the oldest ends', async (t) => {
-  const { tunnels, open } = await fixture(t);
-  const first = await open();
-  const ended = once(first, 'close');
-  for (let count = 1; count < TUNNELS_MAX + 3; count += 1) await open();
+test('an agent has so many tunnels at once; for one more the oldest without streams ends, or the oldest where each has one', async (t) => {
+  const { tunnels, open } = await fixture(t, () => new Promise(() => {}));
+  const ended: number[] = [];
+  const sessions: ClientHttp2Session[] = [];
+  const openMore = async (): Promise<ClientHttp2Session> => {
+    const bytes = webSocketStream(await open(), TUNNEL_UNREAD_BYTES_MAX);
+    const session = connect('http://tunnel', { createConnection: () => bytes }).on('error', () => {});
+    t.teardown(() => session.destroy());
+    const place = sessions.push(session) - 1;
+    return session.once('close', () => ended.push(place));
+  };
+  const dial = (session: ClientHttp2Session) =>
+    session.request({ ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'self' }).on('error', () => {});
 
-  await ended;
+  dial(await openMore());
+  await until('its stream', () => tunnels.streams === 1);
+  while (sessions.length < TUNNELS_MAX + 2) await openMore();
+  await until('two ends', () => ended.length === 2);
+  t.deepEqual(ended, [1, 2]);
+  for (const session of sessions.slice(3)) dial(session);
+  await until('a stream in each', () => tunnels.streams === TUNNELS_MAX);
+  await openMore();
+  await until('another end', () => ended.length === 3);
+
+  t.deepEqual(ended, [1, 2, 0]);
   t.is(tunnels.count(), TUNNELS_MAX);
 });

@@ -2,7 +2,9 @@ import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
+import { TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
 import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
+import { VPN_AGAIN_MS, VPN_AGAIN_MS_MAX } from '../../../../transport/tunnels/limits.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
@@ -130,6 +132,52 @@ test('where there is no way after all, the VPN is not asked for again at once', 
   for (let left = 5; left > 0; left -= 1) streamOf(await reach(port)).destroy();
 
   t.is(tokens.length, 2);
+});
+
+for (const isHttp2 of [true, false])
+  test(`an agent that gets nowhere through the VPN keeps its streams, however often it is asked${isHttp2 ? '' : ', in WebSockets'}`, async (t) => {
+    let aheadMs = 0;
+    const clock = { nowMs: () => performance.now() + aheadMs, after: () => () => {} };
+    const { reach, tunnels, agent, tokens } = await tunnelsFixture(t, {
+      clock,
+      isHttp2,
+      isVpnUp: () => true,
+      claimedVpnUrl: 'http://127.0.0.2:9',
+    });
+    const port = await echo(t);
+    const streams = [streamOf(await reach(port))];
+
+    while (tokens.length <= 2 * TUNNELS_MAX) {
+      aheadMs += VPN_AGAIN_MS_MAX;
+      streams.push(streamOf(await reach(port)));
+      const asked = tokens.length;
+      await until('what it opened instead', () => tunnels.counters.opened.url === asked);
+      await until('it is closed', () => agent.count() === 1);
+    }
+
+    for (const stream of streams) stream.end('still there');
+    t.deepEqual(new Set(await Promise.all(streams.map(text))), new Set(['still there']));
+    t.is(tunnels.count(), 1);
+    t.is(tokens.length, tunnels.counters.opened.url);
+  });
+
+test('where there is never a way, the VPN is asked for less and less often, every ten minutes at last', async (t) => {
+  let minutes = 0;
+  const clock = { nowMs: () => performance.now() + minutes * VPN_AGAIN_MS, after: () => () => {} };
+  const options = { clock, isVpnUp: () => true, claimedVpnUrl: 'http://127.0.0.2:9' };
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, options);
+  const port = await echo(t);
+  streamOf(await reach(port)).destroy();
+  const asked: number[] = [];
+
+  for (minutes = 1; minutes <= 40; minutes += 1) {
+    const before = tokens.length;
+    streamOf(await reach(port)).destroy();
+    if (tokens.length > before) asked.push(minutes);
+    await until('what it opened instead', () => tunnels.counters.opened.url === tokens.length);
+  }
+
+  t.deepEqual(asked, [1, 2, 4, 8, 16, 26, 36]);
 });
 
 test('while nothing goes through the VPN new streams come beside it, and those that are there go on when it is back', async (t) => {
