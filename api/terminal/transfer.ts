@@ -22,13 +22,21 @@ export interface TransferKit {
   sendBytes(bytes: Uint8Array): void;
 }
 
-/** What is under way. `queue`: pieces of an upload are written one after another. */
+/** What is under way. */
 type Work =
   | { readonly kind: 'starting' }
   | { readonly kind: 'download'; readonly reader: FileReader }
-  | { readonly kind: 'upload'; readonly writer: FileWriter; queue: Promise<unknown>; bytes: number }
+  | Upload
   /** It can be given up no more: it takes its place. */
   | { readonly kind: 'finishing' };
+
+/** `writer`: null until its file is open. `queue`: that, and then its pieces, one after another. */
+interface Upload {
+  readonly kind: 'upload';
+  writer: FileWriter | null;
+  queue: Promise<unknown>;
+  bytes: number;
+}
 
 /** The files of one terminal. */
 export class Transfer {
@@ -60,6 +68,7 @@ export class Transfer {
     if (message.type === 'cancel') return this.#cancel();
     if (message.type === 'uploaded') return this.#finish();
     if (this.#work !== null) return this.#kit.say({ type: 'file_failed', message: 'Another file is under way.' });
+    if (message.type === 'upload') return this.#upload(message.path, message.replaces);
     return this.#start(message);
   }
 
@@ -75,13 +84,9 @@ export class Transfer {
     return true;
   }
 
-  async #writeAfter(
-    before: Promise<unknown>,
-    work: Extract<Work, { readonly kind: 'upload' }>,
-    bytes: Uint8Array,
-  ): Promise<void> {
+  async #writeAfter(before: Promise<unknown>, work: Upload, bytes: Uint8Array): Promise<void> {
     await before;
-    if (this.#work === work) {
+    if (this.#work === work && work.writer !== null) {
       work.bytes += bytes.length;
       const { uploadBytesMax = UPLOAD_BYTES_MAX } = this.#kit;
       const written = work.bytes > uploadBytesMax ? tooLarge(uploadBytesMax) : await work.writer.write(bytes);
@@ -102,7 +107,7 @@ export class Transfer {
     await Promise.allSettled([this.#giveUp(), ...this.#doing]);
   }
 
-  async #start(message: Extract<FileMessage, { readonly path: string }>): Promise<void> {
+  async #start(message: Exclude<FileMessage, { readonly type: 'upload' | 'uploaded' | 'cancel' }>): Promise<void> {
     const work: Work = { kind: 'starting' };
     this.#work = work;
     const { files } = this.#kit;
@@ -111,8 +116,6 @@ export class Transfer {
         return this.#list(work, message.path);
       case 'download':
         return this.#download(work, await files.read(message.path));
-      case 'upload':
-        return this.#upload(work, await files.write(message.path, message.replaces));
       case 'make_folder':
         return this.#changed(work, message.path, await files.makeFolder(message.path, message.may_exist));
       case 'rename':
@@ -140,9 +143,9 @@ export class Transfer {
   }
 
   async #download(starting: Work, opened: Result<FileReader>): Promise<void> {
+    if (this.#work !== starting) return opened.ok ? opened.value.close() : undefined;
     if (!opened.ok) return this.#fail(opened.refusal.message);
     const reader = opened.value;
-    if (this.#work !== starting) return reader.close();
     const work: Work = { kind: 'download', reader };
     this.#work = work;
     this.#kit.say({ type: 'downloading', path: reader.path, bytes: reader.bytes });
@@ -167,10 +170,20 @@ export class Transfer {
     }
   }
 
-  async #upload(starting: Work, opened: Result<FileWriter>): Promise<void> {
+  /** Its bytes may follow at once: they wait for the file to be open. */
+  #upload(path: string, replaces: boolean): Promise<void> {
+    const work: Upload = { kind: 'upload', writer: null, queue: Promise.resolve(), bytes: 0 };
+    this.#work = work;
+    const opening = this.#openFor(work, path, replaces);
+    work.queue = opening;
+    return opening;
+  }
+
+  async #openFor(work: Upload, path: string, replaces: boolean): Promise<void> {
+    const opened = await this.#kit.files.write(path, replaces);
+    if (this.#work !== work) return opened.ok ? opened.value.abort() : undefined;
     if (!opened.ok) return this.#fail(opened.refusal.message);
-    if (this.#work !== starting) return opened.value.abort();
-    this.#work = { kind: 'upload', writer: opened.value, queue: Promise.resolve(), bytes: 0 };
+    work.writer = opened.value;
     this.#kit.say({ type: 'uploading', path: opened.value.path });
   }
 
@@ -178,15 +191,16 @@ export class Transfer {
     const work = this.#work;
     if (work?.kind !== 'upload') return;
     await work.queue;
-    if (this.#work !== work) return;
+    const { writer } = work;
+    if (this.#work !== work || writer === null) return;
     this.#work = { kind: 'finishing' };
-    const finished = await work.writer.finish();
+    const finished = await writer.finish();
     this.#work = null;
     if (!finished.ok) {
-      await work.writer.abort();
+      await writer.abort();
       return this.#kit.say({ type: 'file_failed', message: finished.refusal.message });
     }
-    this.#kit.say({ type: 'moved', path: work.writer.path, bytes: work.bytes });
+    this.#kit.say({ type: 'moved', path: writer.path, bytes: work.bytes });
   }
 
   /** What came of one that is finishing is told by that. */
@@ -206,7 +220,7 @@ export class Transfer {
     this.#work = null;
     this.#roomMade?.();
     if (work?.kind === 'download') await work.reader.close();
-    if (work?.kind === 'upload') await work.writer.abort();
+    if (work?.kind === 'upload') await work.writer?.abort();
   }
 
   #room(): Promise<void> {

@@ -1,9 +1,9 @@
-/** Files of terminals: how large one may be, and what becomes of one that is larger. */
+/** Files of terminals: how large one may be, when its bytes may come, and what becomes of one that is given up. */
 import { setImmediate as aTurn } from 'node:timers/promises';
 import test from 'ava';
-import { ok, refuse } from '../../../../actors/refusal.ts';
+import { ok, refuse, type Result } from '../../../../actors/refusal.ts';
 import type { ServiceMessage } from '../../../../api/terminal/messages.ts';
-import type { RemoteFiles } from '../../../../api/terminal/ports.ts';
+import type { FileWriter, RemoteFiles } from '../../../../api/terminal/ports.ts';
 import { Transfer } from '../../../../api/terminal/transfer.ts';
 import { until } from '../../../support/until.ts';
 
@@ -128,3 +128,128 @@ test('an upload that is taking its place is cancelled no more: what came of it i
     [{ type: 'moved', path: '/own', bytes: 5 }],
   );
 });
+
+/** An upload of which everything is said before its file is open, and what came of it. */
+function uploadAtOnce(open: (writer: FileWriter) => Promise<Result<FileWriter>>) {
+  const said: ServiceMessage[] = [];
+  const done: string[] = [];
+  const writer: FileWriter = {
+    path: '/early',
+    write: async (bytes) => {
+      done.push(Buffer.from(bytes).toString());
+      return ok(null);
+    },
+    finish: async () => {
+      done.push('in its place');
+      return ok(null);
+    },
+    abort: async () => void done.push('taken back'),
+  };
+  const files: RemoteFiles = {
+    list: async () => refuse('not_found', 'There is nothing.'),
+    read: async () => refuse('not_found', 'There is nothing.'),
+    makeFolder: async () => ok(null),
+    rename: async () => ok(null),
+    remove: async () => refuse('not_found', 'There is nothing.'),
+    write: () => open(writer),
+  };
+  const transfer = new Transfer({ files, say: (message) => said.push(message), sendBytes: () => {} });
+  const asked = [transfer.ask({ type: 'upload', path: '/early', replaces: false })];
+  for (const piece of ['first ', 'second']) transfer.arrived(Buffer.from(piece));
+  asked.push(transfer.ask({ type: 'uploaded' }));
+  return { transfer, said, done, asked };
+}
+
+test('bytes that come before the file is open are in it, and it is finished behind them', async (t) => {
+  const opened = Promise.withResolvers<void>();
+  const { said, done, asked } = uploadAtOnce(async (writer) => {
+    await opened.promise;
+    return ok(writer);
+  });
+  await aTurn();
+  t.deepEqual([said, done], [[], []]);
+
+  opened.resolve();
+  await Promise.all(asked);
+
+  t.deepEqual(done, ['first ', 'second', 'in its place']);
+  t.deepEqual(said, [
+    { type: 'uploading', path: '/early' },
+    { type: 'taken', channel: 'file', bytes: 6 },
+    { type: 'taken', channel: 'file', bytes: 6 },
+    { type: 'moved', path: '/early', bytes: 12 },
+  ]);
+});
+
+test('bytes that come before the file is refused are dropped, and that is said once', async (t) => {
+  const { said, done, asked } = uploadAtOnce(async () => refuse('conflict', 'There is such a file already.'));
+  await Promise.all(asked);
+  await until('all are taken', () => said.filter(({ type }) => type === 'taken').length === 2);
+
+  t.deepEqual(done, []);
+  t.deepEqual(
+    said.filter(({ type }) => type !== 'taken'),
+    [{ type: 'file_failed', message: 'There is such a file already.' }],
+  );
+});
+
+for (const [what, giveUp] of [
+  ['cancelled', (transfer: Transfer) => transfer.ask({ type: 'cancel' })],
+  ['left', (transfer: Transfer) => transfer.close()],
+] as const)
+  test(`an upload that is ${what} before its file is open leaves nothing`, async (t) => {
+    const opened = Promise.withResolvers<void>();
+    const { transfer, said, done, asked } = uploadAtOnce(async (writer) => {
+      await opened.promise;
+      return ok(writer);
+    });
+
+    const given = giveUp(transfer);
+    opened.resolve();
+    await Promise.all([given, ...asked]);
+    await until('all are taken', () => said.filter(({ type }) => type === 'taken').length === 2);
+
+    t.deepEqual(done, ['taken back']);
+    t.deepEqual(
+      said.filter(({ type }) => type !== 'taken'),
+      what === 'cancelled' ? [{ type: 'file_failed', message: 'You cancelled it. Nothing of it stays.' }] : [],
+    );
+  });
+
+for (const type of ['download', 'upload'] as const)
+  test(`a cancelled ${type} whose file is refused later says no more, and is not what follows`, async (t) => {
+    const said: ServiceMessage[] = [];
+    const held = Promise.withResolvers<void>();
+    const refused = async () => {
+      await held.promise;
+      return refuse('not_found', 'There is nothing.');
+    };
+    const listed = Promise.withResolvers<void>();
+    const files: RemoteFiles = {
+      list: async (path) => {
+        await listed.promise;
+        return ok({ path, entries: [], isCut: false });
+      },
+      read: refused,
+      write: refused,
+      makeFolder: async () => ok(null),
+      rename: async () => ok(null),
+      remove: async () => ok(null),
+    };
+    const transfer = new Transfer({ files, say: (message) => said.push(message), sendBytes: () => {} });
+
+    const moving = transfer.ask({ type, path: '/none', replaces: false });
+    await transfer.ask({ type: 'cancel' });
+    const listing = transfer.ask({ type: 'list', path: '/' });
+    held.resolve();
+    await moving;
+    await transfer.ask({ type: 'delete', path: '/other' });
+    listed.resolve();
+    await listing;
+
+    t.deepEqual(said, [
+      { type: 'file_failed', message: 'You cancelled it. Nothing of it stays.' },
+      { type: 'file_failed', message: 'Another file is under way.' },
+      { type: 'listed', path: '/', entries: [], is_cut: false },
+    ]);
+  });
