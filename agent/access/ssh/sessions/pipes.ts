@@ -42,7 +42,8 @@ export interface ProgramPipes {
 export class PipePool {
   readonly #directory: string;
   #ready: string[] = [];
-  #making: Promise<void> | null = null;
+  /** Whether any came of it. */
+  #making: Promise<boolean> | null = null;
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -54,9 +55,9 @@ export class PipePool {
    * makes none (no mkfifo, a full disk).
    */
   async take(account: Account): Promise<ProgramPipes | null> {
-    if (this.#ready.length < 3) await (this.#making ??= this.#make());
+    while (this.#ready.length < 3) if (!(await this.#more())) return null; // others may take what was made
     const paths = this.#ready.splice(0, 3);
-    if (this.#ready.length < BATCH / 2) void (this.#making ??= this.#make());
+    if (this.#ready.length < BATCH / 2) void this.#more();
     const [first, second, third] = paths;
     if (first === undefined || second === undefined || third === undefined) return null;
     const opened: number[] = [];
@@ -94,16 +95,22 @@ export class PipePool {
     removeTree(this.#directory);
   }
 
-  async #make(): Promise<void> {
+  #more(): Promise<boolean> {
+    this.#making ??= this.#make().finally(() => {
+      this.#making = null;
+    });
+    return this.#making;
+  }
+
+  async #make(): Promise<boolean> {
     try {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
       const paths = Array.from({ length: BATCH }, () => join(this.#directory, randomBytes(12).toString('hex')));
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths], { timeout: MAKE_MS_MAX, cwd: '/' });
       this.#ready.push(...paths);
+      return true;
     } catch {
-      // none then: programs get sockets, with which nearly all of them work as well
-    } finally {
-      this.#making = null;
+      return false; // programs get sockets, with which nearly all of them work as well
     }
   }
 }
