@@ -4,7 +4,7 @@
  */
 /* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 import type { Socket } from 'node:net';
-import type { Connection, ServerChannel } from 'ssh2';
+import type { Connection, ServerChannel, Session } from 'ssh2';
 
 /** Why a client is told goodbye. Source: RFC 4253, 11.1. */
 export const DISCONNECT = { tooManyConnections: 12, byApplication: 11, noMoreAuthMethods: 14 } as const;
@@ -60,6 +60,7 @@ interface ProtocolInsides {
   readonly _cipher: { encrypt(packet: Buffer): void };
   readonly _handlers: { CHANNEL_DATA: (protocol: ProtocolInsides, recipient: number, data: Buffer) => void };
   channelOpenFail?(recipient: number, reason: number, text: string): void;
+  channelClose(channel: number): void;
   channelFailure(channel: number): void;
   exitStatus(channel: number, status: number): void;
   exitSignal(channel: number, name: string, hasDumped: boolean, message: string): void;
@@ -70,8 +71,13 @@ interface ClientInsides {
   readonly _protocol: ProtocolInsides;
   readonly _chanMgr: {
     readonly _count: number;
+    remove(id: number): void;
     get(id: number): { readonly _channel?: ChannelInsides; readonly incoming?: Half } | undefined;
   };
+}
+
+interface SessionInsides {
+  readonly _chanInfo: { readonly incoming: Half; readonly outgoing: Half };
 }
 
 /** The socket of a client, which is the one that was injected. */
@@ -107,6 +113,17 @@ export function refuseChannel(client: Connection, reject: () => void, reason: nu
   } finally {
     delete protocol.channelOpenFail;
   }
+}
+
+/**
+ * Closes a channel whose client closed it before it had a program, and makes room for another, where ssh2 does neither.
+ * Source: RFC 4254, 5.3.
+ */
+export function closeUnused(client: Connection, session: Session): void {
+  const { incoming, outgoing } = (session as unknown as SessionInsides)._chanInfo;
+  const { _chanMgr: channels, _protocol: protocol } = insides(client);
+  if (isOpen(client)) protocol.channelClose(outgoing.id);
+  channels.remove(incoming.id);
 }
 
 /** Says goodbye with a text that the client shows, where ssh2 sends none, and ends the connection. */

@@ -4,7 +4,7 @@ import type { SshGrant } from '../../../../transport/protocol/ssh.ts';
 import type { Log } from '../../../../transport/net/log.ts';
 import type { Account } from '../login/accounts.ts';
 import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
-import { SSH_SIGNALS, isOpen, sendExit, silence } from '../library.ts';
+import { SSH_SIGNALS, closeUnused, isOpen, sendExit, silence } from '../library.ts';
 import type { SshLimits } from '../limits.ts';
 import { ChannelWriter } from './channel-writer.ts';
 import { beginRecording } from '../recording/recorder.ts';
@@ -109,7 +109,10 @@ export class ShellSession {
       this.#terminal = null;
       this.#run(accept(), { type: 'own', wordsFor: this.#host.sftpCommand });
     });
-    session.on('close', () => this.vanish(host.limits.hangUpMs));
+    session.on('close', () => {
+      if (this.#channel === null) closeUnused(host.client, session);
+      this.vanish(host.limits.hangUpMs);
+    });
   }
 
   /** The client is gone: what runs gets HUP, and KILL after `hangUpMs`. */

@@ -219,6 +219,17 @@ test('a program that cannot be started says why, and an unknown subsystem is ref
   t.deepEqual([subsystem.status, subsystem.stderr], [255, 'subsystem request failed on channel 0\r\n']);
 });
 
+test('a channel that ends without a program makes room for the next one on its connection', async (t) => {
+  const { fixture, words } = await withAlice(t, { limits: { channelsMax: 2 } });
+  const shared = [...options(`ControlPath=${join(fixture.directory, 'control')}`), ...words];
+  fixture.start([...options('ControlMaster=yes'), '-N', ...shared]);
+  await until('the shared connection', async () => (await fixture.ssh(['-O', 'check', ...shared])).status === 0);
+
+  for (let left = 4; left > 0; left -= 1) t.is((await fixture.ssh(['-s', ...shared, 'netconf'])).status, 255);
+
+  t.deepEqual(await fixture.ssh([...shared, 'echo in']), { status: 0, signal: null, stdout: 'in\n', stderr: '' });
+});
+
 test('a client is asked whether it is there, and one that is silent is cut', async (t) => {
   const limits = { keepAliveMs: patient(1_000), keepAlivesMissedMax: 3 };
   const { fixture, key, words } = await withAlice(t, { limits });
