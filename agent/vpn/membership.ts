@@ -8,7 +8,7 @@ import type { RelayMap } from '../../transport/vpn/derp/map.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
 import type { MemberPorts, PeerPath, WantedMember } from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
-import type { VpnWay } from '../access/tunnel/tunnels.ts';
+import type { VpnWay } from '../access/tunnel/ways.ts';
 import type { Service } from '../observability/health.ts';
 import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import { addressProblem } from './address-problem.ts';

@@ -16,7 +16,7 @@ import type { Service } from '../observability/health.ts';
 import { createNames, removeNames } from './names/names.ts';
 import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
-import type { VpnWay } from '../access/tunnel/tunnels.ts';
+import type { VpnWay } from '../access/tunnel/ways.ts';
 import { Membership } from './membership.ts';
 import { createNetclient, leaveNetmaker } from './netclient.ts';
 import { ROTATION_SIGNAL } from './rotation.ts';

@@ -1,6 +1,7 @@
 /** Limits of proxies and tunnels. */
 import * as egress from '../../agent/access/egress/dialler.ts';
 import * as agentTunnels from '../../agent/access/tunnel/tunnels.ts';
+import * as ways from '../../agent/access/tunnel/ways.ts';
 import * as protocol from '../../transport/protocol/limits.ts';
 import * as tunnel from '../../transport/protocol/tunnel.ts';
 import * as proxies from '../../transport/proxies/limits.ts';
@@ -29,6 +30,9 @@ export const TUNNEL_LIMITS: readonly (readonly Limit[])[] = [
     ['NODE_REQUESTS_MAX', 'Scrapes and diagnoses of one node at once. More are refused (503).'],
   ]),
   limits('agent/access/tunnel/tunnels.ts', agentTunnels, [
+    ['TUNNELS_MAX', 'Tunnels of one machine. Beyond it the oldest without a connection makes room, if there is one.'],
+  ]),
+  limits('agent/access/tunnel/ways.ts', ways, [
     ['URL_DIAL_MS_MAX', 'An agent that does not get to an admin at its own URL by then takes that of its session.'],
   ]),
   limits('transport/proxies/limits.ts', proxies, [

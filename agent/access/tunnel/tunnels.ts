@@ -6,39 +6,21 @@ import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { Agent } from 'node:http';
 import type { ClientOptions } from 'ws';
-import { TUNNEL_OPEN_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../../../transport/protocol/tunnel.ts';
-import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
+import { TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
 import type { TunnelWays } from '../../session/ports.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { networkProblem } from '../../problem.ts';
 import { TunnelServer, type TunnelServerOptions } from './tunnel-server.ts';
 import { askForUpgrade, type Upgraded } from './upgraded-connection.ts';
+import { tunnelUrl, waysTo, type VpnWay, type Way } from './ways.ts';
 
 /**
  * Tunnels at once: one an admin, one more to it through the VPN, and one while an old one ends. Above it one without
  * streams is ended, the oldest of all where each has some.
  */
 export const TUNNELS_MAX = 8;
-
-/** An admin that does not answer through the VPN within this is dialled at its usual URL, in ms. */
-export const VPN_DIAL_MS_MAX = 2_000;
-
-/**
- * One that does not answer at a URL within this is dialled at the next one that it may have, in ms: what is left of
- * TUNNEL_OPEN_MS_MAX after it, and after the VPN, is for that.
- */
-export const URL_DIAL_MS_MAX = 3_000;
-
-/**
- * The way to the admin through the VPN: the gateway of this machine's own VPN, and this machine's own address
- * there. IPv4.
- */
-export interface VpnWay {
-  readonly gateway: string;
-  readonly own: string;
-}
 
 /** Where a proxy in between knows WebSockets alone, these are taken at once for so long, in ms. */
 const WEB_SOCKETS_ONLY_MS = 600_000;
@@ -75,16 +57,7 @@ export class AgentTunnels {
    * there. Returns at once; what fails is logged, and the admin asks again.
    */
   open(adminUrls: readonly string[], token: string, { vpnUrl, isHttp2 = false }: TunnelWays = {}): void {
-    const last = adminUrls.length - 1;
-    const ways = adminUrls.map((url, place): Way => ({
-      admin: url,
-      url,
-      own: null,
-      msMax: place < last ? URL_DIAL_MS_MAX : TUNNEL_OPEN_MS_MAX,
-    }));
-    const inVpn =
-      vpnUrl === undefined ? null : trusted(vpnUrl, this.#options.vpnWay?.() ?? null, adminUrls[0] ?? vpnUrl);
-    this.#dial({ token, isHttp2 }, inVpn === null ? ways : [inVpn, ...ways]);
+    this.#dial({ token, isHttp2 }, waysTo(adminUrls, vpnUrl, this.#options.vpnWay?.() ?? null));
   }
 
   /** Ends all, with their streams. */
@@ -273,33 +246,3 @@ const BUSY = 503;
 
 /** The answer to a token that nobody waits for. A WebSocket would get the same. */
 const UNAUTHORIZED = 401;
-
-/** Where an admin is dialled: at a URL, through the VPN from this machine's own address there. Null: not through it. */
-interface Way {
-  /** The URL by which the log names it. */
-  readonly admin: string;
-  readonly url: string;
-  readonly own: string | null;
-  readonly msMax: number;
-  /** It let nothing through without a WebSocket. */
-  readonly isTried?: boolean;
-}
-
-/**
- * What is dialled through the VPN: plain HTTP at the gateway of this machine's own VPN, from its own address
- * there, so that the token can go nowhere else, also when the VPN is away. Null: the URL leads elsewhere, or there
- * is no such way.
- */
-function trusted(vpnUrl: string, way: VpnWay | null, admin: string): Way | null {
-  const port = /^http:\/\/([\d.]+):(\d{1,5})\/?$/u.exec(vpnUrl);
-  return way === null || port?.[1] !== way.gateway
-    ? null
-    : { admin, url: `http://${way.gateway}:${port[2]}`, own: way.own, msMax: VPN_DIAL_MS_MAX };
-}
-
-/** The tunnel's address on an admin: a path of the admin's own is kept. */
-function tunnelUrl(adminUrl: string): string {
-  const url = new URL(adminUrl);
-  url.pathname = url.pathname.replace(/\/+$/, '') + TUNNEL_PATH;
-  return url.href;
-}
