@@ -1,6 +1,7 @@
 /** How this machine becomes a node, and how it becomes one again where no admin knows it any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../../transport/protocol/enrollment.ts';
+import { VPN_ALIASES_MAX } from '../../transport/protocol/vpn.ts';
 import type { EnrollAnswer, EnrollmentBlob, EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import { CLEAR_TEXT_HINT, clearTextAdmins } from './clear-text.ts';
 import { registrationOf } from '../config.ts';
@@ -145,7 +146,7 @@ function tellOfWays(adminUrls: readonly string[], { outbound, log }: Pick<AgentO
     );
 }
 
-/** A name that was given twice is no reason to keep a machine out. */
+/** A name that was given twice, or that is one too many, is no reason to keep a machine out. */
 function warnOfTakenAliases(
   { aliases_taken: taken = [], node_id: node, cluster_name: cluster }: EnrollAnswer,
   log: Log,
@@ -153,7 +154,7 @@ function warnOfTakenAliases(
   if (taken.length > 0)
     log.warn(
       { node, cluster },
-      `AGENT_ALIASES names what other machines of ${cluster} have: ${taken.join(', ')}. This one joined without; \`edge alias add ${node} NAME\` gives it another name`,
+      `AGENT_ALIASES names what other machines of ${cluster} have, or more than the ${VPN_ALIASES_MAX} that one may have: ${taken.join(', ')}. This one joined without; \`edge alias add ${node} NAME\` gives it another name`,
     );
 }
 

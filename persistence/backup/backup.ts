@@ -4,11 +4,12 @@ import type { Client } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
 import { isThere, missingDatabase, withDatabase, type Storage } from '../command-database.ts';
 import { migrateTo, openDatabase } from '../database.ts';
+import { EmbeddedPostgresError } from '../embedded/failure.ts';
 import { KEY_FILE, keyFilesIn } from '../embedded/encryption-key.ts';
 import { keysOf } from '../open-storage.ts';
 import { refuseUnknown } from '../schema-version.ts';
 import { checkSealed, storedKey } from '../secret-check.ts';
-import { createVault } from '../vault.ts';
+import { createVault, type Keyring } from '../vault.ts';
 import { writeBackup } from './dump.ts';
 import { BackupRefused } from './lines.ts';
 import { restoreBackup } from './restore.ts';
@@ -39,9 +40,21 @@ function keysNamed({ ENCRYPTION_KEY, ENCRYPTION_KEYS_OLD = [], DATA_DIR }: Stora
 
 /** Whether the keys that were given are those of the database. It is nobody's yet before its first start. */
 async function opens(storage: Storage, client: Client): Promise<boolean> {
-  if (keysNamed(storage).length === 0) return false;
-  const { isThere: isSealed, id } = await storedKey(client, createVault(...keysOf(storage)));
+  const vault = await givenVault(storage);
+  if (vault === null) return false;
+  const { isThere: isSealed, id } = await storedKey(client, vault);
   return !isSealed || id !== null;
+}
+
+/** Null: there is no key, or none that can be used. None is made, and what was backed up stays. */
+async function givenVault(storage: Storage): Promise<Keyring | null> {
+  if (storage.ENCRYPTION_KEY === undefined && !(await isThere(join(storage.DATA_DIR, KEY_FILE)))) return null;
+  try {
+    return createVault(...keysOf(storage));
+  } catch (error) {
+    if (error instanceof EmbeddedPostgresError) return null;
+    throw error;
+  }
 }
 
 /**

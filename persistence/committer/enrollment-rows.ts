@@ -7,6 +7,7 @@ import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
+import { VPN_ALIASES_MAX } from '../../transport/protocol/vpn.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
 import { refuseBeyondRoom } from './capacity.ts';
 import { writeFacts } from './node-rows.ts';
@@ -79,22 +80,27 @@ export async function enrollNode(
 }
 
 /**
- * Those that no other node of the cluster has: a name that was given twice keeps no machine out. In the order of their
- * names, so that two machines that bring the same ones do not wait for each other. What the node is called then.
+ * Those that no other node of the cluster has, as far as there is room: a name that was given twice, or that is one too
+ * many, keeps no machine out. In the order of their names, so that two machines that bring the same ones do not wait for
+ * each other. What the node is called then.
  */
 async function takeAliases(em: EntityManager, { aliases, node, cluster, facts, atMs }: NodeEnrolled): Promise<string> {
   const at = new Date(atMs);
+  const namesOf = async (): Promise<{ name: string }[]> =>
+    em.execute<{ name: string }[]>('select name from alias where node_id = ?', [node]);
+  const own = new Set((await namesOf()).map(({ name }) => name));
+  let room = VPN_ALIASES_MAX - own.size;
   const names = aliases.map(({ name }) => name);
   if (names.length > 0) await em.nativeDelete(Alias, { node, name: { $in: names } });
-  for (const { id, name } of aliases.toSorted((one, other) => (one.name < other.name ? -1 : 1)))
-    await em.execute(
-      'insert into alias (id, node_id, cluster_id, name, inserted_at, updated_at) values (?, ?, ?, ?, ?, ?) on conflict on constraint alias_name_taken do nothing',
+  for (const { id, name } of aliases.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+    if (!own.has(name) && room <= 0) continue;
+    const made = await em.execute<unknown[]>(
+      'insert into alias (id, node_id, cluster_id, name, inserted_at, updated_at) values (?, ?, ?, ?, ?, ?) on conflict on constraint alias_name_taken do nothing returning id',
       [id, node, cluster, name, at, at],
     );
-  return displayName(
-    { id: node, facts },
-    await em.execute<{ name: string }[]>('select name from alias where node_id = ?', [node]),
-  );
+    if (!own.has(name)) room -= made.length;
+  }
+  return displayName({ id: node, facts }, await namesOf());
 }
 
 /** A trigger has made their row with that of the node. */

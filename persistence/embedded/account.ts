@@ -33,9 +33,13 @@ export async function accountFor(pgData: string, dataDir: string): Promise<Accou
       `The data in ${pgData} belong to the user with the id ${owner.uid}: run the admin as that user or as root, or set another DATA_DIR.`,
     );
   }
-  for (const { uid, gid } of [owner, await stat(dataDir)].filter((known) => known !== undefined))
-    if (uid !== 0)
-      return { name: (await accounts()).find((account) => account.uid === uid)?.name ?? `uid ${uid}`, uid, gid };
+  const known = await accounts();
+  const named = (uid: number): string | undefined => known.find((account) => account.uid === uid)?.name;
+  if (owner !== undefined && owner.uid !== 0)
+    return { name: named(owner.uid) ?? `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  const home = await stat(dataDir);
+  const service = home.uid === 0 ? undefined : named(home.uid); // PostgreSQL begins no data as a user without a name
+  if (service !== undefined) return { name: service, uid: home.uid, gid: home.gid };
   return borrowedAccount();
 }
 

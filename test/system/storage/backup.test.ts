@@ -121,8 +121,14 @@ test('a backup says which key belongs to it, and when none that it was given doe
   const file = join(temporaryDirectory(t), 'edge.backup');
   const withOther = await backUp(storageOf(connection, Buffer.alloc(32, 9)), file, '9.9.9', silentLog);
 
+  const DATA_DIR = temporaryDirectory(t);
+  await writeFile(join(DATA_DIR, 'encryption.key'), 'damaged');
+  const damaged = { ...storageOf(connection), DATA_DIR, ENCRYPTION_KEY: undefined };
+  const withDamaged = await backUp(damaged, `${file}.2`, '9.9.9', silentLog);
+
   t.regex(said, /: without ENCRYPTION_KEY no secret in it can be read\.$/u);
-  t.regex(withOther, /: no key that this command was given is that of the database\.$/u);
+  for (const warned of [withOther, withDamaged])
+    t.regex(warned, /: no key that this command was given is that of the database\.$/u);
 });
 
 test('columns that lie in another order are restored by their names', async (t) => {

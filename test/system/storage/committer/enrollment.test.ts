@@ -277,22 +277,3 @@ test('a key that expires or is deleted on the way lets nobody in, and the event 
   });
   t.deepEqual(await fixture.rows('select 1 from node'), []);
 });
-
-test('an enrolment brings its aliases, without those that another node of its cluster has', async (t) => {
-  const fixture = await openFixture(t);
-  const lease = await fixture.cluster();
-  const key = await fixture.key(lease.cluster, 5);
-  const withAliases = (...names: readonly string[]) =>
-    enrolment(lease.cluster, key, { aliases: names.map((name) => ({ id: v7(), name })) });
-
-  t.deepEqual(await told(fixture, lease, withAliases('press'), withAliases('press', 'mill')), ['ok', 'ok']);
-
-  t.deepEqual(await usesAndNodes(fixture), [{ uses: 3, nodes: 2 }]);
-  t.deepEqual(
-    await fixture.rows('select name, count(distinct node_id)::int as nodes from alias group by name order by name'),
-    [
-      { name: 'mill', nodes: 1 },
-      { name: 'press', nodes: 1 },
-    ],
-  );
-});

@@ -119,6 +119,16 @@ test.serial(
   },
 );
 
+test.serial('root begins data in a directory of a user without an account as it does in its own', async (t) => {
+  const dataDir = join(directory(t), 'data');
+  await mkdir(dataDir, { mode: 0o755 });
+  await chown(dataDir, 42_424, 42_424);
+
+  const server = await start(t, dataDir);
+
+  t.deepEqual(await query(server, 'select 1 as one'), [{ one: 1 }]);
+});
+
 function userOf(name: string): { readonly uid: number; readonly gid: number } {
   const line = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
