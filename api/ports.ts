@@ -177,6 +177,8 @@ export interface Reads {
    * returns only the cursor.
    */
   eventsAfter(cursor: string | null, limit: number): Promise<EventsRead>;
+  /** The same for those who are behind: of these there may be any number, so they take turns with lists. */
+  missedEvents(cursor: string, limit: number): Promise<EventsRead>;
   /** Stored events of one node, also of one that is deleted. */
   nodeEvents(query: NodeEventsQuery): Promise<Page<StoredEvent>>;
   /** Answers when the database does, for health. */

@@ -55,6 +55,8 @@ class EventLogFeed implements EventsFeed {
   readonly #messages = new WeakMap<Stretch, Map<string, EventsMessage>>();
   /** By where they begin, oldest first. */
   readonly #recent = new Map<string, Stretch>();
+  /** Being read for those who are behind: after a restart all come back to a few places. */
+  readonly #missed = new Map<string, Promise<Stretch>>();
   readonly #pacer: Pacer;
   #recentEvents = 0;
   #recentBytes = 0;
@@ -89,6 +91,7 @@ class EventLogFeed implements EventsFeed {
       if (end === null) return;
       let at = lastEventId ?? this.#cursor ?? end;
       yield { id: at, data: { type: 'started' } };
+      let passed = 0;
       while (!signal.aborted) {
         const before = this.#cursor;
         const from = at;
@@ -100,8 +103,12 @@ class EventLogFeed implements EventsFeed {
         }
         at = stretch.to;
         const message = this.#messageOf(stretch, types, key);
+        passed += stretch.events.length;
         const isEmpty = message.type === 'events' && message.events.length === 0;
-        if (!isEmpty || stretch.more) yield { id: at, data: message };
+        // Who waits for a rare event is told the place now and then: it comes back with it, and reads on from there.
+        if (isEmpty && !stretch.more && passed < EVENTS_PER_READ) continue;
+        passed = 0;
+        yield { id: at, data: message };
       }
     } finally {
       this.#leave();
@@ -157,11 +164,27 @@ class EventLogFeed implements EventsFeed {
     if (at === this.#cursor) return null;
     const kept = this.#recent.get(at);
     if (kept !== undefined) return kept;
-    const read = stretchOf(at, await this.#ports.reads.eventsAfter(at, EVENTS_PER_READ));
-    // Cut where the shared reader once stood: from there on this subscriber reads along with the others.
-    const met = read.events.findLastIndex((event) => event.cursor === this.#cursor || this.#recent.has(event.cursor));
-    if (met >= 0) return { ...read, to: read.events[met]?.cursor ?? read.to, events: read.events.slice(0, met + 1) };
+    const read = await this.#missedAfter(at);
     return read.to === at ? null : read;
+  }
+
+  // Whoever comes while it is read waits for the same, unless the shared reader moved meanwhile: that would be missing.
+  #missedAfter(at: string): Promise<Stretch> {
+    const key = `${at} ${this.#cursor}`;
+    const begun = this.#missed.get(key);
+    if (begun !== undefined) return begun;
+    const reading = this.#ports.reads
+      .missedEvents(at, EVENTS_PER_READ)
+      .then((read) => this.#upToOthers(stretchOf(at, read)))
+      .finally(() => this.#missed.delete(key));
+    this.#missed.set(key, reading);
+    return reading;
+  }
+
+  // Cut where the shared reader once stood: from there on these subscribers read along with the others.
+  #upToOthers(read: Stretch): Stretch {
+    const met = read.events.findLastIndex((event) => event.cursor === this.#cursor || this.#recent.has(event.cursor));
+    return met < 0 ? read : { ...read, to: read.events[met]?.cursor ?? read.to, events: read.events.slice(0, met + 1) };
   }
 
   #messageOf(stretch: Stretch, types: readonly EventType[], key: string): EventsMessage {

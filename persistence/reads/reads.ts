@@ -45,8 +45,8 @@ const RECORDINGS_AT_ONCE_MAX = 2;
 const RECORDINGS_WAITING_MAX = 16;
 
 /**
- * Lists take half of the connections at most, so that slow ones, or ones that are locked out, leave some to writes and
- * leases (L4). So many more may wait, and as long as for a connection.
+ * Lists, and what watchers of events missed, take half of the connections at most, so that slow ones, or ones that are
+ * locked out, leave some to writes and leases (L4). So many more may wait, and as long as for a connection.
  */
 const LISTS_OF_CONNECTIONS = 1 / 2;
 const LISTS_WAITING_MAX = 1_000;
@@ -112,6 +112,7 @@ export function createReads({ pool, vault, domain, ranges }: ReadsOptions): Read
     deliveredEvent: (id) => deliveredEvent(pool, id),
     nodesAfter: (filters, after, limit) => keyedPage(NODES, reading, { filters, after, limit }, inTurn),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
+    missedEvents: (cursor, limit) => inTurn(() => eventsAfter(pool, cursor, limit)),
     nodeEvents: (query) => nodeEvents(pool, query, inTurn),
   };
 }

@@ -107,6 +107,7 @@ export function createFixture(instead: Partial<FeedReads> = {}): Fixture {
         more: found.length === limit || events.length < found.length,
       };
     },
+    missedEvents: (cursor, limit) => reads.eventsAfter(cursor, limit),
   };
   const tails: Tails = {
     open(node, execution, from, onOutput) {

@@ -57,6 +57,24 @@ for (const [what, read, holding] of [
   });
 }
 
+test('watchers of events who come back at once, however many, leave other reads their connections as lists do', async (t) => {
+  const fixture = await openFixture(t);
+  const { database } = fixture;
+  Object.assign(database.pool.options, { lock_timeout: 0, statement_timeout: 0, query_timeout: 0 });
+  const holder = await fixture.holder('lock table event in access exclusive mode');
+  const reads = readsOf(database);
+
+  const missed = Array.from({ length: LISTS }, (_none, n) => reads.missedEvents(`1-${n}`, 500).catch(() => null));
+  const held = database.pool.options.max / 2;
+  const observer = await openFixture(t, fixture.connection);
+  await observer.waiting(held);
+
+  await reads.nodeByToken(Buffer.alloc(32));
+  t.is((await observer.waiting(held)).length, held, 'they hold their connections still');
+  await holder.query('rollback');
+  await Promise.all(missed);
+});
+
 test('lists of a table that somebody has locked, however many are asked for, end in time', async (t) => {
   const fixture = await openFixture(t, undefined, SHORT_WAITS);
   await fixture.holder(LOCK);

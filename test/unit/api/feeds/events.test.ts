@@ -77,6 +77,32 @@ test('one who hears nothing for a long stretch is still told how far the log is'
   t.is(watching.ids.at(-1), String(EVENTS_PER_READ));
 });
 
+test('one who hears nothing for many short stretches is told how far the log is, once for a read of it', async (t) => {
+  const fixture = createFixture();
+  const watching = await watch(fixture, { types: ['edge.core.test'] });
+
+  for (let stretch = 0; stretch < 25; stretch += 1) {
+    store(fixture, EVENTS_PER_READ / 10);
+    await turns(fixture, 1);
+  }
+
+  t.deepEqual(watching.ids, ['0', String(EVENTS_PER_READ), String(2 * EVENTS_PER_READ)]);
+});
+
+test('a message of what was asked for counts as news of how far the log is', async (t) => {
+  const fixture = createFixture();
+  const watching = await watch(fixture, { types: ['edge.core.test'] });
+
+  store(fixture, EVENTS_PER_READ - 1);
+  await turns(fixture, 1);
+  store(fixture, 1, 'edge.core.test');
+  await turns(fixture, 1);
+  store(fixture, EVENTS_PER_READ - 1);
+  await turns(fixture, 1);
+
+  t.deepEqual(watching.ids, ['0', String(EVENTS_PER_READ)]);
+});
+
 test('events with long scripts come in messages of a bounded size, one after the other, and a larger one by itself', async (t) => {
   const fixture = createFixture();
   const watching = await watch(fixture);
@@ -133,6 +159,22 @@ test('a hundred watchers cost one read', async (t) => {
 
   t.true(fixture.readCalls.events - before <= 2);
   t.true(watchers.every(({ messages }) => eventIds(messages).length === 10));
+});
+
+test('a hundred watchers who come back to one place, after a restart, cost one read', async (t) => {
+  const fixture = createFixture();
+  store(fixture, 10);
+  await watch(fixture);
+  const before = fixture.readCalls.events;
+
+  const watchers = await Promise.all(
+    Array.from({ length: 100 }, (_none, n) =>
+      watch(fixture, { types: n % 2 === 0 ? [] : ['edge.node.registered'], lastEventId: '4' }),
+    ),
+  );
+
+  t.is(fixture.readCalls.events - before, 1);
+  t.true(watchers.every(({ messages }) => eventIds(messages).length === 6));
 });
 
 test('one who came back in the middle reads along with the others again', async (t) => {
