@@ -16,6 +16,24 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 /** What a key may look like: 1 to 255 printable ASCII characters, not a space at either end, where HTTP drops it. */
 export const IDEMPOTENCY_KEY = new RegExp(`^[!-~](?:[ -~]{0,${IDEMPOTENCY_KEY_CHARS_MAX - 2}}[!-~])?$`, 'u');
 
+/** A create that is tried again under the same key is the same create: a call over tRPC or MCP may have no headers. */
+export interface Keyed {
+  readonly idempotency_key?: string;
+}
+
+/** The input without the key that stands in it, which is then the caller's. A header of the request says the same. */
+export function keyed(
+  operation: AnyOperation,
+  input: unknown,
+  caller: Caller,
+): readonly [input: unknown, caller: Caller] {
+  if (!operation.creates || typeof input !== 'object' || input === null || !('idempotency_key' in input))
+    return [input, caller];
+  const { idempotency_key: key, ...rest } = input;
+  // one that is no text is refused as any other malformed key is
+  return [rest, { ...caller, idempotencyKey: typeof key === 'string' ? key : '' }];
+}
+
 /**
  * Runs a create once a key. The answer is stored in the transaction of the create (C1), so a twin that runs at the same
  * time loses there, by its key or by the name it wants to take, and then gets the winner's answer.

@@ -44,7 +44,7 @@ function section(operation: AnyOperation, rest: RestRoute): string {
 <td>${inPath.includes(field) ? 'path' : rest.method === 'GET' ? 'query' : 'body'}${required.includes(field) ? ', required' : ''}</td><td>${escape(kindOf(schema))}</td><td>${escape(schema.description ?? '')}</td></tr>`,
   );
   return `<details id="${operation.name}"><summary><span class="method ${rest.method.toLowerCase()}">${rest.method}</span> <code>${breakable(API_PREFIX + rest.path)}</code> <span>${escape(operation.summary)}</span></summary>
-<p>Name on tRPC and MCP: <code>${operation.name}</code>. Answers ${rest.status}${'acceptedWhen' in rest ? ' or 202' : ''}${operation.scope === 'public' ? '; needs no key' : ''}${operation.creates ? '; takes <code>Idempotency-Key</code>' : ''}.</p>
+<p>Name on tRPC and MCP: <code>${operation.name}</code>. Answers ${rest.status}${'acceptedWhen' in rest ? ' or 202' : ''}${operation.scope === 'public' ? '; needs no key' : ''}${operation.creates ? '; takes <code>Idempotency-Key</code>, there as <code>idempotency_key</code>' : ''}.</p>
 ${rows.length === 0 ? '' : `<div class="scroll" role="region" aria-label="Fields of ${operation.name}" tabindex="0"><table><thead><tr><th scope="col">Field</th><th scope="col">In</th><th scope="col">Type</th><th scope="col">Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>`}
 <p>${operation.list ? 'Each row of' : 'The value of'} <code>data</code>:</p><pre tabindex="0">${escape(JSON.stringify(outputSchema(operation), null, 2))}</pre></details>`;
 }

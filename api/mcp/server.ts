@@ -3,6 +3,7 @@ import { ProtocolError, ProtocolErrorCode, Server, type Tool } from '@modelconte
 import { CATALOGUE_VERSION } from '../../actors/catalogue-version.ts';
 import type { CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
+import { keyed } from '../idempotency.ts';
 import type { AnyOperation } from '../operation.ts';
 import type { Caller } from '../principals.ts';
 import { toolResult, toolsOf } from './tools.ts';
@@ -15,6 +16,7 @@ const INSTRUCTIONS = [
   'To run a shell script: create_command with a targeting, then get_command for its summary, and list_command_executions with command_id__in for results; get_command_execution has the output.',
   'Lists take page (from 1), page_size, sort (`-` in front for descending; default: newest first) and filters; text filters take * as wildcard, those of times a date-time or a date.',
   'The labels of a list or a targeting are a selector as Kubernetes writes it: env=prod,tier!=db,zone in (a,b),!gpu.',
+  'Creates take an idempotency_key of your choice: sent again with the same one and the same arguments within 24 hours, they create nothing new.',
   `This is version ${CATALOGUE_VERSION} of the catalogue of tools.`,
 ].join(' ');
 
@@ -68,7 +70,11 @@ export function createMcpServer(call: CallOperation, { caller, shows, offersPubl
     const operation = OPERATIONS.get(params.name);
     if (operation === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list has all names.');
-    return toolResult(operation, await call(operation, params.arguments, caller), caller.requestId);
+    return toolResult(
+      operation,
+      await call(operation, ...keyed(operation, params.arguments, caller)),
+      caller.requestId,
+    );
   });
   return server;
 }

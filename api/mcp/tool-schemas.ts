@@ -2,6 +2,7 @@
  * Schemas of tools, made short: an assistant reads all of them before its first call. What they leave out is refused by
  * the operation itself, in words. Why, and how much of what: docs/decisions/mcp-schemas.md.
  */
+import type { Keyed } from '../idempotency.ts';
 import type { AnyOperation } from '../operation.ts';
 import { inputSchema, outputSchema, type JsonSchema } from '../schemas.ts';
 
@@ -26,6 +27,9 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
 /** What pages of lists are asked for by. The instructions of the server say it of all of them. */
 const PAGE_FIELDS: ReadonlySet<string> = new Set(['page', 'page_size', 'sort']);
 
+/** What a create is sent again under. The instructions of the server say it of all of them. */
+const RETRY_FIELD: [keyof Keyed, JsonSchema] = ['idempotency_key', { type: 'string' }];
+
 /** Objects of more bytes that several tools take are told once. */
 const TOLD_ONCE_BYTES_MIN = 400;
 
@@ -34,7 +38,8 @@ const FIRST_TELLER = 'create_command';
 
 /**
  * What tools take, by their names. Each allows all that its operation takes and has every field, with its type, its
- * words and its description; bounds that only check are left out.
+ * words and its description; bounds that only check are left out. Creates also have the key of their retries, since
+ * many clients send no field that is not in the schema.
  */
 export function toolInputs(operations: readonly AnyOperation[]): ReadonlyMap<string, ToolInput> {
   const tellers = new Map<string, string>();
@@ -53,6 +58,7 @@ function toolInput(operation: AnyOperation, tellers: Map<string, string>): ToolI
       PAGE_FIELDS.has(name) ? withoutDescription(schema) : toldOnce(schema, operation.name, tellers),
     ],
   );
+  if (operation.creates) fields.push(RETRY_FIELD);
   return { ...input, type: 'object', ...(fields.length > 0 && { properties: Object.fromEntries(fields) }) };
 }
 

@@ -5,17 +5,12 @@ import type { TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
 import type { z } from 'zod';
 import type { Answer, CallOperation } from '../call.ts';
 import { catalogue, type Catalogue, type OperationName } from '../catalogue.ts';
+import { keyed, type Keyed } from '../idempotency.ts';
 import type { AnyOperation } from '../operation.ts';
-import type { Caller } from '../principals.ts';
 import { TOO_MANY_CALLS, trpc, type RouterKit } from './base.ts';
 import type { TrpcContext } from './context.ts';
 import { throwRefusal } from './errors.ts';
 import { createSubscriptions } from './subscriptions.ts';
-
-/** A create that is tried again under the same key is the same create: a WebSocket has no headers of a call for it. */
-export interface Keyed {
-  readonly idempotency_key?: string;
-}
 
 type InputOf<O extends AnyOperation> = O['name'] extends `create_${string}`
   ? z.input<O['input']> & Keyed
@@ -61,13 +56,4 @@ async function answered(
   } finally {
     ctx.done();
   }
-}
-
-/** The input without the key that stands in it, which is then the caller's. A header of the request says the same. */
-function keyed(operation: AnyOperation, input: unknown, caller: Caller): readonly [input: unknown, caller: Caller] {
-  if (!operation.creates || typeof input !== 'object' || input === null || !('idempotency_key' in input))
-    return [input, caller];
-  const { idempotency_key: key, ...rest } = input;
-  // one that is no text is refused as any other malformed key is
-  return [rest, { ...caller, idempotencyKey: typeof key === 'string' ? key : '' }];
 }

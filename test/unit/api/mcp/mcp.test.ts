@@ -101,6 +101,23 @@ for (const [protocol, connect] of CLIENTS) {
     t.is(errorOf(refused)?.retry_after_seconds, 1);
   });
 
+  test(`a ${protocol} client tries a create again under the key in its arguments, which is no part of what is created`, async (t) => {
+    const served = await start(t);
+    served.answer = answerWith(commandOf(1));
+    const client = await connect(t, served.url, KEYS.mcp);
+    const command = { command_text: 'true', targeting: { type: 'all' } };
+
+    const created = await client.call('create_command', { ...command, idempotency_key: 'once' });
+    const malformed = await client.call('create_command', { ...command, idempotency_key: ' ' });
+    const noCreate = await client.call('cancel_command', { id: idOf(1), idempotency_key: 'once' });
+
+    t.deepEqual(created.structuredContent, commandOf(1));
+    t.like(served.asked[0], { message: { idempotency: { key: 'once' } } });
+    t.regex(textOf(malformed), /^bad_request: Malformed Idempotency-Key/u);
+    t.deepEqual(Object.keys(errorOf(noCreate)?.details ?? {}), ['idempotency_key']);
+    t.is(served.asked.length, 1);
+  });
+
   test(`a ${protocol} client without a credential sees and may call only what is public`, async (t) => {
     const { url } = await start(t);
     const client = await connect(t, url, null);

@@ -50,6 +50,13 @@ for (const one of operations) {
   });
 }
 
+test('tools that create take a key for their retries, also from clients that send no field but those of the schema', (t) => {
+  t.deepEqual(
+    operations.filter(({ name }) => fieldsIn(inputs.get(name))['idempotency_key'] !== undefined),
+    operations.filter(({ creates }) => creates),
+  );
+});
+
 /** Whether a tool tells of a field, or names one that does. */
 function tells(tool: string, path: string): boolean {
   const told = new Map(fieldsOf(inputs.get(tool) ?? {}));
