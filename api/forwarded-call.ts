@@ -42,6 +42,8 @@ export class ForwardedCall<T> {
   #idempotency: Idempotency | null;
   /** Who may have done it: as long as that one owns it, only it can say. */
   #doubtful: Asked | null = null;
+  /** One that owns it no more may have done it, and no row says whether it did. */
+  #isLeftOpen = false;
   #lost = 0;
   #pauses = 0;
   /** It was begun here at least once: a second time it has only what is left of the time. */
@@ -99,6 +101,7 @@ export class ForwardedCall<T> {
     this.#doubtful = null;
     switch (this.#asked.afterLoss) {
       case 'again':
+        this.#isLeftOpen = true;
         return null;
       case 'missing':
         return owner.type === 'missing' ? DELETED : null;
@@ -216,10 +219,11 @@ export class ForwardedCall<T> {
     };
   }
 
-  /** What the first try did is success, also where a second one finds it done. */
+  /** What the first try did is success, also where a second one finds it done, and open where that one cannot say. */
   async #finished(result: Result<T>): Promise<Result<T>> {
     if (!this.mayBeDone || result.ok) return result;
     const { code } = result.refusal;
+    if (this.#isLeftOpen && (code === 'service_unavailable' || code === 'degraded_mode')) return this.inDoubt();
     if (this.#asked.afterLoss === 'missing' && code === 'not_found') return DELETED;
     if (this.#asked.afterLoss === 'record' && (code === 'conflict' || code === 'idempotency_conflict'))
       return (await this.#recorded()) ?? result;

@@ -1,6 +1,6 @@
 /** An operation whose answer was lost: fetched, settled by the rows once its owner is another, or told as such. */
 import test from 'ava';
-import { ok, refuse } from '../../../actors/refusal.ts';
+import { ok, refuse, UNAVAILABLE } from '../../../actors/refusal.ts';
 import { FORWARD_MS_MAX, IN_DOUBT } from '../../../api/forwarded-call.ts';
 import { SOME_ID } from '../../support/api/fakes.ts';
 import { answers, elsewhere, inTurn, LOST, says, ScriptedOwners, silent } from '../../support/api/scripted-owners.ts';
@@ -59,6 +59,33 @@ test('lost with its owner, and may be done twice: done again at the next one', a
       ['c', 2],
     ],
   );
+});
+
+for (const code of ['service_unavailable', 'degraded_mode'] as const)
+  test(`lost with its owner, and the next one cannot do it now (${code}): nobody knows`, async (t) => {
+    const [atNext, here] = [frozenOwner(), frozenOwner()];
+    atNext.scripts['c'] = says({ type: 'answered', result: refuse(code, 'Not now.') });
+    here.clock.after(3_200, () => {
+      here.owner = { type: 'here', epoch: 8 };
+    });
+    here.here = async () => Promise.resolve(refuse(code, 'Not now.'));
+
+    t.deepEqual((await atNext.ask('again')).result, { ok: false, refusal: IN_DOUBT });
+    t.deepEqual((await here.ask('again')).result, { ok: false, refusal: IN_DOUBT });
+  });
+
+test('lost with its owner, and refused by the next one for good: so it is, done or not', async (t) => {
+  const owners = frozenOwner();
+  owners.scripts['c'] = says({ type: 'answered', result: NOT_FOUND });
+
+  t.deepEqual((await owners.ask('again')).result, NOT_FOUND);
+});
+
+test('lost on its way, and the same process cannot do it now: nothing was done, and nobody says otherwise', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = { b: inTurn(LOST, says({ type: 'answered', result: { ok: false, refusal: UNAVAILABLE } })) };
+
+  t.deepEqual((await owners.ask('again')).result, { ok: false, refusal: UNAVAILABLE });
 });
 
 test('lost with its owner, and not to be done twice: nobody knows', async (t) => {
