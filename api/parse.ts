@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { IN_WORDS } from './issue-words.ts';
 import { pathParameters, type AnyOperation } from './operation.ts';
-import { inputSchema } from './schemas.ts';
+import { schemaOf } from './schemas.ts';
 
 /** Most messages that one refusal carries: an array of ten thousand wrong ids does not get ten thousand answers. */
 const MESSAGES_MAX = 50;
@@ -36,8 +36,8 @@ export function parse<O extends AnyOperation>(operation: O, rawInput: unknown): 
 
   const { issues } = parsed.error;
   return issues.every((issue) => isInBody(operation, issue))
-    ? refuse('validation_failed', 'Validation failed', detailsOf(issues, fieldsOf(operation)))
-    : refuse('bad_request', 'Malformed parameter', detailsOf(issues, fieldsOf(operation)));
+    ? refuse('validation_failed', 'Validation failed', detailsOf(issues, operation.input))
+    : refuse('bad_request', 'Malformed parameter', detailsOf(issues, operation.input));
 }
 
 function isInBody({ rest, kind }: AnyOperation, { path: [field] }: z.core.$ZodIssue): boolean {
@@ -45,12 +45,12 @@ function isInBody({ rest, kind }: AnyOperation, { path: [field] }: z.core.$ZodIs
   return rest.method !== 'GET' && (field === undefined || !pathParameters(rest.path).includes(String(field)));
 }
 
-/** Names that operations know, made once each. */
-const FIELDS = new WeakMap<AnyOperation, readonly string[]>();
+/** Names that schemas know, made once each. */
+const FIELDS = new WeakMap<z.ZodType, readonly string[]>();
 
-function fieldsOf(operation: AnyOperation): readonly string[] {
-  const known = FIELDS.get(operation) ?? Object.keys(inputSchema(operation).properties ?? {});
-  FIELDS.set(operation, known);
+function fieldsOf(schema: z.ZodType): readonly string[] {
+  const known = FIELDS.get(schema) ?? Object.keys(schemaOf(schema, 'input').properties ?? {});
+  FIELDS.set(schema, known);
   return known;
 }
 
@@ -60,11 +60,8 @@ function unknownField(name: string, known: readonly string[]): string {
   return meant.length === 0 ? 'is not known' : `is not known; there is ${meant.join(', ')}`;
 }
 
-/** Dotted path → messages. What concerns the whole input is under `input`. `known`: the fields that there are. */
-export function detailsOf(
-  issues: readonly z.core.$ZodIssue[],
-  known: readonly string[] = [],
-): Record<string, readonly string[]> {
+/** Dotted path → messages of what is wrong by a schema. What concerns the whole input is under `input`. */
+export function detailsOf(issues: readonly z.core.$ZodIssue[], schema: z.ZodType): Record<string, readonly string[]> {
   const messages = new Map<string, string[]>();
   const add = (path: readonly PropertyKey[], message: string) => {
     const field = path.map(String).join('.').slice(0, FIELD_CHARACTERS_MAX).toWellFormed() || 'input';
@@ -75,7 +72,7 @@ export function detailsOf(
   for (const issue of issues.slice(0, MESSAGES_MAX)) {
     if (issue.code === 'unrecognized_keys')
       for (const key of issue.keys.slice(0, MESSAGES_MAX))
-        add([...issue.path, key], issue.path.length === 0 ? unknownField(key, known) : 'is not known');
+        add([...issue.path, key], issue.path.length === 0 ? unknownField(key, fieldsOf(schema)) : 'is not known');
     else add(issue.path, issue.message);
   }
   return Object.fromEntries(messages);

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { refuse, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
 import type { Log } from '../../transport/net/log.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
 import { sendData, sendRefusal } from '../rest/answers.ts';
@@ -130,7 +131,7 @@ function signInBy({ sessions, isPlainAllowed, counters, log }: SessionRoutes): H
       counters.signIn('insecure');
       return sendRefusal(reply, PLAIN);
     }
-    const body = SignInBody.safeParse(request.body);
+    const body = SignInBody.safeParse(request.body, IN_WORDS);
     if (!body.success) {
       counters.signIn('invalid');
       return sendRefusal(reply, invalid(body.error.issues));
@@ -170,7 +171,7 @@ function view(session: LiveSession, who: Who) {
 }
 
 function invalid(issues: Parameters<typeof detailsOf>[0]): Refusal {
-  return refuse('validation_failed', 'Validation failed', detailsOf(issues)).refusal;
+  return refuse('validation_failed', 'Validation failed', detailsOf(issues, SignInBody)).refusal;
 }
 
 const NOT_SIGNED_IN: Refusal = refuse('unauthorized', 'Sign in to the console first.').refusal;

@@ -25,7 +25,7 @@ export function registerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMe
     if (!query.success)
       return sendRefusal(
         reply,
-        refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal,
+        refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues, nothing)).refusal,
       );
     return reply.header('content-type', EXPOSITION_TYPE).send(await metrics.text());
   });

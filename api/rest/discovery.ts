@@ -34,7 +34,10 @@ export function registerDiscovery(
       if (!admitted.ok) return sendRefusal(reply, admitted.refusal);
       const parsed = DISCOVERY_INPUT.safeParse(request.query, IN_WORDS);
       if (!parsed.success)
-        return sendRefusal(reply, refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal);
+        return sendRefusal(
+          reply,
+          refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues, DISCOVERY_INPUT)).refusal,
+        );
       return sendTargets(
         reply,
         log,

@@ -110,7 +110,8 @@ async function enroll(
   { forwarding, requestId, waitMs, tell, isFirst, isHeard }: Treatment,
 ): Promise<Result<EnrollAnswer>> {
   const parsed = EnrollRequest.safeParse(body, IN_WORDS);
-  if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
+  if (!parsed.success)
+    return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues, EnrollRequest));
   const request = parsed.data;
   const { reads, vault } = ports;
 

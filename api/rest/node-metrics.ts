@@ -51,7 +51,8 @@ export function registerNodeMetrics(
         if (!query.success)
           return sendRefusal(
             reply,
-            refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues)).refusal,
+            refuse('bad_request', 'This route takes no query parameters.', detailsOf(query.error.issues, nothing))
+              .refusal,
           );
         const id = Uuid.safeParse((request.params as { readonly node_id?: unknown }).node_id);
         if (!id.success) return sendRefusal(reply, NO_UUID);

@@ -65,7 +65,7 @@ function registerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayP
     if (!asked.success)
       return sendRefusal(
         reply,
-        refuse('validation_failed', 'Validation failed', detailsOf(asked.error.issues)).refusal,
+        refuse('validation_failed', 'Validation failed', detailsOf(asked.error.issues, AdmissionRequest)).refusal,
       );
     const address = addressOf(request.raw);
     const key = Buffer.from(asked.data.NodePublic.slice('nodekey:'.length), 'hex').toString('base64');

@@ -66,7 +66,7 @@ export function registerReleaseFiles(app: FastifyInstance, releases: Releases, g
       },
       handler: async (request, reply) => {
         const named = Named.safeParse(request.params, IN_WORDS);
-        if (!named.success) return sendRefusal(reply, invalid(named.error));
+        if (!named.success) return sendRefusal(reply, invalid(named.error, Named));
         const file = await releases.brought(named.data.sha256);
         return file === null ? sendRefusal(reply, MISSING) : sendFile(reply, file);
       },
@@ -95,9 +95,9 @@ export function registerReleaseFiles(app: FastifyInstance, releases: Releases, g
 
 async function bring(request: FastifyRequest, reply: FastifyReply, releases: Releases): Promise<FastifyReply> {
   const named = Named.safeParse(request.params, IN_WORDS);
-  if (!named.success) return sendRefusal(reply, invalid(named.error));
+  if (!named.success) return sendRefusal(reply, invalid(named.error, Named));
   const place = Place.safeParse(request.query, IN_WORDS);
-  if (!place.success) return sendRefusal(reply, invalid(place.error));
+  if (!place.success) return sendRefusal(reply, invalid(place.error, Place));
   const content = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   const brought = await releases.bring({ ...named.data, ...place.data, content });
   return brought.ok ? sendFile(reply, brought.value) : sendRefusal(reply, brought.refusal);
@@ -107,6 +107,6 @@ function sendFile(reply: FastifyReply, { bytes, received, isComplete }: BroughtF
   return sendData(reply, 200, { bytes, received, is_complete: isComplete });
 }
 
-function invalid(error: z.ZodError): Refusal {
-  return refuse('bad_request', 'The request is malformed.', detailsOf(error.issues)).refusal;
+function invalid(error: z.ZodError, schema: z.ZodType): Refusal {
+  return refuse('bad_request', 'The request is malformed.', detailsOf(error.issues, schema)).refusal;
 }

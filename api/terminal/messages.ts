@@ -6,6 +6,8 @@
 import { z } from 'zod';
 import { SSH_KEY_ALGORITHMS } from '../../transport/protocol/ssh.ts';
 import { NodeIdInput } from '../inputs.ts';
+import { IN_WORDS } from '../issue-words.ts';
+import { detailsOf } from '../parse.ts';
 import { SIDE_MAX, TEXT_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { FileEntry } from './ports.ts';
 
@@ -78,10 +80,10 @@ export function clientMessage(data: Buffer): ClientMessage | string {
   } catch {
     return 'A message is no JSON.';
   }
-  const message = ClientMessage.safeParse(json);
+  const message = ClientMessage.safeParse(json, IN_WORDS);
   if (message.success) return message.data;
-  const [issue] = message.error.issues;
-  return `A message is wrong: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`;
+  const [field, [words = ''] = []] = Object.entries(detailsOf(message.error.issues, ClientMessage))[0] ?? [];
+  return `A message is wrong: ${field}: ${words}`;
 }
 
 /** The first one. */

@@ -5,6 +5,7 @@ import { EVENT_TYPES } from '../../actors/events.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal, type Result } from '../../actors/refusal.ts';
 import { CommandIdInput, ExecutionIdInput } from '../inputs.ts';
+import { IN_WORDS } from '../issue-words.ts';
 import { listInput } from '../list-input.ts';
 import { detailsOf } from '../parse.ts';
 import { createShares, type ShareLimits } from '../shares.ts';
@@ -43,7 +44,7 @@ export const SUBSCRIPTIONS: ShareLimits = { placesMax: 20_000, ofOneKeyMax: 16_0
 /** `nodes.watch`, `commands.watch`, `executions.tail` and `events.watch`. */
 export function createSubscriptions({ gate, feeds }: RouterKit) {
   const shares = createShares(SUBSCRIPTIONS);
-  const admit = <I>(schema: Schema<I>, raw: unknown, ctx: TrpcContext): I => admittedInput(gate, schema, raw, ctx);
+  const admit = createAdmission(gate);
 
   type Start<M> = (subscriber: Subscriber) => Promise<Result<AsyncGenerator<Tracked<M>, void, undefined>>>;
 
@@ -102,22 +103,20 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
   };
 }
 
-interface Schema<I> {
-  safeParse(raw: unknown): z.ZodSafeParseResult<I>;
-}
-
 /** What was asked for, of somebody who may ask; else the refusal is thrown. */
-function admittedInput<I>(gate: RouterKit['gate'], schema: Schema<I>, raw: unknown, ctx: TrpcContext): I {
-  const caller = ctx.caller();
-  const admitted = gate.admit('api', caller);
-  if (!admitted.ok) return throwRefusal(admitted.refusal, caller.requestId);
-  const parsed = schema.safeParse(raw ?? {});
-  return parsed.success
-    ? parsed.data
-    : throwRefusal(
-        refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal,
-        caller.requestId,
-      );
+function createAdmission(gate: RouterKit['gate']) {
+  return <S extends z.ZodType>(schema: S, raw: unknown, ctx: TrpcContext): z.output<S> => {
+    const caller = ctx.caller();
+    const admitted = gate.admit('api', caller);
+    if (!admitted.ok) return throwRefusal(admitted.refusal, caller.requestId);
+    const parsed = schema.safeParse(raw ?? {}, IN_WORDS);
+    return parsed.success
+      ? parsed.data
+      : throwRefusal(
+          refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues, schema)).refusal,
+          caller.requestId,
+        );
+  };
 }
 
 /**

@@ -205,6 +205,7 @@ test('discovery takes the filters of the list of nodes, and nothing else', async
       ['bad_request', [wrong.split('=')[0]]],
     );
   }
+  t.deepEqual((await get('status=healthy')).body?.error?.details, { status: ['is not known; there is status__in'] });
 });
 
 test('a database that is away at the beginning is a 503; one that goes in the middle cuts the list, so that no client takes half of it', async (t) => {

@@ -20,7 +20,7 @@ export interface Answer {
   readonly text: string;
   readonly body: {
     readonly data?: Readonly<Record<string, unknown>> & readonly Readonly<Record<string, unknown>>[];
-    readonly error?: { readonly code: string; readonly message: string };
+    readonly error?: { readonly code: string; readonly message: string; readonly details: unknown };
   };
 }
 

@@ -209,6 +209,14 @@ test('a page that goes on after the end of its session does nothing more, and is
   t.is(asked.length, 1);
 });
 
+test('a sign-in without a key is told what is missing', async (t) => {
+  const { ask } = await serveConsole(t);
+  const detailsOf = async (body: object) => (await ask('POST', '/console/session', { body })).body.error?.details;
+
+  t.deepEqual(await detailsOf({}), { key: ['is required'] });
+  t.deepEqual(await detailsOf({ key: '' }), { key: ['must not be empty'] });
+});
+
 test('sign-ins are counted by what came of them, and connections while they are open', async (t) => {
   const { ask, signIn, counters, url } = await serveConsole(t, { gate: { failuresPerMinuteMax: 1 } });
   const cookie = await signIn();

@@ -96,6 +96,21 @@ test('a key signs at its client', async (t) => {
   t.is((await hears('opened')).type, 'opened');
 });
 
+test('a message that is wrong ends it, and is told what is wrong with it in words', async (t) => {
+  const { url } = await served(t);
+
+  for (const [wrong, words] of [
+    [{ terminal: { columns: 0, rows: 24 } }, 'terminal.columns: must be at least 1'],
+    [{ size: 3 }, 'size: is not known'],
+    [{ username: 3 }, 'username: must be a string'],
+  ] as const) {
+    const { say, hears, closed } = await client(t, url);
+    say({ ...OPEN, ...wrong });
+    t.like(await hears('over'), { reason: 'misused', message: `A message is wrong: ${words}` });
+    t.is(await closed, 4_008);
+  }
+});
+
 test('whoever says nothing, and what nobody uses, is closed', async (t) => {
   const { url, clock, readings } = await served(t);
   const [silent, idle] = [await client(t, url), await client(t, url)];

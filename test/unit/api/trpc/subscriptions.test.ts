@@ -71,6 +71,35 @@ for (const [way, connect] of WAYS) {
     );
   });
 
+  test(`over ${way}, a subscription that is asked for wrongly is refused in the words of lists`, async (t) => {
+    const { url } = await start(t);
+    const client = connect(t, url, KEYS.api);
+    const detailsOf = async (subscribe: (handlers: Handlers<unknown>) => { unsubscribe(): void }) => {
+      const { code, details } = (await refusal(t, subscribe)) as Record<string, unknown>;
+      return { code, details };
+    };
+    const wrong = (details: object) => ({ code: 'bad_request', details });
+
+    t.deepEqual(
+      await detailsOf((handlers) => client.nodes.watch.subscribe({ status: 'healthy' } as never, handlers)),
+      wrong({ status: ['is not known; there is status__in'] }),
+    );
+    t.deepEqual(
+      await detailsOf((handlers) => client.nodes.watch.subscribe({ id_type: 'x' as never }, handlers)),
+      wrong({ id_type: ['must be one of persistent, random'] }),
+    );
+    t.deepEqual(
+      await detailsOf((handlers) =>
+        client.commands.watch.subscribe({ id: idOf(1), lastEventId: 5 as never, wait: 1 } as never, handlers),
+      ),
+      wrong({ lastEventId: ['must be a string'], wait: ['is not known'] }),
+    );
+    t.deepEqual(
+      await detailsOf((handlers) => client.events.watch.subscribe({ types: 'all' } as never, handlers)),
+      wrong({ types: ['must be an array'] }),
+    );
+  });
+
   test(`over ${way}, a cut subscriber goes on by itself after the last message that it saw`, async (t) => {
     const served = await start(t);
     served.fixture.nodes.set(idOf(0), nodeOf(0));
