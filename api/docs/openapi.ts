@@ -75,12 +75,7 @@ function described(operation: AnyOperation, rest: RestRoute): Json {
     tags: [tagOf(rest)],
     ...(scope === 'public' ? { security: [] } : {}),
     parameters: [
-      ...inPath.map((field) => ({
-        name: field,
-        in: 'path',
-        required: true,
-        schema: properties[field] ?? { type: 'string' },
-      })),
+      ...inPath.map((field) => pathParameter(field, (properties[field] ?? { type: 'string' }) as JsonSchema)),
       ...(isQuery ? rests.map(([field, schema]) => queryParameter(field, schema, requiredRest.includes(field))) : []),
       ...(operation.creates ? [IDEMPOTENCY_HEADER] : []),
     ],
@@ -164,6 +159,21 @@ function upgraded({ operationId, summary, description, tag, protocol }: UpgradeR
       ...refusedResponses(scrapeRefusedStatuses(false)),
     },
   };
+}
+
+function pathParameter(name: string, schema: JsonSchema): Json {
+  return {
+    name,
+    in: 'path',
+    required: true,
+    ...(mayHaveSlash(schema) && { description: 'One segment of the path: a slash in it is written %2F.' }),
+    schema,
+  };
+}
+
+/** Whether a field of a path is a text in which a slash may stand. */
+export function mayHaveSlash({ format, pattern }: JsonSchema): boolean {
+  return format === undefined && (pattern === undefined || new RegExp(pattern, 'u').test('a/a'));
 }
 
 /** Lists are written with commas, as the filters take them: no value has one. */

@@ -3,7 +3,7 @@ import { pathParameters, type AnyOperation, type RestRoute } from '../operation.
 import { API_PREFIX } from '../rest/routes.ts';
 import { inputSchema, outputSchema, type JsonSchema } from '../schemas.ts';
 import { breakable, documentationPage, escape } from './layout.ts';
-import { tagOf } from './openapi.ts';
+import { mayHaveSlash, tagOf } from './openapi.ts';
 import { kindOf } from './schema-words.ts';
 
 const STYLE = `.tags{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;padding:0}.tags a{display:block;padding:.2rem 0}
@@ -41,7 +41,7 @@ function section(operation: AnyOperation, rest: RestRoute): string {
   const inPath = pathParameters(rest.path);
   const rows = Object.entries(properties as Record<string, JsonSchema>).map(
     ([field, schema]) => `<tr><td><code>${escape(field)}</code></td>
-<td>${inPath.includes(field) ? 'path' : rest.method === 'GET' ? 'query' : 'body'}${required.includes(field) ? ', required' : ''}</td><td>${escape(kindOf(schema))}</td><td>${escape(schema.description ?? '')}</td></tr>`,
+<td>${inPath.includes(field) ? `path${mayHaveSlash(schema) ? ', a slash as <code>%2F</code>' : ''}` : rest.method === 'GET' ? 'query' : 'body'}${required.includes(field) ? ', required' : ''}</td><td>${escape(kindOf(schema))}</td><td>${escape(schema.description ?? '')}</td></tr>`,
   );
   return `<details id="${operation.name}"><summary><span class="method ${rest.method.toLowerCase()}">${rest.method}</span> <code>${breakable(API_PREFIX + rest.path)}</code> <span>${escape(operation.summary)}</span></summary>
 <p>Name on tRPC and MCP: <code>${operation.name}</code>. Answers ${rest.status}${'acceptedWhen' in rest ? ' or 202' : ''}${operation.scope === 'public' ? '; needs no key' : ''}${operation.creates ? '; takes <code>Idempotency-Key</code>, there as <code>idempotency_key</code>' : ''}.</p>

@@ -35,7 +35,7 @@ export const set_node_labels = operation({
 export const remove_node_label = operation({
   name: 'remove_node_label',
   kind: 'mutation',
-  summary: 'Remove a label of a node. A slash in its key is written %2F.',
+  summary: 'Remove a label of a node.',
   rest: { method: 'DELETE', path: '/nodes/:id/labels/:key', status: 204 },
   input: z.strictObject({ id: NodeIdInput, key: LabelKey }),
   output: z.null(),

@@ -27,7 +27,7 @@ interface Described {
   readonly responses: Readonly<Record<string, { readonly $ref?: string }>>;
   readonly operationId: string;
   readonly security?: readonly unknown[];
-  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly description?: string }[];
 }
 
 test('the OpenAPI document is valid 3.1 and all of its references resolve', async (t) => {
@@ -61,6 +61,26 @@ test('the served document has every operation of the catalogue that has a route,
   );
   const listNodes = paths['/api/v1/nodes']?.['get'];
   t.true(listNodes?.parameters.some((parameter) => parameter.name === 'status__in' && parameter.in === 'query'));
+});
+
+test('a value that may have a slash is described as one segment of its path, and no other is', (t) => {
+  const { paths } = openApi(operations, '1.2.3') as unknown as { paths: Record<string, Record<string, Described>> };
+
+  const told = Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap(({ parameters, operationId }) =>
+      parameters
+        .filter(({ description }) => description?.includes('%2F') === true)
+        .map(({ name }) => [operationId, name]),
+    );
+
+  t.deepEqual(told.toSorted(), [
+    ['drain_admin', 'name'],
+    ['explain_event_type', 'type'],
+    ['get_peer_admin', 'name'],
+    ['remove_node_label', 'key'],
+    ['resume_admin', 'name'],
+  ]);
 });
 
 test('every operation declares every status that it can answer, each with the codes of its refusals and nothing by default', (t) => {

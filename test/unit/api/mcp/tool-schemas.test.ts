@@ -57,6 +57,15 @@ test('tools that create take a key for their retries, also from clients that sen
   );
 });
 
+test('no tool is described by what is true of REST alone', (t) => {
+  const ofRest = /%[0-9A-F]{2}|\bREST\b|\banswer is \d{3}\b/u;
+
+  t.deepEqual(
+    toolsOf(operations).filter((tool) => ofRest.test(JSON.stringify(tool))),
+    [],
+  );
+});
+
 /** Whether a tool tells of a field, or names one that does. */
 function tells(tool: string, path: string): boolean {
   const told = new Map(fieldsOf(inputs.get(tool) ?? {}));
