@@ -1,6 +1,6 @@
 /** Events of command executions. Each carries the whole execution but its output, which is in its record. */
 import { z } from 'zod';
-import { EXECUTION_STATUSES, type ExecutionStatus } from '../resources/command.ts';
+import { EXECUTION_STATUSES, targetAll, type ExecutionStatus } from '../resources/command.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
@@ -21,7 +21,7 @@ export const ExecutionSnapshot = z.strictObject({
   timeout: z.int().min(1).nullable().describe('Time that it may take, in ms. Null for no limit.'),
   status: z.enum(EXECUTION_STATUSES).describe('How far it is.'),
   exit_code: z.int().nullable().describe(EXIT_CODE),
-  target_all: z.boolean().describe('Whether the command was for all nodes.'),
+  target_all: targetAll,
   expired_at: instantOrNull('When it expires unless it is over by then. Null for never.'),
   sent_at: instantOrNull('When the agent acknowledged it.'),
   completed_at: instantOrNull('When the agent reported its result.'),

@@ -31,6 +31,13 @@ const summary = z
 /** How many executions of a command are in each state. */
 export type CommandSummary = Given<typeof summary>;
 
+/** By the type alone: not of a group, whatever that holds. */
+export const targetAll = z
+  .boolean()
+  .describe(
+    'Whether the targeting of the command is of type all. Filters and labels may leave out nodes all the same.',
+  );
+
 /** A command. */
 export const CommandResource = resource('Command', 'A script and the nodes it was meant for.', {
   id: z.uuid(),
@@ -40,6 +47,7 @@ export const CommandResource = resource('Command', 'A script and the nodes it wa
   expired_at: z.iso.datetime().nullable(),
   summary,
   ...stored,
+  updated_at: stored.updated_at.describe('As inserted_at: a command never changes, only its executions do.'),
 });
 export type CommandResource = z.output<typeof CommandResource>;
 
@@ -56,7 +64,7 @@ export const ExecutionResource = resource('CommandExecution', 'One command on on
   output: z.string().nullable().describe('Null until it is over, and where it is withheld.'),
   output_truncated: z.boolean().describe('There was more than is kept: the first and last halves of it are.'),
   output_withheld: z.boolean().describe('This page of a list has no room for it: get the execution by itself.'),
-  target_all: z.boolean(),
+  target_all: targetAll,
   expired_at: z.iso.datetime().nullable(),
   sent_at: z.iso.datetime().nullable(),
   completed_at: z.iso.datetime().nullable(),

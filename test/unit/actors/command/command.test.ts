@@ -45,11 +45,11 @@ function say(state: CommandState, message: CommandMessage) {
   return behaviour.transition(state, message, NOW_MS);
 }
 
-function created(targets = TARGETS): ReturnType<typeof say> {
+function created(targets = TARGETS, command = COMMAND): ReturnType<typeof say> {
   return say(UNBORN, {
     type: 'create',
     replyTo: REPLY_TO,
-    command: COMMAND,
+    command,
     targets,
     executionIds: targets.map((_, index) => execution(index + 1)),
     idempotency: { scope: 's', key: 'k', bodyHash: 'h' },
@@ -125,6 +125,17 @@ test('a command is stored with one execution a target, each with its event and i
     REST_LATER,
   ] as never);
 });
+
+for (const [targeting, isAll] of [
+  [{ type: 'all', labels: 'env=prod' }, true],
+  [{ type: 'nodes', node_ids: [NODE] }, false],
+  [{ type: 'group', group: 'everything' }, false],
+] as const)
+  test(`an execution says by the type of its targeting alone whether that is all: ${JSON.stringify(targeting)}`, (t) => {
+    const step = created(TARGETS, { ...COMMAND, targeting });
+
+    t.like(step.changes[0]?.events[0], { data: { target_all: isAll } });
+  });
 
 test('a targeting that matches nobody makes a command without executions, never "all" (C2)', (t) => {
   const step = created([]);
