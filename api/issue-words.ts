@@ -24,8 +24,9 @@ function wordsOf(issue: RawIssue): string | undefined {
     case 'invalid_element':
     case 'invalid_union':
     case 'not_multiple_of':
-    case 'unrecognized_keys':
       return undefined;
+    case 'unrecognized_keys':
+      return `must not have ${issue.keys[0]}`;
     default:
       return issue satisfies never;
   }

@@ -172,10 +172,7 @@ export interface Reads {
   ): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
   /** The nodes that match, by their ids: at most `limit` behind `after`, or from the first one on. */
   nodesAfter(filters: readonly Filter[], after: string | null, limit: number): Promise<KeyedPage<NodeResource>>;
-  /**
-   * Events after a cursor in commit order, oldest first, at most `limit` and about 1 MiB; null starts at the end and
-   * returns only the cursor.
-   */
+  /** Events after a cursor in commit order, at most `limit` and about 1 MiB; null: none, and the cursor of the end. */
   eventsAfter(cursor: string | null, limit: number): Promise<EventsRead>;
   /** The same for those who are behind: of these there may be any number, so they take turns with lists. */
   missedEvents(cursor: string, limit: number): Promise<EventsRead>;

@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { SSH_KEY_ALGORITHMS } from '../../transport/protocol/ssh.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { IN_WORDS } from '../issue-words.ts';
-import { detailsOf } from '../parse.ts';
 import { SIDE_MAX, TEXT_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { FileEntry } from './ports.ts';
 
@@ -82,8 +81,9 @@ export function clientMessage(data: Buffer): ClientMessage | string {
   }
   const message = ClientMessage.safeParse(json, IN_WORDS);
   if (message.success) return message.data;
-  const [field, [words = ''] = []] = Object.entries(detailsOf(message.error.issues, ClientMessage))[0] ?? [];
-  return `A message is wrong: ${field}: ${words}`;
+  const [issue] = message.error.issues;
+  const where = issue?.path.join('.') ?? '';
+  return `A message is wrong: ${where}${where === '' ? '' : ': '}${issue?.message ?? ''}`;
 }
 
 /** The first one. */

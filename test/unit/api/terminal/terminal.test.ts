@@ -101,7 +101,7 @@ test('a message that is wrong ends it, and is told what is wrong with it in word
 
   for (const [wrong, words] of [
     [{ terminal: { columns: 0, rows: 24 } }, 'terminal.columns: must be at least 1'],
-    [{ size: 3 }, 'size: is not known'],
+    [{ size: 3 }, 'must not have size'],
     [{ username: 3 }, 'username: must be a string'],
   ] as const) {
     const { say, hears, closed } = await client(t, url);
