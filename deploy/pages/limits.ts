@@ -5,6 +5,7 @@ import { DATABASE_LIMITS } from './database-limits.ts';
 import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
 import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
+import { EVENT_LIMITS } from './event-limits.ts';
 import { TUNNEL_LIMITS } from './tunnel-limits.ts';
 import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
@@ -13,12 +14,8 @@ import * as command from '../../actors/command/transition.ts';
 import * as nodeFacts from '../../actors/node/facts.ts';
 import * as nodeDelivery from '../../actors/node/delivery.ts';
 import * as nodeState from '../../actors/node/state.ts';
-import * as publishedEvent from '../../actors/published-event.ts';
 import * as sshLogin from '../../actors/ssh/login-attempts.ts';
 import * as sshKey from '../../actors/ssh/public-key.ts';
-import * as webhookDelivery from '../../actors/webhook/delivery.ts';
-import * as webhookRetry from '../../actors/webhook/retry.ts';
-import * as webhookState from '../../actors/webhook/state.ts';
 import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
 import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
@@ -43,11 +40,7 @@ import * as tails from '../../cli/run/tails.ts';
 import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
 import * as sshRows from '../../persistence/committer/ssh-rows.ts';
-import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
-import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
 import * as channels from '../../persistence/publishing/channels.ts';
-import * as taskLeases from '../../persistence/task-leases.ts';
-import * as publishingChannel from '../../supervisors/publishing/channel.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
 import * as passwords from '../../persistence/ssh/passwords.ts';
 import * as diagnoses from '../../transport/diagnoses/limits.ts';
@@ -260,44 +253,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['WRITE_MS_MAX', 'A client that takes nothing for so long is cut.'],
     ]),
   ],
-  'Webhooks and events': [
-    limits('persistence/committer/webhook-rows.ts', webhookRows, [['WEBHOOKS_MAX', 'Webhooks in all; more is a 409.']]),
-    limits('transport/net/guard/limits.ts', guard, [['URL_CHARS_MAX', 'Characters of a URL; a longer one is a 422.']]),
-    limits('actors/webhook/state.ts', webhookState, [
-      [
-        'WINDOW_DELIVERIES_MAX',
-        'Unfinished deliveries of a webhook that are held in memory. More wait in the database.',
-      ],
-      ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
-      ['DELIVERY_TRIES_MAX', 'Tries of one delivery, also by hand; one more is a 409.'],
-    ]),
-    limits('actors/webhook/retry.ts', webhookRetry, [
-      ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],
-    ]),
-    limits('transport/events/webhooks/limits.ts', webhooks, [
-      ['RETRY_AFTER_MS_MAX', 'Longest wish of a receiver by `Retry-After`. A longer one counts as this.'],
-    ]),
-    limits('actors/webhook/delivery.ts', webhookDelivery, [['ANSWER_BYTES_MAX', "Kept of a receiver's answer."]]),
-    limits('actors/published-event.ts', publishedEvent, [
-      ['BATCH_EVENTS_MAX', 'Events in one publish to a broker.'],
-      ['PUBLISH_MS_MAX', 'A publish that is not confirmed after this is done again.'],
-    ]),
-    limits('persistence/publishing/broker-rows.ts', brokerRows, [
-      ['BATCH_BYTES_MAX', 'Text of one publish to a broker.'],
-    ]),
-    limits('persistence/publishing/channels.ts', channels, [
-      ['CHANNEL_LEASE_MS', 'Events of an admin that was killed go on from another one after this.'],
-    ]),
-    limits('supervisors/publishing/channel.ts', publishingChannel, [
-      [
-        'GIVE_WAY_AFTER_MS',
-        'An admin that could publish nothing to the broker for so long lets another one try, if there is one.',
-      ],
-    ]),
-    limits('persistence/task-leases.ts', taskLeases, [
-      ['TASK_LEASE_MS', 'Whole tables are swept by another admin after this, when the one that did was killed.'],
-    ]),
-  ],
+  'Webhooks and events': EVENT_LIMITS,
   'Self-updates at an agent': AGENT_UPDATE_LIMITS,
   'The updater of a machine': UPDATER_LIMITS,
   'Several admins': ADMIN_LIMITS,

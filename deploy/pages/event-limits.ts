@@ -1,0 +1,50 @@
+/** Limits of webhooks, brokers, and whoever serves them. */
+import { limits, type Limit } from './limit.ts';
+import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
+import * as channels from '../../persistence/publishing/channels.ts';
+import * as guard from '../../transport/net/guard/limits.ts';
+import * as publishedEvent from '../../actors/published-event.ts';
+import * as publishingChannel from '../../supervisors/publishing/channel.ts';
+import * as taskLeases from '../../persistence/task-leases.ts';
+import * as webhookDelivery from '../../actors/webhook/delivery.ts';
+import * as webhookRetry from '../../actors/webhook/retry.ts';
+import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
+import * as webhookState from '../../actors/webhook/state.ts';
+import * as webhooks from '../../transport/events/webhooks/limits.ts';
+
+/** In the order of the page. The link in the last column of each row leads to the file. */
+export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
+  limits('persistence/committer/webhook-rows.ts', webhookRows, [['WEBHOOKS_MAX', 'Webhooks in all; more is a 409.']]),
+  limits('transport/net/guard/limits.ts', guard, [['URL_CHARS_MAX', 'Characters of a URL; a longer one is a 422.']]),
+  limits('actors/webhook/state.ts', webhookState, [
+    ['WINDOW_DELIVERIES_MAX', 'Unfinished deliveries of a webhook that are held in memory. More wait in the database.'],
+    ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
+    ['DELIVERY_TRIES_MAX', 'Tries of one delivery, also by hand; one more is a 409.'],
+  ]),
+  limits('actors/webhook/retry.ts', webhookRetry, [
+    ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],
+  ]),
+  limits('transport/events/webhooks/limits.ts', webhooks, [
+    ['RETRY_AFTER_MS_MAX', 'Longest wish of a receiver by `Retry-After`. A longer one counts as this.'],
+  ]),
+  limits('actors/webhook/delivery.ts', webhookDelivery, [['ANSWER_BYTES_MAX', "Kept of a receiver's answer."]]),
+  limits('actors/published-event.ts', publishedEvent, [
+    ['BATCH_EVENTS_MAX', 'Events in one publish to a broker.'],
+    ['PUBLISH_MS_MAX', 'A publish that is not confirmed after this is done again.'],
+  ]),
+  limits('persistence/publishing/broker-rows.ts', brokerRows, [
+    ['BATCH_BYTES_MAX', 'Text of one publish to a broker.'],
+  ]),
+  limits('persistence/publishing/channels.ts', channels, [
+    ['CHANNEL_LEASE_MS', 'Events of an admin that was killed go on from another one after this.'],
+  ]),
+  limits('supervisors/publishing/channel.ts', publishingChannel, [
+    [
+      'GIVE_WAY_AFTER_MS',
+      'An admin that could publish nothing to the broker for so long lets another one try, if there is one.',
+    ],
+  ]),
+  limits('persistence/task-leases.ts', taskLeases, [
+    ['TASK_LEASE_MS', 'Whole tables are swept by another admin after this, when the one that did was killed.'],
+  ]),
+];
