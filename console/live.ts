@@ -5,6 +5,7 @@ import type { Api } from '../api/client/api.ts';
 import { promptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { lookAtBuild } from './build.ts';
+import { sentNowOrNever } from './calls.ts';
 import { askWho } from './session.ts';
 import { askForSignsOfLife } from './sign-of-life.ts';
 
@@ -52,10 +53,15 @@ export interface Live {
   close(): void;
 }
 
-/** Opens it, and again until it is closed. Whenever it is lost, the admin is asked whether the session is over. */
+/**
+ * Opens it, and again until it is closed. Whenever it is lost, the admin is asked whether the session is over. Calls that
+ * change something wait for the first connection, and for no other one.
+ */
 export function connect(): Live {
+  const first = Promise.withResolvers<void>();
   const told = (state: Link['state']): void => {
     if (link.value.state !== state) link.value = { state, since: new Date().toISOString() };
+    if (state !== 'connecting') first.resolve();
   };
   let isClosed = false;
   const lost = (): void => {
@@ -76,8 +82,13 @@ export function connect(): Live {
     onClose: lost,
     onError: lost,
   });
+  /** One that is being closed as nobody answers is told to be lost a moment later. */
+  const isOpen = async (): Promise<boolean> => {
+    await first.promise;
+    return link.value.state === 'open' && socket.connection?.state !== 'closed';
+  };
   return {
-    api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }),
+    api: createTRPCClient<AppRouter>({ links: [sentNowOrNever(isOpen), wsLink({ client: socket })] }),
     close() {
       isClosed = true;
       void socket.close();

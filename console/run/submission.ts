@@ -1,6 +1,7 @@
 /** Stores a command once, however often its answer is lost, and however often it is sent then. */
 import { refusalOf } from '../../api/client/client.ts';
 import type { Outputs } from '../../api/client/api.ts';
+import { isNotSent } from '../failure.ts';
 import type { NewCommand } from './form.ts';
 
 /** How long it is tried, in ms, and how long is waited between two tries. */
@@ -33,6 +34,8 @@ interface OpenSubmission {
   /** While it is sent. */
   underWay: Promise<Command> | null;
   sentAtMs: number;
+  /** The last failure that leaves open whether it is stored; null: none does so far. */
+  doubt: unknown;
   /** Of whoever sent it last. */
   unanswered: () => void;
 }
@@ -49,7 +52,8 @@ export class Submissions {
   /**
    * Answers what is stored. Each try shows the same key, so that one of which only the answer was lost is not done again;
    * so does the same command that is sent once more within `IN_DOUBT_MS_MAX`. While it is under way, it is the same sending.
-   * Throws what the service refuses, and the last failure when the time is over.
+   * Throws what the service refuses, and when the time is over the last failure: one that leaves open whether it is stored,
+   * where there was any.
    */
   send(command: NewCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
     const what = whatOf(command);
@@ -57,6 +61,7 @@ export class Submissions {
       input: { ...command, idempotency_key: newKey() },
       underWay: null,
       sentAtMs: 0,
+      doubt: null,
       unanswered: kit.unanswered,
     };
     sent.sentAtMs = kit.nowMs();
@@ -76,8 +81,10 @@ export class Submissions {
       } catch (error) {
         const refusal = refusalOf(error);
         const isPassing = refusal === null || PASSING.has(refusal.code);
-        if (!isPassing) this.#open.delete(what);
-        if (!isPassing || kit.nowMs() >= endMs) throw error;
+        const isOver = !isPassing || kit.nowMs() >= endMs;
+        if (isPassing && !isNotSent(error)) sent.doubt = error;
+        if (isOver && (!isPassing || sent.doubt === null)) this.#open.delete(what);
+        if (isOver) throw isPassing ? (sent.doubt ?? error) : error;
         sent.unanswered();
         await kit.wait(AGAIN_MS);
       }

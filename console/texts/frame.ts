@@ -77,6 +77,7 @@ export const FRAME = {
     notLoaded: 'This page could not be loaded: the admin is away, or was upgraded since.',
     reload: 'Load anew',
   },
+  calls: { notSent: 'There is no connection: nothing was done.' },
   form: { cancel: 'Cancel', sending: 'Sending', shownOnce: 'It is shown this once. Copy it now.', done: 'I have it' },
   lists: {
     any: 'Any',

@@ -2,9 +2,11 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { hearFrames } from '../../support/console/frames.ts';
 import { answer, press } from '../../support/console/keyboard.ts';
 import { heading, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
+import { openCuttable } from '../../support/cuttable.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -131,6 +133,41 @@ test.serial('an admin is drained by its name and resumed, by keyboard', async (t
   await drainedIs('live');
   t.deepEqual(problems, []);
 });
+
+test.serial(
+  'what is asked for without a connection is not done, neither then nor later, and the page says so',
+  async (t) => {
+    const way = await openCuttable(t, () => fleet.admin().url);
+    const { page } = await openPage(t, { browser, url: way.url }, '/console/admins/admin-2');
+    const asked: (string | undefined)[] = [];
+    hearFrames(page, {
+      sent: ({ method, params }) => method === 'mutation' && asked.push(params?.path),
+      received() {},
+    });
+    await signIn(page, FLEET_KEYS.MASTER_KEY);
+    await heading(page, 'admin-2');
+    const drain = async (): Promise<void> => {
+      await press(page, 'Drain');
+      await page.getByRole('dialog', { name: 'Drain admin-2?' }).getByRole('textbox').waitFor();
+      await page.keyboard.type('admin-2');
+      await answer(page, 'Drain');
+    };
+    await page.getByRole('button', { name: 'Drain' }).waitFor();
+
+    way.cut('broken');
+    await page.getByText('No connection since').waitFor();
+    await drain();
+    await page.getByText('There is no connection: nothing was done.').waitFor();
+    way.mend();
+    await page.getByText('No connection since').waitFor({ state: 'detached', timeout: ASKED_MS_MAX });
+    await drain();
+    await drainedIs('draining');
+    await press(page, 'Resume');
+    await drainedIs('live');
+
+    t.deepEqual(asked, ['drain_admin', 'resume_admin']);
+  },
+);
 
 test.serial('a session of API_KEY is told what its key does not reach', async (t) => {
   const { page, problems } = await open(t, '/console/health', FLEET_KEYS.API_KEY);

@@ -1,6 +1,7 @@
 /** Commands of the console whose answers are lost: stored once, whichever page sends them again. */
 import test from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';
+import { NotSent } from '../../../console/failure.ts';
 import type { NewCommand } from '../../../console/run/form.ts';
 import { IN_DOUBT_MS_MAX, Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
 
@@ -31,6 +32,7 @@ function submitting() {
 }
 
 const LOST = new Error('WebSocket closed');
+const NOT_SENT = new Error('No connection', { cause: new NotSent() });
 const REFUSED = Object.assign(new Error('Validation failed'), { data: { code: 'validation_failed' } });
 const SENT_COMMAND: NewCommand = { command_text: 'true', targeting: { type: 'all' } };
 
@@ -66,6 +68,20 @@ test('one of which nobody said what became of it is the same one when it is sent
   t.is(sent.at(-1)?.key, 'key 3', 'it is still in doubt');
   await t.throwsAsync(send({ ...SENT_COMMAND, command_text: 'false' }, REFUSED));
   t.false(submissions.isInDoubt({ ...SENT_COMMAND, command_text: 'false' }), 'what is refused is not stored');
+});
+
+test('one that was never sent is in no doubt, and one that was sent before the connection was lost is', async (t) => {
+  const { sent, submissions, send } = submitting();
+
+  t.is((await send(SENT_COMMAND, NOT_SENT, NOT_SENT, { id: 'made' })).id, 'made');
+  t.is(await t.throwsAsync(send(SENT_COMMAND, NOT_SENT)), NOT_SENT);
+  t.false(submissions.isInDoubt(SENT_COMMAND));
+  t.is(await t.throwsAsync(send(SENT_COMMAND, LOST, NOT_SENT)), LOST);
+  t.true(submissions.isInDoubt(SENT_COMMAND));
+  await t.throwsAsync(send(SENT_COMMAND, NOT_SENT));
+  t.true(submissions.isInDoubt(SENT_COMMAND), 'of the time before');
+
+  t.deepEqual([...new Set(sent.map(({ key }) => key))], ['key 1', 'key 2', 'key 3']);
 });
 
 test('one that was in doubt long ago is another one', async (t) => {

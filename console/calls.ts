@@ -1,0 +1,31 @@
+/** How calls go over the connection of a page: those that change something now or never. */
+import { TRPCClientError, type TRPCLink } from '@trpc/client';
+import { observable, type Unsubscribable } from '@trpc/server/observable';
+import type { AppRouter } from '../api/trpc/router.ts';
+import { NotSent } from './failure.ts';
+
+/**
+ * What changes something is sent at once, or refused as `NotSent`: tRPC itself keeps it until the connection is back, when
+ * whoever asked for it may have given up long ago. `isOpen`: whether there is a connection; it may wait for the first.
+ */
+export function sentNowOrNever(isOpen: () => Promise<boolean>): TRPCLink<AppRouter> {
+  return () =>
+    ({ op, next }) => {
+      if (op.type !== 'mutation') return next(op);
+      return observable((observer) => {
+        let sent: Unsubscribable | null = null;
+        let isOver = false;
+        const send = async (): Promise<void> => {
+          const isIt = await isOpen();
+          if (isOver) return;
+          if (isIt) sent = next(op).subscribe(observer);
+          else observer.error(TRPCClientError.from(new NotSent()));
+        };
+        void send();
+        return () => {
+          isOver = true;
+          sent?.unsubscribe();
+        };
+      });
+    };
+}
