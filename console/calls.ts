@@ -1,8 +1,10 @@
-/** How calls go over the connection of a page: those that change something now or never. */
+/** How calls go over the connection of a page: those that change something now or never, and what is said where it is lost. */
 import { TRPCClientError, type TRPCLink } from '@trpc/client';
 import { observable, type Unsubscribable } from '@trpc/server/observable';
 import type { AppRouter } from '../api/trpc/router.ts';
-import { NotSent } from './failure.ts';
+import { refusalOf } from '../api/client/client.ts';
+import { isNotSent, NotSent } from './failure.ts';
+import { TEXTS } from './texts.ts';
 
 /**
  * What changes something is sent at once, or refused as `NotSent`: tRPC itself keeps it until the connection is back, when
@@ -29,3 +31,21 @@ export function sentNowOrNever(isOpen: () => Promise<boolean>): TRPCLink<AppRout
       });
     };
 }
+
+/** A call whose answer is lost says so: of tRPC it is an event, which has no words. */
+export const saidWhenLost: TRPCLink<AppRouter> =
+  () =>
+  ({ op, next }) => {
+    const { type } = op;
+    if (type === 'subscription') return next(op);
+    return observable((observer) =>
+      next(op).subscribe({
+        next: (answer) => observer.next(answer),
+        complete: () => observer.complete(),
+        error(error) {
+          const isLost = refusalOf(error) === null && !isNotSent(error);
+          observer.error(isLost ? new TRPCClientError(TEXTS.calls.lost[type], { cause: error }) : error);
+        },
+      }),
+    );
+  };

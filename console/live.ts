@@ -5,7 +5,7 @@ import type { Api } from '../api/client/api.ts';
 import { promptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { lookAtBuild } from './build.ts';
-import { sentNowOrNever } from './calls.ts';
+import { saidWhenLost, sentNowOrNever } from './calls.ts';
 import { askWho } from './session.ts';
 import { askForSignsOfLife } from './sign-of-life.ts';
 
@@ -88,7 +88,7 @@ export function connect(): Live {
     return link.value.state === 'open' && socket.connection?.state !== 'closed';
   };
   return {
-    api: createTRPCClient<AppRouter>({ links: [sentNowOrNever(isOpen), wsLink({ client: socket })] }),
+    api: createTRPCClient<AppRouter>({ links: [saidWhenLost, sentNowOrNever(isOpen), wsLink({ client: socket })] }),
     close() {
       isClosed = true;
       void socket.close();

@@ -1,7 +1,7 @@
 /** What no feed tells: asked now and then, while the page is seen. */
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { refusalOf } from '../api/client/client.ts';
+import { messageOf } from './failure.ts';
 
 /** How often it is asked, in ms. */
 const EVERY_MS = 10_000;
@@ -47,7 +47,7 @@ export function usePolled<T>(
       try {
         told({ data: await ask(), failure: null, isOld: false });
       } catch (error) {
-        told({ failure: refusalOf(error)?.message ?? String(error) });
+        told({ failure: messageOf(error) });
       } finally {
         isAsking = false;
       }

@@ -1,6 +1,7 @@
 /** The nodes of the fleet as they change, for all pages together: one feed, drawn once a frame at most. */
 import { signal } from '@preact/signals';
 import { refusalOf, type Subscription } from '../../api/client/client.ts';
+import { messageOf } from '../failure.ts';
 import type { NodesMessage } from '../../api/feeds/nodes-messages.ts';
 import type { Live } from '../live.ts';
 import { Rate } from '../rate.ts';
@@ -82,9 +83,7 @@ export class Fleet {
     this.#subscription = null;
     // the one thing that can be wrong with a filter which this page made
     this.problem.value =
-      refusal?.code === 'bad_request'
-        ? { kind: 'too-many' }
-        : { kind: 'refused', message: refusal?.message ?? String(error) };
+      refusal?.code === 'bad_request' ? { kind: 'too-many' } : { kind: 'refused', message: messageOf(error) };
   }
 
   #draw(): void {

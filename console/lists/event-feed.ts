@@ -1,7 +1,8 @@
 /** `events.watch` for one page: kept newest first, drawn once a frame, paused and resumed where it was. */
 import { signal } from '@preact/signals';
 import type { Envelope, EventType } from '../../actors/events.ts';
-import { refusalOf, type Subscription } from '../../api/client/client.ts';
+import type { Subscription } from '../../api/client/client.ts';
+import { messageOf } from '../failure.ts';
 import type { EventsMessage } from '../../api/feeds/events.ts';
 import type { Live } from '../live.ts';
 import { subscribeWhileSeen } from '../seen.ts';
@@ -86,6 +87,6 @@ export class EventFeed {
 
   #failed(error: unknown): void {
     this.#subscription = null;
-    this.state.value = { kind: 'failed', why: refusalOf(error)?.message ?? String(error) };
+    this.state.value = { kind: 'failed', why: messageOf(error) };
   }
 }

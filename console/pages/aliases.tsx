@@ -5,6 +5,7 @@ import type { AliasResource } from '../../actors/resources/node.ts';
 import { idsOf, namesOf, type NamedNode } from '../lists/named-nodes.ts';
 import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
 import { curlOfList } from '../lists/terminal.ts';
+import { useCreate } from '../creates.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
@@ -129,6 +130,7 @@ interface CreateProps {
 
 function Create({ live, node, onMade, onClose }: CreateProps) {
   const { form } = T;
+  const create = useCreate(live.api.create_alias.mutate);
   return (
     <FormDialog
       title={form.title}
@@ -140,7 +142,7 @@ function Create({ live, node, onMade, onClose }: CreateProps) {
         if (id === undefined) throw new Error(GROUPS.form.noNode(named));
         if (another !== undefined) throw new Error(GROUPS.form.manyNodes(named));
         const name = valueOf('name');
-        await live.api.create_alias.mutate({ node_id: id, name });
+        await create({ node_id: id, name });
         notify({ text: T.created(name) });
         onMade();
       }}

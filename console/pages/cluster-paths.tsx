@@ -1,7 +1,7 @@
 /** The matrix of paths between the members of a cluster. It is asked for by a button: each machine is asked then. */
 import { useSignal } from '@preact/signals';
 import type { ClusterPathsResource } from '../../actors/resources/cluster-paths.ts';
-import { refusalOf } from '../../api/client/client.ts';
+import { messageOf } from '../failure.ts';
 import { nowMs } from '../clock.ts';
 import { matrixOf, type PathCell, type PathMatrix } from '../lists/paths.ts';
 import type { Live } from '../live.ts';
@@ -28,7 +28,7 @@ export function ClusterPaths({ live, name }: { readonly live: Live; readonly nam
       const answer = await live.api.get_cluster_paths.query({ name });
       asked.value = { kind: 'known', answer, at: new Date().toISOString() };
     } catch (error) {
-      asked.value = { kind: 'failed', why: refusalOf(error)?.message ?? String(error) };
+      asked.value = { kind: 'failed', why: messageOf(error) };
     }
   };
   const now = asked.value;

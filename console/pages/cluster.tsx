@@ -12,7 +12,7 @@ import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { notify } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
-import { refusalOf } from '../../api/client/client.ts';
+import { problemOf } from '../failure.ts';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
 import { go } from '../router.ts';
@@ -175,6 +175,6 @@ async function remove(live: Live, name: string, nodeCount: number): Promise<void
     notify({ text: O.removed(name) });
     go(addressOf('clusters'));
   } catch (error) {
-    notify({ text: refusalOf(error)?.message ?? String(error), kind: 'failed' });
+    notify({ text: problemOf(error), kind: 'failed' });
   }
 }

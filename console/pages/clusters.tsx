@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
+import { useCreate } from '../creates.ts';
 import { curlOfList } from '../lists/terminal.ts';
 import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';
@@ -82,6 +83,7 @@ function columnsOf(owners: Readonly<Record<string, string>>): readonly ListColum
 
 function Create({ live, onClose }: { readonly live: Live; readonly onClose: () => void }) {
   const { form } = T;
+  const create = useCreate(live.api.create_cluster.mutate);
   return (
     <FormDialog
       title={form.title}
@@ -89,7 +91,7 @@ function Create({ live, onClose }: { readonly live: Live; readonly onClose: () =
       onClose={onClose}
       send={async (valueOf) => {
         const [limit, ipv4, ipv6] = [valueOf('limit'), valueOf('ipv4'), valueOf('ipv6')];
-        const { name } = await live.api.create_cluster.mutate({
+        const { name } = await create({
           name: valueOf('name'),
           ...(limit !== '' && { node_limit: Number(limit) }),
           ...(ipv4 !== '' && { ipv4_range: ipv4 }),

@@ -1,5 +1,6 @@
 /** A new group: which nodes are meant. How many that are now is said once it is there. */
 import { useSignal } from '@preact/signals';
+import { useCreate } from '../creates.ts';
 import { idsOf } from '../lists/named-nodes.ts';
 import { plainTargetingOf } from '../lists/targeting.ts';
 import type { Live } from '../live.ts';
@@ -14,6 +15,7 @@ const T = GROUPS.form;
 /** Asks, creates, leads to it. */
 export function CreateGroup({ live, onClose }: { readonly live: Live; readonly onClose: () => void }) {
   const type = useSignal<string>('all');
+  const create = useCreate(live.api.create_group.mutate);
   return (
     <FormDialog
       title={T.title}
@@ -28,7 +30,7 @@ export function CreateGroup({ live, onClose }: { readonly live: Live; readonly o
           labels: valueOf('labels'),
           version: valueOf('version'),
         });
-        await live.api.create_group.mutate({ name, targeting, ...(description !== '' && { description }) });
+        await create({ name, targeting, ...(description !== '' && { description }) });
         const { node_count: count } = await live.api.preview_targeting.query({ targeting });
         notify({ text: GROUPS.created(name, count) });
         go(addressOf('group', { id: name }));

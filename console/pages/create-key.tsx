@@ -1,6 +1,7 @@
 /** A new enrolment key, and then the line that it is for. The key lives in this dialog alone. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { useCreate } from '../creates.ts';
 import { installLine } from '../lists/install-line.ts';
 import { labelsIn } from '../lists/labels.ts';
 import type { Live } from '../live.ts';
@@ -27,6 +28,7 @@ interface CreateKeyProps {
 export function CreateKey({ live, cluster, onMade, onClose }: CreateKeyProps) {
   const clusters = useSignal<readonly string[] | null>(null);
   const made = useSignal<string | null>(null);
+  const create = useCreate(live.api.create_enrollment_key.mutate);
   useEffect(() => {
     void live.api.list_clusters
       .query({ page_size: CLUSTERS_MAX, sort: 'name' })
@@ -46,7 +48,7 @@ export function CreateKey({ live, cluster, onMade, onClose }: CreateKeyProps) {
         const labels = labelsIn(valueOf('labels'));
         if (!labels.ok) throw new Error(T.badLabel(labels.part));
         const [name, uses, seconds] = [valueOf('name'), valueOf('uses'), valueOf('expires')];
-        const { key } = await live.api.create_enrollment_key.mutate({
+        const { key } = await create({
           cluster_name: valueOf('cluster'),
           name: name === '' ? null : name,
           uses_remaining: uses === '' ? null : Number(uses),

@@ -1,5 +1,6 @@
 /** A new update: who would be reached is shown before it starts. */
 import { useSignal } from '@preact/signals';
+import { useCreate } from '../creates.ts';
 import { targetingOf } from '../lists/targeting.ts';
 import type { Live } from '../live.ts';
 import { confirmed } from '../parts/confirm.tsx';
@@ -14,6 +15,7 @@ const { form: T, confirm: ASK } = UPDATES;
 /** Asks, shows whom it reaches, starts. */
 export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly onClose: () => void }) {
   const type = useSignal<string>('all');
+  const create = useCreate(live.api.create_self_update_request.mutate);
   return (
     <FormDialog
       title={T.title}
@@ -37,7 +39,7 @@ export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly 
           action: T.start,
         });
         if (!isWanted) throw new NotWanted();
-        const { id } = await live.api.create_self_update_request.mutate({
+        const { id } = await create({
           targeting,
           batch_size: numberOf(valueOf('batch')),
           max_failures: numberOf(valueOf('failures')),

@@ -1,7 +1,8 @@
 /** A new webhook, and then its secret where one was made. The secret lives in this dialog alone. */
 import { useSignal } from '@preact/signals';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { EventType } from '../../actors/events.ts';
+import { useCreate } from '../creates.ts';
 import { headersIn } from '../lists/header-lines.ts';
 import type { Live } from '../live.ts';
 import { CopyLine } from '../parts/elsewhere.tsx';
@@ -26,6 +27,8 @@ interface CreateWebhookProps {
 export function CreateWebhook({ live, types, onMade, onClose }: CreateWebhookProps) {
   const chosen = useSignal<readonly EventType[]>([]);
   const made = useSignal<string | null>(null);
+  const [ownSecret] = useState(newSecret);
+  const create = useCreate(live.api.create_webhook.mutate);
   if (made.value !== null) return <Made secret={made.value} onClose={onClose} />;
   return (
     <FormDialog
@@ -38,8 +41,8 @@ export function CreateWebhook({ live, types, onMade, onClose }: CreateWebhookPro
         const headers = headersIn(valueOf('headers'));
         if (!headers.ok) throw new Error(T.badHeader(headers.line));
         if (chosen.value.length === 0) throw new Error(T.noEvents);
-        const secret = valueOf('secret') || newSecret();
-        await live.api.create_webhook.mutate({
+        const secret = valueOf('secret') || ownSecret;
+        await create({
           url: valueOf('url'),
           secret,
           subscribed_events: [...chosen.value],

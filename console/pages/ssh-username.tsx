@@ -5,6 +5,7 @@ import type { SshPublicKeyResource } from '../../actors/resources/ssh.ts';
 import { namesOf } from '../lists/named-nodes.ts';
 import { commentOf, typeOf } from '../lists/public-keys.ts';
 import { listParametersOf, listStateOf } from '../lists/query.ts';
+import { useCreate } from '../creates.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
@@ -117,6 +118,7 @@ interface AddProps {
 }
 
 function Add({ live, id, onMade, onClose }: AddProps) {
+  const create = useCreate(live.api.create_ssh_public_key.mutate);
   return (
     <FormDialog
       title={T.add}
@@ -125,7 +127,7 @@ function Add({ live, id, onMade, onClose }: AddProps) {
       send={async (valueOf) => {
         const line = valueOf('key');
         const name = valueOf('name') || commentOf(line) || T.someKey;
-        await live.api.create_ssh_public_key.mutate({ id, key_name: name, public_key: line });
+        await create({ id, key_name: name, public_key: line });
         notify({ text: T.added });
         onMade();
       }}

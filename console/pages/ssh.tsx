@@ -6,6 +6,7 @@ import { idsOf, namesOf, type NamedNode } from '../lists/named-nodes.ts';
 import { publicKeysIn } from '../lists/public-keys.ts';
 import { anywhere, listParametersOf, listStateOf, type ListState } from '../lists/query.ts';
 import { curlOfList } from '../lists/terminal.ts';
+import { useCreate } from '../creates.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
@@ -143,6 +144,7 @@ interface CreateProps {
 
 function Create({ live, node, onMade, onClose }: CreateProps) {
   const { form } = T;
+  const create = useCreate(live.api.create_ssh_username.mutate);
   return (
     <FormDialog
       title={form.title}
@@ -154,7 +156,7 @@ function Create({ live, node, onMade, onClose }: CreateProps) {
         if (id === undefined) throw new Error(form.noNode(named));
         if (another !== undefined) throw new Error(form.manyNodes(named));
         const [username, password] = [valueOf('username'), valueOf('password')];
-        await live.api.create_ssh_username.mutate({
+        await create({
           node_id: id,
           username,
           public_keys: publicKeysIn(valueOf('keys'), username),

@@ -1,5 +1,5 @@
 /** What rows of lists do: deleted after a question, with what came of it said. */
-import { refusalOf } from '../../api/client/client.ts';
+import { problemOf } from '../failure.ts';
 import { confirmed, type Question } from './confirm.tsx';
 import { notify } from './notice.tsx';
 
@@ -10,7 +10,7 @@ export async function done(act: () => Promise<unknown>, text: string): Promise<b
     notify({ text });
     return true;
   } catch (error) {
-    notify({ text: refusalOf(error)?.message ?? String(error), kind: 'failed' });
+    notify({ text: problemOf(error), kind: 'failed' });
     return false;
   }
 }

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { refusalOf } from '../../api/client/client.ts';
+import { problemsOf } from '../failure.ts';
 import { TEXTS } from '../texts.ts';
 
 const T = TEXTS.form;
@@ -69,15 +69,6 @@ export function FormDialog({ title, action, send, onClose, children }: FormDialo
       </form>
     </dialog>
   );
-}
-
-/** What the service said: its sentence, or a line for each field that it refused. */
-function problemsOf(error: unknown): readonly string[] {
-  const refusal = refusalOf(error);
-  if (refusal === null) return [String(error instanceof Error ? error.message : error)];
-  const details = Object.entries(refusal.details ?? {});
-  if (details.length === 0) return [refusal.message];
-  return details.map(([field, said]) => `${field} ${Array.isArray(said) ? said.join(', ') : String(said)}`);
 }
 
 /** A field under its name, with a hint below it. */

@@ -1,6 +1,7 @@
 /** One command as it goes on: its executions, and their outputs in groups. Drawn a few times a second at most. */
 import { signal } from '@preact/signals';
 import { refusalOf, type Subscription } from '../../api/client/client.ts';
+import { messageOf } from '../failure.ts';
 import type { CommandMessage } from '../../api/feeds/commands.ts';
 import type { Api } from '../../api/client/api.ts';
 import { subscribeWhileSeen } from '../seen.ts';
@@ -58,7 +59,7 @@ export class CommandWatch {
         data: (message) => this.#heard(message),
         failed: (error) => {
           const refusal = refusalOf(error);
-          this.problem.value = { code: refusal?.code ?? '', message: refusal?.message ?? String(error) };
+          this.problem.value = { code: refusal?.code ?? '', message: messageOf(error) };
         },
       },
     );

@@ -1,5 +1,6 @@
 /** An earlier command, and the nodes on which it is to run again. */
-import { refusalOf, subscribePatiently } from '../../api/client/client.ts';
+import { subscribePatiently } from '../../api/client/client.ts';
+import { messageOf } from '../failure.ts';
 import type { CommandMessage } from '../../api/feeds/commands.ts';
 import type { CommandResource } from '../../actors/resources/command.ts';
 import type { Api } from '../../api/client/api.ts';
@@ -28,7 +29,7 @@ export function earlierCommand(api: Api, id: string): { readonly found: Promise<
         subscription.unsubscribe();
         resolve(earlierOf(rows.command, [...rows.values()]));
       },
-      failed: (error) => reject(new Error(refusalOf(error)?.message ?? String(error))),
+      failed: (error) => reject(new Error(messageOf(error))),
     },
   );
   return { found: promise, stop: () => subscription.unsubscribe() };

@@ -1,6 +1,7 @@
 /** Stores a command once, however often its answer is lost, and however often it is sent then. */
 import { refusalOf } from '../../api/client/client.ts';
 import type { Outputs } from '../../api/client/api.ts';
+import { IN_DOUBT_MS_MAX, whatOf } from '../creates.ts';
 import { isNotSent } from '../failure.ts';
 import type { NewCommand } from './form.ts';
 
@@ -24,9 +25,6 @@ export interface SubmissionKit {
 
 /** Commands in doubt whose keys are kept, the latest. */
 const IN_DOUBT_MAX = 100;
-
-/** A command that was in doubt and is sent again after this is another one, in ms: nobody still asks what became of it. */
-export const IN_DOUBT_MS_MAX = 600_000;
 
 /** A command of which it is not known what became of it. */
 interface OpenSubmission {
@@ -102,9 +100,4 @@ export class Submissions {
     const [oldest] = this.#open.keys();
     if (this.#open.size > IN_DOUBT_MAX && oldest !== undefined) this.#open.delete(oldest);
   }
-}
-
-/** What makes it the same one. When it expires does not: that is another time a moment later. */
-function whatOf(command: NewCommand): string {
-  return JSON.stringify({ ...command, expired_at: undefined });
 }

@@ -77,7 +77,13 @@ export const FRAME = {
     notLoaded: 'This page could not be loaded: the admin is away, or was upgraded since.',
     reload: 'Load anew',
   },
-  calls: { notSent: 'There is no connection: nothing was done.' },
+  calls: {
+    notSent: 'There is no connection: nothing was done.',
+    lost: {
+      query: 'The connection was lost before the answer came.',
+      mutation: 'It is not known whether this was done: the connection was lost before the answer came.',
+    },
+  },
   form: { cancel: 'Cancel', sending: 'Sending', shownOnce: 'It is shown this once. Copy it now.', done: 'I have it' },
   lists: {
     any: 'Any',

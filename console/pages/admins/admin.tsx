@@ -1,5 +1,5 @@
 /** One admin: what it owns, and how to take it out of service for a while. */
-import { refusalOf } from '../../../api/client/client.ts';
+import { problemOf } from '../../failure.ts';
 import type { OwnedClusterResource, PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
@@ -63,7 +63,7 @@ function Maintenance({ admin, live: { api }, done }: MaintenanceProps) {
       await act();
       notify({ text });
     } catch (error) {
-      notify({ text: refusalOf(error)?.message ?? String(error), kind: 'failed' });
+      notify({ text: problemOf(error), kind: 'failed' });
     }
     done();
   };

@@ -1,5 +1,5 @@
 /** What can be done about a command. */
-import { refusalOf } from '../../../api/client/client.ts';
+import { problemOf } from '../../failure.ts';
 import type { CommandResource, CommandSummary } from '../../../actors/resources/command.ts';
 import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
@@ -76,7 +76,7 @@ export async function told(doing: Promise<unknown>, done: string): Promise<boole
     notify({ text: done });
     return true;
   } catch (error) {
-    notify({ text: T.failed(refusalOf(error)?.message ?? String(error)), kind: 'failed' });
+    notify({ text: T.failed(problemOf(error)), kind: 'failed' });
     return false;
   }
 }

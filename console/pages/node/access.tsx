@@ -2,12 +2,13 @@
 import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
+import { useCreate } from '../../creates.ts';
 import type { Live } from '../../live.ts';
+import { done } from '../../parts/acts.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { usePolled } from '../../poll.ts';
 import { NODE } from '../../texts/node.ts';
-import { doing } from './deed.ts';
 import { Section } from './section.tsx';
 
 /** Usernames of one node, and keys of one username, that are shown: one page of a list each. */
@@ -62,7 +63,7 @@ function User({ live, user, onChange }: UserProps) {
       action: NODE.remove,
       isDangerous: true,
     });
-    if (isWanted && (await doing(() => live.api.delete_ssh_username.mutate({ id: user.id }), T.removed(user.username))))
+    if (isWanted && (await done(() => live.api.delete_ssh_username.mutate({ id: user.id }), T.removed(user.username))))
       onChange();
   };
   return (
@@ -102,7 +103,7 @@ function Key({
       action: NODE.remove,
       isDangerous: true,
     });
-    if (isWanted && (await doing(() => live.api.delete_ssh_public_key.mutate({ id }), T.removed(name)))) onChange();
+    if (isWanted && (await done(() => live.api.delete_ssh_public_key.mutate({ id }), T.removed(name)))) onChange();
   };
   return (
     <li>
@@ -119,14 +120,12 @@ function Key({
 /** The name of a key is its comment, where it has one. */
 function AddKey({ live, user, onChange }: UserProps) {
   const text = useSignal('');
+  const create = useCreate(live.api.create_ssh_public_key.mutate);
   const add = async (): Promise<void> => {
     const publicKey = text.value.trim();
     const name = publicKey.split(/\s+/u).slice(2).join(' ') || T.unnamed;
     if (publicKey === '') return;
-    const isAdded = await doing(
-      () => live.api.create_ssh_public_key.mutate({ id: user.id, key_name: name, public_key: publicKey }),
-      T.added(name),
-    );
+    const isAdded = await done(() => create({ id: user.id, key_name: name, public_key: publicKey }), T.added(name));
     if (!isAdded) return;
     text.value = '';
     onChange();
@@ -162,13 +161,11 @@ function AddUser({
   readonly onChange: () => void;
 }) {
   const name = useSignal('');
+  const create = useCreate(live.api.create_ssh_username.mutate);
   const add = async (): Promise<void> => {
     const username = name.value.trim();
     if (username === '') return;
-    const isAdded = await doing(
-      () => live.api.create_ssh_username.mutate({ node_id: node.id, username }),
-      T.addedUser(username),
-    );
+    const isAdded = await done(() => create({ node_id: node.id, username }), T.addedUser(username));
     if (!isAdded) return;
     name.value = '';
     onChange();

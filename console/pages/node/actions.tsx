@@ -1,12 +1,13 @@
 /** What is done to a whole node: an update, a move, a recovery key, its end. */
 import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import { useCreate } from '../../creates.ts';
 import type { Live } from '../../live.ts';
+import { done } from '../../parts/acts.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { CopyLine } from '../../parts/elsewhere.tsx';
 import { NODE } from '../../texts/node.ts';
 import { edgeName } from './lines.ts';
-import { doing } from './deed.ts';
 import { pageLink } from './links.ts';
 import { useOnce } from './once.ts';
 import { Section } from './section.tsx';
@@ -23,6 +24,7 @@ interface Props {
 
 /** In order of what they cost. */
 export function Actions({ live, node }: Props) {
+  const createUpdate = useCreate(live.api.create_self_update_request.mutate);
   const terminal = pageLink('terminal', node.id);
   const update = async (): Promise<void> => {
     const isWanted = await confirmed({
@@ -31,11 +33,7 @@ export function Actions({ live, node }: Props) {
       items: [`${edgeName(node)}, ${node.version}`],
       action: T.update,
     });
-    if (isWanted)
-      await doing(
-        () => live.api.create_self_update_request.mutate({ targeting: { type: 'nodes', node_ids: [node.id] } }),
-        T.updated,
-      );
+    if (isWanted) await done(() => createUpdate({ targeting: { type: 'nodes', node_ids: [node.id] } }), T.updated);
   };
   const remove = async (): Promise<void> => {
     const isWanted = await confirmed({
@@ -46,7 +44,7 @@ export function Actions({ live, node }: Props) {
       action: T.delete,
       isDangerous: true,
     });
-    if (isWanted) await doing(() => live.api.delete_node.mutate({ id: node.id }), T.deleted(node.name));
+    if (isWanted) await done(() => live.api.delete_node.mutate({ id: node.id }), T.deleted(node.name));
   };
   return (
     <Section id="actions" title={T.title}>
@@ -89,7 +87,7 @@ function Move({ live, node }: Props) {
     });
     if (!isWanted) return;
     const cluster = to.value;
-    await doing(() => live.api.change_node_cluster.mutate({ id: node.id, cluster_name: cluster }), T.moved(cluster));
+    await done(() => live.api.change_node_cluster.mutate({ id: node.id, cluster_name: cluster }), T.moved(cluster));
     to.value = '';
   };
   if (others.length === 0) return null;
@@ -119,6 +117,7 @@ function Move({ live, node }: Props) {
 /** Shown once, until the page is left. */
 function RecoveryKey({ live, node }: Props) {
   const shown = useSignal<string | null>(null);
+  const create = useCreate(live.api.create_node_recovery_key.mutate);
   const make = async (): Promise<void> => {
     const isWanted = await confirmed({
       title: T.keyTitle(node.name),
@@ -127,8 +126,8 @@ function RecoveryKey({ live, node }: Props) {
       action: T.makeKey,
     });
     if (isWanted)
-      await doing(async () => {
-        const made = await live.api.create_node_recovery_key.mutate({ id: node.id });
+      await done(async () => {
+        const made = await create({ id: node.id });
         shown.value = made.recovery_key;
       }, T.keyMade);
   };
@@ -140,7 +139,7 @@ function RecoveryKey({ live, node }: Props) {
       isDangerous: true,
     });
     if (!isWanted) return;
-    if (await doing(() => live.api.delete_node_recovery_key.mutate({ id: node.id }), T.keyRemoved)) shown.value = null;
+    if (await done(() => live.api.delete_node_recovery_key.mutate({ id: node.id }), T.keyRemoved)) shown.value = null;
   };
   return (
     <>

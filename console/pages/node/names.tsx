@@ -1,12 +1,13 @@
 /** What people call a node, and how they group it: aliases and labels, made and taken away, with a way back. */
 import { useSignal, type Signal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import { useCreate } from '../../creates.ts';
 import type { Live } from '../../live.ts';
+import { done } from '../../parts/acts.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { soon } from '../../parts/notice.tsx';
 import { addressOf } from '../../routes.ts';
 import { NODE } from '../../texts/node.ts';
-import { doing } from './deed.ts';
 import { Section } from './section.tsx';
 
 interface Props {
@@ -17,12 +18,13 @@ interface Props {
 /** Aliases. What is made or taken away is seen when the feed tells it; until it is done, it can be taken back. */
 export function Aliases({ live, node }: Props) {
   const T = NODE.aliases;
+  const create = useCreate(live.api.create_alias.mutate);
   const name = useSignal('');
   const make = (): void => {
     const wanted = name.value.trim();
     if (wanted === '') return;
-    const act = (): Promise<unknown> => live.api.create_alias.mutate({ node_id: node.id, name: wanted });
-    typedSoon(name, T.making(wanted), () => doing(act, T.made(wanted)));
+    const act = (): Promise<unknown> => create({ node_id: node.id, name: wanted });
+    typedSoon(name, T.making(wanted), () => done(act, T.made(wanted)));
   };
   const remove = async (alias: NodeResource['aliases'][number]): Promise<void> => {
     const isWanted = await confirmed({
@@ -34,7 +36,7 @@ export function Aliases({ live, node }: Props) {
     });
     if (!isWanted) return;
     const act = (): Promise<unknown> => live.api.delete_alias.mutate({ id: alias.id });
-    soon(T.removing(alias.name), () => void doing(act, T.removed(alias.name)));
+    soon(T.removing(alias.name), () => void done(act, T.removed(alias.name)));
   };
   return (
     <Section
@@ -74,11 +76,11 @@ export function Labels({ live, node }: Props) {
     if (key === '') return;
     const act = (): Promise<unknown> =>
       live.api.set_node_labels.mutate({ id: node.id, labels: { [key]: rest.join('=') } });
-    typedSoon(text, T.setting(wanted), () => doing(act, T.set(key)));
+    typedSoon(text, T.setting(wanted), () => done(act, T.set(key)));
   };
   const remove = (key: string): void => {
     const act = (): Promise<unknown> => live.api.remove_node_label.mutate({ id: node.id, key });
-    soon(T.removing(key), () => void doing(act, T.removed(key)));
+    soon(T.removing(key), () => void done(act, T.removed(key)));
   };
   const entries = Object.entries(node.labels);
   return (

@@ -1,7 +1,7 @@
 /** What is asked when it is wanted, and not again and again: it costs the machine something. */
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { problemOf } from './deed.ts';
+import { problemOf } from '../../failure.ts';
 
 /** The last answer. A failure leaves what was known before. */
 export interface AskedOnce<T> {

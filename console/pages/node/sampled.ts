@@ -3,7 +3,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { refusalOf } from '../../../api/client/client.ts';
 import type { Live } from '../../live.ts';
-import { problemOf } from './deed.ts';
+import { problemOf } from '../../failure.ts';
 import { countersOf, pointOf, SAMPLE_MS, withPoint, type Counters, type Point } from './measured.ts';
 
 /** What is known. `isForbidden`: this session does not reach metrics at all. */

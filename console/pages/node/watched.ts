@@ -2,6 +2,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { refusalOf } from '../../../api/client/client.ts';
+import { messageOf } from '../../failure.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes-messages.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { NodeRows } from '../../fleet/rows.ts';
@@ -28,7 +29,7 @@ export function useNode({ live, fleet }: { readonly live: Live; readonly fleet: 
           watched.value =
             refusal?.code === 'bad_request' || refusal?.code === 'validation_failed'
               ? { kind: 'missing' }
-              : { kind: 'failed', message: refusal?.message ?? String(error) };
+              : { kind: 'failed', message: messageOf(error) };
         },
       },
     );

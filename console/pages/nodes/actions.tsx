@@ -1,6 +1,8 @@
 /** What can be done with chosen nodes. Nothing is done before the exact list was shown. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { keyed, useCreate } from '../../creates.ts';
+import { problemOf } from '../../failure.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import {
   changesText,
@@ -11,6 +13,7 @@ import {
   UPDATE_NODES_MAX,
   type LabelChanges,
 } from '../../fleet/node-actions.ts';
+import type { Inputs } from '../../../api/client/api.ts';
 import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { Menu } from '../../parts/menu.tsx';
@@ -20,7 +23,7 @@ import { EMPTY_FORM, runAddress, searchOfForm, type RunForm } from '../../run/fo
 import { handOver } from '../../run/handed-form.ts';
 import { withoutAll } from '../../selection.ts';
 import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
-import { actOnEach, actOnSome, isBusy, wordsOf } from './bulk.tsx';
+import { actOnEach, actOnSome, isBusy } from './bulk.tsx';
 import { chosenOf } from './chosen-nodes.ts';
 
 /** Longest text of a field, in characters. */
@@ -39,6 +42,7 @@ interface Chosen {
 export function NodeActions(chosen: Chosen) {
   const { ids } = chosen;
   const isOff = isBusy();
+  const createUpdate = useCreate(chosen.live.api.create_self_update_request.mutate);
   return (
     <div class="actions" role="group" aria-label={T.bar}>
       <button type="button" onClick={() => run(ids)}>
@@ -47,7 +51,7 @@ export function NodeActions(chosen: Chosen) {
       <Menu title={T.move} label={T.moveLabel} isDisabled={isOff}>
         {(close) => <MoveForm {...chosen} close={close} />}
       </Menu>
-      <button type="button" onClick={() => void update(chosen)}>
+      <button type="button" onClick={() => void update(chosen, createUpdate)}>
         {T.update}
       </button>
       <Menu title={T.label} label={T.labelLabel} isDisabled={isOff}>
@@ -192,15 +196,18 @@ async function move(chosen: Chosen, cluster: string): Promise<void> {
   });
 }
 
-async function update(chosen: Chosen): Promise<void> {
-  const { ids, live } = chosen;
+async function update(
+  chosen: Chosen,
+  create: (request: Inputs['create_self_update_request']) => Promise<unknown>,
+): Promise<void> {
+  const { ids } = chosen;
   if (ids.length > UPDATE_NODES_MAX) return notify({ kind: 'failed', text: T.updateTooMany(UPDATE_NODES_MAX) });
   const question = { title: T.updateTitle(ids.length), text: T.updateText, action: T.update };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
   return soon(question.title, () => {
-    void live.api.create_self_update_request.mutate({ targeting: { type: 'nodes', node_ids: [...ids] } }).then(
+    void create({ targeting: { type: 'nodes', node_ids: [...ids] } }).then(
       () => notify({ text: T.updated(ids.length) }),
-      (error: unknown) => notify({ kind: 'failed', text: wordsOf(error) }),
+      (error: unknown) => notify({ kind: 'failed', text: problemOf(error) }),
     );
   });
 }
@@ -229,7 +236,8 @@ async function alias(chosen: Chosen, name: string): Promise<void> {
   const question = { title: T.aliasTitle(name), text: T.aliasText, action: T.alias };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
   soon(question.title, () => {
-    void actOnEach(T.aliasing(name), ids, (id) => live.api.create_alias.mutate({ node_id: id, name }));
+    const create = keyed(live.api.create_alias.mutate);
+    void actOnEach(T.aliasing(name), ids, (id) => create({ node_id: id, name }));
   });
 }
 

@@ -1,7 +1,7 @@
 /** One thing done to many nodes: how far it is, and what failed. It goes on while one looks at other pages. */
 import { signal } from '@preact/signals';
-import { refusalOf } from '../../../api/client/client.ts';
 import { doEach, type Bulk, type BulkProgress } from '../../bulk.ts';
+import { problemOf } from '../../failure.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { lineOf } from '../../fleet/node-actions.ts';
 import { NODE_ACTIONS as T } from '../../texts/node-actions.ts';
@@ -66,7 +66,7 @@ async function actNow(title: string, ids: readonly string[], call: Pick<Bulk, 'p
   await doEach({
     ids,
     ...call,
-    wordsOf,
+    wordsOf: problemOf,
     signal: stop.signal,
     told(progress) {
       const now = performance.now();
@@ -76,14 +76,6 @@ async function actNow(title: string, ids: readonly string[], call: Pick<Bulk, 'p
       running.value = { title, progress, again, stop };
     },
   });
-}
-
-/** A failure in the words of the service, with what is wrong where. */
-export function wordsOf(error: unknown): string {
-  const refusal = refusalOf(error);
-  if (refusal === null) return String(error);
-  const details = Object.entries(refusal.details ?? {}).map(([field, said]) => `${field} ${said.join(', ')}`);
-  return details.length === 0 ? refusal.message : `${refusal.message}: ${details.join('; ')}`;
 }
 
 /** Where it is shown. */

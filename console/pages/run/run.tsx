@@ -1,7 +1,8 @@
 /** Runs a command. The whole form stands in the address, so that a link is a command that only has to be sent off. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { refusalOf } from '../../../api/client/client.ts';
+import { newKey } from '../../creates.ts';
+import { problemOf } from '../../failure.ts';
 import type { Live } from '../../live.ts';
 import type { PageProps } from '../../page-props.ts';
 import { confirmed } from '../../parts/confirm.tsx';
@@ -90,7 +91,7 @@ function useSending(kit: SendingKit, form: Signal<RunForm>, again: ReadonlySigna
       if (isThere.current) go(addressOf('command', { id }));
       else notify({ text: T.stored });
     } catch (error) {
-      const words = kit.submissions.isInDoubt(made.command) ? `${wordsOf(error)} ${T.inDoubt}` : wordsOf(error);
+      const words = kit.submissions.isInDoubt(made.command) ? `${problemOf(error)} ${T.inDoubt}` : problemOf(error);
       if (isThere.current) problem.value = words;
       else notify({ text: words, kind: 'failed' });
     } finally {
@@ -232,18 +233,6 @@ function stored({ live, submissions }: SendingKit, command: NewCommand, unanswer
   });
 }
 
-/** A key of a submission. `randomUUID` is not there over plain HTTP. */
-function newKey(): string {
-  return `console-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`;
-}
-
 function focusOn(field: FormField | undefined): void {
   if (field !== undefined) document.querySelector<HTMLElement>(`#run-${field}`)?.focus();
-}
-
-/** What the service says, field by field where it says that. */
-function wordsOf(error: unknown): string {
-  const refusal = refusalOf(error);
-  const details = Object.entries(refusal?.details ?? {}).map(([field, words]) => `${field} ${words.join(', ')}`);
-  return details.length > 0 ? `${details.join('. ')}.` : (refusal?.message ?? (error as Error).message);
 }

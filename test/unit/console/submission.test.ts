@@ -1,9 +1,10 @@
 /** Commands of the console whose answers are lost: stored once, whichever page sends them again. */
 import test from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';
+import { IN_DOUBT_MS_MAX } from '../../../console/creates.ts';
 import { NotSent } from '../../../console/failure.ts';
 import type { NewCommand } from '../../../console/run/form.ts';
-import { IN_DOUBT_MS_MAX, Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
+import { Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
 
 /** Submissions to a service whose answers, one after another, are these, the last of them for good. */
 function submitting() {

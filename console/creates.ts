@@ -1,0 +1,46 @@
+/** Creates whose answer is lost: pressed again it is the same one, and nothing is made twice. */
+import { useMemo } from 'preact/hooks';
+import type { Keyed } from '../api/trpc/router.ts';
+import { isLeftOpen } from './failure.ts';
+
+/** One that was in doubt and is asked for again after this is another one, in ms: nobody still asks what became of it. */
+export const IN_DOUBT_MS_MAX = 600_000;
+
+/** What makes it the same one. When it expires does not: that is another time a moment later. */
+export function whatOf(input: object): string {
+  return JSON.stringify({ ...input, expired_at: undefined });
+}
+
+/** A key of a create. `randomUUID` is not there over plain HTTP. */
+export function newKey(): string {
+  return `console-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`;
+}
+
+/**
+ * The create with a key of its own: asked for again after an answer that left open whether it was done, it is sent as it
+ * was sent then, and answers what was made.
+ */
+export function keyed<I extends Keyed, O>(
+  create: (input: I) => Promise<O>,
+  nowMs = (): number => performance.now(),
+): (input: I) => Promise<O> {
+  let inDoubt: { readonly what: string; readonly input: I; readonly atMs: number } | null = null;
+  return async (given) => {
+    const [what, atMs] = [whatOf(given), nowMs()];
+    const before = inDoubt?.what === what && atMs - inDoubt.atMs <= IN_DOUBT_MS_MAX ? inDoubt : null;
+    const input = before?.input ?? { ...given, idempotency_key: newKey() };
+    try {
+      const made = await create(input);
+      inDoubt = null;
+      return made;
+    } catch (error) {
+      inDoubt = isLeftOpen(error) ? { what, input, atMs } : before;
+      throw error;
+    }
+  };
+}
+
+/** The same for as long as its component is there. */
+export function useCreate<I extends Keyed, O>(create: (input: I) => Promise<O>): (input: I) => Promise<O> {
+  return useMemo(() => keyed(create), []);
+}

@@ -1,0 +1,58 @@
+/** Creates of the console whose answers are lost: asked for again, each is the same one. */
+import test from 'ava';
+import { IN_DOUBT_MS_MAX, keyed } from '../../../console/creates.ts';
+import { NotSent } from '../../../console/failure.ts';
+
+interface Input {
+  readonly name: string;
+  readonly expired_at?: string;
+  readonly idempotency_key?: string;
+}
+
+const LOST = new Error('lost');
+const NOT_SENT = new Error('not sent', { cause: new NotSent() });
+const REFUSED = Object.assign(new Error('Validation failed'), { data: { code: 'validation_failed' } });
+
+/** Creates that end as they are told to. `keys`: those that were shown, as numbers in the order of their first. */
+function creating() {
+  const [sent, keys]: [Input[], string[]] = [[], []];
+  const clock = { ms: 0 };
+  let next: Error | null = null;
+  const create = keyed(
+    async (input: Input) => {
+      sent.push(input);
+      const key = input.idempotency_key ?? '';
+      if (!keys.includes(key)) keys.push(key);
+      return next === null ? Promise.resolve(keys.indexOf(key)) : Promise.reject(next);
+    },
+    () => clock.ms,
+  );
+  const ends = async (error: Error | null, input: Input): Promise<number | null> => {
+    next = error;
+    return create(input).catch(() => null);
+  };
+  return { sent, clock, keys, ends };
+}
+
+test('one whose answer is lost is sent as it was sent then, also after one that was not sent', async (t) => {
+  const { sent, ends } = creating();
+
+  await ends(LOST, { name: 'a', expired_at: 'soon' });
+  await ends(NOT_SENT, { name: 'a', expired_at: 'later' });
+
+  t.is(await ends(null, { name: 'a', expired_at: 'still later' }), 0);
+  t.deepEqual(new Set(sent.map(({ expired_at: at }) => at)), new Set(['soon']));
+});
+
+test('after one that is done or refused, of another input, or in doubt long ago, it is another one', async (t) => {
+  const { keys, clock, ends } = creating();
+
+  await ends(null, { name: 'a' });
+  await ends(REFUSED, { name: 'a' });
+  await ends(LOST, { name: 'a' });
+  await ends(LOST, { name: 'b' });
+  clock.ms += IN_DOUBT_MS_MAX + 1;
+  await ends(null, { name: 'b' });
+
+  t.is(keys.length, 5);
+});
