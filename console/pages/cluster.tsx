@@ -4,18 +4,17 @@ import { Fragment } from 'preact';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
 import { nodesAddress, STATUSES, WHOLE_FLEET } from '../fleet/query.ts';
 import type { Live } from '../live.ts';
+import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
 import { Asked } from '../parts/asked.tsx';
-import { confirmed } from '../parts/confirm.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { notify } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
-import { problemOf } from '../failure.ts';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
-import { go } from '../router.ts';
+import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
 import { commandLine, curlLine } from '../shell-words.ts';
 import { CLUSTERS as T } from '../texts/clusters.ts';
@@ -56,6 +55,7 @@ async function read(api: Live['api'], name: string): Promise<Known> {
 
 /** The page. `id`: its name. */
 export function ClusterPage({ live, id: name }: PageProps) {
+  const lead = useLead();
   const polled = usePolled(() => read(live.api, name), name);
   const isChanging = useSignal(false);
   const { data, failure, again } = polled.value;
@@ -65,7 +65,11 @@ export function ClusterPage({ live, id: name }: PageProps) {
         <button type="button" onClick={() => (isChanging.value = true)}>
           {O.change}
         </button>
-        <button type="button" class="danger" onClick={() => void remove(live, name, data?.cluster.node_count ?? 0)}>
+        <button
+          type="button"
+          class="danger"
+          onClick={() => void remove(live, name, data?.cluster.node_count ?? 0, lead)}
+        >
           {O.remove}
         </button>
       </Heading>
@@ -163,18 +167,15 @@ function GroupLinks({ names }: { readonly names: readonly string[] }) {
   ));
 }
 
-async function remove(live: Live, name: string, nodeCount: number): Promise<void> {
+async function remove(live: Live, name: string, nodeCount: number, lead: (address: string) => void): Promise<void> {
   if (nodeCount > 0) {
     notify({ text: O.notEmpty(nodeCount), kind: 'failed' });
     return;
   }
-  if (!(await confirmed({ title: O.removeTitle(name), text: O.removeText, name, action: O.remove, isDangerous: true })))
-    return;
-  try {
-    await live.api.delete_cluster.mutate({ name });
-    notify({ text: O.removed(name) });
-    go(addressOf('clusters'));
-  } catch (error) {
-    notify({ text: problemOf(error), kind: 'failed' });
-  }
+  const isDone = await doneIfConfirmed(
+    { title: O.removeTitle(name), text: O.removeText, name, action: O.remove },
+    () => live.api.delete_cluster.mutate({ name }),
+    O.removed(name),
+  );
+  if (isDone) lead(addressOf('clusters'));
 }

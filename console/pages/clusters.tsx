@@ -15,7 +15,7 @@ import { notify } from '../parts/notice.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
-import { go } from '../router.ts';
+import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { CLUSTERS as T } from '../texts/clusters.ts';
@@ -83,6 +83,7 @@ function columnsOf(owners: Readonly<Record<string, string>>): readonly ListColum
 
 function Create({ live, onClose }: { readonly live: Live; readonly onClose: () => void }) {
   const { form } = T;
+  const lead = useLead();
   const create = useCreate(live.api.create_cluster.mutate);
   return (
     <FormDialog
@@ -98,7 +99,7 @@ function Create({ live, onClose }: { readonly live: Live; readonly onClose: () =
           ...(ipv6 !== '' && { ipv6_range: ipv6 }),
         });
         notify({ text: T.created(name) });
-        go(addressOf('cluster', { id: name }));
+        lead(addressOf('cluster', { id: name }));
       }}
     >
       <Field label={T.name} hint={form.nameHint}>

@@ -6,7 +6,7 @@ import { plainTargetingOf } from '../lists/targeting.ts';
 import type { Live } from '../live.ts';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { notify } from '../parts/notice.tsx';
-import { go } from '../router.ts';
+import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
 import { GROUPS } from '../texts/groups.ts';
 
@@ -15,6 +15,7 @@ const T = GROUPS.form;
 /** Asks, creates, leads to it. */
 export function CreateGroup({ live, onClose }: { readonly live: Live; readonly onClose: () => void }) {
   const type = useSignal<string>('all');
+  const lead = useLead();
   const create = useCreate(live.api.create_group.mutate);
   return (
     <FormDialog
@@ -33,7 +34,7 @@ export function CreateGroup({ live, onClose }: { readonly live: Live; readonly o
         await create({ name, targeting, ...(description !== '' && { description }) });
         const { node_count: count } = await live.api.preview_targeting.query({ targeting });
         notify({ text: GROUPS.created(name, count) });
-        go(addressOf('group', { id: name }));
+        lead(addressOf('group', { id: name }));
       }}
     >
       <Field label={GROUPS.name} hint={T.nameHint}>

@@ -6,6 +6,7 @@ import type { Live } from '../live.ts';
 import { confirmed } from '../parts/confirm.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { notify } from '../parts/notice.tsx';
+import { useIsThere } from '../parts/there.ts';
 import { go } from '../router.ts';
 import { addressOf } from '../routes.ts';
 import { UPDATES } from '../texts/updates.ts';
@@ -15,6 +16,7 @@ const { form: T, confirm: ASK } = UPDATES;
 /** Asks, shows whom it reaches, starts. */
 export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly onClose: () => void }) {
   const type = useSignal<string>('all');
+  const isThere = useIsThere();
   const create = useCreate(live.api.create_self_update_request.mutate);
   return (
     <FormDialog
@@ -31,6 +33,7 @@ export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly 
           version,
         });
         const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting });
+        if (!isThere.current) throw new NotWanted();
         if (count === 0) throw new Error(ASK.nobody);
         const isWanted = await confirmed({
           title: ASK.title(count),
@@ -46,7 +49,7 @@ export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly 
           health_timeout: numberOf(valueOf('timeout')),
         });
         notify({ text: UPDATES.started });
-        go(addressOf('update', { id }));
+        if (isThere.current) go(addressOf('update', { id }));
       }}
     >
       <Targets type={type.value} choose={(chosen) => (type.value = chosen)} />

@@ -13,7 +13,7 @@ import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import { Status } from '../parts/status.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
-import { go } from '../router.ts';
+import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
 import { runAddress } from '../run/form.ts';
 import { commandLine, curlLine } from '../shell-words.ts';
@@ -26,6 +26,7 @@ type Member = TargetingPreviewResource['nodes'][number];
 /** The page. `id`: its name. */
 export function GroupPage({ live, id: name, search }: PageProps) {
   const state = useMemo(() => listStateOf(search, []), [search]);
+  const lead = useLead();
   const polled = usePolled(() => live.api.get_group.query({ name }), name);
   const { data, failure } = polled.value;
   return (
@@ -36,7 +37,7 @@ export function GroupPage({ live, id: name, search }: PageProps) {
             <p>
               <a href={runAddress({ place: 'group', group: name })}>{T.run}</a>
             </p>
-            <button type="button" class="danger" onClick={() => void remove(live, name)}>
+            <button type="button" class="danger" onClick={() => void remove(live, name, lead)}>
               {T.remove}
             </button>
           </>
@@ -96,11 +97,11 @@ function Facts({ group }: { readonly group: GroupResource }) {
   );
 }
 
-async function remove(live: Live, name: string): Promise<void> {
+async function remove(live: Live, name: string, lead: (address: string) => void): Promise<void> {
   const isDone = await doneIfConfirmed(
     { title: T.removeTitle(name), text: T.removeText, name, action: T.remove },
     () => live.api.delete_group.mutate({ name }),
     T.removed(name),
   );
-  if (isDone) go(addressOf('groups'));
+  if (isDone) lead(addressOf('groups'));
 }

@@ -18,7 +18,7 @@ import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
-import { go } from '../router.ts';
+import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
 import { commandLine, curlLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
@@ -46,6 +46,7 @@ type Row = SelfUpdateResultResource & { readonly node: NamedNode | null };
 /** The page. */
 export function UpdatePage({ live, id, search }: PageProps) {
   const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const lead = useLead();
   const polled = usePolled(() => live.api.get_self_update_request.query({ id }), id);
   const { data, failure } = polled.value;
   // in an answer of the list an id stands for its request
@@ -54,7 +55,7 @@ export function UpdatePage({ live, id, search }: PageProps) {
     <>
       <Heading text={TEXTS.pages.update}>
         {data?.status === 'completed' && (
-          <button type="button" class="danger" onClick={() => void remove(live, data)}>
+          <button type="button" class="danger" onClick={() => void remove(live, data, lead)}>
             {T.remove}
           </button>
         )}
@@ -155,11 +156,15 @@ const COLUMNS: readonly ListColumn<Row>[] = [
   { name: 'wide', title: T.columns.why, cell: ({ error }) => <bdi>{error}</bdi> },
 ];
 
-async function remove(live: Live, { id, targeting }: SelfUpdateRequestResource): Promise<void> {
+async function remove(
+  live: Live,
+  { id, targeting }: SelfUpdateRequestResource,
+  lead: (address: string) => void,
+): Promise<void> {
   const isDone = await doneIfConfirmed(
     { title: T.removeTitle, text: T.removeText, items: [targetingText(targeting)], action: T.remove },
     () => live.api.delete_self_update_request.mutate({ id }),
     T.removed,
   );
-  if (isDone) go(addressOf('updates'));
+  if (isDone) lead(addressOf('updates'));
 }

@@ -15,7 +15,7 @@ import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
-import { go } from '../router.ts';
+import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
 import { commandLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
@@ -28,6 +28,7 @@ const FILTERS = ['status__in', 'event_type'] as const;
 
 /** The page. */
 export function WebhookPage({ live, id, search }: PageProps) {
+  const lead = useLead();
   const polled = usePolled(() => live.api.get_webhook.query({ id }), id);
   const round = useSignal(0);
   const { data, failure } = polled.value;
@@ -46,7 +47,7 @@ export function WebhookPage({ live, id, search }: PageProps) {
           <button
             type="button"
             class="danger"
-            onClick={() => void removeWebhook(live, id, data.url, () => go(addressOf('webhooks')))}
+            onClick={() => void removeWebhook(live, id, data.url, () => lead(addressOf('webhooks')))}
           >
             {WEBHOOKS.remove}
           </button>

@@ -4,6 +4,8 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { problemsOf } from '../failure.ts';
 import { TEXTS } from '../texts.ts';
+import { notify } from './notice.tsx';
+import { useIsThere } from './there.ts';
 
 const T = TEXTS.form;
 
@@ -12,7 +14,7 @@ export interface FormDialogProps {
   readonly title: string;
   /** What the button says. */
   readonly action: string;
-  /** Does it with the text of each field. What it throws is said, and the dialog stays. */
+  /** Does it with the text of each field. What it throws is said, and the dialog stays; where it was closed meanwhile, in a notice. */
   readonly send: (valueOf: (name: string) => string) => Promise<void>;
   /** It was closed, done or not. */
   readonly onClose: () => void;
@@ -22,6 +24,7 @@ export interface FormDialogProps {
 /** Open as long as it is there. Its first field has the focus; Esc closes it. */
 export function FormDialog({ title, action, send, onClose, children }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isThere = useIsThere();
   const isSending = useSignal(false);
   const problems = useSignal<readonly string[]>([]);
   useLayoutEffect(() => dialog.current?.showModal(), []);
@@ -36,7 +39,9 @@ export function FormDialog({ title, action, send, onClose, children }: FormDialo
       });
       dialog.current?.close();
     } catch (error) {
-      problems.value = problemsOf(error);
+      const found = problemsOf(error);
+      if (isThere.current) problems.value = found;
+      else if (found.join('') !== '') notify({ text: found.join('; '), kind: 'failed' });
     } finally {
       isSending.value = false;
     }

@@ -5,7 +5,7 @@ import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { copied } from '../../parts/elsewhere.tsx';
 import { notify } from '../../parts/notice.tsx';
-import { go } from '../../router.ts';
+import { useLead } from '../../parts/there.ts';
 import { addressOf } from '../../routes.ts';
 import { runAddress } from '../../run/form.ts';
 import { RUN } from '../../texts/run.ts';
@@ -25,6 +25,7 @@ export function Actions({
   readonly command: CommandResource;
   readonly summary: CommandSummary;
 }) {
+  const lead = useLead();
   const open = summary.pending + summary.sent;
   const failed = summary.failed + summary.cancelled + summary.expired;
   return (
@@ -49,7 +50,7 @@ export function Actions({
         {T.share}
       </button>
       {open === 0 && (
-        <button type="button" onClick={() => void remove(live, id)}>
+        <button type="button" onClick={() => void remove(live, id, lead)}>
           {T.remove}
         </button>
       )}
@@ -63,10 +64,10 @@ async function cancel(live: Live, id: string, open: number): Promise<void> {
   await told(live.api.cancel_command.mutate({ id }), T.cancelled);
 }
 
-async function remove(live: Live, id: string): Promise<void> {
+async function remove(live: Live, id: string, lead: (address: string) => void): Promise<void> {
   const name = id.slice(0, TYPED_ID_CHARACTERS);
   if (!(await confirmed({ ...T.confirmRemove, name, action: T.remove, isDangerous: true }))) return;
-  if (await told(live.api.delete_command.mutate({ id }), T.removed)) go(addressOf('commands'));
+  if (await told(live.api.delete_command.mutate({ id }), T.removed)) lead(addressOf('commands'));
 }
 
 /** Says what came of it. Whether it was done. */

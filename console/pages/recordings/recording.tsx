@@ -10,7 +10,7 @@ import { State } from '../../parts/state.tsx';
 import type { PageProps } from '../../page-props.ts';
 import { usePolled } from '../../poll.ts';
 import { bytesOf, durationOf } from '../../quantities.ts';
-import { go } from '../../router.ts';
+import { useLead } from '../../parts/there.ts';
 import { addressOf } from '../../routes.ts';
 import { commandLine, curlLine } from '../../shell-words.ts';
 import { RECORDINGS as T } from '../../texts/recordings.ts';
@@ -19,13 +19,14 @@ import { Played } from './played.tsx';
 
 /** Asked once: a recording does not change. */
 export function RecordingPage({ live, id }: PageProps) {
+  const lead = useLead();
   const polled = usePolled(() => live.api.get_ssh_recording.query({ id }), id, { isOnce: true });
   const { data } = polled.value;
   return (
     <>
       <Heading text={data === null ? T.title : T.of(data.username)}>
         {data !== null && (
-          <button type="button" class="danger" onClick={() => void remove(live, data)}>
+          <button type="button" class="danger" onClick={() => void remove(live, data, lead)}>
             {T.remove}
           </button>
         )}
@@ -55,11 +56,15 @@ function Shown({ recording }: { readonly recording: SshRecordingResource }) {
   );
 }
 
-async function remove(live: Live, { id, username }: SshRecordingResource): Promise<void> {
+async function remove(
+  live: Live,
+  { id, username }: SshRecordingResource,
+  lead: (address: string) => void,
+): Promise<void> {
   const isDone = await doneIfConfirmed(
     { title: T.removeTitle, text: T.removeText, items: [username], action: T.remove },
     () => live.api.delete_ssh_recording.mutate({ id }),
     T.removed,
   );
-  if (isDone) go(addressOf('recordings'));
+  if (isDone) lead(addressOf('recordings'));
 }

@@ -9,6 +9,7 @@ import { confirmed } from '../../parts/confirm.tsx';
 import { Elsewhere } from '../../parts/elsewhere.tsx';
 import { Heading } from '../../parts/heading.tsx';
 import { notify } from '../../parts/notice.tsx';
+import { useIsThere } from '../../parts/there.ts';
 import { go, route } from '../../router.ts';
 import { addressOf } from '../../routes.ts';
 import { earlierCommand, type Earlier } from '../../run/earlier.ts';
@@ -76,8 +77,7 @@ function useSending(kit: SendingKit, form: Signal<RunForm>, again: ReadonlySigna
   const wrong = useSignal<readonly FormField[]>([]);
   const progress = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
-  const isThere = useRef(true);
-  useEffect(() => () => void (isThere.current = false), []);
+  const isThere = useIsThere();
   const send = async (): Promise<void> => {
     if (progress.value !== null) return;
     const made = commandOfForm(form.value, again.value, Date.now());

@@ -2,6 +2,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { holdsAnswersOf } from '../../support/console/answers.ts';
 import { pressOpening, typed } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
@@ -9,6 +10,7 @@ import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -154,6 +156,38 @@ test.serial(
     t.deepEqual(problems, []);
   },
 );
+
+test.serial('whoever went elsewhere before a group was made or deleted stays there, and hears of it', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, '/console/nowhere');
+  const makings = await holdsAnswersOf(page, 'create_group');
+  await page.goto(`${fleet.admin().url}/console/groups`);
+  await signIn(page);
+
+  makings.hold();
+  await pressOpening(page, 'New group');
+  await typed(page, 'slow');
+  await page.keyboard.press('Enter');
+  await until('it is asked for', () => makings.asked.size === 1);
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Run', exact: true }).click();
+  await heading(page, 'Run');
+  makings.release();
+  await page.getByText('Group slow is there').waitFor();
+  t.true(page.url().endsWith('/console/run'));
+
+  const deletions = await holdsAnswersOf(page, 'delete_group');
+  await page.goto(`${fleet.admin().url}/console/groups/slow`);
+  deletions.hold();
+  await pressOpening(page, 'Delete');
+  await page.keyboard.insertText('slow');
+  await page.keyboard.press('Enter');
+  await until('its end is asked for', () => deletions.asked.size === 1);
+  await page.getByRole('link', { name: 'Run', exact: true }).click();
+  await heading(page, 'Run');
+  deletions.release();
+  await page.getByText('Group slow is deleted.').waitFor();
+  t.true(page.url().endsWith('/console/run'));
+});
 
 test.serial('a list of groups or aliases that cannot be had says why, and is asked for again', async (t) => {
   const { page } = await open(t, '/console/groups?sort=nonsense');
