@@ -14,7 +14,7 @@ export interface FormDialogProps {
   readonly title: string;
   /** What the button says. */
   readonly action: string;
-  /** Does it with the text of each field. What it throws is said, and the dialog stays; where it was closed meanwhile, in a notice. */
+  /** Does it with the text of each field, without spaces at its ends but for passwords, which are what they are. What it throws is said, and the dialog stays; where it was closed meanwhile, in a notice. */
   readonly send: (valueOf: (name: string) => string) => Promise<void>;
   /** It was closed, done or not. */
   readonly onClose: () => void;
@@ -35,7 +35,8 @@ export function FormDialog({ title, action, send, onClose, children }: FormDialo
     try {
       await send((name) => {
         const value = given.get(name);
-        return typeof value === 'string' ? value.trim() : '';
+        if (typeof value !== 'string') return '';
+        return form.querySelector(`[type=password][name="${name}"]`) === null ? value.trim() : value;
       });
       dialog.current?.close();
     } catch (error) {

@@ -85,3 +85,21 @@ for (const { what, path, list, open, fill, send, made } of [
     await made(page);
     t.deepEqual([prepared.inputs.length, new Set(prepared.inputs).size, await count(list)], [2, 1, before + 1]);
   });
+
+test.serial('a secret is sent as it was typed, and other fields without the spaces at their ends', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, '/console/webhooks');
+  const sent: string[] = [];
+  page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => sent.push(payload.toString())));
+  await signIn(page);
+  await pressOpening(page, 'New webhook');
+  await page.getByRole('checkbox', { name: 'edge.core.test' }).check();
+  await page.getByLabel('Headers').fill('X-From: console');
+  await page.getByLabel('Secret').fill('  a secret with spaces at its ends  ');
+  await page.getByLabel('URL').last().fill(' http://127.0.0.1:8080/spaces ');
+  await press(page, /^Create$/u);
+  await page.getByRole('link', { name: 'http://127.0.0.1:8080/spaces' }).waitFor();
+
+  const create = sent.find((frame) => frame.includes('create_webhook')) ?? '';
+  t.true(create.includes('"secret":"  a secret with spaces at its ends  "'));
+  t.true(create.includes('"url":"http://127.0.0.1:8080/spaces"'));
+});
