@@ -11,10 +11,10 @@ export interface Choosing {
   readonly chosen: Selection;
   /** Of the rows of the list. */
   readonly share: 'none' | 'some' | 'all';
-  /** The row at this place, or with `isRange` all from the last one that was chosen. */
-  choose(place: number, isRange: boolean): void;
-  /** All rows of the list, or where they are, none of them. */
-  chooseAll(): void;
+  /** The row at this place, or with `isRange` all from the last one that was chosen. Whether it is chosen then. */
+  choose(place: number, isRange: boolean): boolean;
+  /** All rows of the list, or where they are, none of them. Whether they are chosen then. */
+  chooseAll(): boolean;
   /** Whether the key was one of these. */
   onKey(event: KeyboardEvent): boolean;
 }
@@ -38,14 +38,16 @@ export function useChoosing<Row>({ chosen, rows, idOf, active }: Chosen<Row>): C
     chosen: chosen.value,
     share,
     choose(place, isRange) {
-      if (place < 0 || place >= rows.length) return;
+      if (place < 0 || place >= rows.length) return false;
       const from = isRange && anchor.current !== null ? rows.findIndex((row) => idOf(row) === anchor.current) : -1;
       chosen.value = isRange ? withRange(chosen.value, { from, to: place, idAt }) : toggled(chosen.value, idAt(place));
       anchor.current = idAt(place);
+      return chosen.value.has(idAt(place));
     },
     chooseAll() {
       const ids = rows.map(idOf);
       chosen.value = share === 'all' ? withoutAll(chosen.value, ids) : withAll(chosen.value, ids);
+      return share !== 'all' && ids.length > 0;
     },
     onKey(event) {
       const isWithCtrl = event.ctrlKey || event.metaKey;
@@ -60,7 +62,10 @@ export function useChoosing<Row>({ chosen, rows, idOf, active }: Chosen<Row>): C
   return choosing;
 }
 
-/** The checkbox of a row. The focus stays with the table: its keys go on where they were. */
+/**
+ * The checkbox of a row. The focus stays with the table: its keys go on where they were. A browser turns each box that is
+ * clicked, also where nothing changes and so nothing is drawn: the click itself puts it right.
+ */
 export function ChooseOne({
   name,
   isChosen,
@@ -68,7 +73,8 @@ export function ChooseOne({
 }: {
   readonly name: string;
   readonly isChosen: boolean;
-  readonly onClick: (isRange: boolean) => void;
+  /** Whether it is chosen then. */
+  readonly onClick: (isRange: boolean) => boolean;
 }) {
   return (
     <div class="cell choice" role="gridcell" onDblClick={(event) => event.stopPropagation()}>
@@ -78,7 +84,7 @@ export function ChooseOne({
         aria-label={T.choose(name)}
         checked={isChosen}
         onMouseDown={keepFocus}
-        onClick={(event) => onClick(event.shiftKey)}
+        onClick={({ currentTarget, shiftKey }) => (currentTarget.checked = onClick(shiftKey))}
       />
     </div>
   );
@@ -93,7 +99,7 @@ export function ChooseAll({ choosing }: { readonly choosing: Choosing }) {
         aria-label={T.chooseAll}
         checked={choosing.share === 'all'}
         indeterminate={choosing.share === 'some'}
-        onClick={() => choosing.chooseAll()}
+        onClick={({ currentTarget }) => (currentTarget.checked = choosing.chooseAll())}
       />
     </div>
   );

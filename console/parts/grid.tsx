@@ -243,7 +243,7 @@ class Line<Row> extends Component<LineProps<Row>> {
           <ChooseOne
             name={name}
             isChosen={isChosen}
-            onClick={(isRange) => this.props.choosing?.choose(place, isRange)}
+            onClick={(isRange) => this.props.choosing?.choose(place, isRange) === true}
           />
         )}
         {columns.map(({ name: column, cell }) => (

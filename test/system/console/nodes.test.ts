@@ -174,6 +174,24 @@ test.serial(
   },
 );
 
+test.serial('a box shows whether its row is chosen, whatever its browser made of a click', async (t) => {
+  const { page } = await open(t);
+  const box = (name: string) => page.getByLabel(name, { exact: true });
+
+  await box('Choose web-10').click();
+  await box('Choose web-10').click({ modifiers: ['Shift'] });
+  t.true(await box('Choose web-10').isChecked());
+  t.deepEqual(await chosenNames(page), ['web-10']);
+
+  await page.getByRole('grid').focus();
+  await keys(page, 'Escape');
+  await page.getByRole('searchbox').fill('is-called-by-nobody');
+  await rows(page).first().waitFor({ state: 'detached' });
+  const all = box('Choose all that are shown');
+  if ((await all.count()) > 0) await all.click();
+  t.is(await all.and(page.locator(':checked')).count(), 0, 'there is nothing to choose');
+});
+
 test.serial('actions that fall due at once are done one after the other', async (t) => {
   const { page, problems } = await open(t);
   const calls = labellingsOf(page);
