@@ -1,6 +1,14 @@
 /** A form and a command for a terminal: as `edge` and as a request. Pure. */
 import { commandLine, curlLine } from '../shell-words.ts';
-import { namesIn, targetingOf, type AgainNodes, type PlaceKind, type RunForm, type Targeting } from './form.ts';
+import {
+  limitsOf,
+  namesIn,
+  targetingOf,
+  type AgainNodes,
+  type PlaceKind,
+  type RunForm,
+  type Targeting,
+} from './form.ts';
 
 /** Ids that one line names; of more it says how it goes on. */
 const IDS_MAX = 100;
@@ -34,8 +42,8 @@ export function runLine(form: RunForm): string {
   );
 }
 
-/** The same as a request to this origin. */
-export function runRequest(form: RunForm, again: AgainNodes, origin: string): string {
+/** The same as a request to this origin. `nowMs`: Unix time, from which its expiry counts. */
+export function runRequest(form: RunForm, again: AgainNodes, origin: string, nowMs: number): string {
   const targeting = targetingOf(form, again);
   const shown =
     typeof targeting === 'string'
@@ -43,7 +51,11 @@ export function runRequest(form: RunForm, again: AgainNodes, origin: string): st
       : targeting.node_ids === undefined
         ? targeting
         : { ...targeting, node_ids: firstOf(targeting.node_ids) };
-  const body = { command_text: form.text === '' ? 'COMMAND' : form.text, targeting: shown };
+  const body = {
+    command_text: form.text === '' ? 'COMMAND' : form.text,
+    targeting: shown,
+    ...limitsOf(form, nowMs),
+  };
   return curlLine(origin, '/commands', { method: 'POST', body });
 }
 

@@ -146,8 +146,7 @@ export function commandOfForm(
   nowMs: number,
 ): { readonly command: NewCommand } | { readonly wrong: readonly FormField[] } {
   const targeting = targetingOf(form, again);
-  const timeout = form.timeout.trim() === '' ? undefined : durationMsOf(form.timeout);
-  const expires = form.expires.trim() === '' ? undefined : durationMsOf(form.expires);
+  const { timeout, expires } = durationsOf(form);
   const wrong: FormField[] = [
     ...(form.text.trim() === '' ? (['text'] as const) : []),
     ...(typeof targeting === 'string' ? [targeting] : []),
@@ -159,8 +158,24 @@ export function commandOfForm(
     command: {
       command_text: form.text.replaceAll('\r\n', '\n'),
       targeting,
-      ...(typeof timeout === 'number' && { timeout }),
-      ...(typeof expires === 'number' && { expired_at: new Date(nowMs + expires).toISOString() }),
+      ...limitsOf(form, nowMs),
     },
   };
+}
+
+/** How long it may take and until when it may begin, as the API is asked. What is no duration is left out. */
+export function limitsOf(form: RunForm, nowMs: number): Pick<NewCommand, 'timeout' | 'expired_at'> {
+  const { timeout, expires } = durationsOf(form);
+  return {
+    ...(typeof timeout === 'number' && { timeout }),
+    ...(typeof expires === 'number' && { expired_at: new Date(nowMs + expires).toISOString() }),
+  };
+}
+
+/** In ms; undefined: not said; null: no duration. */
+function durationsOf({ timeout, expires }: RunForm) {
+  const [timeoutMs, expiresMs] = [timeout, expires].map((text) =>
+    text.trim() === '' ? undefined : durationMsOf(text),
+  );
+  return { timeout: timeoutMs, expires: expiresMs };
 }

@@ -1,6 +1,7 @@
 /** Runs a command. The whole form stands in the address, so that a link is a command that only has to be sent off. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { nowMs } from '../../clock.ts';
 import { newKey } from '../../creates.ts';
 import { problemOf } from '../../failure.ts';
 import type { Live } from '../../live.ts';
@@ -67,9 +68,15 @@ export function RunPage({ live, submissions, search }: PageProps) {
       </div>
       <Send progress={progress.value} problem={problem.value} />
       {searchOfForm(form.value) === null && <p class="soft">{T.tooLong}</p>}
-      <Elsewhere cli={runLine(form.value)} curl={runRequest(form.value, again.value, location.origin)} />
+      <InTerminal form={form.value} again={again.value} />
     </form>
   );
+}
+
+/** Its lines. An expiry counts from now on, as long as it is not copied. */
+function InTerminal({ form, again }: { readonly form: RunForm; readonly again: AgainNodes }) {
+  const atMs = form.expires.trim() === '' ? 0 : nowMs.value;
+  return <Elsewhere cli={runLine(form)} curl={runRequest(form, again, location.origin, atMs)} />;
 }
 
 /** What is wrong with the form, how its sending goes on, and how it is sent. A page that was left says in a notice how it went. */

@@ -116,14 +116,26 @@ test('a form is a line for a terminal, whatever somebody put into its address', 
     'edge run --again 0193 --failed -- id',
   );
   t.true(
-    runRequest({ ...EMPTY_FORM, text: 'id', place: 'all' }, null, 'https://edge.example').includes(
+    runRequest({ ...EMPTY_FORM, text: 'id', place: 'all' }, null, 'https://edge.example', NOW_MS).includes(
       `-d '{"command_text":"id","targeting":{"type":"all"}}'`,
     ),
   );
+  t.true(
+    runRequest(
+      { ...EMPTY_FORM, text: 'id', place: 'all', timeout: '30s', expires: '5m' },
+      null,
+      'https://edge.example',
+      NOW_MS,
+    ).includes(
+      `{"command_text":"id","targeting":{"type":"all"},"timeout":30000,"expired_at":"2026-01-15T10:05:00.000Z"}`,
+    ),
+  );
   for (const place of ['clusters', 'group', 'nodes', 'again'] as const)
-    t.false(runRequest({ ...EMPTY_FORM, place }, null, 'https://edge.example').includes('"all"'), place);
+    t.false(runRequest({ ...EMPTY_FORM, place }, null, 'https://edge.example', NOW_MS).includes('"all"'), place);
   const many = Array.from({ length: 1_000 }, (_, index) => `id-${index}`);
-  t.true(runRequest({ ...EMPTY_FORM, place: 'again', again: 'x' }, many, 'https://edge.example').length < 2_000);
+  t.true(
+    runRequest({ ...EMPTY_FORM, place: 'again', again: 'x' }, many, 'https://edge.example', NOW_MS).length < 2_000,
+  );
 });
 
 test('durations are as the command line takes them', (t) => {
