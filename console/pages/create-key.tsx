@@ -2,22 +2,22 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { useCreate } from '../creates.ts';
+import type { Fleet } from '../fleet/feed.ts';
 import { installLine } from '../lists/install-line.ts';
 import { labelsIn } from '../lists/labels.ts';
 import type { Live } from '../live.ts';
 import { CopyLine } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
+import { ClusterNames, useClusterNames } from '../parts/cluster-names.tsx';
 import { Qr } from '../parts/qr.tsx';
 import { TEXTS } from '../texts.ts';
 import { ENROLLMENT_KEYS } from '../texts/enrollment-keys.ts';
 
 const { form: T, made: MADE } = ENROLLMENT_KEYS;
 
-/** Clusters that are offered. */
-const CLUSTERS_MAX = 100;
-
 interface CreateKeyProps {
   readonly live: Live;
+  readonly fleet: Fleet;
   /** The one that is looked at; empty: none. */
   readonly cluster: string;
   readonly onMade: () => void;
@@ -25,18 +25,10 @@ interface CreateKeyProps {
 }
 
 /** Asks, creates, shows. */
-export function CreateKey({ live, cluster, onMade, onClose }: CreateKeyProps) {
-  const clusters = useSignal<readonly string[] | null>(null);
+export function CreateKey({ live, fleet, cluster, onMade, onClose }: CreateKeyProps) {
   const made = useSignal<string | null>(null);
   const create = useCreate(live.api.create_enrollment_key.mutate);
-  useEffect(() => {
-    void live.api.list_clusters
-      .query({ page_size: CLUSTERS_MAX, sort: 'name' })
-      .then(({ data }) => (clusters.value = data.map(({ name }) => name)))
-      .catch(() => (clusters.value = []));
-  }, []);
   if (made.value !== null) return <Made live={live} secret={made.value} onClose={onClose} />;
-  if (clusters.value === null) return null;
   return (
     <FormDialog
       title={T.title}
@@ -59,30 +51,27 @@ export function CreateKey({ live, cluster, onMade, onClose }: CreateKeyProps) {
         onMade();
       }}
     >
-      <Fields clusters={clusters.value} cluster={cluster} />
+      <Fields fleet={fleet} cluster={cluster} />
     </FormDialog>
   );
 }
 
-interface FieldsProps {
-  readonly clusters: readonly string[];
-  /** The one that is chosen at first. */
-  readonly cluster: string;
-}
-
-function Fields({ clusters, cluster }: FieldsProps) {
+function Fields({ fleet, cluster }: Pick<CreateKeyProps, 'fleet' | 'cluster'>) {
+  const clusters = useClusterNames(fleet);
   return (
     <>
-      {clusters.length === 0 && <p>{T.noCluster}</p>}
+      {clusters?.length === 0 && <p>{T.noCluster}</p>}
       <Field label={ENROLLMENT_KEYS.cluster}>
-        <select name="cluster" required defaultValue={cluster}>
-          {clusters.map((one) => (
-            <option key={one} value={one} selected={one === cluster}>
-              {one}
-            </option>
-          ))}
-        </select>
+        <input
+          name="cluster"
+          list="key-clusters"
+          required
+          defaultValue={cluster}
+          autocomplete="off"
+          spellcheck={false}
+        />
       </Field>
+      <ClusterNames id="key-clusters" names={clusters} />
       <Field label={ENROLLMENT_KEYS.name} hint={T.nameHint}>
         <input name="name" maxLength={255} autocomplete="off" />
       </Field>

@@ -27,7 +27,7 @@ type Filter = (typeof FILTERS)[number];
 const address = (search: string): string => addressOf('enrollment-keys', { search });
 
 /** The list. */
-export function EnrollmentKeysPage({ live, search }: PageProps) {
+export function EnrollmentKeysPage({ live, fleet, search }: PageProps) {
   const state = useMemo(() => listStateOf(search, FILTERS), [search]);
   const isCreating = useSignal(false);
   const round = useSignal(0);
@@ -66,13 +66,19 @@ export function EnrollmentKeysPage({ live, search }: PageProps) {
       {isCreating.value && (
         <CreateKey
           live={live}
-          cluster={state.filters.cluster_name ?? ''}
+          fleet={fleet}
+          cluster={wholeName(state.filters.cluster_name)}
           onMade={changed}
           onClose={() => (isCreating.value = false)}
         />
       )}
     </>
   );
+}
+
+/** Of a filter; empty where it means several clusters. */
+function wholeName(filter = ''): string {
+  return filter.includes('*') ? '' : filter;
 }
 
 function parametersOf(list: ListState<Filter>) {

@@ -2,18 +2,16 @@
 import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { useCreate } from '../../creates.ts';
+import type { Fleet } from '../../fleet/feed.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';
+import { ClusterNames, useClusterNames } from '../../parts/cluster-names.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { CopyLine } from '../../parts/elsewhere.tsx';
 import { NODE } from '../../texts/node.ts';
 import { edgeName } from './lines.ts';
 import { pageLink } from './links.ts';
-import { useOnce } from './once.ts';
 import { Section } from './section.tsx';
-
-/** Clusters that are offered to move to: one page of a list. */
-const CLUSTERS_MAX = 100;
 
 const T = NODE.actions;
 
@@ -23,7 +21,7 @@ interface Props {
 }
 
 /** In order of what they cost. */
-export function Actions({ live, node }: Props) {
+export function Actions({ live, fleet, node }: Props & { readonly fleet: Fleet }) {
   const createUpdate = useCreate(live.api.create_self_update_request.mutate);
   const terminal = pageLink('terminal', node.id);
   const update = async (): Promise<void> => {
@@ -66,31 +64,30 @@ export function Actions({ live, node }: Props) {
           {T.delete}
         </button>
       </div>
-      <Move live={live} node={node} />
+      <Move live={live} fleet={fleet} node={node} />
       <RecoveryKey live={live} node={node} />
     </Section>
   );
 }
 
-function Move({ live, node }: Props) {
+function Move({ live, fleet, node }: Props & { readonly fleet: Fleet }) {
   const to = useSignal('');
-  const clusters = useOnce(() => live.api.list_clusters.query({ page_size: CLUSTERS_MAX, sort: 'name' })).value;
-  const others = clusters.data?.data.filter(({ name }) => name !== node.cluster_name) ?? [];
+  const others = useClusterNames(fleet)?.filter((name) => name !== node.cluster_name) ?? null;
   const move = async (): Promise<void> => {
-    if (to.value === '') return;
+    const cluster = to.value.trim();
+    if (cluster === '') return;
     const isWanted = await confirmed({
       title: T.moveTitle(node.name),
-      text: T.moveText(node.cluster_name, to.value),
+      text: T.moveText(node.cluster_name, cluster),
       items: [node.vpn_hostname],
       action: T.move,
       isDangerous: true,
     });
     if (!isWanted) return;
-    const cluster = to.value;
     await done(() => live.api.change_node_cluster.mutate({ id: node.id, cluster_name: cluster }), T.moved(cluster));
     to.value = '';
   };
-  if (others.length === 0) return null;
+  if (others?.length === 0) return null;
   return (
     <form
       class="add"
@@ -99,15 +96,17 @@ function Move({ live, node }: Props) {
         void move();
       }}
     >
-      <select aria-label={T.moveTo} value={to.value} onChange={({ currentTarget }) => (to.value = currentTarget.value)}>
-        <option value="">{T.moveTo}</option>
-        {others.map(({ name }) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <button type="submit" disabled={to.value === ''}>
+      <input
+        aria-label={T.moveTo}
+        placeholder={T.moveTo}
+        list="node-clusters"
+        value={to.value}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => (to.value = currentTarget.value)}
+      />
+      <ClusterNames id="node-clusters" names={others} />
+      <button type="submit" disabled={to.value.trim() === ''}>
         {T.move}
       </button>
     </form>

@@ -1,6 +1,7 @@
 /** One node: how it is and why, what it is, and everything that can be done with it. */
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { useSignal } from '@preact/signals';
+import type { Fleet } from '../../fleet/feed.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Heading } from '../../parts/heading.tsx';
@@ -35,9 +36,9 @@ export function NodePage(props: PageProps) {
     case 'failed':
       return <Standing kind="failed" text={`${TEXTS.states.failed} ${watched.message}`} />;
     case 'deleted':
-      return <Shown live={props.live} node={watched.node} deletedAt={watched.at} />;
+      return <Shown live={props.live} fleet={props.fleet} node={watched.node} deletedAt={watched.at} />;
     case 'there':
-      return <Shown live={props.live} node={watched.node} deletedAt={null} />;
+      return <Shown live={props.live} fleet={props.fleet} node={watched.node} deletedAt={null} />;
     default:
       return watched satisfies never;
   }
@@ -57,12 +58,13 @@ function Standing({ kind, text }: { readonly kind: 'loading' | 'empty' | 'failed
 
 interface Shown {
   readonly live: Live;
+  readonly fleet: Fleet;
   readonly node: NodeResource;
   /** ISO 8601; null: it is there. */
   readonly deletedAt: string | null;
 }
 
-function Shown({ live, node, deletedAt }: Shown) {
+function Shown({ live, fleet, node, deletedAt }: Shown) {
   const users = useSignal<readonly string[]>([]);
   const isThere = deletedAt === null;
   return (
@@ -87,7 +89,7 @@ function Shown({ live, node, deletedAt }: Shown) {
           {isThere && <Reach node={node} user={users.value[0] ?? null} />}
         </div>
         <div class="aside">
-          {isThere && <Actions live={live} node={node} />}
+          {isThere && <Actions live={live} fleet={fleet} node={node} />}
           <Identity node={node} />
           {isThere && (
             <>

@@ -1,6 +1,5 @@
 /** What can be done with chosen nodes. Nothing is done before the exact list was shown. */
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { keyed, useCreate } from '../../creates.ts';
 import { problemOf } from '../../failure.ts';
 import type { Fleet } from '../../fleet/feed.ts';
@@ -15,6 +14,7 @@ import {
 } from '../../fleet/node-actions.ts';
 import type { Inputs } from '../../../api/client/api.ts';
 import type { Live } from '../../live.ts';
+import { ClusterNames, useClusterNames } from '../../parts/cluster-names.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { notify, soon } from '../../parts/notice.tsx';
@@ -134,15 +134,8 @@ function TextForm({
 
 /** The clusters are those of the service by name; any other can be typed. */
 function MoveForm({ close, ...chosen }: Chosen & { readonly close: () => void }) {
-  const names = useSignal<readonly string[]>([]);
+  const names = useClusterNames(chosen.fleet);
   const cluster = useSignal('');
-  useEffect(() => {
-    const none = (): readonly string[] => [];
-    void chosen.fleet
-      .clusterNames()
-      .catch(none)
-      .then((found) => (names.value = found));
-  }, []);
   return (
     <form
       class="menu-form"
@@ -164,11 +157,7 @@ function MoveForm({ close, ...chosen }: Chosen & { readonly close: () => void })
           onInput={({ currentTarget }) => (cluster.value = currentTarget.value)}
         />
       </label>
-      <datalist id="move-clusters">
-        {names.value.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
+      <ClusterNames id="move-clusters" names={names} />
       <button class="primary" disabled={cluster.value.trim() === ''}>
         {T.moveNext}
       </button>

@@ -103,3 +103,15 @@ test.serial('a secret is sent as it was typed, and other fields without the spac
   t.true(create.includes('"secret":"  a secret with spaces at its ends  "'));
   t.true(create.includes('"url":"http://127.0.0.1:8080/spaces"'));
 });
+
+test.serial('a new key is for the cluster that is looked at, and for none where that may be several', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, '/console/enrollment-keys?cluster_name=*');
+  await signIn(page);
+  const cluster = page.getByRole('dialog').getByRole('combobox', { name: 'Cluster' });
+
+  await pressOpening(page, 'New key');
+  t.is(await cluster.inputValue(), '');
+  await page.goto(`${fleet.admin().url}/console/enrollment-keys?cluster_name=beyond-the-first-100`);
+  await pressOpening(page, 'New key');
+  t.is(await cluster.inputValue(), 'beyond-the-first-100');
+});
