@@ -87,7 +87,7 @@ function Everywhere({ live }: { readonly live: Live }) {
   const { data } = polled.value;
   if (data === null) return <Asked polled={polled.value} />;
   const { admins, orphans, isDegraded } = data;
-  const silent = admins.filter(({ status }) => status === 'silent');
+  const silent = admins.filter(({ status }) => status === 'silent' || status === 'gone');
   const unreached = admins.filter(({ link }) => link?.state === 'unreached' || link?.state === 'other_version');
   return (
     <section aria-labelledby="everywhere">
@@ -126,7 +126,7 @@ function Doing({ live }: { readonly live: Live }) {
     [T.doing.connections, sum(database.connections_busy, database.connections_waiting)],
     [T.doing.deliveries, webhooks.deliveries_pending],
     [T.doing.backlog, events.webhooks_backlog],
-    [T.doing.broker, broker === null ? T.none : broker.up === false ? T.down : T.up],
+    [T.doing.broker, broker === null ? T.none : stateOfBroker(broker.up)],
     [T.doing.brokerBacklog, broker === null ? T.none : events.broker_backlog],
     [T.doing.relay, relay === null ? T.none : relay.clients],
     [
@@ -150,6 +150,11 @@ function Doing({ live }: { readonly live: Live }) {
       </button>
     </section>
   );
+}
+
+/** Null: another admin publishes for all of them. */
+function stateOfBroker(isUp: boolean | null): string {
+  return isUp === null ? T.doing.brokerElsewhere : isUp ? T.up : T.down;
 }
 
 function sum(one: number | null, other: number | null): number | null {

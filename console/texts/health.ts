@@ -43,6 +43,7 @@ export const HEALTH = {
     deliveries: 'Webhook deliveries that wait',
     backlog: 'Events not yet taken by webhooks',
     broker: 'Broker of events',
+    brokerElsewhere: 'not known here: another admin publishes',
     brokerBacklog: 'Events not yet taken by the broker',
     relay: 'Members at its relay',
     relayDropped: 'Packets its relay dropped',
