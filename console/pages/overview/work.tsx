@@ -54,9 +54,13 @@ export function Work({ live, fleet }: { readonly live: Live; readonly fleet: Fle
       <h2 id="work">{T.work}</h2>
       {work.value.failure !== null && <Asked polled={work.value} text={T.notAsked} />}
       <ul class="tiles">
-        <Tile to={addressIfThere('commands')} count={data?.open ?? null} name={T.inFlight} />
         <Tile
-          to={addressIfThere('executions') ?? addressIfThere('commands')}
+          to={addressIfThere('commands', { search: '?has_open=true' })}
+          count={data?.open ?? null}
+          name={T.inFlight}
+        />
+        <Tile
+          to={addressIfThere('commands', { search: '?has_failed=true' })}
           count={data?.failed ?? null}
           name={T.failed}
           kind={data !== null && data.failed > 0 ? 'unreachable' : ''}

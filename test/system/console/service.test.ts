@@ -78,9 +78,11 @@ test.serial('the overview counts what is in flight and names what failed, and ea
   await page.locator('.failures').getByText('exit 7', { exact: true }).waitFor();
   await page.locator('.failures').getByRole('link', { name: 'exit 7 # <b>it</b>' }).waitFor();
   await pictured(page, 'overview');
+  t.is(await tile(/^1 Executions failed/u).getAttribute('href'), '/console/commands?has_failed=true');
   await tile(/^1 Executions in flight/u).focus();
   await page.keyboard.press('Enter');
   await heading(page, 'Commands');
+  t.true(page.url().endsWith('?has_open=true'));
 
   await page.goBack();
   await heading(page, 'Overview');
