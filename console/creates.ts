@@ -1,6 +1,6 @@
 /** Creates whose answer is lost: pressed again it is the same one, and nothing is made twice. */
 import { useMemo } from 'preact/hooks';
-import type { Keyed } from '../api/trpc/router.ts';
+import type { Keyed } from '../api/idempotency.ts';
 import { isLeftOpen } from './failure.ts';
 
 /** One that was in doubt and is asked for again after this is another one, in ms: nobody still asks what became of it. */
