@@ -188,6 +188,8 @@ export class JournalFile {
     this.#setDurability('soon');
     try {
       this.#database.exec('PRAGMA wal_autocheckpoint = 0');
+      // What a killed agent left in its log is overwritten then: behind it there may be no room.
+      this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
       for (let page = 0; page < LOG_PAGES; page += 1) this.touch();
       this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
     } catch {

@@ -1,5 +1,5 @@
 /** What the journal has on the disk, and when (C5). */
-import { readFileSync, statSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
@@ -69,5 +69,29 @@ test('a disk without room for the log keeps what room it has, and the journal wr
 
   t.true(statSync(log).size < MIB / 4, String(statSync(log).size));
   t.deepEqual(journal.receive([delivery(1)]).fresh, [executionId(1)]);
+  t.is(journal.problem, null);
+});
+
+test('after a kill, the log is kept on a full disk, and the next agent writes into it', (t) => {
+  const disk = smallDisk(t, 4_096);
+  if (disk === null) {
+    t.log('not tried: this user cannot mount a disk');
+    t.pass();
+    return;
+  }
+  const killed = open(t);
+  for (let n = 1; n <= 100; n += 1) {
+    killed.journal.receive([delivery(n)]);
+    killed.journal.finish([end(n)]);
+    killed.journal.forget([executionId(n)]);
+  }
+  for (const file of ['journal.db', 'journal.db-wal']) copyFileSync(join(killed.path, '..', file), join(disk, file));
+  fill(disk);
+
+  const { journal, log } = open(t, disk);
+  fill(disk); // another program takes what was given back
+
+  t.true(statSync(log).size >= MIB, String(statSync(log).size));
+  t.deepEqual(journal.receive([delivery(101)]).fresh, [executionId(101)]);
   t.is(journal.problem, null);
 });
