@@ -50,11 +50,9 @@ export class Executor implements SessionRunner {
       environment: options.environment,
     });
     this.#parking = new Parking(this.#shims);
-    this.#kit = new StartKit(this.#shims, options.log);
-    this.#look = new LookTimer(
-      () => options.timeline.monotonicMs(),
-      () => this.#tick(),
-    );
+    const nowMs = () => options.timeline.monotonicMs();
+    this.#kit = new StartKit(this.#shims, options.log, nowMs);
+    this.#look = new LookTimer(nowMs, () => this.#tick());
     this.#waiting = new WaitingQueue(options, {
       prepare: (commandText) => this.#kit.prepare(commandText),
       dismiss: (shim) => this.#shims.dismiss(shim),
@@ -240,7 +238,7 @@ export class Executor implements SessionRunner {
     this.#running.lookAtAll();
     this.#endings.flushLater();
     if (this.#waiting.size === 0) this.#kit.clear(); // nothing is kept from starting
-    this.#startWaiting();
+    if (this.#kit.isDue) this.#startWaiting();
     this.#arm();
   }
 

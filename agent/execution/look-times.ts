@@ -9,7 +9,7 @@ const CHECK_WATCHED_MS = 100;
 const CHECK_STOPPING_MS = 40;
 
 /** After a failed start or a refused write, and while something waits for its time, in ms. */
-const RETRY_MS = 1_000;
+export const RETRY_MS = 1_000;
 
 /** In so many ms; null: nothing is to be looked at. `hasWork`: something waits to be started or stored. */
 export function nextLookMs(
@@ -46,7 +46,7 @@ export class LookTimer {
     if (this.#timer !== null && this.#dueMs <= dueMs) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#dueMs = dueMs;
-    this.#timer = setTimeout(this.#look, ms);
+    this.#timer = setTimeout(this.#look, ms + 1); // Node's timers may come 1 ms early
   }
 
   /** Looks no more, until it is told to. */

@@ -73,6 +73,8 @@ export class RunningExecution {
   #isShimSeen: boolean;
   #exit: { readonly signal: number | null } | null = null;
   #reason: StopReason | null = null;
+  /** Its timeout is over: it is ended as soon as it is seen to run still. */
+  #isOverdue = false;
   /** Why it was to be ended while nobody could see whether it was over by itself. */
   #unsure: StopReason | null = null;
   #killAtMs = 0;
@@ -111,9 +113,12 @@ export class RunningExecution {
     return this.#againMs === 0 ? [] : this.#members.map(({ pid }) => pid);
   }
 
-  /** When its timeout ends it. Null as well until it was seen live: what a power cut interrupted did not time out. */
+  /**
+   * When its timeout ends it; null once a look came behind that. Null as well until it was seen live: what a power cut
+   * interrupted did not time out.
+   */
   get deadlineMs(): number | null {
-    return this.#reason === null && this.#isShimSeen ? this.#options.deadlineMs : null;
+    return this.#reason === null && !this.#isOverdue && this.#isShimSeen ? this.#options.deadlineMs : null;
   }
 
   /** The exec shim, a child of this agent, ended; `signal` is its number when one killed it. */
@@ -141,10 +146,11 @@ export class RunningExecution {
   check(processes: () => readonly ProcessEntry[]): boolean {
     if (this.#isOver) return true;
     const nowMs = this.#options.nowMs();
+    this.#isOverdue ||= this.deadlineMs !== null && nowMs >= this.deadlineMs;
     const isGone = this.#isShimGone(nowMs);
     const status = this.#status();
     if (this.#unsure !== null) this.stop(this.#unsure);
-    if (status === null && this.deadlineMs !== null && nowMs >= this.deadlineMs) this.stop('timeout');
+    if (status === null && this.#isOverdue) this.stop('timeout');
     if (status === null && this.#reason === null && isGone) this.stop('lost');
     const hasEnded = isGone || (status !== null && this.#isDrained(nowMs));
     if (this.#reason === null) this.#isOver = hasEnded;

@@ -6,6 +6,7 @@ import type { ExecutorOptions, Start } from '../executor-options.ts';
 import { interpreterOf } from '../exec-shim/interpreter.ts';
 import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
 import { giveJob, type ExecShim, type ExecShims } from '../exec-shim/exec-shims.ts';
+import { RETRY_MS } from '../look-times.ts';
 import { logStart, processTraceparent } from '../process-trace.ts';
 import { RunningExecution } from '../running-execution.ts';
 import type { Log } from '../../../transport/net/log.ts';
@@ -14,16 +15,25 @@ import type { Log } from '../../../transport/net/log.ts';
 export class StartKit {
   readonly #shims: ExecShims;
   readonly #log: Log;
+  readonly #nowMs: () => number;
   #problem: string | null = null;
+  #failedMs = 0;
 
-  constructor(shims: ExecShims, log: Log) {
+  /** `nowMs` is monotonic. */
+  constructor(shims: ExecShims, log: Log, nowMs: () => number) {
     this.#shims = shims;
     this.#log = log;
+    this.#nowMs = nowMs;
   }
 
   /** Null when executions can be started; else one sentence. */
   get problem(): string | null {
     return this.#problem;
+  }
+
+  /** False within RETRY_MS of a look's start that failed: until then no look tries one. */
+  get isDue(): boolean {
+    return this.#problem === null || this.#nowMs() - this.#failedMs >= RETRY_MS;
   }
 
   /** Nothing is kept from starting any more. */
@@ -45,6 +55,7 @@ export class StartKit {
       const problem = `commands cannot be started: ${(error as Error).message}`;
       if (this.#problem === null)
         this.#log.error({}, `Commands cannot be started: ${(error as Error).message}. They wait until they can`);
+      if (this.isDue) this.#failedMs = this.#nowMs(); // what arrives meanwhile is tried at once, and puts nothing off
       this.#problem = problem;
       return null;
     }
