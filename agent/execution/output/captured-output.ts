@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
-import { plainSize, readPlain } from '../exec-shim/plain-file.ts';
+import { plainSize, readPlain, readPlainSurely } from '../exec-shim/plain-file.ts';
 import type { CapturedBytes } from './output-limit.ts';
 
 /** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
@@ -18,6 +18,9 @@ const SEGMENT_BYTES_MAX = 64;
 const SEGMENT = /^(\d{1,15}) (\d{1,15})\n$/;
 
 const NOTHING = Buffer.alloc(0);
+
+/** How its files are read: of an output that goes on, or of one that is over and is read once. */
+type Reader = typeof readPlain;
 
 /** Bytes at a position of the raw output. */
 export interface RawPiece {
@@ -43,7 +46,7 @@ export class CapturedOutput {
 
   /** Length of the output so far, in raw bytes. */
   get length(): number {
-    return this.#extents().at(-1)?.to ?? 0;
+    return this.#extents(readPlain).at(-1)?.to ?? 0;
   }
 
   /** True when the disk was full and output got lost. */
@@ -55,24 +58,29 @@ export class CapturedOutput {
    * At most `bytesMax` bytes from `position` on, or from the first later position that is still kept; empty at the end.
    */
   read(position: number, bytesMax: number): RawPiece {
+    return this.#read(position, bytesMax, readPlain);
+  }
+
+  #read(position: number, bytesMax: number, reader: Reader): RawPiece {
     for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
-      const before = this.#segment();
-      const extent = this.#extents().find(({ to }) => position < to);
+      const before = this.#segment(reader);
+      const extent = this.#extents(reader).find(({ to }) => position < to);
       if (extent === undefined) return { position, bytes: Buffer.alloc(0) };
       const from = Math.max(position, extent.from);
-      const bytes = readPlain(extent.file, from - extent.from, Math.min(bytesMax, extent.to - from)) ?? NOTHING;
+      const bytes = reader(extent.file, from - extent.from, Math.min(bytesMax, extent.to - from)) ?? NOTHING;
       // The exec shim empties a file before it uses it again: what was read while it moved on may be of either time.
-      if (this.#segment() === before) return { position: from, bytes };
+      if (this.#segment(reader) === before) return { position: from, bytes };
     }
     return { position, bytes: Buffer.alloc(0) };
   }
 
   /**
    * All of it when it is kept whole and at most `bytesMax` long, else its first and last `half` bytes, less where fewer
-   * are kept on that side of a gap: the exec shim had a lower limit then. For an output that is over.
+   * are kept on that side of a gap: the exec shim had a lower limit then. For an output that is over. Throws while no file
+   * can be opened.
    */
   ends(bytesMax: number, half: number): CapturedBytes {
-    const extents = this.#extents();
+    const extents = this.#extents(readPlainSurely);
     const length = extents.at(-1)?.to ?? 0;
     const gap = extents.findIndex((extent, index) => extent.from !== (extents[index - 1]?.to ?? 0));
     if (gap === -1 && length <= bytesMax) return { head: this.#gather(0, length), tail: null };
@@ -86,7 +94,7 @@ export class CapturedOutput {
   #gather(from: number, to: number): Buffer {
     const pieces: Buffer[] = [];
     for (let position = from; position < to;) {
-      const piece = this.read(position, to - position);
+      const piece = this.#read(position, to - position, readPlainSurely);
       if (piece.bytes.length === 0 || piece.position >= to) break;
       pieces.push(piece.bytes);
       position = piece.position + piece.bytes.length;
@@ -94,9 +102,9 @@ export class CapturedOutput {
     return Buffer.concat(pieces);
   }
 
-  #extents(): Extent[] {
+  #extents(reader: Reader): Extent[] {
     const first = { file: join(this.#directory, SHIM_FILES.first), from: 0, to: this.#size(SHIM_FILES.first) };
-    const [, number = 0, before = 0] = SEGMENT.exec(this.#segment())?.map(Number) ?? [];
+    const [, number = 0, before = 0] = SEGMENT.exec(this.#segment(reader))?.map(Number) ?? [];
     if (number === 0) return [first];
     const currentName = SHIM_FILES.ring[(number % 2) as 0 | 1];
     const current = { file: join(this.#directory, currentName), from: before, to: before + this.#size(currentName) };
@@ -107,9 +115,9 @@ export class CapturedOutput {
   }
 
   /** "<number> <bytes before>\n", or empty. The exec shim writes it with a newline: without one it is being written. */
-  #segment(): string {
+  #segment(reader: Reader): string {
     for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
-      const text = readPlain(join(this.#directory, SHIM_FILES.segment), 0, SEGMENT_BYTES_MAX)?.toString() ?? null;
+      const text = reader(join(this.#directory, SHIM_FILES.segment), 0, SEGMENT_BYTES_MAX)?.toString() ?? null;
       if (text === null) return '';
       if (text.endsWith('\n')) return text;
     }

@@ -1,5 +1,6 @@
 /** The ends of an output that is over, from the files of its exec shim (C10). */
-import { writeFileSync } from 'node:fs';
+import fs, { writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import test from 'ava';
 import * as fc from 'fast-check';
@@ -18,6 +19,22 @@ function capture(directory: string, length: number, fileBytes: number): void {
   for (const index of [last - 1, last])
     if (index > 0) writeFileSync(join(directory, `ring.${index % 2}`), piece(index));
   writeFileSync(join(directory, 'segment'), last === 0 ? '' : `${last} ${last * fileBytes}\n`);
+}
+
+/** Does this while the machine's table of files is full whenever the one of this name is opened. */
+function without<T>(name: string, work: () => T): T {
+  const { openSync } = fs;
+  fs.openSync = (path, ...rest) => {
+    if (String(path).endsWith(`/${name}`)) throw Object.assign(new Error('file table overflow'), { code: 'ENFILE' });
+    return openSync(path, ...rest);
+  };
+  syncBuiltinESMExports();
+  try {
+    return work();
+  } finally {
+    fs.openSync = openSync;
+    syncBuiltinESMExports();
+  }
 }
 
 test('an output is stored with nothing twice, whatever the limit was raised or lowered to since it was captured', (t) => {
@@ -56,4 +73,15 @@ test('where the middle of an output was not kept, all that was kept is stored, i
     [captured.head.toString(), captured.tail?.toString()],
     [NUMBERS.slice(0, 500), NUMBERS.slice(1_000, 2_000)],
   );
+});
+
+test('an output of which a file cannot be opened now is not taken for a shorter one', (t) => {
+  const directory = temporaryDirectory(t);
+  capture(directory, 1_500, 500);
+  const output = new CapturedOutput(directory);
+
+  for (const name of ['segment', 'first', 'ring.1', 'ring.0'])
+    t.throws(() => without(name, () => output.ends(4_000, 2_000)), { code: 'ENFILE' }, name);
+
+  t.is(output.ends(4_000, 2_000).head.toString(), NUMBERS.slice(0, 1_500));
 });
