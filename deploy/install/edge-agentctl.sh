@@ -73,12 +73,7 @@ supervise() {
     began=$(date +%s)
     (
       trap - TERM INT
-      # shellcheck disable=SC3045 # not in POSIX, but in every sh
-      ulimit -n "$FILES_MAX" 2>/dev/null || : # Node takes what it may have
-      set -a
-      # shellcheck source=/dev/null
-      [ ! -r "$ETC/$name.env" ] || . "$ETC/$name.env"
-      exec "$LIB/launch" "$name"
+      exec /bin/sh "$LIB/edge-agentctl" run "$name" # read anew: it may have changed since this supervisor began
     ) &
     child=$!
     echo "$child" >"$RUN/$name.child"
@@ -101,6 +96,16 @@ supervise() {
   kill "$keeper" 2>/dev/null
   # the file of one that gave up stays: nobody stopped it
   [ "$stopping" = no ] || rm -f "$RUN/$name.pid"
+}
+
+# Becomes the service.
+run() {
+  # shellcheck disable=SC3045 # not in POSIX, but in every sh
+  ulimit -n "$FILES_MAX" 2>/dev/null || : # Node takes what it may have
+  set -a
+  # shellcheck source=/dev/null
+  [ ! -r "$ETC/$1.env" ] || . "$ETC/$1.env"
+  exec "$LIB/launch" "$1"
 }
 
 keep_log() {
@@ -186,12 +191,14 @@ is_active() {
 [ $# -ge 1 ] || usage
 action=$1
 name=${2:-agent}
-case $action in start | stop | restart | status | is-active | supervise) ;; *) usage ;; esac
+case $action in start | stop | restart | status | is-active | supervise | run) ;; *) usage ;; esac
 case $name in agent | updater) ;; *) usage ;; esac
 
 if [ "$action" = supervise ]; then
   mkdir -p "$RUN" "$LOGS"
   supervise "$name"
+elif [ "$action" = run ]; then
+  run "$name"
 elif [ "$INIT" = systemd ] && [ "$SCOPE" = user ]; then
   exec systemctl --user "$action" "edge-$name.service"
 elif [ "$INIT" = systemd ]; then

@@ -121,7 +121,7 @@ async function fileDescriptors(proc: string): Promise<Finding> {
   const percent = (open.length / Number(soft)) * 100;
   const summary = `${open.length} of ${soft} file descriptors are open.`;
   const hint =
-    'Raise the limit of the agent (LimitNOFILE= of its systemd unit, or FILES_MAX in edge-agentctl), and see who has that many connections through this machine.';
+    'Raise the limit of the agent (LimitNOFILE= of its systemd unit, or FILES_MAX in edge-agentctl) and stop and start it, and see who has that many connections through this machine.';
   if (percent > FDS_PERCENT_FAIL) return failed(summary, hint, details);
   return percent > FDS_PERCENT_WARN ? warned(summary, hint, details) : passed(summary, details);
 }

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
 import { peerTest } from '../../support/peer-test.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -96,25 +97,47 @@ for (const name of AGENTS)
       t.true(used.includes(line), line);
   });
 
-test('without systemd the agent may open as many files, and starts also where the machine lets it have fewer', (t) => {
+/** `edge-agentctl` of a machine without systemd in a directory of its own, with this as what it starts. */
+function controlled(t: ExecutionContext, launch: string) {
   const place = temporaryDirectory(t);
-  const control = readFileSync(join(ROOT, 'deploy/install/edge-agentctl.sh'), 'utf8').replaceAll(/@[A-Z]+@/gu, place);
-  const run = (script: string) => spawnSync('sh', ['-c', script], { cwd: place, encoding: 'utf8' }).stdout.trim();
-  writeFileSync(join(place, 'launch'), '#!/bin/sh\nulimit -H -n\nexit 3\n', { mode: 0o755 });
+  const control = readFileSync(join(ROOT, 'deploy/install/edge-agentctl.sh'), 'utf8')
+    .replaceAll(/@[A-Z]+@/gu, place)
+    .replace(/^AGAIN_S=.*$/mu, 'AGAIN_S=0');
+  writeFileSync(join(place, 'launch'), `#!/bin/sh\n${launch}\n`, { mode: 0o755 });
   writeFileSync(join(place, 'agent.log'), '');
+  return {
+    control,
+    run: (script: string) => spawnSync('sh', ['-c', script], { cwd: place, encoding: 'utf8' }).stdout.trim(),
+    install: (filesMax: number, name = 'edge-agentctl') =>
+      writeFileSync(join(place, name), control.replace(/^FILES_MAX=.*$/mu, `FILES_MAX=${filesMax}`)),
+  };
+}
+
+test('without systemd the agent may open as many files, and starts also where the machine lets it have fewer', (t) => {
+  const { control, run, install } = controlled(t, 'ulimit -H -n; exit 3');
   t.regex(control, /^FILES_MAX=65536$/mu);
 
   // no machine lets a process have as many as the second
   for (const [filesMax, wanted] of [
-    ['1000', '1000'],
-    ['4294967295', run('ulimit -H -n')],
+    [1_000, '1000'],
+    [4_294_967_295, run('ulimit -H -n')],
   ] as const) {
-    writeFileSync(join(place, 'edge-agentctl'), control.replace(/^FILES_MAX=.*$/mu, `FILES_MAX=${filesMax}`));
+    install(filesMax);
 
     const said = run('exec sh edge-agentctl supervise agent');
 
     t.is(said.split('\n')[0], wanted);
   }
+});
+
+test('a limit that is changed in edge-agentctl is that of the next start: its supervisor need not end', (t) => {
+  const { run, install } = controlled(t, 'ulimit -H -n; mv edge-agentctl.new edge-agentctl || exit 3; exit 1');
+  install(1_000);
+  install(900, 'edge-agentctl.new');
+
+  const said = run('exec sh edge-agentctl supervise agent');
+
+  t.deepEqual(said.split('\n').slice(0, 2), ['1000', '900']);
 });
 
 test('the agent of a machine is as open as its commands may need, and keeps its data to itself', (t) => {
