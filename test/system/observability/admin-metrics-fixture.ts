@@ -32,7 +32,7 @@ export class AdminMetricsFixture {
   }
 
   ask(path: string, key: string | null = FLEET_KEYS.METRICS_KEY, method = 'GET'): Promise<Response> {
-    const headers = key === null ? {} : { authorization: `Bearer ${key}` };
+    const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
     return fetch(this.fleet().admin().url + path, { method, headers });
   }
 
