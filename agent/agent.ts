@@ -11,7 +11,7 @@ import { EXIT_STATUS, type ExitStatus } from './problem.ts';
 import { enrolledIdentity, type ProgramOptions } from './enrollment/joining.ts';
 
 /**
- * Runs until `signal` or until somebody deletes the node. Resolves with the exit status; throws an `AgentProblem` for
+ * Runs until `signal` or until this machine is the node no more. Resolves with the exit status; throws an `AgentProblem` for
  * what stops it at once.
  */
 export async function runAgent(given: ProgramOptions): Promise<ExitStatus> {

@@ -105,7 +105,7 @@ export class EnrolledAgent {
     });
   }
 
-  /** Runs until the program is to stop, somebody deletes the node, or the machine has joined anew. Call once. */
+  /** Runs until the program is to stop, this machine is the node no more, or it has joined anew. Call once. */
   async run(): Promise<AgentEnd> {
     const { directory, journal, log, signal } = this.#options;
     const executor = this.#executor;
@@ -262,7 +262,7 @@ export class EnrolledAgent {
         reports.connected(url);
       },
       onReplaced: () => this.#shared.lost(),
-      onDeleted: () => this.#deleted(),
+      onRevoked: (wasDeleted) => this.#revoked(wasDeleted),
       onUnknown: (wasDeleted) => this.#unknown(wasDeleted),
     };
   }
@@ -287,8 +287,8 @@ export class EnrolledAgent {
     if (this.#allConfirmed !== null && this.#options.journal.finished().length === 0) this.#allConfirmed();
   }
 
-  #deleted(): void {
-    this.#enrollment.noteDeletion(true);
+  #revoked(wasDeleted: boolean): void {
+    this.#enrollment.noteDeletion(wasDeleted);
     this.#over.resolve(EXIT_STATUS.revoked);
   }
 

@@ -169,7 +169,7 @@ Usage:
   edge-agent --version
   edge-agent --help
 
-Exit status: 0 stopped, 1 failed, 2 bad setting, 3 enrolment refused, 4 its node was deleted; of doctor: 0 nothing failed, 1 something did; of check: 0 it can run, 1 it cannot.
+Exit status: 0 stopped, 1 failed, 2 bad setting, 3 enrolment refused, 4 its node was deleted, or is another machine now; of doctor: 0 nothing failed, 1 something did; of check: 0 it can run, 1 it cannot.
 
 Settings (environment variables):
 ${settingsHelp(AGENT_SETTINGS)}`;

@@ -3,6 +3,7 @@
  * (E1).
  */
 import { timingSafeEqual } from 'node:crypto';
+import { ENROLLED_AGAIN_REASON, RECOVERED_REASON } from '../../transport/protocol/close-codes.ts';
 import { FITS_NO_NODE, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { LABELS_MAX, NO_LABELS, type Labels } from '../../transport/protocol/labels.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
@@ -245,9 +246,13 @@ function writeOf(
   };
 }
 
-/** A node that was there before starts again from its new rows, and an older session of it ends. */
+/**
+ * A node that was there before starts again from its new rows, and an older session of it ends: with a retry it may be
+ * that of the same machine, with a recovery it is that of another one, whose work is over.
+ */
 function wake(message: Enroll, existing: NodeEnrolled['existing']): readonly Effect[] {
   const address = { kind: 'node' as const, id: message.request.node_id };
   if (existing.type === 'none') return [{ type: 'revive', address }];
-  return [{ type: 'tell', told: { to: address, message: { type: 'revoked', reason: 'the node was enrolled again' } } }];
+  const reason = existing.type === 'recovery' ? RECOVERED_REASON : ENROLLED_AGAIN_REASON;
+  return [{ type: 'tell', told: { to: address, message: { type: 'revoked', reason } } }];
 }

@@ -1,6 +1,6 @@
 /** How a connection of a session ends: which end is that of the session as well, and what is said of the others. */
 import type { Log } from '../../transport/net/log.ts';
-import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
+import { CLOSE, DELETED_REASON, RECOVERED_REASON } from '../../transport/protocol/close-codes.ts';
 
 /** One that ended. `wasLive`: an admin had welcomed it. */
 export interface Ending {
@@ -10,17 +10,17 @@ export interface Ending {
   readonly wasLive: boolean;
 }
 
-/** Said where an admin takes the token back and nobody deleted the node. */
+/** Said where an admin takes the token back and this machine may still be the node. */
 export const TAKEN_BACK =
-  'The token of this node is good no longer: the node was enrolled again, by another machine or by a late try of this one, or is gone. What runs goes on, and the admin is asked in a while';
+  'The token of this node is good no longer: the node was enrolled again, by a late try of this machine or by one with a copy of its data directory, or is gone. What runs goes on, and the admin is asked in a while';
 
 /** Said where another session has the node. */
 export const REPLACED =
   'A newer session of this node took over: does another agent run with a copy of this data directory?';
 
-/** Whether somebody deleted the node: no other end is that of the session. */
-export function isDeletion({ code, reason }: Pick<Ending, 'code' | 'reason'>): boolean {
-  return code === CLOSE.revoked && reason === DELETED_REASON;
+/** Whether this machine is the node no more, for good: no other end is that of the session. */
+export function isFinal({ code, reason }: Pick<Ending, 'code' | 'reason'>): boolean {
+  return code === CLOSE.revoked && (reason === DELETED_REASON || reason === RECOVERED_REASON);
 }
 
 /** Notes an end after which the next admin is tried. */

@@ -29,8 +29,11 @@ export interface SessionOptions {
    * forgotten by then.
    */
   readonly onReplaced?: () => void;
-  /** Called once when somebody deletes this node: the session is over and does not dial again. */
-  readonly onDeleted?: () => void;
+  /**
+   * Called once when this machine is the node no more, since somebody deleted it (`wasDeleted`) or another machine
+   * became it: the session is over and does not dial again.
+   */
+  readonly onRevoked?: (wasDeleted: boolean) => void;
 }
 
 /**

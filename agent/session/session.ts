@@ -2,7 +2,7 @@
  * The control session of one node: it dials admins for ever, keeps one connection, and tries a second one while the
  * admin of the first says nothing. What a connection carries is its own.
  */
-import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
@@ -11,7 +11,7 @@ import { NODE_DELETED } from '../../transport/protocol/version.ts';
 import type { AgentNews, DialHow, SessionPorts } from './ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { Beside } from './beside.ts';
-import { isDeletion, logEnd, REPLACED, TAKEN_BACK, type Ending } from './endings.ts';
+import { isFinal, logEnd, REPLACED, TAKEN_BACK, type Ending } from './endings.ts';
 import { Connection, SILENCE, type ConnectionOwner, type ConnectionParts, type Welcome } from './connection.ts';
 import type { Refused } from './refusals.ts';
 import { createSessionCounters, type SessionCounters } from './session-counters.ts';
@@ -153,7 +153,7 @@ export class Session implements ConnectionOwner {
   #lost(ending: Ending, isReplaced: boolean): void {
     const { log, runner } = this.#ports;
     const { admin, code, reason, wasLive } = ending;
-    if (isDeletion(ending)) return this.#deleted(admin);
+    if (isFinal(ending)) return this.#revoked(ending);
     if (code === CLOSE.revoked) {
       // Whoever comes back is told by a 401 whether it is so. Not at once: two machines that enrol in turn would take
       // the node from each other all the time.
@@ -181,17 +181,17 @@ export class Session implements ConnectionOwner {
     return backMs === null ? this.#restBeforeNext(wasLive) : this.#rest(backMs);
   }
 
-  #deleted(admin: string): void {
+  #revoked({ admin, reason }: Pick<Ending, 'admin' | 'reason'>): void {
     const connection = this.#connection;
     this.#end();
     connection?.cut();
-    this.#ports.log.error({ admin }, 'The admin revoked this node; the agent stops connecting');
-    this.#options.onDeleted?.();
+    this.#ports.log.error({ admin, reason }, 'The admin revoked this node; the agent stops connecting');
+    this.#options.onRevoked?.(reason === DELETED_REASON);
   }
 
   #secondEnded(connection: Connection, code: number, reason: string): void {
     if (this.#beside?.isSecond(connection) !== true) return;
-    if (isDeletion({ code, reason })) return this.#deleted(connection.url);
+    if (isFinal({ code, reason })) return this.#revoked({ admin: connection.url, reason });
     this.#beside.refused(code, reason, this.#ports.clock.nowMs());
     this.#arm();
   }

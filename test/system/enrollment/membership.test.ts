@@ -5,7 +5,7 @@ import test from 'ava';
 import type { AliasResource, NodeResource } from '../../../actors/resources/node.ts';
 import { PORTS } from '../../support/actors.ts';
 import { CLUSTER } from '../../support/fleet.ts';
-import type { AgentProgram } from '../../support/fleet/agent-program.ts';
+import { processesGone, type AgentProgram } from '../../support/fleet/agent-program.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
@@ -95,6 +95,22 @@ test('an agent that lost its data is its node again by a recovery key, which wor
   await agent.kill();
   await recover();
   t.like(await agent.program.ended(), { code: 3 });
+});
+
+test('an agent whose node another machine has become by its recovery key ends what runs and exits with status 4', async (t) => {
+  const agent = await fleet().addHealthyAgent();
+  const { node } = agent;
+  const command = await fleet().run('sleep 1000', { targeting: { type: 'nodes', node_ids: [node] } });
+  const [execution] = await fleet().settled(command, ([one]) => one?.status === 'sent');
+  const { recovery_key } = await fleet().rest.post<{ recovery_key: string }>(`/nodes/${node}/recovery_key`);
+
+  const other = await fleet().addAgent({ ENROLLMENT_KEY: (await fleet().key()).key, RECOVERY_KEY: recovery_key });
+  await other.live();
+
+  t.is(other.node, node);
+  t.deepEqual(await agent.program.ended(), { code: 4, signal: null });
+  await processesGone(execution?.id ?? '');
+  t.like((await fleet().settled(command))[0], { status: 'cancelled', exit_code: 137 });
 });
 
 test('a recovery whose answer was lost is answered again to the same machine, and to no other', async (t) => {

@@ -1,8 +1,9 @@
 /** Nodes that come back to a cluster with a recovery key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { keyRecord, MADE_MS, nodeRecord } from '../../../support/actors.ts';
+import { RECOVERED_REASON } from '../../../../transport/protocol/close-codes.ts';
+import { keyRecord, MADE_MS, NODE, nodeRecord } from '../../../support/actors.ts';
 import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
-import { refusal, writesOf } from '../../../support/steps.ts';
+import { refusal, tell, writesOf } from '../../../support/steps.ts';
 import { column } from '../../../support/columns.ts';
 
 test('a recovery key that fits no node makes no new one', (t) => {
@@ -40,7 +41,7 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
   );
   // tunnels of the credential that is no more end also where no session is left
   t.true(step.changes[0]?.notices.some((notice) => notice.type === 'node-revoked'));
-  t.is(step.effects[0]?.type, 'tell');
+  t.deepEqual(step.effects[0], tell('node', NODE, { type: 'revoked', reason: RECOVERED_REASON }));
 });
 
 test('a recovery is judged by the rows, recovery key first: a key that is spent or over makes no other answer of it (E2)', (t) => {

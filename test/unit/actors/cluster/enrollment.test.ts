@@ -1,5 +1,6 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
+import { ENROLLED_AGAIN_REASON } from '../../../../transport/protocol/close-codes.ts';
 import {
   answer,
   FACTS,
@@ -68,10 +69,7 @@ test('a node whose answer was lost gets new secrets for the same key, spends not
       notices: [{ type: 'node-changed', node: NODE }, { type: 'node-revoked', node: NODE }, { type: 'events-stored' }],
     },
   ] as never);
-  t.deepEqual(step.effects, [
-    tell('node', NODE, { type: 'revoked', reason: 'the node was enrolled again' }),
-    welcome,
-  ] as never);
+  t.deepEqual(step.effects, [tell('node', NODE, { type: 'revoked', reason: ENROLLED_AGAIN_REASON }), welcome] as never);
   t.is(step.state.record?.nodeCount, 2);
 });
 

@@ -185,7 +185,7 @@ test('a silent admin that nobody stands in for is given up after 20 s, and diall
 
 test('a node that was deleted meanwhile ends, whichever admin says so', (t) => {
   let deletions = 0;
-  const { clock, link, links } = doubting([A, B], PEERED, { onDeleted: () => (deletions += 1) });
+  const { clock, link, links } = doubting([A, B], PEERED, { onRevoked: () => (deletions += 1) });
   link(1).open();
   link(1).hangUp(CLOSE.revoked, DELETED_REASON);
   clock.pass(3_600_000);

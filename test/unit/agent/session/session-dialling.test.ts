@@ -1,7 +1,12 @@
 /** Which admin an agent dials, after which wait, and when it gives up. */
 import test from 'ava';
 import { NODE_DELETED } from '../../../../transport/protocol/version.ts';
-import { CLOSE, DELETED_REASON } from '../../../../transport/protocol/close-codes.ts';
+import {
+  CLOSE,
+  DELETED_REASON,
+  ENROLLED_AGAIN_REASON,
+  RECOVERED_REASON,
+} from '../../../../transport/protocol/close-codes.ts';
 import { NotingRunner, sessionFixture } from '../../../support/agent/session-fixture.ts';
 import { column } from '../../../support/columns.ts';
 
@@ -52,24 +57,29 @@ test('an agent that is replaced by a newer session waits the longest before it t
   t.true(lines.some((line) => line.includes('newer session')));
 });
 
-test('an agent whose node is deleted never dials again', (t) => {
-  let deletions = 0;
-  const { clock, link, links } = sessionFixture({ onDeleted: () => (deletions += 1) });
-  link().welcome();
+for (const [what, reason, wasDeleted] of [
+  ['is deleted', DELETED_REASON, true],
+  ['another machine has become', RECOVERED_REASON, false],
+] as const)
+  test(`an agent whose node ${what} never dials again`, (t) => {
+    const ends: boolean[] = [];
+    const { clock, link, links } = sessionFixture({ onRevoked: (wasIt) => ends.push(wasIt) });
+    link().welcome();
 
-  link().hangUp(CLOSE.revoked, DELETED_REASON);
-  clock.pass(3_600_000);
+    link().hangUp(CLOSE.revoked, reason);
+    clock.pass(3_600_000);
 
-  t.deepEqual([deletions, links.length, clock.waiting()], [1, 1, 0]);
-});
+    t.deepEqual(ends, [wasDeleted]);
+    t.deepEqual([links.length, clock.waiting()], [1, 0]);
+  });
 
-for (const reason of ['the node was enrolled again', ''])
+for (const reason of [ENROLLED_AGAIN_REASON, ''])
   test(`an agent whose token is taken back for another reason ("${reason}") starts nothing, waits the longest, and is not over`, (t) => {
     let holds = 0;
-    let deletions = 0;
+    let ends = 0;
     const unknown: boolean[] = [];
     const { clock, link, links, lines } = sessionFixture(
-      { onDeleted: () => (deletions += 1), onUnknown: (wasDeleted) => unknown.push(wasDeleted) },
+      { onRevoked: () => (ends += 1), onUnknown: (wasDeleted) => unknown.push(wasDeleted) },
       undefined,
       { runner: Object.assign(new NotingRunner(), { hold: () => (holds += 1) }) },
     );
@@ -77,7 +87,7 @@ for (const reason of ['the node was enrolled again', ''])
 
     link().hangUp(CLOSE.revoked, reason);
     clock.pass(29_999);
-    t.deepEqual([deletions, holds, links.length], [0, 1, 1]);
+    t.deepEqual([ends, holds, links.length], [0, 1, 1]);
     t.regex(lines.at(-1) ?? '', /^The token of this node is good no longer/u);
     clock.pass(1);
     link().hangUp(401, 'it answered 401');
