@@ -8,6 +8,8 @@ import { openJournal } from './execution/journal/open-journal.ts';
 import { readIdentity } from './enrollment/identity.ts';
 import { machineTimeline } from './execution/timeline.ts';
 import { EXIT_STATUS, type ExitStatus } from './problem.ts';
+import { CLOCK } from './session/clock.ts';
+import { SharedIdentity } from './session/shared-identity.ts';
 import { enrolledIdentity, type ProgramOptions } from './enrollment/joining.ts';
 
 /**
@@ -24,10 +26,11 @@ export async function runAgent(given: ProgramOptions): Promise<ExitStatus> {
     given.diskAnswered();
     let identity = await enrolledIdentity(options, directory, stored);
     const ledger = new Ledger(directory.ledger, log);
+    const shared = new SharedIdentity(() => CLOCK.nowMs());
     const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
     try {
       for (;;) {
-        const end = await new EnrolledAgent({ ...options, directory, journal, identity }).run();
+        const end = await new EnrolledAgent({ ...options, directory, journal, identity, shared }).run();
         if (typeof end === 'number') return end;
         identity = end.rejoined;
       }

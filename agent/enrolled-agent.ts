@@ -26,7 +26,7 @@ import { rejoined, type AgentOptions, type Enrolled } from './enrollment/joining
 import { createSessionCounters } from './session/session-counters.ts';
 import type { SessionOptions } from './session/session-options.ts';
 import { Session } from './session/session.ts';
-import { SharedIdentity } from './session/shared-identity.ts';
+import type { SharedIdentity } from './session/shared-identity.ts';
 import { Rejoining } from './enrollment/rejoining.ts';
 import { StoredEnrollment } from './enrollment/stored-enrollment.ts';
 import { HealthFile } from './update/health-file.ts';
@@ -40,6 +40,7 @@ export interface EnrolledAgentOptions extends AgentOptions {
   readonly directory: DataDirectory;
   readonly journal: Journal;
   readonly identity: Enrolled;
+  readonly shared: SharedIdentity;
 }
 
 /**
@@ -55,7 +56,6 @@ export class EnrolledAgent {
   readonly #trim = new FirstTrim();
   readonly #counters = createSessionCounters();
   readonly #own = new OwnServers();
-  readonly #shared = new SharedIdentity(() => CLOCK.nowMs());
   readonly #facts = new FactsWatch({
     read: () => machineFacts(this.#sshHostKey),
     say: (facts) => this.#session?.say({ type: 'facts-changed', facts }) ?? false,
@@ -107,7 +107,7 @@ export class EnrolledAgent {
 
   /** Runs until the program is to stop, this machine is the node no more, or it has joined anew. Call once. */
   async run(): Promise<AgentEnd> {
-    const { directory, journal, log, signal } = this.#options;
+    const { directory, journal, shared, log, signal } = this.#options;
     const executor = this.#executor;
     const reach = await this.#startReach();
     this.#sshHostKey = reach.sshHostKey;
@@ -117,7 +117,7 @@ export class EnrolledAgent {
     const visibility = await this.#startVisibility(reach, reports);
     this.#ports = { ...reach.ports, ...visibility.ports };
     this.#services.push(
-      { name: 'identity', problem: () => this.#shared.problem },
+      { name: 'identity', problem: () => shared.problem },
       { name: 'journal', problem: () => journal.problem },
       executor.service,
       diskService(directory.path),
@@ -248,7 +248,7 @@ export class EnrolledAgent {
   }
 
   #sessionOptions(reach: Reach, reports: Reports): SessionOptions {
-    const { config, version } = this.#options;
+    const { config, version, shared } = this.#options;
     return {
       node: this.#enrollment.node,
       token: this.#enrollment.token,
@@ -261,7 +261,8 @@ export class EnrolledAgent {
         reach.connected(url);
         reports.connected(url);
       },
-      onReplaced: () => this.#shared.lost(),
+      onReplaced: () => shared.lost(),
+      onTaken: () => shared.taken(),
       onRevoked: (wasDeleted) => this.#revoked(wasDeleted),
       onUnknown: (wasDeleted) => this.#unknown(wasDeleted),
     };

@@ -30,6 +30,11 @@ export interface SessionOptions {
    */
   readonly onReplaced?: () => void;
   /**
+   * Called when the token of this node went to another enrolment, which may be one of this machine. Returns after how
+   * many ms the session dials again.
+   */
+  readonly onTaken?: () => number;
+  /**
    * Called once when this machine is the node no more, since somebody deleted it (`wasDeleted`) or another machine
    * became it: the session is over and does not dial again.
    */

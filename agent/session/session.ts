@@ -159,7 +159,7 @@ export class Session implements ConnectionOwner {
       // the node from each other all the time.
       log.warn({ admin, reason }, TAKEN_BACK);
       runner.hold?.();
-      return this.#rest(RECONNECT_MS_MAX);
+      return this.#rest(this.#options.onTaken?.() ?? RECONNECT_MS_MAX);
     }
     if (isReplaced) {
       log.warn({ admin }, REPLACED);

@@ -1,8 +1,10 @@
 /**
  * Two agents with one identity, as after a machine was cloned: each takes the session of the other, so that the node is
- * now one machine and now the other. Both notice, since the one whose session is taken is told so by the admin.
+ * now one machine and now the other. Both notice, since the one whose session is taken is told so by the admin. With a
+ * key to join again each takes the other's token as well.
  */
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
+import { UNKNOWN_MS_MAX } from './refusals.ts';
 
 /**
  * For how long one such loss is remembered, in ms: two agents lose their sessions in turn after RECONNECT_MS_MAX, and
@@ -17,10 +19,13 @@ export const SHARED_HINT =
 const SHARED =
   'Another agent runs with the identity of this machine, and the two take the node from each other: one has a copy of the data directory of the other.';
 
-/** One agent's. */
+/** One agent's, over all of its enrolments. */
 export class SharedIdentity {
   readonly #nowMs: () => number;
-  #lostMs: number | null = null;
+  /** Until when it is shared for all that is known, and until when it is known that its token was taken. */
+  #sharedUntilMs = -Infinity;
+  #takenUntilMs = -Infinity;
+  #waitMs = 0;
 
   /** A clock that never goes back, in ms. */
   constructor(nowMs: () => number) {
@@ -29,11 +34,26 @@ export class SharedIdentity {
 
   /** Another agent's session of this node took over. */
   lost(): void {
-    this.#lostMs = this.#nowMs();
+    this.#sharedUntilMs = Math.max(this.#sharedUntilMs, this.#nowMs() + SHARED_MS);
+  }
+
+  /**
+   * The token of the node went to another enrolment. Returns for how long to leave the node to that, in ms: once, it may
+   * have been a late try of this machine. Again, before the longest wait of another agent is over, it is that agent's:
+   * each wait is then twice the one before, up to UNKNOWN_MS_MAX, as a token that is taken back costs the other machine
+   * what runs there.
+   */
+  taken(): number {
+    const nowMs = this.#nowMs();
+    const isAgain = nowMs < this.#takenUntilMs;
+    this.#waitMs = isAgain ? Math.min(2 * this.#waitMs, UNKNOWN_MS_MAX) : RECONNECT_MS_MAX;
+    this.#takenUntilMs = nowMs + this.#waitMs + UNKNOWN_MS_MAX + SHARED_MS;
+    if (isAgain) this.#sharedUntilMs = this.#takenUntilMs;
+    return this.#waitMs;
   }
 
   /** One sentence while another agent is there too; else null. */
   get problem(): string | null {
-    return this.#lostMs !== null && this.#nowMs() - this.#lostMs < SHARED_MS ? SHARED : null;
+    return this.#nowMs() < this.#sharedUntilMs ? SHARED : null;
   }
 }
