@@ -5,7 +5,6 @@ import type { Live } from '../../live.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { copied } from '../../parts/elsewhere.tsx';
 import { notify } from '../../parts/notice.tsx';
-import { useLead } from '../../parts/there.ts';
 import { addressOf } from '../../routes.ts';
 import { runAddress } from '../../run/form.ts';
 import { RUN } from '../../texts/run.ts';
@@ -20,12 +19,14 @@ export function Actions({
   live,
   command: { id },
   summary,
+  lead,
 }: {
   readonly live: Live;
   readonly command: CommandResource;
   readonly summary: CommandSummary;
+  /** Of the page, as these are gone once the command is, which may be told before the answer. */
+  readonly lead: (address: string) => void;
 }) {
-  const lead = useLead();
   const open = summary.pending + summary.sent;
   const failed = summary.failed + summary.cancelled + summary.expired;
   return (

@@ -12,6 +12,7 @@ import { CommandWatch, type WatchProblem } from '../../run/command-watch.ts';
 import { durationText } from '../../run/duration.ts';
 import { curlLine } from '../../shell-words.ts';
 import { TEXTS } from '../../texts.ts';
+import { useLead } from '../../parts/there.ts';
 import { RUN } from '../../texts/run.ts';
 import { Actions } from './actions.tsx';
 import { Outputs } from './outputs.tsx';
@@ -27,6 +28,7 @@ export function CommandPage({ live, fleet, id, search }: PageProps) {
     return () => watch.stop();
   }, [watch]);
   useEffect(() => fleet.follow(null), [fleet]); // names of nodes
+  const lead = useLead();
   void watch.version.value; // drawn anew as it goes on
   const { command, isRemoved, summary } = watch.rows;
   const problem = watch.problem.value;
@@ -44,7 +46,7 @@ export function CommandPage({ live, fleet, id, search }: PageProps) {
         <>
           <About command={command} />
           <SummaryBar summary={summary} />
-          <Actions live={live} command={command} summary={summary} />
+          <Actions live={live} command={command} summary={summary} lead={lead} />
           {summary.total === 0 ? (
             <State text={T.nowhere}>
               <a href={addressOf('run')}>{TEXTS.pages.run}</a>
