@@ -6,15 +6,21 @@ import { isLeftOpen } from './failure.ts';
 /** One that was in doubt and is asked for again after this is another one, in ms: nobody still asks what became of it. */
 export const IN_DOUBT_MS_MAX = 600_000;
 
-/** What makes it the same one. When it expires does not: that is another time a moment later. */
-export function whatOf(input: object): string {
-  return JSON.stringify({ ...input, expired_at: undefined });
+/**
+ * What makes it the same one: what is asked for, with what was `chosen` for it beside that. When it expires does not, as
+ * that is another time a moment later; how long it lasts is chosen.
+ */
+export function whatOf(input: object, chosen: unknown): string {
+  return JSON.stringify([{ ...input, expired_at: undefined }, chosen]);
 }
 
 /** A key of a create. `randomUUID` is not there over plain HTTP. */
 export function newKey(): string {
   return `console-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`;
 }
+
+/** A create. `chosen`: what makes it another one although it is asked for with the same input. */
+export type Create<I, O> = (input: I, chosen?: unknown) => Promise<O>;
 
 /**
  * The create with a key of its own: asked for again after an answer that left open whether it was done, it is sent as it
@@ -23,10 +29,10 @@ export function newKey(): string {
 export function keyed<I extends Keyed, O>(
   create: (input: I) => Promise<O>,
   nowMs = (): number => performance.now(),
-): (input: I) => Promise<O> {
+): Create<I, O> {
   let inDoubt: { readonly what: string; readonly input: I; readonly atMs: number } | null = null;
-  return async (given) => {
-    const [what, atMs] = [whatOf(given), nowMs()];
+  return async (given, chosen) => {
+    const [what, atMs] = [whatOf(given, chosen), nowMs()];
     const before = inDoubt?.what === what && atMs - inDoubt.atMs <= IN_DOUBT_MS_MAX ? inDoubt : null;
     const input = before?.input ?? { ...given, idempotency_key: newKey() };
     try {
@@ -41,6 +47,6 @@ export function keyed<I extends Keyed, O>(
 }
 
 /** The same for as long as its component is there. */
-export function useCreate<I extends Keyed, O>(create: (input: I) => Promise<O>): (input: I) => Promise<O> {
+export function useCreate<I extends Keyed, O>(create: (input: I) => Promise<O>): Create<I, O> {
   return useMemo(() => keyed(create), []);
 }

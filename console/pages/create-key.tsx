@@ -40,13 +40,14 @@ export function CreateKey({ live, fleet, cluster, onMade, onClose }: CreateKeyPr
         const labels = labelsIn(valueOf('labels'));
         if (!labels.ok) throw new Error(T.badLabel(labels.part));
         const [name, uses, seconds] = [valueOf('name'), valueOf('uses'), valueOf('expires')];
-        const { key } = await create({
+        const wanted = {
           cluster_name: valueOf('cluster'),
           name: name === '' ? null : name,
           uses_remaining: uses === '' ? null : Number(uses),
           expired_at: seconds === '' ? null : new Date(Date.now() + Number(seconds) * 1_000).toISOString(),
           labels: labels.labels,
-        });
+        };
+        const { key } = await create(wanted, seconds);
         made.value = key;
         onMade();
       }}

@@ -139,12 +139,19 @@ export function namesIn(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/u).filter((name) => name !== ''))];
 }
 
+/** What a form asks of the API. */
+export interface MadeCommand {
+  readonly command: NewCommand;
+  /** How long it may wait, in ms, from which it has its `expired_at`; not there: the form does not say it. */
+  readonly expiresMs?: number;
+}
+
 /** What is asked of the API, or the fields that are not as they should be. `nowMs`: Unix time. */
 export function commandOfForm(
   form: RunForm,
   again: AgainNodes,
   nowMs: number,
-): { readonly command: NewCommand } | { readonly wrong: readonly FormField[] } {
+): MadeCommand | { readonly wrong: readonly FormField[] } {
   const targeting = targetingOf(form, again);
   const { timeout, expires } = durationsOf(form);
   const wrong: FormField[] = [
@@ -160,6 +167,7 @@ export function commandOfForm(
       targeting,
       ...limitsOf(form, nowMs),
     },
+    ...(typeof expires === 'number' && { expiresMs: expires }),
   };
 }
 

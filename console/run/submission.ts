@@ -3,7 +3,7 @@ import { refusalOf } from '../../api/client/client.ts';
 import type { Outputs } from '../../api/client/api.ts';
 import { IN_DOUBT_MS_MAX, whatOf } from '../creates.ts';
 import { isNotSent } from '../failure.ts';
-import type { NewCommand } from './form.ts';
+import type { MadeCommand, NewCommand } from './form.ts';
 
 /** How long it is tried, in ms, and how long is waited between two tries. */
 export const SUBMISSION_MS_MAX = 60_000;
@@ -43,8 +43,8 @@ export class Submissions {
   readonly #open = new Map<string, OpenSubmission>();
 
   /** Whether it may be stored although nobody said so. */
-  isInDoubt(command: NewCommand): boolean {
-    return this.#open.has(whatOf(command));
+  isInDoubt({ command, expiresMs }: MadeCommand): boolean {
+    return this.#open.has(whatOf(command, expiresMs));
   }
 
   /**
@@ -53,8 +53,8 @@ export class Submissions {
    * Throws what the service refuses, and when the time is over the last failure: one that leaves open whether it is stored,
    * where there was any.
    */
-  send(command: NewCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
-    const what = whatOf(command);
+  send({ command, expiresMs }: MadeCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
+    const what = whatOf(command, expiresMs);
     const sent: OpenSubmission = this.#known(what, kit.nowMs()) ?? {
       input: { ...command, idempotency_key: newKey() },
       underWay: null,

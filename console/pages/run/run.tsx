@@ -21,6 +21,7 @@ import {
   searchOfForm,
   type AgainNodes,
   type FormField,
+  type MadeCommand,
   type NewCommand,
   type RunForm,
 } from '../../run/form.ts';
@@ -94,11 +95,11 @@ function useSending(kit: SendingKit, form: Signal<RunForm>, again: ReadonlySigna
     progress.value = T.running;
     try {
       if (!(await isWanted(kit.live, made.command, isThere))) return;
-      const { id } = await stored(kit, made.command, () => (progress.value = T.sentAgain));
+      const { id } = await stored(kit, made, () => (progress.value = T.sentAgain));
       if (isThere.current) go(addressOf('command', { id }));
       else notify({ text: T.stored });
     } catch (error) {
-      const words = kit.submissions.isInDoubt(made.command) ? `${problemOf(error)} ${T.inDoubt}` : problemOf(error);
+      const words = kit.submissions.isInDoubt(made) ? `${problemOf(error)} ${T.inDoubt}` : problemOf(error);
       if (isThere.current) problem.value = words;
       else notify({ text: words, kind: 'failed' });
     } finally {
@@ -231,8 +232,8 @@ async function isWanted(
 }
 
 /** It, once it is stored. */
-function stored({ live, submissions }: SendingKit, command: NewCommand, unanswered: () => void) {
-  return submissions.send(command, newKey, {
+function stored({ live, submissions }: SendingKit, made: MadeCommand, unanswered: () => void) {
+  return submissions.send(made, newKey, {
     create: (input) => live.api.create_command.mutate(input),
     unanswered,
     nowMs: () => performance.now(),

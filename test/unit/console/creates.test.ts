@@ -27,9 +27,9 @@ function creating() {
     },
     () => clock.ms,
   );
-  const ends = async (error: Error | null, input: Input): Promise<number | null> => {
+  const ends = async (error: Error | null, input: Input, chosen?: string): Promise<number | null> => {
     next = error;
-    return create(input).catch(() => null);
+    return create(input, chosen).catch(() => null);
   };
   return { sent, clock, keys, ends };
 }
@@ -42,6 +42,15 @@ test('one whose answer is lost is sent as it was sent then, also after one that 
 
   t.is(await ends(null, { name: 'a', expired_at: 'still later' }), 0);
   t.deepEqual(new Set(sent.map(({ expired_at: at }) => at)), new Set(['soon']));
+});
+
+test('one for which another lifetime is chosen is another one, and lasts as long as that', async (t) => {
+  const { sent, ends } = creating();
+
+  await ends(LOST, { name: 'a', expired_at: 'in an hour' }, '3600');
+
+  t.is(await ends(null, { name: 'a', expired_at: 'in a day' }, '86400'), 1);
+  t.is(sent.at(-1)?.expired_at, 'in a day');
 });
 
 test('after one that is done or refused, of another input, or in doubt long ago, it is another one', async (t) => {

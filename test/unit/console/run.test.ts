@@ -77,6 +77,7 @@ test('what is asked of the API is what the form says, and each field that is wro
       timeout: 30_000,
       expired_at: '2026-01-15T10:05:00.000Z',
     },
+    expiresMs: 300_000,
   });
   t.deepEqual(commandOfForm({ ...EMPTY_FORM, timeout: 'soon', expires: '0' }, null, NOW_MS), {
     wrong: ['text', 'clusters', 'timeout', 'expires'],

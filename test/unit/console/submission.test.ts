@@ -3,8 +3,10 @@ import test from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { IN_DOUBT_MS_MAX } from '../../../console/creates.ts';
 import { NotSent } from '../../../console/failure.ts';
-import type { NewCommand } from '../../../console/run/form.ts';
+import type { MadeCommand, NewCommand } from '../../../console/run/form.ts';
 import { Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
+
+type Answer = Error | { readonly id: string };
 
 /** Submissions to a service whose answers, one after another, are these, the last of them for good. */
 function submitting() {
@@ -12,9 +14,9 @@ function submitting() {
   const submissions = new Submissions();
   let nowMs = 0;
   let keys = 0;
-  const send = (command: NewCommand, ...answers: readonly (Error | { readonly id: string })[]) => {
+  const sendMade = (made: MadeCommand, ...answers: readonly Answer[]) => {
     let at = 0;
-    return submissions.send(command, () => `key ${(keys += 1)}`, {
+    return submissions.send(made, () => `key ${(keys += 1)}`, {
       create: async ({ idempotency_key: key, expired_at: expiresAt }) => {
         sent.push({ key, expiresAt });
         const answer = answers[Math.min(at, answers.length - 1)];
@@ -29,7 +31,8 @@ function submitting() {
       },
     });
   };
-  return { sent, submissions, send, later: (ms: number) => (nowMs += ms) };
+  const send = (command: NewCommand, ...answers: readonly Answer[]) => sendMade({ command }, ...answers);
+  return { sent, submissions, send, sendMade, later: (ms: number) => (nowMs += ms) };
 }
 
 const LOST = new Error('WebSocket closed');
@@ -54,11 +57,11 @@ test('a command is sent again under the same key when no answer came, and not wh
 test('one of which nobody said what became of it is the same one when it is sent once more, and another one is not', async (t) => {
   const { sent, submissions, send } = submitting();
   await t.throwsAsync(send({ ...SENT_COMMAND, expired_at: 'soon' }, LOST));
-  t.true(submissions.isInDoubt(SENT_COMMAND));
+  t.true(submissions.isInDoubt({ command: SENT_COMMAND }));
 
   await send({ ...SENT_COMMAND, expired_at: 'a moment later' }, { id: 'made' });
   t.deepEqual(sent.at(-1), { key: 'key 1', expiresAt: 'soon' });
-  t.false(submissions.isInDoubt(SENT_COMMAND));
+  t.false(submissions.isInDoubt({ command: SENT_COMMAND }));
 
   await send(SENT_COMMAND, { id: 'another' });
   t.is(sent.at(-1)?.key, 'key 2');
@@ -68,7 +71,10 @@ test('one of which nobody said what became of it is the same one when it is sent
   await send(SENT_COMMAND, { id: 'the one before' });
   t.is(sent.at(-1)?.key, 'key 3', 'it is still in doubt');
   await t.throwsAsync(send({ ...SENT_COMMAND, command_text: 'false' }, REFUSED));
-  t.false(submissions.isInDoubt({ ...SENT_COMMAND, command_text: 'false' }), 'what is refused is not stored');
+  t.false(
+    submissions.isInDoubt({ command: { ...SENT_COMMAND, command_text: 'false' } }),
+    'what is refused is not stored',
+  );
 });
 
 test('one that was never sent is in no doubt, and one that was sent before the connection was lost is', async (t) => {
@@ -76,13 +82,24 @@ test('one that was never sent is in no doubt, and one that was sent before the c
 
   t.is((await send(SENT_COMMAND, NOT_SENT, NOT_SENT, { id: 'made' })).id, 'made');
   t.is(await t.throwsAsync(send(SENT_COMMAND, NOT_SENT)), NOT_SENT);
-  t.false(submissions.isInDoubt(SENT_COMMAND));
+  t.false(submissions.isInDoubt({ command: SENT_COMMAND }));
   t.is(await t.throwsAsync(send(SENT_COMMAND, LOST, NOT_SENT)), LOST);
-  t.true(submissions.isInDoubt(SENT_COMMAND));
+  t.true(submissions.isInDoubt({ command: SENT_COMMAND }));
   await t.throwsAsync(send(SENT_COMMAND, NOT_SENT));
-  t.true(submissions.isInDoubt(SENT_COMMAND), 'of the time before');
+  t.true(submissions.isInDoubt({ command: SENT_COMMAND }), 'of the time before');
 
   t.deepEqual([...new Set(sent.map(({ key }) => key))], ['key 1', 'key 2', 'key 3']);
+});
+
+test('one that may wait for another time than the one in doubt is another one', async (t) => {
+  const { sent, submissions, sendMade } = submitting();
+  const command = (expiresAt: string): NewCommand => ({ ...SENT_COMMAND, expired_at: expiresAt });
+  await t.throwsAsync(sendMade({ command: command('in an hour'), expiresMs: 3_600_000 }, LOST));
+
+  await sendMade({ command: command('in a day'), expiresMs: 86_400_000 }, { id: 'made' });
+
+  t.deepEqual(sent.at(-1), { key: 'key 2', expiresAt: 'in a day' });
+  t.true(submissions.isInDoubt({ command: command('in an hour'), expiresMs: 3_600_000 }));
 });
 
 test('one that was in doubt long ago is another one', async (t) => {
@@ -103,7 +120,7 @@ test('one that is sent while it is under way is sent once, and who sent it last 
   const answers = [Promise.withResolvers<CommandResource>(), Promise.withResolvers<CommandResource>()] as const;
   const [keys, heard]: [string[], string[]] = [[], []];
   const send = (page: string) =>
-    submissions.send(SENT_COMMAND, () => `key of the ${page} page`, {
+    submissions.send({ command: SENT_COMMAND }, () => `key of the ${page} page`, {
       create: ({ idempotency_key: key }) => answers[(keys.push(key) - 1) as 0 | 1].promise,
       unanswered: () => void heard.push(page),
       nowMs: () => 0,
