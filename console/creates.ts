@@ -19,8 +19,13 @@ export function newKey(): string {
   return `console-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`;
 }
 
-/** A create. `chosen`: what makes it another one although it is asked for with the same input. */
-export type Create<I, O> = (input: I, chosen?: unknown) => Promise<O>;
+/** A create, and how it is forgotten. */
+export interface Create<I, O> {
+  /** `chosen`: what makes it another one although it is asked for with the same input. */
+  (input: I, chosen?: unknown): Promise<O>;
+  /** Nothing is in doubt any more: what was made may have been removed since, and asked for again it is another one. */
+  forget(): void;
+}
 
 /**
  * The create with a key of its own: asked for again after an answer that left open whether it was done, it is sent as it
@@ -31,19 +36,20 @@ export function keyed<I extends Keyed, O>(
   nowMs = (): number => performance.now(),
 ): Create<I, O> {
   let inDoubt: { readonly what: string; readonly input: I; readonly atMs: number } | null = null;
-  return async (given, chosen) => {
+  const make = async (given: I, chosen?: unknown): Promise<O> => {
     const [what, atMs] = [whatOf(given, chosen), nowMs()];
     const before = inDoubt?.what === what && atMs - inDoubt.atMs <= IN_DOUBT_MS_MAX ? inDoubt : null;
     const input = before?.input ?? { ...given, idempotency_key: newKey() };
     try {
       const made = await create(input);
-      inDoubt = null;
+      if (inDoubt?.what === what) inDoubt = null;
       return made;
     } catch (error) {
-      inDoubt = isLeftOpen(error) ? { what, input, atMs } : before;
+      if (isLeftOpen(error)) inDoubt = { what, input, atMs };
       throw error;
     }
   };
+  return Object.assign(make, { forget: () => void (inDoubt = null) });
 }
 
 /** The same for as long as its component is there. */

@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
-import { useCreate } from '../../creates.ts';
+import type { Inputs } from '../../../api/client/api.ts';
+import { useCreate, type Create } from '../../creates.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';
 import { Asked } from '../../parts/asked.tsx';
@@ -32,25 +33,34 @@ export function Access({
     onUsers(data.map(({ username }) => username));
     return data;
   }).value;
+  const create = useCreate(live.api.create_ssh_username.mutate);
+  const removed = (): void => {
+    create.forget();
+    polled.again();
+  };
   return (
     <Section id="access" title={T.title}>
       {(polled.data === null || polled.failure !== null) && <Asked polled={polled} />}
       {polled.data?.length === 0 && <p class="soft">{T.none}</p>}
       {polled.data?.map((user) => (
-        <User key={user.id} live={live} user={user} onChange={polled.again} />
+        <User key={user.id} live={live} user={user} onRemoved={removed} />
       ))}
-      <AddUser live={live} node={node} onChange={polled.again} />
+      <AddUser node={node} create={create} onChange={polled.again} />
     </Section>
   );
 }
 
-interface UserProps {
+/** `onRemoved`: it may be gone, or not. */
+function User({
+  live,
+  user,
+  onRemoved,
+}: {
   readonly live: Live;
   readonly user: SshUsernameResource;
-  readonly onChange: () => void;
-}
-
-function User({ live, user, onChange }: UserProps) {
+  readonly onRemoved: () => void;
+}) {
+  const create = useCreate(live.api.create_ssh_public_key.mutate);
   const polled = usePolled(async () => (await live.api.get_ssh_username.query({ id: user.id })).public_keys ?? []);
   const { data, again } = polled.value;
   const keys = data ?? [];
@@ -63,8 +73,13 @@ function User({ live, user, onChange }: UserProps) {
       action: NODE.remove,
       isDangerous: true,
     });
-    if (isWanted && (await done(() => live.api.delete_ssh_username.mutate({ id: user.id }), T.removed(user.username))))
-      onChange();
+    if (!isWanted) return;
+    await done(() => live.api.delete_ssh_username.mutate({ id: user.id }), T.removed(user.username));
+    onRemoved();
+  };
+  const keyRemoved = (): void => {
+    create.forget();
+    again();
   };
   return (
     <div class="user">
@@ -78,10 +93,10 @@ function User({ live, user, onChange }: UserProps) {
       </div>
       <ul class="keys-of">
         {keys.slice(0, KEYS_MAX).map((key) => (
-          <Key key={key.id} live={live} publicKey={key} onChange={again} />
+          <Key key={key.id} live={live} publicKey={key} onRemoved={keyRemoved} />
         ))}
       </ul>
-      <AddKey live={live} user={user} onChange={again} />
+      <AddKey user={user} create={create} onChange={again} />
     </div>
   );
 }
@@ -89,11 +104,11 @@ function User({ live, user, onChange }: UserProps) {
 function Key({
   live,
   publicKey: { id, key_name: name, fingerprint },
-  onChange,
+  onRemoved,
 }: {
   readonly live: Live;
   readonly publicKey: SshPublicKeyResource;
-  readonly onChange: () => void;
+  readonly onRemoved: () => void;
 }) {
   const remove = async (): Promise<void> => {
     const isWanted = await confirmed({
@@ -103,7 +118,9 @@ function Key({
       action: NODE.remove,
       isDangerous: true,
     });
-    if (isWanted && (await done(() => live.api.delete_ssh_public_key.mutate({ id }), T.removed(name)))) onChange();
+    if (!isWanted) return;
+    await done(() => live.api.delete_ssh_public_key.mutate({ id }), T.removed(name));
+    onRemoved();
   };
   return (
     <li>
@@ -118,9 +135,16 @@ function Key({
 }
 
 /** The name of a key is its comment, where it has one. */
-function AddKey({ live, user, onChange }: UserProps) {
+function AddKey({
+  user,
+  create,
+  onChange,
+}: {
+  readonly user: SshUsernameResource;
+  readonly create: Create<Inputs['create_ssh_public_key'], unknown>;
+  readonly onChange: () => void;
+}) {
   const text = useSignal('');
-  const create = useCreate(live.api.create_ssh_public_key.mutate);
   const add = async (): Promise<void> => {
     const publicKey = text.value.trim();
     const name = publicKey.split(/\s+/u).slice(2).join(' ') || T.unnamed;
@@ -152,16 +176,15 @@ function AddKey({ live, user, onChange }: UserProps) {
 }
 
 function AddUser({
-  live,
   node,
+  create,
   onChange,
 }: {
-  readonly live: Live;
   readonly node: NodeResource;
+  readonly create: Create<Inputs['create_ssh_username'], unknown>;
   readonly onChange: () => void;
 }) {
   const name = useSignal('');
-  const create = useCreate(live.api.create_ssh_username.mutate);
   const add = async (): Promise<void> => {
     const username = name.value.trim();
     if (username === '') return;

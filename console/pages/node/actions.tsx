@@ -31,7 +31,8 @@ export function Actions({ live, fleet, node }: Props & { readonly fleet: Fleet }
       items: [`${edgeName(node)}, ${node.version}`],
       action: T.update,
     });
-    if (isWanted) await done(() => createUpdate({ targeting: { type: 'nodes', node_ids: [node.id] } }), T.updated);
+    const targeting = { type: 'nodes' as const, node_ids: [node.id] };
+    if (isWanted) await done(() => createUpdate({ targeting }, node.version), T.updated);
   };
   const remove = async (): Promise<void> => {
     const isWanted = await confirmed({
@@ -139,6 +140,7 @@ function RecoveryKey({ live, node }: Props) {
     });
     if (!isWanted) return;
     if (await done(() => live.api.delete_node_recovery_key.mutate({ id: node.id }), T.keyRemoved)) shown.value = null;
+    create.forget();
   };
   return (
     <>

@@ -36,7 +36,7 @@ export function Aliases({ live, node }: Props) {
     });
     if (!isWanted) return;
     const act = (): Promise<unknown> => live.api.delete_alias.mutate({ id: alias.id });
-    soon(T.removing(alias.name), () => void done(act, T.removed(alias.name)));
+    soon(T.removing(alias.name), () => void done(act, T.removed(alias.name)).then(create.forget));
   };
   return (
     <Section

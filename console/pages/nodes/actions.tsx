@@ -1,6 +1,6 @@
 /** What can be done with chosen nodes. Nothing is done before the exact list was shown. */
 import { useSignal } from '@preact/signals';
-import { keyed, useCreate } from '../../creates.ts';
+import { keyed, useCreate, type Create } from '../../creates.ts';
 import { problemOf } from '../../failure.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import {
@@ -185,16 +185,14 @@ async function move(chosen: Chosen, cluster: string): Promise<void> {
   });
 }
 
-async function update(
-  chosen: Chosen,
-  create: (request: Inputs['create_self_update_request']) => Promise<unknown>,
-): Promise<void> {
-  const { ids } = chosen;
+async function update(chosen: Chosen, create: Create<Inputs['create_self_update_request'], unknown>): Promise<void> {
+  const { ids, fleet } = chosen;
   if (ids.length > UPDATE_NODES_MAX) return notify({ kind: 'failed', text: T.updateTooMany(UPDATE_NODES_MAX) });
   const question = { title: T.updateTitle(ids.length), text: T.updateText, action: T.update };
   if (!(await confirmed({ ...question, items: linesOf(chosen) }))) return;
   return soon(question.title, () => {
-    void create({ targeting: { type: 'nodes', node_ids: [...ids] } }).then(
+    const versions = ids.map((id) => fleet.rows.get(id)?.version);
+    void create({ targeting: { type: 'nodes', node_ids: [...ids] } }, versions).then(
       () => notify({ text: T.updated(ids.length) }),
       (error: unknown) => notify({ kind: 'failed', text: problemOf(error) }),
     );

@@ -31,7 +31,7 @@ function creating() {
     next = error;
     return create(input, chosen).catch(() => null);
   };
-  return { sent, clock, keys, ends };
+  return { sent, clock, keys, ends, forget: create.forget };
 }
 
 test('one whose answer is lost is sent as it was sent then, also after one that was not sent', async (t) => {
@@ -51,6 +51,20 @@ test('one for which another lifetime is chosen is another one, and lasts as long
 
   t.is(await ends(null, { name: 'a', expired_at: 'in a day' }, '86400'), 1);
   t.is(sent.at(-1)?.expired_at, 'in a day');
+});
+
+test('one in doubt stays the same one while others are refused or done, until it is done or forgotten', async (t) => {
+  const { ends, forget } = creating();
+
+  await ends(LOST, { name: 'a' });
+  await ends(REFUSED, { name: 'b' });
+  await ends(null, { name: 'c' });
+  t.is(await ends(LOST, { name: 'a' }), null);
+  t.is(await ends(null, { name: 'a' }), 0);
+  await ends(LOST, { name: 'a' });
+  forget();
+
+  t.is(await ends(null, { name: 'a' }), 4, 'what was made may have been removed since');
 });
 
 test('after one that is done or refused, of another input, or in doubt long ago, it is another one', async (t) => {
