@@ -1,7 +1,11 @@
 /** One thing done to many, by one or by some of them a call: a few calls at a time, with what failed and why. Pure. */
+import { isNotSent } from './failure.ts';
 
 /** Calls that are under way at once: what one page may ask of an admin beside its feeds. */
 export const BULK_AT_ONCE = 8;
+
+/** Waited before what was not sent is tried again, in ms. */
+const AGAIN_MS = 1_000;
 
 /** One that failed. */
 export interface Failed {
@@ -35,22 +39,38 @@ export interface Bulk {
 
 /** Does it to all of them, in their order, and says how it ended. Never rejects. */
 export async function doEach({ ids, perCall, act, wordsOf, told, signal }: Bulk): Promise<BulkProgress> {
-  let progress: BulkProgress = { total: ids.length, done: 0, failed: [], isOver: false };
+  const failed: Failed[] = [];
+  let progress: BulkProgress = { total: ids.length, done: 0, failed, isOver: false };
   let next = 0;
   const tell = (change: Partial<BulkProgress>): void => told((progress = { ...progress, ...change }));
   const work = async (): Promise<void> => {
     while (next < ids.length && !signal.aborted) {
       const some = ids.slice(next, next + perCall);
       next += some.length;
-      const failed = await act(some).catch((error: unknown) => some.map((id) => ({ id, why: wordsOf(error) })));
-      tell({
-        done: progress.done + some.length,
-        failed: failed.length === 0 ? progress.failed : [...progress.failed, ...failed],
-      });
+      failed.push(...(await act(some).catch((error: unknown) => some.map((id) => ({ id, why: wordsOf(error) })))));
+      tell({ done: progress.done + some.length });
     }
   };
   tell({});
   await Promise.all(Array.from({ length: BULK_AT_ONCE }, work));
   tell({ isOver: true });
   return progress;
+}
+
+/** The same, tried again while there is no connection, until it is stopped: nothing was done then, and it may come back. */
+export function untilSent(
+  act: Bulk['act'],
+  signal: AbortSignal,
+  wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms)),
+): Bulk['act'] {
+  return async (ids) => {
+    for (;;) {
+      try {
+        return await act(ids);
+      } catch (error) {
+        if (isNotSent(error) && !signal.aborted) await wait(AGAIN_MS);
+        if (!isNotSent(error) || signal.aborted) throw error;
+      }
+    }
+  };
 }

@@ -1,6 +1,6 @@
 /** One thing done to many nodes: how far it is, and what failed. It goes on while one looks at other pages. */
 import { signal } from '@preact/signals';
-import { doEach, type Bulk, type BulkProgress } from '../../bulk.ts';
+import { doEach, untilSent, type Bulk, type BulkProgress } from '../../bulk.ts';
 import { problemOf } from '../../failure.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { lineOf } from '../../fleet/node-actions.ts';
@@ -59,13 +59,18 @@ export async function actOnSome(
   if (ended === own) ended = null;
 }
 
-async function actNow(title: string, ids: readonly string[], call: Pick<Bulk, 'perCall' | 'act'>): Promise<void> {
+async function actNow(
+  title: string,
+  ids: readonly string[],
+  { perCall, act }: Pick<Bulk, 'perCall' | 'act'>,
+): Promise<void> {
   const stop = new AbortController();
-  const again = (failed: readonly string[]): void => void actOnSome(title, failed, call);
+  const again = (failed: readonly string[]): void => void actOnSome(title, failed, { perCall, act });
   let toldMs = 0;
   await doEach({
     ids,
-    ...call,
+    perCall,
+    act: untilSent(act, stop.signal),
     wordsOf: problemOf,
     signal: stop.signal,
     told(progress) {

@@ -2,7 +2,8 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { NodeResource, NodeStatus } from '../../../actors/resources/node.ts';
-import { doEach, BULK_AT_ONCE, type BulkProgress } from '../../../console/bulk.ts';
+import { BULK_AT_ONCE, doEach, untilSent, type BulkProgress } from '../../../console/bulk.ts';
+import { NotSent } from '../../../console/failure.ts';
 import { columnsIn, withEarlier, withToggled } from '../../../console/fleet/columns.ts';
 import { changesText, labelChangesOf, lineOf, typedNameOf } from '../../../console/fleet/node-actions.ts';
 import { WHOLE_FLEET, type NodesQuery } from '../../../console/fleet/query.ts';
@@ -222,6 +223,53 @@ test('after a stop nothing is begun', async (t) => {
   });
 
   t.deepEqual(end, { total: 100, done: BULK_AT_ONCE, failed: [], isOver: true });
+});
+
+/** A bulk over a link that says so many times that there is no connection. `waited`: told whenever it waits for one. */
+function bulkOver(notSent: number, stop: AbortController, waited = (): void => {}) {
+  const ids = Array.from({ length: 100 }, (_, index) => `id-${index}`);
+  const calls: string[] = [];
+  const act = async ([id = '']: readonly string[]): Promise<[]> => {
+    calls.push(id);
+    return calls.length > BULK_AT_ONCE && calls.length <= BULK_AT_ONCE + notSent
+      ? Promise.reject(new Error('not sent', { cause: new NotSent() }))
+      : Promise.resolve([]);
+  };
+  const wait = async (): Promise<void> => Promise.resolve(waited());
+  return {
+    ids,
+    calls,
+    end: doEach({
+      ids,
+      perCall: 1,
+      act: untilSent(act, stop.signal, wait),
+      wordsOf: (error) => (error as Error).message,
+      told: () => {},
+      signal: stop.signal,
+    }),
+  };
+}
+
+test('a connection that is lost for a while fails none of them, and each is done once', async (t) => {
+  const { ids, calls, end } = bulkOver(50, new AbortController());
+
+  t.deepEqual(await end, { total: 100, done: 100, failed: [], isOver: true });
+  t.deepEqual([calls.length, new Set(calls)], [150, new Set(ids)]);
+});
+
+test('while there is no connection a stop ends it: nothing more is tried, and what was not sent has failed', async (t) => {
+  const stop = new AbortController();
+  let waits = 0;
+  const { calls, end } = bulkOver(Infinity, stop, () => {
+    waits += 1;
+    if (waits === 3 * BULK_AT_ONCE) stop.abort();
+  });
+
+  const { done, failed } = await end;
+
+  t.deepEqual([done, failed.length], [2 * BULK_AT_ONCE, BULK_AT_ONCE]);
+  t.is(failed[0]?.why, 'not sent');
+  t.is(calls.length, 4 * BULK_AT_ONCE);
 });
 
 test('a node is named so that one can tell it from others, and type it', (t) => {
