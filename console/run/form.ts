@@ -102,6 +102,9 @@ export function runAddress(form: Partial<RunForm>): string {
  */
 export const COMMAND_NODES_MAX = 20_000;
 
+/** The last moment that a Date holds, in Unix ms. Source: ECMA-262, "Time Values and Time Range". */
+const DATE_MS_MAX = 8_640_000_000_000_000;
+
 /** Fields that may be wrong; `many`: more nodes are named than a command can. */
 export type FormField = 'text' | PlaceKind | 'many' | 'labels' | 'timeout' | 'expires';
 
@@ -153,7 +156,7 @@ export function commandOfForm(
   nowMs: number,
 ): MadeCommand | { readonly wrong: readonly FormField[] } {
   const targeting = targetingOf(form, again);
-  const { timeout, expires } = durationsOf(form);
+  const { timeout, expires } = durationsOf(form, nowMs);
   const wrong: FormField[] = [
     ...(form.text.trim() === '' ? (['text'] as const) : []),
     ...(typeof targeting === 'string' ? [targeting] : []),
@@ -173,17 +176,18 @@ export function commandOfForm(
 
 /** How long it may take and until when it may begin, as the API is asked. What is no duration is left out. */
 export function limitsOf(form: RunForm, nowMs: number): Pick<NewCommand, 'timeout' | 'expired_at'> {
-  const { timeout, expires } = durationsOf(form);
+  const { timeout, expires } = durationsOf(form, nowMs);
   return {
     ...(typeof timeout === 'number' && { timeout }),
     ...(typeof expires === 'number' && { expired_at: new Date(nowMs + expires).toISOString() }),
   };
 }
 
-/** In ms; undefined: not said; null: no duration. */
-function durationsOf({ timeout, expires }: RunForm) {
+/** In ms; undefined: not said; null: no duration, or one that leads beyond all dates. */
+function durationsOf({ timeout, expires }: RunForm, nowMs: number) {
   const [timeoutMs, expiresMs] = [timeout, expires].map((text) =>
     text.trim() === '' ? undefined : durationMsOf(text),
   );
-  return { timeout: timeoutMs, expires: expiresMs };
+  const isBeyond = typeof expiresMs === 'number' && nowMs + expiresMs > DATE_MS_MAX;
+  return { timeout: timeoutMs, expires: isBeyond ? null : expiresMs };
 }

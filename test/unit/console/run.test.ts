@@ -82,6 +82,9 @@ test('what is asked of the API is what the form says, and each field that is wro
   t.deepEqual(commandOfForm({ ...EMPTY_FORM, timeout: 'soon', expires: '0' }, null, NOW_MS), {
     wrong: ['text', 'clusters', 'timeout', 'expires'],
   });
+  const tooFar: RunForm = { ...EMPTY_FORM, text: 'x', place: 'all', expires: '100000000d' };
+  t.deepEqual(commandOfForm(tooFar, null, NOW_MS), { wrong: ['expires'] });
+  t.false(runRequest(tooFar, null, 'https://edge.example', NOW_MS).includes('expired_at'));
   t.deepEqual(commandOfForm({ ...EMPTY_FORM, text: 'x', place: 'again', again: 'id' }, [], NOW_MS), {
     wrong: ['again'],
   });
