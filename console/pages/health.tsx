@@ -1,5 +1,6 @@
 /** Whether the service works: the checks of the admin that answers, all admins, and what it is doing. */
 import type { ComponentChildren } from 'preact';
+import type { PeerAdminStatus } from '../../actors/resources/peer-admin.ts';
 import type { Live } from '../live.ts';
 import { Asked } from '../parts/asked.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
@@ -87,7 +88,9 @@ function Everywhere({ live }: { readonly live: Live }) {
   const { data } = polled.value;
   if (data === null) return <Asked polled={polled.value} />;
   const { admins, orphans, isDegraded } = data;
-  const silent = admins.filter(({ status }) => status === 'silent' || status === 'gone');
+  const namesOf = (one: PeerAdminStatus): string[] =>
+    admins.filter(({ status }) => status === one).map(({ name }) => name);
+  const [silent, gone] = [namesOf('silent'), namesOf('gone')];
   const unreached = admins.filter(({ link }) => link?.state === 'unreached' || link?.state === 'other_version');
   return (
     <section aria-labelledby="everywhere">
@@ -97,8 +100,9 @@ function Everywhere({ live }: { readonly live: Live }) {
       {polled.value.failure !== null && <Asked polled={polled.value} />}
       <ul class="facts-list">
         <Fact isWell={silent.length === 0}>
-          {silent.length === 0 ? T.allCheckIn : T.silent(silent.map(({ name }) => name))}
+          {silent.length > 0 ? T.silent(silent) : gone.length > 0 ? T.othersCheckIn : T.allCheckIn}
         </Fact>
+        {gone.length > 0 && <li class="soft">{T.gone(gone)}</li>}
         <Fact isWell={unreached.length === 0}>
           {unreached.length === 0 ? T.allReached : T.unreached(unreached.map(({ name }) => name))}
         </Fact>

@@ -22,6 +22,9 @@ export const HEALTH = {
   } as Readonly<Record<string, string>>,
   everywhere: (count: number) => (count === 1 ? 'The only admin' : `All ${count} admins`),
   allCheckIn: 'All admins check in.',
+  othersCheckIn: 'All others check in.',
+  gone: (names: readonly string[]) =>
+    `Gone, so that others own ${names.length === 1 ? 'its' : 'their'} clusters: ${names.join(', ')}.`,
   silent: (names: readonly string[]) => `These do not check in: ${names.join(', ')}.`,
   allReached: 'This admin gets to all others.',
   unreached: (names: readonly string[]) => `This admin does not get to ${names.join(', ')}.`,

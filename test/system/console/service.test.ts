@@ -178,22 +178,28 @@ test.serial('a session of API_KEY is told what its key does not reach', async (t
   t.deepEqual(problems, []);
 });
 
-test.serial('an admin that is gone does not check in, and a broker that another admin has is not known', async (t) => {
-  const publisher = await publishing();
-  const [other, gone] =
-    publisher.name === 'admin-1' ? [fleet.admin(1), fleet.admin()] : [fleet.admin(), fleet.admin(1)];
-  const { page } = await open(t, '/console/health', FLEET_KEYS.MASTER_KEY, other.url);
-  await page.getByText('not known here: another admin publishes').waitFor();
-  await page.getByText('All admins check in.').waitFor();
+test.serial(
+  'an admin that is gone is named and no fault, and a broker that another admin has is not known',
+  async (t) => {
+    const publisher = await publishing();
+    const [other, gone] =
+      publisher.name === 'admin-1' ? [fleet.admin(1), fleet.admin()] : [fleet.admin(), fleet.admin(1)];
+    const { page } = await open(t, '/console/health', FLEET_KEYS.MASTER_KEY, other.url);
+    await page.getByText('not known here: another admin publishes').waitFor();
+    await page.getByText('All admins check in.').waitFor();
 
-  await gone.kill();
-  await fleet.sql(`update admin set last_checked_in = last_checked_in - interval '10 minutes' where name = $1`, [
-    gone.name,
-  ]);
+    await gone.kill();
+    await fleet.sql(`update admin set last_checked_in = last_checked_in - interval '10 minutes' where name = $1`, [
+      gone.name,
+    ]);
 
-  await page.getByText(`These do not check in: ${gone.name}.`).waitFor({ timeout: ASKED_MS_MAX });
-  const admins = await fetch(`${other.url}/api/v1/admins/${gone.name}`, {
-    headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` },
-  });
-  t.regex(await admins.text(), /"status":"gone"/u);
-});
+    const line = page.getByText(`Gone, so that others own its clusters: ${gone.name}.`);
+    await line.waitFor({ timeout: ASKED_MS_MAX });
+    t.is(await line.getAttribute('class'), 'soft');
+    t.is(await page.getByText('All others check in.').getAttribute('class'), 'well');
+    const admins = await fetch(`${other.url}/api/v1/admins/${gone.name}`, {
+      headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` },
+    });
+    t.regex(await admins.text(), /"status":"gone"/u);
+  },
+);
