@@ -1,7 +1,6 @@
 /** Runs a command. The whole form stands in the address, so that a link is a command that only has to be sent off. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { nowMs } from '../../clock.ts';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { newKey } from '../../creates.ts';
 import { problemOf } from '../../failure.ts';
 import type { Live } from '../../live.ts';
@@ -74,9 +73,9 @@ export function RunPage({ live, submissions, search }: PageProps) {
   );
 }
 
-/** Its lines. An expiry counts from now on, as long as it is not copied. */
+/** Its lines. An expiry counts from the last change of the form: a line that changes by itself cannot be marked. */
 function InTerminal({ form, again }: { readonly form: RunForm; readonly again: AgainNodes }) {
-  const atMs = form.expires.trim() === '' ? 0 : nowMs.value;
+  const atMs = useMemo(() => Date.now(), [form, again]);
   return <Elsewhere cli={runLine(form)} curl={runRequest(form, again, location.origin, atMs)} />;
 }
 
