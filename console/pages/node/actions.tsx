@@ -85,8 +85,8 @@ function Move({ live, fleet, node }: Props & { readonly fleet: Fleet }) {
       isDangerous: true,
     });
     if (!isWanted) return;
-    await done(() => live.api.change_node_cluster.mutate({ id: node.id, cluster_name: cluster }), T.moved(cluster));
-    to.value = '';
+    const act = (): Promise<unknown> => live.api.change_node_cluster.mutate({ id: node.id, cluster_name: cluster });
+    if (await done(act, T.moved(cluster))) to.value = '';
   };
   if (others?.length === 0) return null;
   return (
