@@ -24,7 +24,7 @@ export interface Create<I, O> {
   /** `chosen`: what makes it another one although it is asked for with the same input. */
   (input: I, chosen?: unknown): Promise<O>;
   /** Nothing is in doubt any more: what was made may have been removed since, and asked for again it is another one. */
-  forget(): void;
+  readonly forget: () => void;
 }
 
 /**
