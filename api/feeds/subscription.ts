@@ -16,6 +16,11 @@ export interface Subscriber {
   readonly signal: AbortSignal;
 }
 
+/** What is followed was deleted. A feed that has no message for this throws it, and its subscription ends refused. */
+export class FollowedIsGone extends Error {
+  override readonly name = 'FollowedIsGone';
+}
+
 /** Readers that wait for news. */
 export interface Waiters {
   /** Resolves true at the next wake, false once the signal aborts. */

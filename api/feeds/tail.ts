@@ -4,12 +4,13 @@ import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../
 import { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
 import type { FeedPorts, LiveOutput, OpenExecutionShown, TailSource } from './ports.ts';
-import { patiently, type Subscriber, type Tracked } from './subscription.ts';
+import { FollowedIsGone, patiently, type Subscriber, type Tracked } from './subscription.ts';
 import { createTailHub, type TailHub, type TailsWaiting } from './tail-hub.ts';
 
 /**
  * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
- * text so far. Between an `output` and one that begins later lies what the machine no longer keeps. `end` is last. The id of a message is the offset up to which the reader then has the output.
+ * text so far. Between an `output` and one that begins later lies what the machine no longer keeps. `end` is last, unless
+ * the execution is deleted before. The id of a message is the offset up to which the reader then has the output.
  */
 export type TailMessage =
   | {
@@ -28,7 +29,7 @@ export type TailMessage =
 
 /** The feed behind `executions.tail`. */
 export interface TailFeed extends Pick<TailSource, 'liveOutput'> {
-  /** Refuses an unknown execution. */
+  /** Refuses an unknown execution; throws FollowedIsGone where it is deleted before its `end`. */
   tail(
     execution: ExecutionId,
     subscriber: Subscriber,
@@ -120,14 +121,18 @@ class OutputTails implements TailFeed {
     const one = this.#hubOf(first);
     const { hub } = one;
     const reader = hub.join(from, signal);
+    const read = async (): Promise<ExecutionResource | null> => {
+      const row = await patiently(clock, signal, () => reads.get('command_executions', first.id));
+      if (row === null && !signal.aborted) throw new FollowedIsGone();
+      return row;
+    };
     try {
       // Read again now that the hub listens: what happened in between was told to nobody.
-      const now = await patiently(clock, signal, () => reads.get('command_executions', first.id));
+      const now = await read();
       if (now === null) return;
       tell(one, now.status);
       yield* live(hub, reader, signal);
-      if (signal.aborted) return;
-      const last = await patiently(clock, signal, () => reads.get('command_executions', first.id));
+      const last = await read();
       if (last !== null) yield* rest(last, reader.offset, reader.isComplete());
     } finally {
       reader.leave();

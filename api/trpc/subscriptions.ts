@@ -9,7 +9,8 @@ import { IN_WORDS } from '../issue-words.ts';
 import { listInput } from '../list-input.ts';
 import { detailsOf } from '../parse.ts';
 import { createShares, type ShareLimits } from '../shares.ts';
-import type { Subscriber, Tracked } from '../feeds/subscription.ts';
+import { FollowedIsGone, type Subscriber, type Tracked } from '../feeds/subscription.ts';
+import { NOT_FOUND } from '../reading.ts';
 import { TOO_MANY_CALLS, trpc, type RouterKit } from './base.ts';
 import type { TrpcContext } from './context.ts';
 import { throwRefusal } from './errors.ts';
@@ -155,7 +156,8 @@ const TOO_MANY_SUBSCRIPTIONS: Refusal = {
   retryAfterSeconds: 1,
 };
 
-function failed(error: unknown): { readonly ok: false; readonly refusal: typeof UNAVAILABLE } {
+function failed(error: unknown): { readonly ok: false; readonly refusal: Refusal } {
+  if (error instanceof FollowedIsGone) return refuse('not_found', NOT_FOUND);
   if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
   throw error;
 }

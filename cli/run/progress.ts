@@ -78,9 +78,11 @@ export function finishedOf(summary: Summary): number {
   return summary.total - summary.pending - summary.sent;
 }
 
-/** `4 of 4 succeeded, 0.4 s`, with what did not where there is any. */
+/** `4 of 4 succeeded, 0.4 s`, with what did not where there is any, and of how many nobody knows how they ended. */
 export function endText(summary: Summary, elapsedMs: number): string {
   const seconds = elapsedMs / 1_000;
+  const known = summary.completed + summary.cancelled + summary.expired + summary.dropped;
+  const unknown = finishedOf(summary) - known;
   return [
     `${summary.succeeded} of ${summary.total} succeeded`,
     summary.failed > 0 && `${summary.failed} failed`,
@@ -89,6 +91,7 @@ export function endText(summary: Summary, elapsedMs: number): string {
     summary.dropped > 0 && `${summary.dropped} deleted meanwhile`,
     summary.sent > 0 && `${summary.sent} lost while running`,
     summary.pending > 0 && `${summary.pending} away`,
+    unknown > 0 && `${unknown} no longer known`,
     `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`,
   ]
     .filter(Boolean)

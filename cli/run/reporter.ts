@@ -3,6 +3,7 @@ import type { Api, Execution, LiveClient } from '../client.ts';
 import { groupedText, prefixedText } from '../grouping.ts';
 import { eachExecutionOn, executionsOn, labelsFor } from '../outputs.ts';
 import { tell, write, writeOutput } from '../output.ts';
+import { isNotFound } from '../problem.ts';
 import type { Format } from '../table/format.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText } from '../table/text.ts';
@@ -123,7 +124,7 @@ class LiveReporter implements Reporter {
     this.#askLabels(executions);
     for (const [id, { leave }] of this.#tails) {
       const execution = executions.get(id);
-      if (execution !== undefined && !isOver(execution)) leave.abort();
+      if (execution === undefined || !isOver(execution)) leave.abort(); // of one that was deleted no end comes
     }
     await Promise.all([...this.#tails.values()].map(({ done }) => done));
     const { api, command, clearLine } = this.#parts;
@@ -155,6 +156,8 @@ class LiveReporter implements Reporter {
         missed: (bytes) => this.#tellBehind(`${name}: ${bytes} bytes were gone before they could be read`),
         again: () =>
           this.#tellBehind(`${name}: ended before all was read; what was stored of it follows from the beginning`),
+      }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error; // it was deleted: what is left is told at the end
       });
     };
     const done = follow();

@@ -90,8 +90,9 @@ export async function runCommand(
     await reporter.finish(state);
     if (state.summary.pending > 0) await tellAway(api, id, state);
     if (state.summary.sent > 0) await tellLost(api, id, state);
-    if (options.isFramed) tell(`${endText(state.summary, performance.now() - startedMs)} (${shortId(id)})`);
-    return statusOf(state);
+    const ended = { ...state.summary, total: summary.total }; // the service counts none that were deleted
+    if (options.isFramed) tell(`${endText(ended, performance.now() - startedMs)} (${shortId(id)})`);
+    return statusOf(ended);
   } finally {
     clearTimeout(hint);
     away?.end();
@@ -153,7 +154,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function statusOf({ summary }: CommandState): ExitStatus {
+function statusOf(summary: Command['summary']): ExitStatus {
   if (summary.completed < summary.total) return EXIT.someUnfinished;
   return summary.failed > 0 ? EXIT.someFailed : EXIT.ok;
 }

@@ -12,7 +12,7 @@ import { durationMs } from '../../../cli/duration.ts';
 import { groupedText, prefixedText } from '../../../cli/grouping.ts';
 import { labelsOf } from '../../../cli/node-names.ts';
 import { EXIT, Problem, problemOf } from '../../../cli/problem.ts';
-import { createProgress, progressText } from '../../../cli/run/progress.ts';
+import { createProgress, endText, progressText } from '../../../cli/run/progress.ts';
 import { scriptOf } from '../../../cli/run/script.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -140,6 +140,13 @@ test('a script keeps the options of its shell behind the variables that it is gi
 
 test('the progress line says what is done, failed, running and waiting', (t) => {
   t.is(progressText(SUMMARY, 3_400), '5/10 done, 1 failed, 1 not finished, 3 running, 2 waiting, 3 s');
+});
+
+test('the last line of a run counts those that were deleted: how they ended nobody knows', (t) => {
+  const ended = { ...SUMMARY, pending: 0, sent: 0, total: 5 };
+
+  t.is(endText(ended, 3_400), '3 of 5 succeeded, 1 failed, 1 cancelled, 3.4 s');
+  t.is(endText({ ...ended, total: 7 }, 3_400), '3 of 7 succeeded, 1 failed, 1 cancelled, 2 no longer known, 3.4 s');
 });
 
 test('the progress line is only for terminals', (t) => {

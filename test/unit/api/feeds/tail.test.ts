@@ -6,6 +6,7 @@ import {
   TAIL_RETRY_MS,
   TAIL_WAITING_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
+import { FollowedIsGone } from '../../../../api/feeds/subscription.ts';
 import type { TailMessage } from '../../../../api/feeds/tail.ts';
 import { commandId, createFixture, executionId, granted, idOf, nodeId, settle } from '../../../support/api/rows.ts';
 import { change, finish, fixtureWith, follow, textOf } from '../../../support/api/tail-fixture.ts';
@@ -29,7 +30,7 @@ test('the output of a running execution comes as the agent sends it, and ends wh
   t.deepEqual(tail.ids, ['0', '4', '8', '8']);
 });
 
-test('a tail of an execution that was deleted ends', async (t) => {
+test('a tail of an execution that was deleted ends, and its reader hears why', async (t) => {
   const fixture = fixtureWith({ status: 'sent' });
   const tail = await follow(fixture);
 
@@ -37,8 +38,8 @@ test('a tail of an execution that was deleted ends', async (t) => {
   fixture.bus.publish([{ type: 'execution-removed', execution: executionId(0), command: commandId(7) }]);
   await settle();
   fixture.clock.advance(TAIL_REST_MS_MAX);
-  await tail.ended;
 
+  await t.throwsAsync(tail.ended, { instanceOf: FollowedIsGone });
   t.deepEqual(tail.messages, [{ type: 'snapshot', offset: 0, status: 'sent', exit_code: null }]);
 });
 
