@@ -124,16 +124,6 @@ export class AdminRegistry implements AdminDirectory {
     };
   }
 
-  /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
-  forgetGone(afterMs: number): Promise<number> {
-    return guarded(() =>
-      this.#orm.em.fork().nativeDelete(Admin, {
-        name: { $ne: this.#self.name },
-        lastCheckedIn: { $lt: raw("clock_timestamp() - ? * interval '1 ms'", [afterMs]) },
-      }),
-    );
-  }
-
   /** Removes this admin from the list, at shutdown; not another process that has its name now. */
   checkOut(): Promise<void> {
     return guarded(async () => {

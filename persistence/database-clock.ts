@@ -59,9 +59,14 @@ export class DatabaseClock implements Clock {
     return this.#local.clock.after(ms, run);
   }
 
+  /** The time by the clock of this machine, by which nothing is decided but whether the database's can be right. */
+  ownMs(): number {
+    return this.#local.clock.nowMs();
+  }
+
   /** How far the clock of this machine is ahead of the database's, in ms; negative: behind. */
   skewMs(): number {
-    return this.#local.clock.nowMs() - this.nowMs();
+    return this.ownMs() - this.nowMs();
   }
 
   /** Whether that is more than SKEW_MS_MAX: one of the two is wrong, and nobody knows which. */

@@ -66,8 +66,8 @@ export interface SweeperPorts {
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * Whether the clock of this machine agrees with the database's: where it does not, one of them is wrong, and nothing
-   * is deleted by it (O2).
+   * Whether the clock of this machine agrees with the database's as far as is known: where it does not, one of them is
+   * wrong, and nothing is deleted by it (O2). The statements that delete judge by their own instant.
    */
   readonly isClockRight: () => boolean;
   /** What nodes of this admin were to be told may have found nobody: it is looked for in the rows. Returns at once. */

@@ -1,24 +1,24 @@
 /** Names of admins that are long gone: forgotten, so that names that are made up at each start do not stay for ever. */
 import type { Pool } from 'pg';
 import { REGISTRATION_LOCK } from '../registration.ts';
-import { rowsOf, sql } from '../reads/sql.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
 
 /** A name keeps its id for so long after its admin has gone, in days. */
 export const NAME_KEPT_DAYS = 30;
 
 /**
- * Removes names that no admin has had for so long, that own no cluster, keep no relay and do not drain. Answers how many.
+ * Removes names that no admin has had for so long at `now`, that own no cluster, keep no relay and do not drain. Answers how many.
  * Nobody comes into the list meanwhile. Rejects with DatabaseUnavailable.
  */
-export function pruneAdminNames(pool: Pool): Promise<number> {
+export function pruneAdminNames(pool: Pool, now: Sql): Promise<number> {
   const doing = 'forgetting names of admins';
   return inTransaction(pool, doing, async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [REGISTRATION_LOCK]);
     const names = await rowsOf(
       client,
       doing,
-      sql`delete from admin_identity i where gone_since < clock_timestamp() - ${NAME_KEPT_DAYS}::int * interval '1 day'
+      sql`delete from admin_identity i where gone_since < ${now} - ${NAME_KEPT_DAYS}::int * interval '1 day'
         and relay_region is null and draining_since is null
         and not exists (select from admin a where a.name = i.name) and not exists (select from cluster_ownership o where o.admin_id = i.id)
         returning 1`,

@@ -76,13 +76,13 @@ export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): P
 }
 
 /** Forgets at most `limit` answers that are no longer promised, and none whose place another takes now. Returns how many. */
-export function pruneIdempotencyRecords(pool: Pool, limit: number): Promise<number> {
+export function pruneIdempotencyRecords(pool: Pool, now: Sql, limit: number): Promise<number> {
   return deleted(
     pool,
     'forgetting remembered answers',
     sql`
     delete from idempotency_key where (scope, key) in (
-      select scope, key from idempotency_key where inserted_at < now() - make_interval(hours => ${IDEMPOTENCY_RECORD_HOURS}::int) order by inserted_at limit ${limit}::int for update skip locked) returning 1`,
+      select scope, key from idempotency_key where inserted_at < ${now} - make_interval(hours => ${IDEMPOTENCY_RECORD_HOURS}::int) order by inserted_at limit ${limit}::int for update skip locked) returning 1`,
   );
 }
 
@@ -177,14 +177,14 @@ const RELEASE_FILE_HOURS = 24;
 const RELEASE_FILES_MAX = 4;
 
 /** Deletes files of releases that no published metadata names. Returns how many, as rows of a batch. */
-export function pruneReleaseFiles(pool: Pool): Promise<number> {
+export function pruneReleaseFiles(pool: Pool, now: Sql): Promise<number> {
   return deleted(
     pool,
     'pruning files of releases',
     sql`
     with old as (
         delete from release_file where sha256 in (
-          select f.sha256 from release_file f where f.updated_at < now() - make_interval(hours => ${RELEASE_FILE_HOURS}::int)
+          select f.sha256 from release_file f where f.updated_at < ${now} - make_interval(hours => ${RELEASE_FILE_HOURS}::int)
             and not exists (select from release_target t where t.sha256 = f.sha256) order by f.updated_at limit ${RELEASE_FILES_MAX}::int for update skip locked) returning sha256),
       chunks as (delete from release_chunk c using old where c.sha256 = old.sha256)
     select 1 from old`,

@@ -1,8 +1,8 @@
 /** Nodes of `AGENT_ID_TYPE=random`, which nobody is any more once their agent has ended. */
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { rowsOf, sql } from '../reads/sql.ts';
-import { before, DATABASE_NOW } from './timestamps.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+import { before } from './timestamps.ts';
 
 /**
  * A node that never connected gets this much longer, in hours: its agent may still be on its way, however busy its
@@ -18,18 +18,18 @@ const NEVER_CONNECTED_HOURS = 1;
 export const AGENTS_BACK_MS_MAX = 300_000;
 
 /**
- * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` by the
- * database's clock (O2). The clusters are those that were owned for long enough: while no admin ran, nobody could be
+ * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` at `now`. The clusters are those that were owned for long enough: while no admin ran, nobody could be
  * seen.
  */
 export async function findGone(
   pool: Pool,
+  now: Sql,
   clusters: readonly ClusterId[],
   afterMs: number,
   limit: number,
 ): Promise<readonly NodeId[]> {
   if (clusters.length === 0) return [];
-  const longAgo = before(DATABASE_NOW, afterMs);
+  const longAgo = before(now, afterMs);
   const rows = await rowsOf<{ id: NodeId }>(
     pool,
     'looking for nodes with random ids that are gone',

@@ -7,6 +7,8 @@ import { FORGOTTEN_AFTER_MS, findForgotten } from './forgotten.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
+import { DATABASE_NOW } from './timestamps.ts';
+import type { Sql } from '../reads/sql.ts';
 import { asUnavailable } from '../availability.ts';
 
 /** How long rows are kept, and after which silence something is gone, under the names of the settings. */
@@ -35,8 +37,10 @@ export interface SweepInputs {
   readonly consoleSessions: SessionAges;
 }
 
-/** What else is swept. */
+/** What else is swept, and by which time. */
 export interface SweepActions {
+  /** The instant by which something is old enough to be deleted: null in SQL where the clocks differ. */
+  readonly agreed: () => Sql;
   /** Removes admins that are gone. Answers how many. */
   readonly forgetAdmins: () => Promise<number>;
   /** Removes names that no admin has had for long. Answers how many. */
@@ -48,10 +52,10 @@ export function createSweepRows(
   pool: Pool,
   { adminId, hasPeers }: WakeUpOptions,
   settings: SweepSettings,
-  { ownership, heard, consoleSessions, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
+  { ownership, heard, consoleSessions, agreed, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
 ) {
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
-  const sweeps = createSweeps(pool, {
+  const options = {
     adminId,
     hasPeers,
     executionDays: settings.EXECUTION_RETENTION_DAYS,
@@ -59,14 +63,15 @@ export function createSweepRows(
     deliveryDays: settings.WEBHOOK_DELIVERY_RETENTION_DAYS,
     recordingDays: settings.SSH_RECORDING_RETENTION_DAYS,
     consoleSessions,
-  });
+  };
+  const sweeps = createSweeps(pool, options, DATABASE_NOW, agreed);
   return {
     ...sweeps,
     batchRows: SWEEP_ROWS_MAX,
     findGone: async (limit: number): Promise<readonly NodeId[]> =>
       goneAfterMs === 0
         ? []
-        : findGone(pool, ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
+        : findGone(pool, agreed(), ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
     storePresence: () => storePresence(pool, heard()),
     findForgotten: () => findForgotten(pool, adminId, FORGOTTEN_AFTER_MS, SWEEP_ROWS_MAX),
     markOwnerless: () =>

@@ -6,6 +6,7 @@ import type { Pruned, PrunedKind } from '../../supervisors/sweep-port.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
+import type { Sql } from '../reads/sql.ts';
 import { pruneConsoleSessions, type SessionAges } from './console-sessions.ts';
 import { prunePublicEnrollmentKeys } from './public-enrollment-keys.ts';
 import { dropOf, dropOrphans, expireDue, type EndedBatch } from './ended.ts';
@@ -56,31 +57,33 @@ export interface Sweeps {
 
 /**
  * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken
- * from the database's clock inside the statement (O2); `now` is for tests.
+ * from the database's clock inside the statement (O2). `agreed`: by which instant something has been kept for long
+ * enough, null in SQL where nothing has. Other ones than the database's are for tests.
  */
 export function createSweeps(
   pool: Pool,
   { adminId, hasPeers, executionDays, eventDays, deliveryDays, recordingDays, consoleSessions }: SweepOptions,
   now = DATABASE_NOW,
+  agreed: () => Sql = () => now,
 ): Sweeps {
-  const keptFrom = before(now, executionDays * DAY_MS);
+  const keptFrom = (days: number): Sql => before(agreed(), days * DAY_MS);
   return {
     expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, { adminId, hasPeers }, limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),
     dropOf: (node, limit = SWEEP_ROWS_MAX) => dropOf(pool, now, node, limit),
     prunings: {
-      executions: (limit = SWEEP_ROWS_MAX) => pruneExecutions(pool, now, keptFrom, limit),
-      commands: (limit = SWEEP_ROWS_MAX) => pruneCommands(pool, keptFrom, limit),
-      events: counted((limit) => pruneEvents(pool, now, before(now, eventDays * DAY_MS), limit)),
-      idempotencyRecords: counted((limit) => pruneIdempotencyRecords(pool, limit)),
+      executions: (limit = SWEEP_ROWS_MAX) => pruneExecutions(pool, now, keptFrom(executionDays), limit),
+      commands: (limit = SWEEP_ROWS_MAX) => pruneCommands(pool, keptFrom(executionDays), limit),
+      events: counted((limit) => pruneEvents(pool, now, keptFrom(eventDays), limit)),
+      idempotencyRecords: counted((limit) => pruneIdempotencyRecords(pool, agreed(), limit)),
       outputParts: counted((limit) => pruneOutputParts(pool, limit)),
-      deliveries: counted((limit) => pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit)),
+      deliveries: counted((limit) => pruneDeliveries(pool, keptFrom(deliveryDays), limit)),
       orphanDeliveries: counted((limit) => pruneOrphanDeliveries(pool, limit)),
-      releaseFiles: counted(() => pruneReleaseFiles(pool)),
-      publicKeys: counted((limit) => prunePublicEnrollmentKeys(pool, limit)),
-      consoleSessions: counted((limit) => pruneConsoleSessions(pool, now, consoleSessions, limit)),
-      selfUpdateNodes: counted((limit) => pruneSelfUpdates(pool, keptFrom, limit)),
-      recordings: counted((limit) => pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit)),
+      releaseFiles: counted(() => pruneReleaseFiles(pool, agreed())),
+      publicKeys: counted((limit) => prunePublicEnrollmentKeys(pool, agreed(), limit)),
+      consoleSessions: counted((limit) => pruneConsoleSessions(pool, agreed(), consoleSessions, limit)),
+      selfUpdateNodes: counted((limit) => pruneSelfUpdates(pool, keptFrom(executionDays), limit)),
+      recordings: counted((limit) => pruneRecordings(pool, keptFrom(recordingDays), limit)),
     },
   };
 }

@@ -8,11 +8,20 @@ import { executionSnapshot } from '../../actors/node/snapshots.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import { SKEW_MS_MAX } from '../database-clock.ts';
 import { ms } from '../reads/record-rows.ts';
 import { sql, type Sql } from '../reads/sql.ts';
 
 /** The instant of a sweep: the database's own, the same in all of one transaction. */
 export const DATABASE_NOW: Sql = sql`now()`;
+
+/**
+ * The same for what is deleted by its age, where `ownMs` is the time of this machine. Where the two differ by more than
+ * SKEW_MS_MAX one of them is wrong: it is null then, than which nothing is older.
+ */
+export function agreedNow(ownMs: number): Sql {
+  return sql`(case when abs(extract(epoch from now()) * 1000 - ${ownMs}::float8) <= ${SKEW_MS_MAX}::float8 then now() end)`;
+}
 
 /** The instant so many ms before another one. */
 export function before(now: Sql, ms: number): Sql {

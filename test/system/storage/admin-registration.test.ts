@@ -2,6 +2,7 @@
 import test from 'ava';
 import type { Listener } from '../../../persistence/listening.ts';
 import { pruneAdminNames } from '../../../persistence/sweeps/admin-names.ts';
+import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -165,7 +166,7 @@ test('a name without an admin for 30 days is forgotten, unless it still has some
     `update admin_identity set gone_since = clock_timestamp() - case name when 'gone' then interval '29 days' else interval '31 days' end`,
   );
 
-  t.deepEqual([await pruneAdminNames(pool), await pruneAdminNames(pool)], [1, 0]);
+  t.deepEqual([await pruneAdminNames(pool, DATABASE_NOW), await pruneAdminNames(pool, DATABASE_NOW)], [1, 0]);
 
   const { rows } = await pool.query<{ name: string }>('select name from admin_identity order by name');
   t.deepEqual(

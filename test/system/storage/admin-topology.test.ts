@@ -2,6 +2,8 @@
 import test from 'ava';
 import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
+import { forgetGoneAdmins } from '../../../persistence/sweeps/gone-admins.ts';
+import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCluster } from '../../support/stored-rows.ts';
@@ -99,12 +101,12 @@ test('topology, owners and orphans are what the rows say', async (t) => {
 
 test('an admin that has not checked in for so long is removed by another, and nobody else', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const [one, two, gone] = [registryOf(orm, 'one'), registryOf(orm, 'two'), registryOf(orm, 'gone')];
-  for (const each of [one, two, gone]) await each.checkIn();
+  for (const name of ['one', 'two', 'gone']) await registryOf(orm, name).checkIn();
   await pool.query(
     `update admin set last_checked_in = clock_timestamp() - case name when 'two' then interval '50 seconds' else interval '70 seconds' end where name <> 'one'`,
   );
 
-  t.deepEqual([await gone.forgetGone(60_000), await one.forgetGone(60_000), await one.forgetGone(60_000)], [0, 1, 0]);
+  const forgottenBy = (mine: string) => forgetGoneAdmins(pool, DATABASE_NOW, mine, 60_000);
+  t.deepEqual([await forgottenBy('gone'), await forgottenBy('one'), await forgottenBy('one')], [0, 1, 0]);
   t.deepEqual((await pool.query('select name from admin order by name')).rows, [{ name: 'one' }, { name: 'two' }]);
 });

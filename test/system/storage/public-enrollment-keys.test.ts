@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/enrollment-key-rows.ts';
 import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-enrollment-keys.ts';
+import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -66,9 +67,9 @@ test('public keys that are over are deleted after a while, by the clock of the d
 
   t.deepEqual(
     [
-      await prunePublicEnrollmentKeys(pool, 4),
-      await prunePublicEnrollmentKeys(pool, 4),
-      await prunePublicEnrollmentKeys(pool, 4),
+      await prunePublicEnrollmentKeys(pool, DATABASE_NOW, 4),
+      await prunePublicEnrollmentKeys(pool, DATABASE_NOW, 4),
+      await prunePublicEnrollmentKeys(pool, DATABASE_NOW, 4),
     ],
     [4, 1, 0],
   );
