@@ -2,7 +2,7 @@
  * Work that other admins stored for nodes of this one: they say so at once, and name commands. Which nodes are meant the
  * rows tell; each then looks for what it was not told of, since what ended meanwhile must not run again (C3).
  */
-import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten, type Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { DueUpdate } from '../actors/node/updates-state.ts';
@@ -16,8 +16,8 @@ import type { Directory } from './runtime/directory.ts';
 export const HEARD_COMMANDS_MAX = 10_000;
 
 /**
- * Wait before the rows are read again that could not be read, in ms; doubles with each failure, up to less than the 3 s
- * within which service is back (L3).
+ * Wait before the rows are read again that could not be read, in ms. It doubles while the server is there and does not
+ * read them in time, which costs it each time, up to less than the 3 s within which service is back (L3).
  */
 const READ_AGAIN_MS_MIN = 250;
 const READ_AGAIN_MS_MAX = 2_000;
@@ -108,16 +108,17 @@ export class HeardWakeUps implements WakeUps {
   async #readAll(): Promise<void> {
     const { run, cancel, due } = this.#heard;
     this.#isReading = true;
-    let failures = 0;
+    let waitMs = READ_AGAIN_MS_MIN;
     while (!this.#isStopped && (this.#isMissed || run.size + cancel.size + due.size > 0)) {
       try {
         await this.#read();
-        failures = 0;
+        waitMs = READ_AGAIN_MS_MIN;
       } catch (error) {
         this.#isMissed = true; // what had been heard is among what may have been missed
         this.#failed(error);
-        await this.#pause(Math.min(READ_AGAIN_MS_MAX, READ_AGAIN_MS_MIN * 2 ** failures));
-        failures += 1;
+        if (isAway(error)) waitMs = READ_AGAIN_MS_MIN;
+        await this.#pause(waitMs);
+        waitMs = Math.min(READ_AGAIN_MS_MAX, waitMs * 2);
       }
     }
     this.#isReading = false;
@@ -181,4 +182,9 @@ export class HeardWakeUps implements WakeUps {
     if (error instanceof DatabaseUnavailable) log.debug({}, 'work of other admins waits for the database');
     else log.error({ error }, 'work of other admins could not be read: trying again');
   }
+}
+
+/** Whether the database was lost, and did not end the statement itself. */
+function isAway(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && !(error instanceof NothingWritten);
 }

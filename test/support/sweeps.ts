@@ -11,7 +11,7 @@ export function sweepsOf(
   {
     nowMs,
     now = nowMs === undefined ? undefined : at(nowMs),
-    agreed = undefined,
+    agreed,
     adminId = v7(),
   }: { readonly nowMs?: number; readonly now?: Sql; readonly agreed?: () => Sql; readonly adminId?: string } = {},
 ): Sweeps {

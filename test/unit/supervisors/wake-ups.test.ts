@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import type { Addressed } from '../../../actors/messages.ts';
-import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../../../actors/ports.ts';
 import type { DueUpdate } from '../../../actors/node/updates-state.ts';
 import { HEARD_COMMANDS_MAX, HeardWakeUps } from '../../../supervisors/wake-ups.ts';
 import type { CommandId, NodeId } from '../../../transport/protocol/ids.ts';
@@ -20,11 +20,17 @@ function open() {
   const log = recordingLog();
   const asked: string[] = [];
   const told: unknown[] = [];
-  const fixture = { isAway: false, gate: Promise.resolve(), due: [] as readonly (DueUpdate & { node: NodeId })[] };
+  const fixture = {
+    isAway: false,
+    isSlow: false,
+    gate: Promise.resolve(),
+    due: [] as readonly (DueUpdate & { node: NodeId })[],
+  };
   const answer = async <T>(question: string, value: T): Promise<T> => {
     asked.push(question);
     await fixture.gate;
     if (fixture.isAway) throw new DatabaseUnavailable('away');
+    if (fixture.isSlow) throw new NothingWritten('ended by the server');
     return value;
   };
   const cancels = [
@@ -145,9 +151,9 @@ test('rows that cannot be read now are read in a moment, all of them: what had b
   );
 });
 
-test('rows that cannot be read for long are tried less and less often, and every 2 s at least', async (t) => {
+test('rows that the server takes too long to read are tried less and less often, and every 2 s at least; a database that is away every 250 ms', async (t) => {
   const { wakeUps, fixture, clock, asked, settled } = open();
-  fixture.isAway = true;
+  fixture.isSlow = true;
   wakeUps.missed();
   await settled();
   const triesIn = async (ms: number): Promise<number> => {
@@ -162,12 +168,16 @@ test('rows that cannot be read for long are tried less and less often, and every
   t.is(await triesIn(1_750), 3);
   t.is(await triesIn(10_000), 5);
 
-  fixture.isAway = false;
+  fixture.isSlow = false;
   t.is(await triesIn(2_000), 2);
-  fixture.isAway = true;
+  fixture.isSlow = true;
   wakeUps.missed();
   await settled();
   t.is(await triesIn(250), 1);
+
+  fixture.isAway = true;
+  await triesIn(2_000);
+  t.is(await triesIn(10_000), 40);
 });
 
 test(`of more than ${HEARD_COMMANDS_MAX} commands that wait none is remembered: everything is looked for`, async (t) => {
