@@ -3,13 +3,16 @@
  */
 
 import { ADMIN_ALERT_CASES } from './admin-alert-cases.ts';
-import { ADMIN, always, lately, LIAR, rising, type AlertCase } from './alert-series.ts';
+import { ADMIN, always, inTurns, lately, LIAR, rising, type AlertCase } from './alert-series.ts';
 
 const NODE = 'node_id="n",cluster="c",instance="n"';
 const DISK = `${NODE},device="/dev/sda1",fstype="ext4",mountpoint="/"`;
 
 const request = (kind: string, labels: string): string =>
   `edge_admin_request_duration_seconds_${kind}{${ADMIN},${labels}}`;
+
+/** Each publishes for a minute, reaches no broker, and leaves the channel to the other one. */
+const BROKER_DOWN_IN_TURNS = inTurns(0);
 
 /** By the name of the alert. */
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
@@ -69,8 +72,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     },
   },
   EdgeBrokerDown: {
-    fires: { [`edge_admin_broker_up{${ADMIN}}`]: always(0), [`edge_admin_broker_up{${LIAR}}`]: always(1) },
-    quiet: { [`edge_admin_broker_up{${ADMIN}}`]: always(1) },
+    stepS: 30,
+    fires: {
+      [`edge_admin_broker_up{${ADMIN}}`]: BROKER_DOWN_IN_TURNS[0],
+      'edge_admin_broker_up{job="edge-admin",instance="b"}': BROKER_DOWN_IN_TURNS[1],
+      [`edge_admin_broker_up{${LIAR}}`]: always(1, 260),
+    },
+    quiet: { [`edge_admin_broker_up{${ADMIN}}`]: always(1, 260) },
   },
   EdgeSshLoginsRefused: {
     fires: { [`edge_admin_ssh_logins_total{${ADMIN},outcome="refused"}`]: rising(120) },

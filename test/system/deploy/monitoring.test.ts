@@ -52,12 +52,12 @@ test('Prometheus takes the rules, and each has a severity, a summary and its run
 test('every alert fires when it should, and is quiet when what happens is only near it', async (t) => {
   t.deepEqual(Object.keys(ALERT_CASES).toSorted(), [...RULES.keys()].toSorted());
   const directory = temporaryDirectory(t);
-  const files = Object.entries(ALERT_CASES).map(([alert, { fires, quiet }]) => {
+  const files = Object.entries(ALERT_CASES).map(([alert, { fires, quiet, stepS = 60 }]) => {
     const rules = join(directory, `${alert}.rules.yml`); // alone: a test runs all the rules that it has, for two hours
     writeFileSync(rules, `groups:\n  - name: one\n    rules:\n      - alert: ${RULES.get(alert)}`);
     const tests = [[fires, 1, 'fires'] as const, [quiet, 0, 'is quiet'] as const].map(([series, firing, word]) => ({
       name: `${alert} ${word}`,
-      interval: '1m',
+      interval: `${stepS}s`,
       input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
       promql_expr_test: [
         {
