@@ -1,13 +1,14 @@
 /** Outputs that are read slowly, or not at all: over a real WebSocket, from a machine that says more than anybody reads. */
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { TAIL_PIECE_BYTES } from '../../../api/feeds/limits.ts';
+import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX } from '../../../api/feeds/limits.ts';
 import { mountTrpc } from '../../../api/trpc/mount.ts';
 import { createLiveClient } from '../../../cli/client.ts';
+import { isNotFound } from '../../../cli/problem.ts';
 import { followOutput, LINE_CHARS_MAX } from '../../../cli/run/tails.ts';
 import { Unwritten, UNWRITTEN_BYTES_MAX } from '../../../cli/run/unwritten.ts';
 import { KEYS } from '../../support/api/fakes.ts';
-import { commandId, executionId, executionOf, idOf, nodeId, type Fixture } from '../../support/api/rows.ts';
+import { commandId, executionId, executionOf, idOf, nodeId, settle, type Fixture } from '../../support/api/rows.ts';
 import { serve } from '../../support/api/served.ts';
 import { until } from '../../support/until.ts';
 
@@ -103,6 +104,17 @@ function finish({ executions, bus }: Fixture, output: string, isTruncated = fals
     },
   ]);
 }
+
+test('an output whose execution is deleted ends, and says that it is not there', async (t) => {
+  const { fixture, followed } = await follow(t, '');
+
+  fixture.executions.delete(idOf(0));
+  fixture.bus.publish([{ type: 'execution-removed', execution: executionId(0), command: commandId(7) }]);
+  await settle();
+  fixture.clock.advance(TAIL_REST_MS_MAX);
+
+  t.true(isNotFound(await t.throwsAsync(followed)));
+});
 
 test('while nobody reads, no more is received than may wait, and nothing is missed when somebody reads again', async (t) => {
   const tail = await follow(t, OUTPUT);

@@ -91,29 +91,6 @@ for (const [way, connect] of WAYS) {
       ['snapshot', 'changed'],
     );
   });
-
-  test(`over ${way}, who follows the output of an execution that is deleted is told that it is not there`, async (t) => {
-    const { url, fixture } = await start(t);
-    fixture.executions.set(idOf(0), executionOf(0, 7, { status: 'pending' }));
-    const begun = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<unknown>();
-    const subscription = connect(t, url, KEYS.api).executions.tail.subscribe(
-      { id: idOf(0) },
-      {
-        onData: () => begun.resolve(),
-        onError: ({ data }) => ended.resolve(data),
-        onComplete: () => ended.resolve(null),
-      },
-    );
-    t.teardown(() => subscription.unsubscribe());
-    await begun.promise;
-    await settle();
-
-    fixture.executions.delete(idOf(0));
-    fixture.bus.publish([{ type: 'execution-removed', execution: executionId(0), command: commandId(7) }]);
-
-    t.like(await ended.promise, { code: 'not_found' });
-  });
 }
 
 test('a command and the output of its execution are followed to the end', async (t) => {
