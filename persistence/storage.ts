@@ -38,11 +38,8 @@ import { createRecords } from './ownerless-writes.ts';
 import { selfUpdateRows, selfUpdateWaker } from './self-update-notices.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
-import { pruneAdminNames } from './sweeps/admin-names.ts';
 import { wokenRows } from './sweeps/forgotten.ts';
-import { forgetGoneAdmins } from './sweeps/gone-admins.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
-import { agreedNow } from './sweeps/timestamps.ts';
 import { SWEEPS_TASK, taskLease, TASK_LEASE_MS } from './task-leases.ts';
 import { readTotals } from './totals.ts';
 import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
@@ -281,15 +278,9 @@ export class Storage {
   /** What time does to rows, and the lease under which whole tables are swept. `inputs`: what is in no row. */
   forSweeps(inputs: SweepInputs) {
     const { settings, adminId, database, peers, keys } = this.#opened;
-    const { pool } = database;
-    const agreed = () => agreedNow(this.clock.ownMs());
+    const ownMs = () => this.clock.ownMs();
     const told = { adminId, hasPeers: () => peers.areThere() };
-    const sweeps = createSweepRows(pool, told, settings, {
-      ...inputs,
-      agreed,
-      forgetAdmins: () => forgetGoneAdmins(pool, agreed(), settings.ADMIN_NAME, settings.ADMIN_FORGET_AFTER_MS),
-      forgetNames: () => pruneAdminNames(pool, agreed()),
-    });
+    const sweeps = createSweepRows(database.pool, told, settings, inputs, ownMs);
     const lease = taskLease(database.writes, adminId, SWEEPS_TASK, TASK_LEASE_MS);
     const sealing = { compareKeys: () => keys.compare(), sealAnew: () => this.#rotation.step() };
     const isClockRight = () => !this.clock.isSkewed();

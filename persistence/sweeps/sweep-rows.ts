@@ -3,12 +3,13 @@ import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import type { SessionAges } from './console-sessions.ts';
+import { pruneAdminNames } from './admin-names.ts';
 import { FORGOTTEN_AFTER_MS, findForgotten } from './forgotten.ts';
+import { forgetGoneAdmins } from './gone-admins.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
-import { DATABASE_NOW } from './timestamps.ts';
-import type { Sql } from '../reads/sql.ts';
+import { agreedNow, DATABASE_NOW } from './timestamps.ts';
 import { asUnavailable } from '../availability.ts';
 
 /** How long rows are kept, and after which silence something is gone, under the names of the settings. */
@@ -21,6 +22,8 @@ export interface SweepSettings {
   /** 0: nodes with random ids are kept. */
   readonly RANDOM_NODE_FORGET_AFTER_MS: number;
   readonly ADMIN_FORGET_AFTER_MS: number;
+  /** Of this admin, which does not forget itself. */
+  readonly ADMIN_NAME: string;
 }
 
 /** What is known in this admin and in no row. */
@@ -37,23 +40,18 @@ export interface SweepInputs {
   readonly consoleSessions: SessionAges;
 }
 
-/** What else is swept, and by which time. */
-export interface SweepActions {
-  /** The instant by which something is old enough to be deleted: null in SQL where the clocks differ. */
-  readonly agreed: () => Sql;
-  /** Removes admins that are gone. Answers how many. */
-  readonly forgetAdmins: () => Promise<number>;
-  /** Removes names that no admin has had for long. Answers how many. */
-  readonly forgetNames: () => Promise<number>;
-}
-
-/** The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. */
+/**
+ * The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. `ownMs`: the time
+ * by the clock of its machine.
+ */
 export function createSweepRows(
   pool: Pool,
   { adminId, hasPeers }: WakeUpOptions,
   settings: SweepSettings,
-  { ownership, heard, consoleSessions, agreed, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
+  { ownership, heard, consoleSessions }: SweepInputs,
+  ownMs: () => number,
 ) {
+  const agreed = () => agreedNow(ownMs());
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
   const options = {
     adminId,
@@ -80,8 +78,8 @@ export function createSweepRows(
         { unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS, watchedMs: ownership.watchedMs() },
         SWEEP_ROWS_MAX,
       ),
-    forgetAdmins,
-    forgetNames,
+    forgetAdmins: () => forgetGoneAdmins(pool, agreed(), settings.ADMIN_NAME, settings.ADMIN_FORGET_AFTER_MS),
+    forgetNames: () => pruneAdminNames(pool, agreed()),
   };
 }
 
