@@ -175,7 +175,7 @@ export class Transfer {
     const work: Upload = { kind: 'upload', writer: null, queue: Promise.resolve(), bytes: 0 };
     this.#work = work;
     const opening = this.#openFor(work, path, replaces);
-    work.queue = opening;
+    work.queue = opening.catch(() => {}); // who asked for it hears of that
     return opening;
   }
 

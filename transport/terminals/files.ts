@@ -82,10 +82,10 @@ export function createFiles(client: Client): RemoteFiles {
 }
 
 function opened(client: Client): Promise<Result<Files>> {
-  return new Promise((resolve) => {
+  return new Promise<Result<Files>>((resolve) => {
     client.once('close', () => resolve(NO_FILES));
     client.sftp((error, sftp) => resolve(error === undefined ? ok(new Files(sftp)) : NO_FILES));
-  });
+  }).catch(() => NO_FILES); // ssh2 throws where the machine ended its half of the connection
 }
 
 class Files implements RemoteFiles {

@@ -130,7 +130,7 @@ class Connection {
 
   #shell(): Promise<Result<ClientChannel>> {
     const { columns: cols, rows } = this.#asked.size;
-    return new Promise((resolve) => {
+    return new Promise<Result<ClientChannel>>((resolve) => {
       this.#client.once('close', () => resolve(NO_SHELL));
       this.#client.shell({ term: TERM, cols, rows }, (error, channel) => {
         if (error !== undefined) return resolve(NO_SHELL);
@@ -141,7 +141,7 @@ class Connection {
         channel.once('close', () => this.#client.end());
         resolve(ok(channel));
       });
-    });
+    }).catch(() => NO_SHELL); // ssh2 throws where the machine ended its half of the connection
   }
 
   #terminal(channel: ClientChannel): RemoteTerminal {

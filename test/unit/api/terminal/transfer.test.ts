@@ -193,6 +193,23 @@ test('bytes that come before the file is refused are dropped, and that is said o
   );
 });
 
+test('where the opening of a file breaks, who asked for it hears so, and bytes behind it end nothing', async (t) => {
+  const { transfer, said, done, asked } = uploadAtOnce(async () => {
+    await aTurn();
+    throw new Error('a fault of ours');
+  });
+
+  const came = await Promise.allSettled(asked);
+  t.true(transfer.arrived(Buffer.from('third')));
+  await until('all are taken', () => said.filter(({ type }) => type === 'taken').length === 3);
+
+  t.deepEqual(
+    came.map(({ status }) => status),
+    ['rejected', 'fulfilled'],
+  );
+  t.deepEqual(done, []);
+});
+
 for (const [what, giveUp] of [
   ['cancelled', (transfer: Transfer) => transfer.ask({ type: 'cancel' })],
   ['left', (transfer: Transfer) => transfer.close()],

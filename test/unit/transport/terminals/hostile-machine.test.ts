@@ -1,5 +1,6 @@
 /** A machine that sends more than anybody takes, or has the admin answer without end: what it makes the admin keep. */
 /* eslint-disable no-underscore-dangle -- such a machine says what ssh2 would not, by its insides */
+import { once } from 'node:events';
 import test from 'ava';
 import type { Connection, FileEntry, ServerChannel } from 'ssh2';
 import { ANSWERS_WAITING_BYTES_MAX } from '../../../../transport/terminals/ssh-library.ts';
@@ -149,6 +150,20 @@ test('a machine that tells of its other keys is asked for no proof of them', asy
   await until('what is told again', () => heard === 'toldtold'); // an answer to the first would have come before
 
   t.deepEqual(asked, []);
+});
+
+test('a machine that ends its half of the connection gives no files, and that is said each time', async (t) => {
+  const { terminal, stream } = await terminalAt(t, {
+    shell: (shell, _client, socket) => void shell.once('data', () => socket.end()),
+  });
+
+  terminal.write(Buffer.from('go'), () => {});
+  await once(stream, 'end');
+
+  for (let time = 0; time < 2; time += 1) {
+    const asked = await terminal.files.write('/file', false);
+    t.is(asked.ok || asked.refusal.message, 'The node gives no files over this connection (SFTP).');
+  }
 });
 
 /** What a machine answers to each question for more names of a folder; undefined: it is the end. */
