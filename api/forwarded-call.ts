@@ -96,7 +96,9 @@ export class ForwardedCall<T> {
    */
   async #settled(owner: Owner): Promise<Result<T> | null> {
     const doubtful = this.#doubtful;
-    if (doubtful === null || owner.type === 'nobody' || owner.type === 'no_room') return null;
+    if (doubtful === null || owner.type === 'nobody') return null;
+    // Nobody took it over: its owner may have it back, so the rows are not final.
+    if (owner.type === 'no_room') return this.#asked.afterLoss === null ? this.inDoubt() : null;
     if (owner.type === 'elsewhere' && owner.admin === doubtful.admin && owner.epoch === doubtful.epoch) return null;
     this.#doubtful = null;
     switch (this.#asked.afterLoss) {
@@ -149,6 +151,7 @@ export class ForwardedCall<T> {
     this.#counters.tried(outcome);
     switch (outcome.type) {
       case 'answered':
+        this.#doubtful = null; // it was asked again, and nobody else
         return this.#finished(outcome.result as Result<T>);
       case 'overloaded':
         return this.#refused(TOO_MANY);
@@ -223,11 +226,12 @@ export class ForwardedCall<T> {
   async #finished(result: Result<T>): Promise<Result<T>> {
     if (!this.mayBeDone || result.ok) return result;
     const { code } = result.refusal;
-    if (this.#isLeftOpen && (code === 'service_unavailable' || code === 'degraded_mode')) return this.inDoubt();
     if (this.#asked.afterLoss === 'missing' && code === 'not_found') return DELETED;
-    if (this.#asked.afterLoss === 'record' && (code === 'conflict' || code === 'idempotency_conflict'))
-      return (await this.#recorded()) ?? result;
-    return result;
+    const isNotNow = code === 'service_unavailable' || code === 'degraded_mode';
+    const isOpen = isNotNow && (this.#isLeftOpen || this.#doubtful !== null);
+    const mayBeStored = isOpen || code === 'conflict' || code === 'idempotency_conflict';
+    const recorded = this.#asked.afterLoss === 'record' && mayBeStored ? await this.#recorded() : null;
+    return recorded ?? (isOpen ? this.inDoubt() : result);
   }
 
   /** The answer that a create stored with what it created; null: it was not done. */

@@ -45,6 +45,16 @@ function frozenOwner(): ScriptedOwners {
   return owners;
 }
 
+/** Its owner is frozen, and nobody has room to take over. */
+function ownerWithoutNext(): ScriptedOwners {
+  const owners = frozenOwner();
+  owners.clock.after(3_200, () => {
+    owners.owner = { type: 'no_room' };
+  });
+  owners.here = async () => Promise.resolve(refuse('service_unavailable', 'No admin has room for the cluster.'));
+  return owners;
+}
+
 test('lost with its owner, and may be done twice: done again at the next one', async (t) => {
   const owners = frozenOwner();
 
@@ -73,6 +83,22 @@ for (const code of ['service_unavailable', 'degraded_mode'] as const)
     t.deepEqual((await atNext.ask('again')).result, { ok: false, refusal: IN_DOUBT });
     t.deepEqual((await here.ask('again')).result, { ok: false, refusal: IN_DOUBT });
   });
+
+for (const afterLoss of ['again', 'record', 'missing', null] as const)
+  test(`lost with its owner, and no admin has room for what it owned: nobody knows (${afterLoss})`, async (t) => {
+    const owners = ownerWithoutNext();
+
+    t.deepEqual((await owners.ask(afterLoss)).result, { ok: false, refusal: IN_DOUBT });
+
+    t.is(owners.handled.length, afterLoss === null ? 0 : 1);
+  });
+
+test('a create that was lost with its owner is answered by its record where no admin has room', async (t) => {
+  const owners = ownerWithoutNext();
+  owners.records.set(`some_operation:forwarded ${SOME_ID}`, 'made by b');
+
+  t.deepEqual((await owners.ask('record')).result, ok('made by b'));
+});
 
 test('lost with its owner, and refused by the next one for good: so it is, done or not', async (t) => {
   const owners = frozenOwner();
