@@ -12,15 +12,21 @@ import { webSocketStream } from '../../../transport/net/streams/web-socket-strea
 import type { TunnelWays } from '../../session/ports.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { networkProblem } from '../../problem.ts';
-import { TunnelServer, type TunnelServerOptions } from './tunnel-server.ts';
+import { TunnelServer, type ServedTunnel, type TunnelServerOptions } from './tunnel-server.ts';
 import { askForUpgrade, type Upgraded } from './upgraded-connection.ts';
 import { tunnelUrl, waysTo, type VpnWay, type Way } from './ways.ts';
 
 /**
- * Tunnels at once: one an admin, one more to it through the VPN, and one while an old one ends. Above it one without
- * streams is ended, the oldest of all where each has some.
+ * Tunnels at once: one an admin, one more to it through the VPN, and one while an old one ends. Above it the
+ * oldest without streams is ended, or the oldest of all where each has some or is new.
  */
 export const TUNNELS_MAX = 8;
+
+/**
+ * A new one without streams stays for so long, in ms: whoever asked for it opens the first within a round trip or two,
+ * and admins that ask in one moment would end each other's.
+ */
+export const NEW_TUNNEL_MS = 5_000;
 
 /** Where a proxy in between knows WebSockets alone, these are taken at once for so long, in ms. */
 const WEB_SOCKETS_ONLY_MS = 600_000;
@@ -36,12 +42,15 @@ export interface TunnelsOptions extends TunnelServerOptions {
   readonly outbound?: Outbound;
   /** For those who need certificate authorities or another source address. */
   readonly webSocket?: Pick<ClientOptions, 'ca' | 'localAddress'>;
+  /** Never goes back, in ms; the clock of this process unless given. */
+  readonly monotonicMs?: () => number;
 }
 
 /** The tunnels of this agent: none at first. */
 export class AgentTunnels {
   readonly #options: TunnelsOptions;
   readonly #server: TunnelServer;
+  readonly #nowMs: () => number;
   readonly #open = new Set<Connection>();
   /** Until when, by URL. */
   readonly #webSocketsOnly = new Map<string, number>();
@@ -50,6 +59,7 @@ export class AgentTunnels {
   constructor(options: TunnelsOptions) {
     this.#options = options;
     this.#server = new TunnelServer(options);
+    this.#nowMs = options.monotonicMs ?? (() => performance.now());
   }
 
   /**
@@ -87,7 +97,7 @@ export class AgentTunnels {
   }
 
   #makeRoom(): void {
-    const idleFirst = [...this.#open].toSorted((one, other) => Math.sign(one.streams()) - Math.sign(other.streams()));
+    const idleFirst = [...this.#open].toSorted((one, other) => Number(this.#isIdle(other)) - Number(this.#isIdle(one)));
     for (const connection of idleFirst) {
       if (this.#open.size < TUNNELS_MAX) break;
       this.#open.delete(connection);
@@ -95,9 +105,20 @@ export class AgentTunnels {
     }
   }
 
+  #isIdle({ servedSinceMs, streams }: Connection): boolean {
+    return servedSinceMs !== null && streams() === 0 && this.#nowMs() - servedSinceMs >= NEW_TUNNEL_MS;
+  }
+
+  #serve(connection: Connection, bytes: Duplex): ServedTunnel {
+    const served = this.#server.serve(bytes);
+    connection.servedSinceMs = this.#nowMs();
+    connection.streams = served.streams;
+    return served;
+  }
+
   /** False: an admin named a URL or a token with which no request can be made. */
   #upgrade(asked: Asked, way: Way, others: readonly Way[]): boolean {
-    const connection: Connection = { end: () => {}, streams: () => 0 };
+    const connection: Connection = { end: () => {}, servedSinceMs: null, streams: () => 0 };
     const url = tunnelUrl(way.url);
     const { msMax } = way;
     const ask = { url, token: asked.token, msMax, agent: this.#agentFor(way, url), options: this.#dialOptions(way) };
@@ -117,8 +138,7 @@ export class AgentTunnels {
 
   #serveUpgraded(connection: Connection, socket: Duplex, dialling: Dialling): void {
     connection.end = () => void socket.destroy();
-    const session = this.#server.serve(socket);
-    connection.streams = session.streams;
+    const session = this.#serve(connection, socket);
     socket.once('close', () => {
       const isOurEnd = !this.#open.delete(connection);
       // whoever is between let the upgrade through, and nothing behind it
@@ -146,7 +166,7 @@ export class AgentTunnels {
   }
 
   #isWebSocketsOnly(url: string): boolean {
-    return performance.now() < (this.#webSocketsOnly.get(url) ?? -Infinity);
+    return this.#nowMs() < (this.#webSocketsOnly.get(url) ?? -Infinity);
   }
 
   #noteWebSocketsOnly(url: string): void {
@@ -155,19 +175,19 @@ export class AgentTunnels {
       if (this.#webSocketsOnly.size < WEB_SOCKETS_ONLY_MAX) break;
       this.#webSocketsOnly.delete(oldest);
     }
-    this.#webSocketsOnly.set(url, performance.now() + WEB_SOCKETS_ONLY_MS);
+    this.#webSocketsOnly.set(url, this.#nowMs() + WEB_SOCKETS_ONLY_MS);
   }
 
   /** False: as of `#upgrade`. */
   #openWebSocket(asked: Asked, way: Way, others: readonly Way[]): boolean {
     const socket = this.#webSocket(way, asked.token);
     if (socket === null) return false;
-    const connection: Connection = { end: () => socket.terminate(), streams: () => 0 };
+    const connection: Connection = { end: () => socket.terminate(), servedSinceMs: null, streams: () => 0 };
     let isOpened = false;
     this.#open.add(connection);
     socket.on('open', () => {
       isOpened = true;
-      connection.streams = this.#server.serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX)).streams;
+      this.#serve(connection, webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX));
     });
     socket.on('error', (error) => {
       if (isOpened || others.length === 0) this.#failed(way, error);
@@ -225,6 +245,8 @@ export class AgentTunnels {
 /** One that is open, or being opened. */
 interface Connection {
   end: () => void;
+  /** Null: it is being opened. */
+  servedSinceMs: number | null;
   streams: () => number;
 }
 

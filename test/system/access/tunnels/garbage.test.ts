@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { connect, type ClientHttp2Session, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import test from 'ava';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { AgentTunnels, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
+import { AgentTunnels, NEW_TUNNEL_MS, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
 import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../../transport/protocol/tunnel.ts';
 import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../../transport/net/streams/web-socket-stream.ts';
@@ -30,7 +30,9 @@ async function fixture(
   const sockets = new WebSocketServer({ server });
   const port = await listening(scope, server);
   const dialled: string[] = [];
+  let aheadMs = 0;
   const tunnels = new AgentTunnels({
+    monotonicMs: () => performance.now() + aheadMs,
     egress: {
       dial: async ({ host }, use) => {
         dialled.push(`${use} ${host}`);
@@ -41,12 +43,16 @@ async function fixture(
     log: silentLog,
   });
   scope.teardown(() => tunnels.close());
+  const ask = (): void => tunnels.open([`http://127.0.0.1:${port}`], TOKEN);
   const open = async (): Promise<WebSocket> => {
-    tunnels.open([`http://127.0.0.1:${port}`], TOKEN);
+    ask();
     const [socket] = (await once(sockets, 'connection')) as [WebSocket];
     return socket.on('error', () => {});
   };
-  return { tunnels, open, dialled };
+  const grow = (): void => {
+    aheadMs += NEW_TUNNEL_MS;
+  };
+  return { tunnels, sockets, ask, open, grow, dialled };
 }
 
 const HEADERS = (block: Buffer, stream = 1): Buffer =>
@@ -118,30 +124,61 @@ test('a request that is no CONNECT, of no known use, or to no target is refused 
   t.deepEqual(dialled, ['chain ::1']);
 });
 
-test('an agent has so many tunnels at once; for one more the oldest without streams ends, or the oldest where each has one', async (t) => {
-  const { tunnels, open } = await fixture(t, () => new Promise(() => {}));
+/** An agent whose streams stay as they are, and who takes its tunnels: `ended` has their places as they end. */
+async function openFixture(scope: Scope) {
+  const { tunnels, sockets, ask, grow } = await fixture(scope, () => new Promise(() => {}));
   const ended: number[] = [];
   const sessions: ClientHttp2Session[] = [];
-  const openMore = async (): Promise<ClientHttp2Session> => {
-    const bytes = webSocketStream(await open(), TUNNEL_UNREAD_BYTES_MAX);
+  sockets.on('connection', (socket: WebSocket) => {
+    const bytes = webSocketStream(
+      socket.on('error', () => {}),
+      TUNNEL_UNREAD_BYTES_MAX,
+    );
     const session = connect('http://tunnel', { createConnection: () => bytes }).on('error', () => {});
-    t.teardown(() => session.destroy());
+    scope.teardown(() => session.destroy());
     const place = sessions.push(session) - 1;
-    return session.once('close', () => ended.push(place));
+    session.once('close', () => ended.push(place));
+  });
+  const openMore = async (count = 1): Promise<void> => {
+    const wanted = sessions.length + count;
+    for (let left = count; left > 0; left -= 1) ask();
+    await until(`tunnel ${wanted}`, () => sessions.length === wanted);
   };
-  const dial = (session: ClientHttp2Session) =>
-    session.request({ ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'self' }).on('error', () => {});
+  const dial = async (from: number): Promise<void> => {
+    for (const session of sessions.slice(from))
+      session.request({ ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'self' }).on('error', () => {});
+    await until('a stream in each', () => tunnels.streams === tunnels.count());
+  };
+  return { tunnels, openMore, dial, grow, ended };
+}
 
-  dial(await openMore());
-  await until('its stream', () => tunnels.streams === 1);
-  while (sessions.length < TUNNELS_MAX + 2) await openMore();
+test('an agent has so many tunnels at once; for one more the oldest without streams ends, or the oldest where each has one', async (t) => {
+  const { tunnels, openMore, dial, grow, ended } = await openFixture(t);
+
+  await openMore();
+  await dial(0);
+  for (let count = 1; count < TUNNELS_MAX; count += 1) await openMore();
+  grow();
+  for (let more = 0; more < 2; more += 1) await openMore();
   await until('two ends', () => ended.length === 2);
   t.deepEqual(ended, [1, 2]);
-  for (const session of sessions.slice(3)) dial(session);
-  await until('a stream in each', () => tunnels.streams === TUNNELS_MAX);
+  await dial(3);
   await openMore();
   await until('another end', () => ended.length === 3);
 
   t.deepEqual(ended, [1, 2, 0]);
   t.is(tunnels.count(), TUNNELS_MAX);
+});
+
+test('tunnels that are asked for in one moment all come where each of the others has a stream', async (t) => {
+  const { tunnels, openMore, dial, ended } = await openFixture(t);
+  await openMore(TUNNELS_MAX);
+  await dial(0);
+
+  await openMore(3);
+  await until('three ends', () => ended.length === 3);
+  await dial(TUNNELS_MAX);
+
+  t.deepEqual(ended.toSorted(), [0, 1, 2]);
+  t.is(tunnels.streams, TUNNELS_MAX);
 });
