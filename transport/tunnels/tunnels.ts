@@ -46,8 +46,8 @@ export class Tunnels {
   readonly #open = new Map<NodeId, Set<OpenTunnel>>();
   readonly #asked: AskedTunnels;
   readonly #shares = new FrameShares();
-  /** From when on a tunnel through the VPN is asked for again, and how long that was waited for. */
-  readonly #vpnAgain = new Map<NodeId, { readonly atMs: number; readonly waitMs: number }>();
+  /** From when on a tunnel through the VPN is asked for again, and how long is waited after that. */
+  readonly #vpnAgain = new Map<NodeId, { readonly atMs: number; readonly nextWaitMs: number }>();
   #isClosing = false;
 
   constructor(ports: TunnelPorts) {
@@ -115,6 +115,8 @@ export class Tunnels {
     this.#open.set(node, ofNode);
     log.debug({ node, way }, 'a tunnel was opened');
     this.#asked.settle(node, tunnel);
+    if (way === 'mesh' && this.#vpnAgain.has(node))
+      this.#vpnAgain.set(node, { atMs: monotonicMs() + VPN_AGAIN_MS, nextWaitMs: VPN_AGAIN_MS });
     if (isSpare || this.#isClosing) tunnel.close();
   }
 
@@ -153,14 +155,14 @@ export class Tunnels {
 
   /**
    * The VPN came up after the tunnel: there is one through it for the streams that follow. Where that comes to
-   * nothing, not for a while, and for a longer one each time.
+   * nothing, not for a while, and for a longer one each time that it does.
    */
   #askForVpn(node: NodeId): void {
     const nowMs = this.#ports.monotonicMs();
     const before = this.#vpnAgain.get(node);
     if (this.#asked.has(node) || nowMs < (before?.atMs ?? -Infinity) || this.#ports.vpnUrl(node) === null) return;
-    const waitMs = before === undefined ? VPN_AGAIN_MS : Math.min(before.waitMs * 2, VPN_AGAIN_MS_MAX);
-    this.#vpnAgain.set(node, { atMs: nowMs + waitMs, waitMs });
+    const waitMs = before?.nextWaitMs ?? VPN_AGAIN_MS;
+    this.#vpnAgain.set(node, { atMs: nowMs + waitMs, nextWaitMs: Math.min(waitMs * 2, VPN_AGAIN_MS_MAX) });
     this.#asked.ask(node);
   }
 

@@ -7,7 +7,7 @@ import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { VPN_AGAIN_MS, VPN_AGAIN_MS_MAX } from '../../../../transport/tunnels/limits.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
 import { target, listening } from '../../../support/listening.ts';
 
 function streamOf(dialled: Dialled): Duplex {
@@ -178,6 +178,28 @@ test('where there is never a way, the VPN is asked for less and less often, ever
   }
 
   t.deepEqual(asked, [1, 2, 4, 8, 16, 26, 36]);
+});
+
+test('a wait that was not in vain does not lengthen the next one', async (t) => {
+  let minutes = 0;
+  const clock = { nowMs: () => performance.now() + minutes * VPN_AGAIN_MS, after: () => () => {} };
+  const vpn = { isUp: false };
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, { clock, isVpnUp: () => vpn.isUp });
+  const port = await echo(t);
+  streamOf(await reach(port)).destroy();
+
+  for (minutes = 1; minutes <= 3; minutes += 1) {
+    vpn.isUp = true;
+    streamOf(await reach(port)).destroy();
+    await until('the tunnel through the VPN', () => tunnels.counters.opened.mesh === minutes);
+    tunnels.end(NODE);
+    await until('it is over', () => tunnels.count() === 0);
+    vpn.isUp = false;
+    streamOf(await reach(port)).destroy();
+  }
+
+  t.deepEqual(tunnels.counters.opened, { mesh: 3, url: 4 });
+  t.is(tokens.length, 7);
 });
 
 test('while nothing goes through the VPN new streams come beside it, and those that are there go on when it is back', async (t) => {
