@@ -56,7 +56,7 @@ export class Tunnel {
     this.#nowMs = nowMs;
     this.#idleSinceMs = nowMs();
     this.#heardMs = nowMs();
-    this.#beatMs = nowMs();
+    this.#beatMs = this.#heardMs;
     const bytes = open({
       take: (chunk) => quota.take(chunk, nowMs()),
       pass: (waiting) => quota.pass(waiting, nowMs()),
@@ -108,6 +108,11 @@ export class Tunnel {
   /** False once it takes no new streams: it ends, or has ended. */
   get isOpen(): boolean {
     return !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /** False: a sign of life that it was asked for is not there yet. */
+  get isHeard(): boolean {
+    return this.#heardMs >= this.#beatMs;
   }
 
   /** For how long there was no stream that is open or being opened, in ms. */

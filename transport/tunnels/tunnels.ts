@@ -95,12 +95,12 @@ export class Tunnels {
   /**
    * Takes over the bytes of a tunnel whose token was redeemed for this node. `open` gives them an intake that they are
    * handed on by. A tunnel that it has already stays for its streams; new ones take this, unless it was to come through
-   * the VPN, came beside it, and there is one beside it already: an agent has room for a few.
+   * the VPN, came beside it, and there is one beside it already that gives signs of life: an agent has room for a few.
    */
   accept(node: NodeId, open: (intake: Intake) => Duplex, way: TunnelWay): void {
     this.#opened[way] += 1;
     const ofNode = this.#open.get(node) ?? new Set();
-    const isSpare = way === 'url' && !this.#asked.isAwaited(node) && latestOf(ofNode, 'url') !== undefined;
+    const isSpare = way === 'url' && !this.#asked.isAwaited(node) && latestOf(ofNode, 'url')?.tunnel.isHeard === true;
     const { monotonicMs, log } = this.#ports;
     const quota = this.#shares.quotaOf(node, monotonicMs(), () =>
       log.warn({ node }, 'a tunnel was cut: its agent sent more frames than its share'),

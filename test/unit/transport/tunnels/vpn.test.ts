@@ -1,10 +1,12 @@
 import { createServer } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
 import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { VPN_AGAIN_MS, VPN_AGAIN_MS_MAX } from '../../../../transport/tunnels/limits.ts';
+import { TUNNEL_PING_MS } from '../../../../transport/protocol/tunnel.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
@@ -30,6 +32,11 @@ async function silence(t: Scope, host: string): Promise<{ readonly url: string; 
     socket.resume();
   });
   return { url: `http://${host}:${await listening(t, server, host)}`, taken: () => taken };
+}
+
+/** Bytes of a machine that takes all and says nothing. */
+function mute(): Duplex {
+  return new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
 }
 
 test('a tunnel comes through the VPN where both sides know the way', async (t) => {
@@ -200,6 +207,22 @@ test('a wait that was not in vain does not lengthen the next one', async (t) => 
 
   t.deepEqual(tunnels.counters.opened, { mesh: 3, url: 4 });
   t.is(tokens.length, 7);
+});
+
+test('a tunnel that comes beside the VPN takes new streams where the older one owes a sign of life', async (t) => {
+  const clock = createFakeClock();
+  const options = { clock, isVpnUp: () => true, claimedVpnUrl: 'http://127.0.0.2:9' };
+  const { reach, tunnels } = await tunnelsFixture(t, options);
+  const port = await echo(t);
+  tunnels.accept(NODE, mute, 'url');
+  clock.pass(TUNNEL_PING_MS);
+
+  void reach(port);
+  await until('what is opened instead', () => tunnels.counters.opened.url === 2);
+  const stream = streamOf(await reach(port));
+  stream.end('in the newer one');
+
+  t.is(await text(stream), 'in the newer one');
 });
 
 test('while nothing goes through the VPN new streams come beside it, and those that are there go on when it is back', async (t) => {
