@@ -1,5 +1,4 @@
 /** Creates whose answer is lost: pressed again it is the same one, and nothing is made twice. */
-import { useMemo } from 'preact/hooks';
 import type { Keyed } from '../api/idempotency.ts';
 import { isLeftOpen } from './failure.ts';
 
@@ -50,9 +49,4 @@ export function keyed<I extends Keyed, O>(
     }
   };
   return Object.assign(make, { forget: () => void (inDoubt = null) });
-}
-
-/** The same for as long as its component is there. */
-export function useCreate<I extends Keyed, O>(create: (input: I) => Promise<O>): Create<I, O> {
-  return useMemo(() => keyed(create), []);
 }

@@ -5,7 +5,7 @@ import type { AliasResource } from '../../actors/resources/node.ts';
 import { idsOf, namesOf, type NamedNode } from '../lists/named-nodes.ts';
 import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
 import { curlOfList } from '../lists/terminal.ts';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import { curlOfList } from '../lists/terminal.ts';
 import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';

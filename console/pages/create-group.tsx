@@ -1,6 +1,6 @@
 /** A new group: which nodes are meant. How many that are now is said once it is there. */
 import { useSignal } from '@preact/signals';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import { idsOf } from '../lists/named-nodes.ts';
 import { plainTargetingOf } from '../lists/targeting.ts';
 import type { Live } from '../live.ts';

@@ -1,7 +1,7 @@
 /** A new enrolment key, and then the line that it is for. The key lives in this dialog alone. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import { installLine } from '../lists/install-line.ts';
 import { labelsIn } from '../lists/labels.ts';

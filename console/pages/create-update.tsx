@@ -1,6 +1,6 @@
 /** A new update: who would be reached is shown before it starts. */
 import { useSignal } from '@preact/signals';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import { targetingOf } from '../lists/targeting.ts';
 import type { Live } from '../live.ts';
 import { confirmed } from '../parts/confirm.tsx';

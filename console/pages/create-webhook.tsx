@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { EventType } from '../../actors/events.ts';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import { headersIn } from '../lists/header-lines.ts';
 import type { Live } from '../live.ts';
 import { CopyLine } from '../parts/elsewhere.tsx';

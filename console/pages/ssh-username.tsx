@@ -5,7 +5,7 @@ import type { SshPublicKeyResource } from '../../actors/resources/ssh.ts';
 import { namesOf } from '../lists/named-nodes.ts';
 import { commentOf, typeOf } from '../lists/public-keys.ts';
 import { listParametersOf, listStateOf } from '../lists/query.ts';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';

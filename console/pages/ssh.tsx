@@ -6,7 +6,7 @@ import { idsOf, namesOf, type NamedNode } from '../lists/named-nodes.ts';
 import { publicKeysIn } from '../lists/public-keys.ts';
 import { anywhere, listParametersOf, listStateOf, type ListState } from '../lists/query.ts';
 import { curlOfList } from '../lists/terminal.ts';
-import { useCreate } from '../creates.ts';
+import { useCreate } from '../parts/use-create.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';

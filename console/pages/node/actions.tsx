@@ -1,7 +1,7 @@
 /** What is done to a whole node: an update, a move, a recovery key, its end. */
 import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { useCreate } from '../../creates.ts';
+import { useCreate } from '../../parts/use-create.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';

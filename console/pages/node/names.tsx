@@ -1,7 +1,7 @@
 /** What people call a node, and how they group it: aliases and labels, made and taken away, with a way back. */
 import { useSignal, type Signal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { useCreate } from '../../creates.ts';
+import { useCreate } from '../../parts/use-create.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';
 import { confirmed } from '../../parts/confirm.tsx';

@@ -1,6 +1,7 @@
 /** What can be done with chosen nodes. Nothing is done before the exact list was shown. */
 import { useSignal } from '@preact/signals';
-import { keyed, useCreate, type Create } from '../../creates.ts';
+import { keyed, type Create } from '../../creates.ts';
+import { useCreate } from '../../parts/use-create.ts';
 import { problemOf } from '../../failure.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import {
