@@ -47,6 +47,9 @@ const PATTERNS: Readonly<Record<string, Pattern>> = {
 const ID = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gu;
 const SHORT_ID = /\b(?=[\da-f]*\d)[\da-f]{8}(?:-[\da-f]{4})?\b(?!-)/gu;
 
+/** The name of this machine, where it stands by itself: keys and fingerprints have such letters too. */
+const HOST = new RegExp(String.raw`(?<![\w+])${hostname().replaceAll('.', String.raw`\.`)}(?![\w+])`, 'gu');
+
 /** The whole text of one walk as it is at each run. Each id has its number, by which it is known everywhere in it. */
 export function steadied(text: string, { url, home }: Known): string {
   const ids = [...new Set([...text.matchAll(ID)].map(([id]) => id))];
@@ -58,7 +61,7 @@ export function steadied(text: string, { url, home }: Known): string {
   const numbered = text
     .replaceAll(url, 'http://admin:44000')
     .replaceAll(home, '/home/ada')
-    .replaceAll(hostname(), 'this-machine')
+    .replaceAll(HOST, 'this-machine')
     .replaceAll(packageFile.version, asWide('1.2.3'))
     .replaceAll(SHORT_ID, (id) => `${numberOf(id)}${id.slice(8).replaceAll(/[\da-f]/gu, '0')}`)
     .replaceAll(ID, (id) => (ids.includes(id) ? `${numberOf(id)}-0000-4000-8000-000000000000` : id));
