@@ -51,7 +51,7 @@ export interface GateSettings {
 export interface Gate {
   /**
    * 401 `unauthorized`: no credential, or a wrong one. 403 `forbidden`: a valid one whose scope does not reach here, or
-   * no key is asked for and the caller uses a name that is not this admin's (web-pages.ts).
+   * no key is asked for and the caller uses a name that is not this admin's (origins.ts).
    * 429 `rate_limited`: one more wrong credential from an address that showed too many. A right one always gets in:
    * else whoever shares an address, or stands behind the same load balancer, could lock the operator out.
    */

@@ -3,24 +3,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import packageFile from '../package.json' with { type: 'json' };
-import { edgeCommands } from '../deploy/pages/commands.ts';
+import { knownCommands } from '../deploy/pages/commands.ts';
 import { promiseNames } from '../deploy/pages/promise-tests.ts';
 import {
   anchorsOf,
   citationsElsewhere,
   deadLinks,
+  deadPaths,
   goneCommands,
   goneSettings,
   unknownPromises,
 } from './support/documents.ts';
 import { ROOT, trackedFiles, type SourceFile } from './support/source-text.ts';
-
-/** Commands of the programs that are no tree of commander's. */
-const PLAIN_COMMANDS: Readonly<Record<string, readonly string[]>> = {
-  'edge-updater': ['serve', 'bootstrap', 'update', 'rollback', 'pin', 'unpin', 'status', 'check'],
-  'edge-admin': ['serve', 'relay', 'backup', 'restore', 'rotate-encryption-key', 'forget-releases', 'settings'],
-  'edge-agent': ['up', 'leave', 'doctor', 'check', 'metrics-key', 'rotate-key'],
-};
 
 /** What tells of how it was: it may name what is gone. */
 const HISTORY = ['CHANGELOG.md', 'package-lock.json', 'test/durations.json'];
@@ -45,6 +39,7 @@ const OTHERS_NAMES = [
   'EDGE_TEST_NETMAKER_KEY',
   'RETRIED_TESTS_MAX',
   'TRACE_ID',
+  'AGENT_ALIAS', // a name that is misspelt
 ];
 
 const all = trackedFiles().filter(({ path }) => !HISTORY.includes(path) && !OWN.includes(path));
@@ -54,16 +49,8 @@ const shipped = code.filter(({ path }) => !path.startsWith('test/') || path.star
 
 const exists = (path: string) => existsSync(join(ROOT, path));
 
-/** Whether a program has such a command. What follows one without commands of its own is its argument. */
-function isCommand([program = '', first = '', second]: readonly string[]): boolean {
-  if (program !== 'edge') return PLAIN_COMMANDS[program]?.includes(first) ?? false;
-  const commands = edgeCommands();
-  const command = commands.get(`edge ${first}`);
-  return (
-    command !== undefined &&
-    (command.commands.length === 0 || second === undefined || commands.has(`edge ${first} ${second}`))
-  );
-}
+/** Words in capitals that code holds. */
+const wordsOf = (text: string) => new Set(text.match(/[A-Z][A-Z0-9_]+/gu));
 
 test('every link and every citation of a page leads to it, and to its section', (t) => {
   t.deepEqual(
@@ -86,24 +73,35 @@ test('every promise that is cited stands on the page of promises', (t) => {
 });
 
 test('every setting and constant that a page names is one of the code', (t) => {
-  const text = [...shipped.map((file) => file.text), ...OTHERS_NAMES].join('\n');
+  const known = wordsOf([...shipped.map((file) => file.text), ...OTHERS_NAMES].join('\n'));
 
   t.deepEqual(
-    pages.flatMap((page) => goneSettings(page, text)),
+    pages.flatMap((page) => goneSettings(page, known)),
     [],
   );
 });
 
-test('every command that a page names exists', (t) => {
+test('every command that a page names exists, and takes the options that it names', (t) => {
+  const known = knownCommands();
+
   t.deepEqual(
-    pages.flatMap((page) => goneCommands(page, isCommand)),
+    pages.flatMap((page) => goneCommands(page, known)),
+    [],
+  );
+});
+
+test('every path of the code that a page or a comment names leads to it', (t) => {
+  const paths = trackedFiles().map(({ path }) => path);
+
+  t.deepEqual(
+    [...pages, ...code].flatMap((file) => deadPaths(file, paths, exists)),
     [],
   );
 });
 
 test('every npm script that a page names exists', (t) => {
   const named = pages.flatMap(({ path, text }) =>
-    [...text.matchAll(/npm run (?<script>[a-z]+)/gu)].map((match) => ({
+    [...text.matchAll(/npm run (?<script>[a-z:]+)/gu)].map((match) => ({
       path,
       script: match.groups?.['script'] ?? '',
     })),
@@ -159,12 +157,34 @@ test('the checks see what they look for', (t) => {
     'x.ts: the spec',
   ]);
   t.deepEqual(unknownPromises(source('// C1, V8, L9, %C3%A9'), new Set(['C1'])), ['x.ts: L9']);
-  t.deepEqual(goneSettings(source('`A_KEY`, A_KEY_FILE, A_K_, B_KEY'), 'A_KEY A_K_MAX'), ['x.ts: B_KEY']);
+  t.deepEqual(goneSettings(source('`A_KEY`, A_KEY_FILE, A_K_, A_K, B_KEY'), new Set(['A_KEY', 'A_K_MAX'])), [
+    'x.ts: A_K',
+    'x.ts: B_KEY',
+  ]);
   t.deepEqual(
     goneCommands(
-      source('`edge node ls`, `edge nod ls`, edge prose, `edge ssh web`\n```\n$ edge-agent down\nedge node lst\n```'),
-      isCommand,
+      source(
+        '`edge node ls --json`, `edge nod ls`, edge prose, `edge ssh web --any`, `edge-updater nonsense`\n' +
+          '```\n$ edge-agent down\nedge node lst\nedge run --all -- x --y\nedge run --al x\nsudo edge-updater update --forse\n```',
+      ),
+      knownCommands(),
     ),
-    ['x.ts: edge nod ls', 'x.ts: edge-agent down', 'x.ts: edge node lst'],
+    [
+      'x.ts: edge node ls --json',
+      'x.ts: edge nod',
+      'x.ts: edge-updater nonsense',
+      'x.ts: edge-agent down',
+      'x.ts: edge node lst',
+      'x.ts: edge run --al',
+      'x.ts: edge-updater update --forse',
+    ],
+  );
+  t.deepEqual(
+    deadPaths(
+      source('// agent/here.ts, agent/gone, agent/here, here.ts, gone.ts, agent/v<N>\nimport "agent/never.ts"'),
+      ['agent/here.ts'],
+      (path) => path === 'agent/here.ts',
+    ),
+    ['x.ts: agent/gone', 'x.ts: gone.ts'],
   );
 });

@@ -61,7 +61,7 @@ function eventField(type: (typeof EVENT_TYPES)[number]): string {
 }
 
 /**
- * What is made of them. Held equal to the router and the feeds by test/system/deploy/client-types.ts, which is checked
+ * What is made of them. Held equal to the router and the feeds by test/system/deploy/client-programs.ts, which is checked
  * with the package.
  */
 const SHAPES = `/** A page of a list. */

@@ -8,7 +8,11 @@ import { createProgram } from '../../cli/program.ts';
 const HELP_COLUMNS = 110;
 
 /** Programs that print their help themselves; their settings are in docs/settings.md. */
-type Plain = 'edge-admin' | 'edge-agent' | 'edge-updater';
+const PLAIN_PROGRAMS = ['edge-admin', 'edge-agent', 'edge-updater'] as const;
+type Plain = (typeof PLAIN_PROGRAMS)[number];
+
+/** A line of usage: a command with what it takes, and what it does. */
+const USAGE = /^ {2}(?<line>edge-\w+ (?<takes>\S.*))$/gmu;
 
 const PROGRAM = await createProgram();
 
@@ -21,6 +25,42 @@ export function edgeCommands(): ReadonlyMap<string, Command> {
 export function edgeHelp(): string {
   const commands = [...edgeCommands()].filter(([, command]) => command.commands.length === 0);
   return commands.map(([words, command]) => `### ${words}\n\n${fenced(helpOf(command))}\n`).join('\n');
+}
+
+/** A command of one of our programs. */
+export interface KnownCommand {
+  /** Those that it takes, also with those of the commands above it; null: whatever is written goes to another program. */
+  readonly options: readonly string[] | null;
+  /** Whether commands follow it, and no arguments of its own. */
+  readonly hasCommands: boolean;
+}
+
+/** All commands of our programs, by their words with the program's name. */
+export function knownCommands(): ReadonlyMap<string, KnownCommand> {
+  const known = new Map<string, KnownCommand>();
+  for (const [words, command] of edgeCommands())
+    known.set(words, { options: optionsOf(command), hasCommands: command.commands.length > 0 });
+  for (const program of PLAIN_PROGRAMS)
+    for (const { groups } of plainHelp(program).matchAll(USAGE)) {
+      const takes = groups?.['takes'] ?? '';
+      const command = /^[a-z][a-z-]*/u.exec(takes)?.[0];
+      if (command !== undefined)
+        known.set(`${program} ${command}`, {
+          options: [...(groups?.['line']?.match(/--[a-z-]+/gu) ?? []), '--help'],
+          hasCommands: false,
+        });
+    }
+  return known;
+}
+
+function optionsOf(command: Command): string[] | null {
+  const [own] = command.registeredArguments;
+  if (own?.name() === 'words') return null; // those of OpenSSH
+  const above = command.parent === null ? ['-h', '--help'] : (optionsOf(command.parent) ?? []);
+  return [
+    ...above,
+    ...command.options.flatMap(({ short, long }) => [short, long].filter((each) => each !== undefined)),
+  ];
 }
 
 /** The usage of a program, without its settings. */

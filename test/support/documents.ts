@@ -1,5 +1,6 @@
 /** Reads pages, and what cites them, as text: enough to find what leads nowhere. */
 import { posix } from 'node:path';
+import type { KnownCommand } from '../../deploy/pages/commands.ts';
 import type { SourceFile } from './source-text.ts';
 
 /** Letters that begin the name of a promise, and what looks like one and is none: V8, C0, the sixth version of IP. */
@@ -62,29 +63,72 @@ export function unknownPromises({ path, text }: SourceFile, known: ReadonlySet<s
   return [...cited].filter((name) => !NO_PROMISES.has(name) && !known.has(name)).map((name) => `${path}: ${name}`);
 }
 
-/** Settings and constants on a page that the code does not know any more. `code` is all of it, and what others name. */
-export function goneSettings({ path, text }: SourceFile, code: string): string[] {
+/**
+ * Settings and constants on a page that the code does not know any more. `known`: the words of all of it, and those of
+ * others. One that ends in an underline is the beginning of some.
+ */
+export function goneSettings({ path, text }: SourceFile, known: ReadonlySet<string>): string[] {
   const named = new Set([...text.replaceAll(URL, '').matchAll(SETTING)].map(({ 0: name }) => name));
+  const isKnown = (name: string): boolean =>
+    known.has(name) || (name.endsWith('_') && [...known].some((each) => each.startsWith(name)));
   return [...named]
-    .filter((name) => !code.includes(name) && !code.includes(name.replace(/_FILE$/u, '')))
+    .filter((name) => !isKnown(name) && !isKnown(name.replace(/_FILE$/u, '')))
     .map((name) => `${path}: ${name}`);
 }
 
 /**
- * Commands of our programs on a page that do not exist: in spans and blocks of code, but for what is written from the
- * programs themselves. `isCommand` takes words.
+ * Commands of our programs on a page that do not exist, and options that these do not take: in spans and blocks of code,
+ * but for what is written from the programs themselves.
  */
-export function goneCommands({ path, text }: SourceFile, isCommand: (words: readonly string[]) => boolean): string[] {
+export function goneCommands({ path, text }: SourceFile, known: ReadonlyMap<string, KnownCommand>): string[] {
   const written = text.replaceAll(/<!-- begin: [\s\S]*?<!-- end: /gu, '');
   const code = [...written.matchAll(/```[^\n]*\n(?<block>[\s\S]*?)```|`(?<span>[^`\n]+)`/gu)].flatMap(({ groups }) =>
-    (groups?.['block'] ?? groups?.['span'] ?? '').split('\n'),
+    (groups?.['block']?.replaceAll(/\\\n\s*/gu, ' ') ?? groups?.['span'] ?? '').split('\n'),
   );
-  const called = code.flatMap((line) =>
-    [
-      ...line.matchAll(/(?:^|[\s(;|&])(?<words>edge(?:-admin|-agent)? [a-z][a-z-]*(?: [a-z][a-z-]*)?)(?![\w.=/:])/gu),
-    ].map(({ groups }) => groups?.['words'] ?? ''),
+  const gone = code.flatMap((line) => [...line.matchAll(CALL)].flatMap(({ groups }) => goneIn(groups, known)));
+  return [...new Set(gone)].map((words) => `${path}: ${words}`);
+}
+
+/** A call of one of our programs, up to where another one may begin. */
+const CALL =
+  /(?:^|[\s(;|&])(?<program>edge(?:-admin|-agent|-updater)?) (?<first>[a-z][a-z-]*)(?![\w.=/:])(?: (?<second>[a-z][a-z-]*)(?![\w.=/:]))?(?<rest>[^|;&#)]*)/gu;
+
+function goneIn(
+  groups: Readonly<Record<string, string | undefined>> | undefined,
+  known: ReadonlyMap<string, KnownCommand>,
+): string[] {
+  const one = `${groups?.['program']} ${groups?.['first']}`;
+  const two = groups?.['second'] === undefined ? one : `${one} ${groups['second']}`;
+  const command = known.get(one)?.hasCommands === true && two !== one ? known.get(two) : known.get(one);
+  if (command === undefined) return [known.has(one) ? two : one];
+  const own = (groups?.['rest'] ?? '').split(' -- ')[0] ?? '';
+  const options = [...own.matchAll(/(?<![\w'"-])--[a-z][a-z\d-]*/gu)].map(({ 0: option }) => option);
+  return options.filter((option) => command.options?.includes(option) === false).map((option) => `${two} ${option}`);
+}
+
+/**
+ * Paths and names of the code in comments and on pages that lead to nothing. A path begins at the root; a name alone
+ * ends in `.ts`, and is one of `paths`, which are those of all sources. `exists` takes a path.
+ */
+export function deadPaths(
+  { path, text }: SourceFile,
+  paths: readonly string[],
+  exists: (path: string) => boolean,
+): string[] {
+  const names = new Set(paths.map((each) => posix.basename(each)));
+  const atRoot = [...new Set(paths.map((each) => each.split('/')[0] ?? ''))].filter((each) => /^[a-z]+$/u.test(each));
+  const cited = new RegExp(
+    `(?<![\\w./@*$}-])(?:(?:${atRoot.join('|')})/[\\w/-]+(?:\\.[a-z]+)*|[a-z][\\w-]*(?:\\.test)?\\.tsx?)(?![\\w/<-])`,
+    'gu',
   );
-  return [...new Set(called)].filter((words) => !isCommand(words.split(' '))).map((words) => `${path}: ${words}`);
+  const comments = path.endsWith('.md') ? text : commentsOf(text);
+  return [...new Set([...comments.replaceAll(URL, '').matchAll(cited)].map(({ 0: each }) => each))]
+    .filter((each) => !(each.includes('/') ? exists(each) || exists(`${each}.ts`) : names.has(each)))
+    .map((each) => `${path}: ${each}`);
+}
+
+function commentsOf(code: string): string {
+  return [...code.matchAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gmu)].map(({ 0: comment }) => comment).join('\n');
 }
 
 /** The anchors of a page, as a forge makes them of its headings. */
