@@ -7,7 +7,6 @@ import packageFile from './package.json' with { type: 'json' };
 import { openAdminMessages } from './persistence/open-admin-messages.ts';
 import { openStorage, type OpenStorageOptions } from './persistence/open-storage.ts';
 import type { Storage } from './persistence/storage.ts';
-import { hearStoredEvents } from './persistence/publishing/event-notices.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';
 import { gateSettings, ownNames, type AdminConfig } from './settings/admin.ts';
 import { certificateSource } from './settings/server.ts';
@@ -66,25 +65,21 @@ export async function startAdmin(
   }
 }
 
-/** How it starts. */
-type Start = Pick<OpenStorageOptions, 'log' | 'ends' | 'signal' | 'isAnew'>;
-
 /** What an admin is made of. */
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The parts, connected to each other. Nobody can come in yet, and no actor lives. */
-async function openParts(config: AdminConfig, start: Start) {
+async function openParts(config: AdminConfig, start: Pick<OpenStorageOptions, 'log' | 'ends' | 'signal' | 'isAnew'>) {
   const { log, ends } = start;
   const { version } = packageFile;
   const bus = createBus(log);
   const news = createBus(log, bus); // what all admins commit, for who shows it; who acts on a commit hears `bus`
   const urls = createAdminUrls(config);
-  const tracing = await createTracing({ variables: config.tracing, version, instance: config.ADMIN_NAME, log });
-  ends.add('traces', () => tracing.close());
+  const tracing = await createTracing({ variables: config.tracing, version, instance: config.ADMIN_NAME, log, ends });
   const storage = await openStorage(config, { ...start, version, linkVersion: LINK_VERSION, urls, bus });
   const { adminId, clock, vault } = storage;
-  const shared = { adminId, version, bus, news, clock, log, ends };
-  const base = { ...shared, tracer: tracing.tracer, leaseClockMs: createLeaseClock() };
+  const { tracer } = tracing;
+  const base = { adminId, version, bus, news, clock, log, ends, tracer, leaseClockMs: createLeaseClock() };
   const told = createAgentSettings(config, urls.all);
   const actors = openActors(config, { ...base, ...storage.forActors(), agentSettings: told.settings });
   const { directory, held, ownership } = actors.tree;
@@ -93,21 +88,18 @@ async function openParts(config: AdminConfig, start: Start) {
   const agents = openAgentLinks(config, { ...wires, rows: storage.forAgents() });
   const vpnRows = storage.forVpn();
   const vpn = openVpn(config, { ...wires, ...agents, rows: vpnRows });
-  agents.preferVpn((node) => vpn.gateway.urlFor(node));
   const links = openAdminLinks(config, { ...base, ...storage.forAdminLinks(), vault });
   const peers = openAdminMessages(storage, { ...wires, ...agents, wakeUps: actors.wakeUps });
-  hearStoredEvents(storage, () => news.publish([{ type: 'events-stored' }]));
   await vpn.observe();
   const rows = storage.forPublishing();
   const publishing = openPublishing({ ...wires, rows, openBroker: brokerOpener(config.broker, log) });
-  const mayDeliver = publishing.deliversWebhooks;
-  const webhooks = openWebhooks(config, { ...base, vault, bodyOf: storage.eventBodies(), mayDeliver });
+  const webhooks = openWebhooks(config, { ...base, ...publishing, vault, bodyOf: storage.eventBodies() });
   actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, webhookSender: webhooks.sender });
   // What the actors decided is stored, and the gateway is out of their VPNs, before others may take them over.
   ends.add('leases', () => ownership.stop());
   ends.add('the gateway', () => vpn.gateway.close());
   ends.add('commits', () => storage.drained());
-  const proxies = createClientProxies(config, { reach: agents.reach, log });
+  const proxies = createClientProxies(config, { ...base, ...agents });
   const releases = createMirror(config, storage.forReleases(), monotonicMs);
   const others = { links, peers, webhooks, publishing, proxies, releases };
   return { base, urls, tracing, storage, actors, agents, vpn, vpnRows, ...others };
@@ -116,6 +108,7 @@ async function openParts(config: AdminConfig, start: Start) {
 /** Where people, programs and agents come in. Answers the URL. */
 async function openToOthers(config: AdminConfig, parts: Parts) {
   const { base, urls, storage, actors, links, agents, vpn, proxies } = parts;
+  base.ends.add('links to admins', () => links.close());
   const { api, feeds, terminals, peerCalls } = openSurfaces(config, {
     ...base,
     ...parts,
@@ -126,8 +119,6 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     ownNames: ownNames(config),
     certificate: watchCertificate(certificateSource(config), base),
   });
-  base.ends.add('links to admins', () => links.close());
-  base.ends.add('the API', () => api.close());
   base.ends.add('calls of other admins', () => links.dismiss());
   links.admit(api, peerCalls, {
     isHere: (id) => actors.tree.directory.isLocal({ kind: 'node', id }),
@@ -137,7 +128,6 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
   base.ends.add('terminals', () => terminals.end()); // by way of the tunnels, which end next
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();
-  base.ends.add('the proxies', () => proxies.close());
   await vpn.relayFor((what, work) => storage.step(what, work));
   return { url, feeds };
 }
@@ -150,7 +140,6 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   await storage.step('taking up leases', () => ownership.start());
   keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
   base.ends.add('requests to webhooks', () => webhooks.sender.close());
-  base.ends.add('publishing', () => publishing.stop());
   await publishing.start();
   const elsewhere = { ...storage.forElsewhere(), watched: () => feeds.open(), source: parts.links.news };
   const rows = storage.forSweeps({ ownership, heard: () => agents.sessions.heard(), consoleSessions: SESSION_AGES });

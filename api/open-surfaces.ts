@@ -2,6 +2,7 @@
 import type { Ask } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
+import type { Unwind } from '../transport/net/unwind.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { adminLinkTo, type KnownLink } from './admin-links.ts';
@@ -110,7 +111,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     };
   readonly proxies: {
     readonly isEnabled: boolean;
-    running(): { readonly http: Listening; readonly socks5: Listening } | null;
+    running(): Readonly<Record<'http' | 'socks5', { isListening(): boolean }>> | null;
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
@@ -133,10 +134,8 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly tracer: Tracer;
   readonly clock: Clock & HealthPorts['clock'];
   readonly log: Log;
-}
-
-interface Listening {
-  isListening(): boolean;
+  /** Gets what is to be ended; but the terminals, which end before what agents come in by. */
+  readonly ends: Pick<Unwind, 'add'>;
 }
 
 /** The API, which does not listen yet, and the live feeds on it. */
@@ -198,6 +197,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       ...(debug === null ? [] : [debug.mount]),
     ],
   });
+  parts.ends.add('the API', () => api.close());
   return { api, feeds, terminals, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
 }
 

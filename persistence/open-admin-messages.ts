@@ -5,6 +5,7 @@ import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
 import { hearAdmins, type AdminListenerPorts } from './admin-listener.ts';
 import { announcePresence, type PeerPresence } from './peer-presence.ts';
+import { hearStoredEvents } from './publishing/event-notices.ts';
 import type { Storage } from './storage.ts';
 
 /**
@@ -20,6 +21,8 @@ export interface OpenAdminMessagesPorts extends Pick<AdminListenerPorts, 'tunnel
   readonly directory: { tellLocal(addressed: Addressed): void };
   readonly ownership: { given: AdminListenerPorts['given'] };
   readonly wakeUps: AdminListenerPorts['wakeUps'] & { stop(): Promise<void> };
+  /** What all admins commit, for who shows it. */
+  readonly news: { publish(changes: readonly [{ readonly type: 'events-stored' }]): void };
   readonly log: Log;
   /** Gets what is to be ended. */
   readonly ends: Pick<Unwind, 'add'>;
@@ -28,7 +31,7 @@ export interface OpenAdminMessagesPorts extends Pick<AdminListenerPorts, 'tunnel
 /** Says from now on that this admin is here, and hears the others. */
 export function openAdminMessages(
   storage: Pick<Storage, 'adminId' | 'database' | 'listener' | 'peers'>,
-  { sessions, tunnels, directory, ownership, wakeUps, log, ends }: OpenAdminMessagesPorts,
+  { sessions, tunnels, directory, ownership, wakeUps, news, log, ends }: OpenAdminMessagesPorts,
 ): Pick<PeerPresence, 'unheard'> {
   const { adminId, database, peers } = storage;
   const presence = announcePresence(database.pool, adminId, { clock: systemClock, monotonicMs, log });
@@ -50,6 +53,7 @@ export function openAdminMessages(
     wakeUps,
     log,
   });
+  hearStoredEvents(storage, () => news.publish([{ type: 'events-stored' }]));
   ends.add('words of other admins', () => {
     hearing.stop();
     return wakeUps.stop();

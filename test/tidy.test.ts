@@ -111,8 +111,9 @@ const PARTS: Readonly<Record<string, Rule>> = {
 /** Parts whose exports carry their description as a field (an operation's summary), or are named by their time. */
 const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];
 
-/** A file is read in one go. */
+/** A file is read in one go, and the order in which an admin starts on two screens. */
 const LINES_MAX = 300;
+const MAIN_LINES = 150;
 
 /** Names that say nothing about what a file is. */
 const EMPTY_NAME = /(?:^|[/-])(?:utils?|helpers?|commons?|managers?|misc|stuff)(?:[./-]|$)/u;
@@ -182,9 +183,11 @@ test('no type is given up as any', (t) => {
   );
 });
 
-test(`no file is longer than ${LINES_MAX} lines`, (t) => {
+test(`no file is longer than ${LINES_MAX} lines, and main.ts has fewer than ${MAIN_LINES}`, (t) => {
+  const linesMax = (path: string): number => (path === 'main.ts' ? MAIN_LINES - 1 : LINES_MAX);
+
   t.deepEqual(
-    sources.filter(({ text }) => text.split('\n').length - 1 > LINES_MAX).map((file) => file.path),
+    sources.filter(({ path, text }) => text.split('\n').length - 1 > linesMax(path)).map((file) => file.path),
     [],
   );
 });

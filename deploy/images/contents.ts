@@ -38,46 +38,43 @@ export interface ImagePlan {
 
 const REVISION = 'org.opencontainers.image.revision';
 
+const COMMON = {
+  volumes: [DATA],
+  healthCheck: [NODE, `${PROGRAMS}/health-check.mjs`],
+} as const;
+
+const ADMIN = {
+  ...COMMON,
+  user: `${NOBODY}:${NOBODY}`,
+  entrypoint: [NODE, `${PROGRAMS}/edge-admin.js`],
+  environment: { PATH: '/usr/local/bin:/usr/bin:/bin', NODE_ENV: 'production', DATA_DIR: DATA },
+};
+
+const AGENT = {
+  ...COMMON,
+  entrypoint: [TINI, '--', NODE, `${PROGRAMS}/edge-agent.cjs`],
+  command: ['up'],
+  environment: {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    NODE_ENV: 'production',
+    AGENT_DATA_DIR: DATA,
+  },
+  ports: ['40022/tcp', '44000/tcp', '49100/tcp'],
+};
+
 /** All images. `revision`: of the sources; empty: not known. */
 export function imagePlans(revision: string): readonly ImagePlan[] {
-  const labelled = (title: string, description: string) => ({
-    'org.opencontainers.image.title': title,
-    'org.opencontainers.image.description': description,
-    'org.opencontainers.image.version': packageFile.version,
-    'org.opencontainers.image.licenses': packageFile.license,
-    ...(revision !== '' && { [REVISION]: revision }),
-  });
-  const common = {
-    volumes: [DATA],
-    healthCheck: [NODE, `${PROGRAMS}/health-check.mjs`],
-  } as const;
-  const admin = {
-    ...common,
-    user: `${NOBODY}:${NOBODY}`,
-    entrypoint: [NODE, `${PROGRAMS}/edge-admin.js`],
-    environment: { PATH: '/usr/local/bin:/usr/bin:/bin', NODE_ENV: 'production', DATA_DIR: DATA },
-  };
-  const agent = {
-    ...common,
-    entrypoint: [TINI, '--', NODE, `${PROGRAMS}/edge-agent.cjs`],
-    command: ['up'],
-    environment: {
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      NODE_ENV: 'production',
-      AGENT_DATA_DIR: DATA,
-    },
-    ports: ['40022/tcp', '44000/tcp', '49100/tcp'],
-  };
+  const labels = (title: string, description: string) => ({ labels: labelsOf(title, description, revision) });
   return [
     {
       name: 'admin',
       system: 'bare',
       program: 'admin',
       config: {
-        ...admin,
+        ...ADMIN,
         command: ['serve'],
         ports: ['44000/tcp', '43128/tcp', '41080/tcp'],
-        labels: labelled('edge-admin', 'The control service of an edge fleet'),
+        ...labels('edge-admin', 'The control service of an edge fleet'),
       },
     },
     {
@@ -85,31 +82,41 @@ export function imagePlans(revision: string): readonly ImagePlan[] {
       system: 'bare',
       program: 'admin',
       config: {
-        ...admin,
+        ...ADMIN,
         command: ['relay'],
         // below 1024 nobody but root listens everywhere
-        environment: { ...admin.environment, RELAY_PORT: '8443' },
+        environment: { ...ADMIN.environment, RELAY_PORT: '8443' },
         ports: ['8443/tcp'],
-        labels: labelled('edge-relay', 'A relay for nodes that do not reach each other directly'),
+        ...labels('edge-relay', 'A relay for nodes that do not reach each other directly'),
       },
     },
     {
       name: 'agent',
       system: 'shell',
       program: 'agent',
-      config: { ...agent, user: '0:0', labels: labelled('edge-agent', 'The agent of an edge fleet') },
+      config: { ...AGENT, user: '0:0', ...labels('edge-agent', 'The agent of an edge fleet') },
     },
     {
       name: 'agent-rootless',
       system: 'shell',
       program: 'agent',
       config: {
-        ...agent,
+        ...AGENT,
         user: `${NOBODY}:${NOBODY}`,
-        labels: labelled('edge-agent', 'The agent of an edge fleet, without root and so without a VPN'),
+        ...labels('edge-agent', 'The agent of an edge fleet, without root and so without a VPN'),
       },
     },
   ];
+}
+
+function labelsOf(title: string, description: string, revision: string) {
+  return {
+    'org.opencontainers.image.title': title,
+    'org.opencontainers.image.description': description,
+    'org.opencontainers.image.version': packageFile.version,
+    'org.opencontainers.image.licenses': packageFile.license,
+    ...(revision !== '' && { [REVISION]: revision }),
+  };
 }
 
 /** Adds our user to a system below `$1`, and where programs may write what need not last. Run by mmdebstrap. */

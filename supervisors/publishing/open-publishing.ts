@@ -1,6 +1,7 @@
 /** How events leave: the channels, and what wakes them. */
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
+import type { Unwind } from '../../transport/net/unwind.ts';
 import type { Broker } from '../../actors/published-event.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { BrokerChannel, type BrokerRows } from './broker-channel.ts';
@@ -37,6 +38,8 @@ export interface PublishingPorts {
   readonly clock: Clock;
   readonly leaseClockMs: () => number;
   readonly log: Log;
+  /** Gets what is to be ended. */
+  readonly ends: Pick<Unwind, 'add'>;
 }
 
 /** The channels of this admin. */
@@ -47,10 +50,8 @@ export interface Publishing {
   readonly broker: Pick<BrokerChannel, 'problem'> | null;
   /** For metrics. */
   readings(): { readonly broker: BrokerReadings | null };
-  /** Tries for the leases once, then goes on by itself. */
+  /** Tries for the leases once, then goes on by itself. Its end gives them back, once nothing is under way. */
   start(): Promise<void>;
-  /** Gives the leases back. Resolves when nothing is under way. */
-  stop(): Promise<void>;
 }
 
 /** What was published. */
@@ -64,7 +65,7 @@ export interface BrokerReadings {
 
 /** Not started. It is heard already what is stored, so that nothing of it is missed. */
 export function openPublishing(ports: PublishingPorts): Publishing {
-  const { rows, directory, ownership, openBroker, clock, leaseClockMs, log } = ports;
+  const { rows, directory, ownership, openBroker, clock, leaseClockMs, log, ends } = ports;
   const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, random: Math.random, log };
   const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, directory });
   const hasPeers = (): boolean => ownership.hasPeers();
@@ -76,11 +77,11 @@ export function openPublishing(ports: PublishingPorts): Publishing {
     broker,
     readings: () => ({ broker: broker === null ? null : readingsOf(broker) }),
     start: async () => {
+      ends.add('publishing', async () => {
+        hearing.stop();
+        await Promise.all([webhooks.stop(), broker?.stop()]);
+      });
       await Promise.all([webhooks.start(), broker?.start()]);
-    },
-    stop: async () => {
-      hearing.stop();
-      await Promise.all([webhooks.stop(), broker?.stop()]);
     },
   };
 }

@@ -4,6 +4,7 @@ import { createAddressLimiter } from '../net/window-limiter.ts';
 import { createAdmission } from './admission.ts';
 import type { ProxyPorts } from './ports.ts';
 import type { Log } from '../net/log.ts';
+import type { Unwind } from '../net/unwind.ts';
 import { portsOf, startProxies, type Proxies } from './proxies.ts';
 
 /** Wrong passwords are counted over this, in ms, and of so many addresses at once. */
@@ -35,6 +36,8 @@ export interface ClientProxyPorts {
     readonly counters: { readonly forward: Counts; readonly chain: Counts };
   };
   readonly log: Log;
+  /** Gets what is to be ended. */
+  readonly ends: Pick<Unwind, 'add'>;
 }
 
 type Counts = Readonly<Record<string, number>>;
@@ -51,8 +54,6 @@ export interface ClientProxies {
   readings(): { readonly proxies: ClientProxyReadings | null };
   /** Listens, where they are switched on. Rejects with a line for the operator when one of them cannot. */
   open(): Promise<void>;
-  /** Drains what is under way. */
-  close(): Promise<void>;
 }
 
 /** What they did so far. */
@@ -66,7 +67,10 @@ export interface ClientProxyReadings {
 }
 
 /** Made. Nothing listens yet. */
-export function createClientProxies(settings: ClientProxySettings, { reach, log }: ClientProxyPorts): ClientProxies {
+export function createClientProxies(
+  settings: ClientProxySettings,
+  { reach, log, ends }: ClientProxyPorts,
+): ClientProxies {
   let running: Proxies | null = null;
   return {
     isEnabled: settings.ADMIN_PROXY_ENABLED,
@@ -90,10 +94,9 @@ export function createClientProxies(settings: ClientProxySettings, { reach, log 
           systemClock,
         ),
       });
-      running = await listen(settings, { admit, dial: reach.dial }, log);
-    },
-    close: async () => {
-      await running?.close();
+      const proxies = await listen(settings, { admit, dial: reach.dial }, log);
+      running = proxies;
+      ends.add('the proxies', () => proxies.close()); // what is under way is drained
     },
   };
 }

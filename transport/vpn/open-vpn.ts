@@ -70,6 +70,8 @@ export interface VpnPorts {
   readonly directory: { tell(addressed: Addressed): unknown };
   readonly sessions: Pick<Sessions, 'sendToNode'>;
   readonly tunnels: Pick<Tunnels, 'redeem' | 'accept'>;
+  /** Tunnels are asked for through it where it knows the way of a node. */
+  readonly preferVpn: (urlOf: Gateway['urlFor']) => void;
   /** Grows by what is opened here. */
   readonly told: AgentSettingsBoard;
   readonly urls: { all(): readonly string[]; own(): string };
@@ -110,6 +112,7 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
   ends.add('the VPN manager', () => manager.close());
   const isEmbedded = manager.kind === 'embedded';
   const gateway = gatewayOf(settings, ports, isEmbedded);
+  ports.preferVpn((node) => gateway.urlFor(node));
   const relay = createEmbeddedRelay(settings, { clustersOf: rows.clustersOf, nowMs: () => clock.nowMs(), log });
   const relays = new LiveRelays({ read: () => rows.relays.live(), clock, log });
   let observer: AdminObserver | null = null;

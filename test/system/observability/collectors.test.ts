@@ -167,8 +167,10 @@ registerHooks({ load(url, context, next) { if (url.includes('@opentelemetry/') &
 await import('./main.ts');
 const { createTracing } = await import('./transport/tracing/tracing.ts');
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const { close } = await createTracing({ variables: JSON.parse(process.argv[1]), version: '0', instance: 'x', log });
-await close();
+const stops = [];
+const ends = { add: (_what, stop) => stops.push(stop) };
+await createTracing({ variables: JSON.parse(process.argv[1]), version: '0', instance: 'x', log, ends });
+for (const stop of stops) await stop();
 console.log(modules);`;
 
 for (const [what, variables, isLoaded] of [

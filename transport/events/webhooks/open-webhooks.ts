@@ -15,7 +15,9 @@ export interface WebhookSettings {
 }
 
 /** What it needs. */
-export interface WebhookOutPorts extends Pick<WebhookSenderOptions, 'vault' | 'bodyOf' | 'mayDeliver' | 'version'> {
+export interface WebhookOutPorts extends Pick<WebhookSenderOptions, 'vault' | 'bodyOf' | 'version'> {
+  /** Whether webhooks are delivered from here, and not by another admin. */
+  readonly deliversWebhooks: WebhookSenderOptions['mayDeliver'];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -29,10 +31,14 @@ export interface WebhooksOut {
 }
 
 /** Nothing is sent yet. */
-export function openWebhooks(settings: WebhookSettings, { clock, log, ...ports }: WebhookOutPorts): WebhooksOut {
+export function openWebhooks(settings: WebhookSettings, ports: WebhookOutPorts): WebhooksOut {
+  const { vault, bodyOf, version, deliversWebhooks, clock, log } = ports;
   const guard = createGuard({ allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE_IPS });
   const sender = new HttpWebhookSender({
-    ...ports,
+    vault,
+    bodyOf,
+    version,
+    mayDeliver: deliversWebhooks,
     connect: guard.connector(),
     timeoutMs: settings.WEBHOOK_TIMEOUT_MS,
     connectionsMax: settings.WEBHOOK_CONCURRENCY,
