@@ -14,7 +14,7 @@ const node = z.object({
 export type ClusterNode = Given<typeof node>;
 
 /** A cluster. */
-export const ClusterResource = resource('Cluster', 'A group of nodes that form one mesh.', {
+export const ClusterResource = resource('Cluster', 'A group of nodes that form one VPN, a full mesh.', {
   id: z.uuid(),
   name: z.string(),
   network_name: z.string(),

@@ -33,7 +33,7 @@ const evidence = z.object({
     .describe('The live session; null when there was none.'),
   last_report_at: z.iso.datetime().nullable(),
   services: z.array(problem).describe('Services that do not work.'),
-  vpn: vpn.nullable().describe('The mesh; null where the node is in none.'),
+  vpn: vpn.nullable().describe('Its place in the VPN of its cluster; null where the node is in none.'),
 });
 /** What the status of a node rests on, as it was at `observed_at`: stored when the status or its reason changes. */
 export type StatusEvidence = Given<typeof evidence>;

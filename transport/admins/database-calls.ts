@@ -5,7 +5,12 @@
 import type { PeerCall, PeerOutcome } from '../../api/forwarding-ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import { piecesOf, Pieces } from './admin-pieces.ts';
-import { DATABASE_CALLS_OPEN_MAX, DATABASE_MESSAGE_BYTES_MAX, KNOCK_GOOD_MS, KNOCK_MS_MAX } from './limits.ts';
+import {
+  DATABASE_CALLS_OPEN_MAX,
+  DATABASE_MESSAGE_BYTES_MAX,
+  DATABASE_PROBE_GOOD_MS,
+  DATABASE_PROBE_MS_MAX,
+} from './limits.ts';
 import { readHeader, type ReceivedHeader } from './peer-header.ts';
 import type { PeerKeys } from './peer-key.ts';
 import type { PeerProofs } from './peer-proofs.ts';
@@ -37,8 +42,8 @@ export interface DatabaseCallsPorts {
   readonly newId: () => string;
 }
 
-/** When a process answered a knock last, or did not. */
-interface Knocked {
+/** When a process answered a probe last, or did not. */
+interface Probed {
   readonly isHeard: boolean;
   readonly atMs: number;
 }
@@ -50,8 +55,8 @@ export class DatabaseCalls {
   readonly #waiting = new Map<string, (sealed: Buffer) => void>();
   readonly #openTo = new Map<string, number>();
   /** By process, and those under way: whoever wants to know meanwhile waits for the same one. */
-  readonly #knocked = new Map<string, Knocked>();
-  readonly #knocks = new Map<string, Promise<boolean>>();
+  readonly #probed = new Map<string, Probed>();
+  readonly #probes = new Map<string, Promise<boolean>>();
   #taken: TakenCalls | null = null;
 
   constructor(ports: DatabaseCallsPorts) {
@@ -67,8 +72,8 @@ export class DatabaseCalls {
 
   /** Forgets processes that are gone. */
   sweep(): void {
-    for (const [instance, { atMs }] of this.#knocked)
-      if (this.#ports.monotonicMs() - atMs > KNOCK_GOOD_MS) this.#knocked.delete(instance);
+    for (const [instance, { atMs }] of this.#probed)
+      if (this.#ports.monotonicMs() - atMs > DATABASE_PROBE_GOOD_MS) this.#probed.delete(instance);
   }
 
   /**
@@ -87,32 +92,32 @@ export class DatabaseCalls {
   /** False also where that is not found out in time. */
   async #isHeardBy(peer: Peer, msMax: number, signal: AbortSignal): Promise<boolean> {
     const { clock, monotonicMs } = this.#ports;
-    const known = this.#knocked.get(peer.instance);
-    if (known !== undefined && monotonicMs() - known.atMs < KNOCK_GOOD_MS) return known.isHeard;
+    const known = this.#probed.get(peer.instance);
+    if (known !== undefined && monotonicMs() - known.atMs < DATABASE_PROBE_GOOD_MS) return known.isHeard;
     const { promise: over, resolve } = Promise.withResolvers<boolean>();
     const end = (): void => resolve(false);
     const cancel = clock.after(msMax, end);
     signal.addEventListener('abort', end, { once: true });
     try {
-      return await Promise.race([this.#knocks.get(peer.instance) ?? this.#knock(peer), over]);
+      return await Promise.race([this.#probes.get(peer.instance) ?? this.#probe(peer), over]);
     } finally {
       cancel();
       signal.removeEventListener('abort', end);
     }
   }
 
-  #knock(peer: Peer): Promise<boolean> {
-    const knock = this.#knockedAt(peer).finally(() => this.#knocks.delete(peer.instance));
-    this.#knocks.set(peer.instance, knock);
-    return knock;
+  #probe(peer: Peer): Promise<boolean> {
+    const probe = this.#probedAt(peer).finally(() => this.#probes.delete(peer.instance));
+    this.#probes.set(peer.instance, probe);
+    return probe;
   }
 
   /** One that could not be told of says nothing of the other. */
-  async #knockedAt(peer: Peer): Promise<boolean> {
+  async #probedAt(peer: Peer): Promise<boolean> {
     const { monotonicMs, newId } = this.#ports;
-    const outcome = await this.#sent(peer, { ...pingOf(newId(), peer), remaining_ms: KNOCK_MS_MAX });
+    const outcome = await this.#sent(peer, { ...pingOf(newId(), peer), remaining_ms: DATABASE_PROBE_MS_MAX });
     const isHeard = outcome.type === 'answered';
-    if (outcome !== UNTOLD) this.#knocked.set(peer.instance, { isHeard, atMs: monotonicMs() });
+    if (outcome !== UNTOLD) this.#probed.set(peer.instance, { isHeard, atMs: monotonicMs() });
     return isHeard;
   }
 

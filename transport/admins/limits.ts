@@ -59,8 +59,8 @@ export const DATABASE_CALLS_OPEN_MAX = 64;
  * An admin is asked first whether it hears by way of the database, with so long to answer, in ms; and it counts as told
  * for so long, in ms.
  */
-export const KNOCK_MS_MAX = 500;
-export const KNOCK_GOOD_MS = 1_000;
+export const DATABASE_PROBE_MS_MAX = 500;
+export const DATABASE_PROBE_GOOD_MS = 1_000;
 
 /**
  * Base64 of one piece of such a message, in characters: PostgreSQL notifies of less than 8,000 bytes. Source: PostgreSQL,

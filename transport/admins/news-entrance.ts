@@ -70,9 +70,9 @@ export class NewsEntrance {
 
   #tell(opened: WebSocket, seals: MessageSeals, { fromAdmin, fromInstance }: PeerHeader): void {
     const { bus, tails: source, clock, monotonicMs, peers, log } = this.#ports;
-    const outlet = { send: (message: Uint8Array, sent?: () => void) => socket.send(message, sent) };
-    const sender = new NewsSender({ bus, clock, outlet, counters: this.counters });
-    const tails = new TailSender({ source, outlet, log });
+    const writer = { send: (message: Uint8Array, sent?: () => void) => socket.send(message, sent) };
+    const sender = new NewsSender({ bus, clock, writer, counters: this.counters });
+    const tails = new TailSender({ source, writer, log });
     const socket: SealedSocket = new SealedSocket(
       opened,
       { seals, clock, monotonicMs },

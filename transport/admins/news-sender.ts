@@ -20,7 +20,7 @@ import {
 const FRAME_BYTES_BESIDES = 1_024;
 
 /** Where it is told. `sent` is called once it is on its way. */
-export interface NewsOutlet {
+export interface NewsWriter {
   send(message: Uint8Array, sent?: () => void): void;
 }
 
@@ -29,7 +29,7 @@ export interface NewsSenderPorts {
   /** Commits of this admin. */
   readonly bus: Pick<Bus, 'subscribe'>;
   readonly clock: Pick<Clock, 'after'>;
-  readonly outlet: NewsOutlet;
+  readonly writer: NewsWriter;
   /** Where it is counted. Default: nowhere. */
   readonly counters?: NewsCounters;
 }
@@ -101,14 +101,14 @@ export class NewsSender {
     if (count === 0) return;
     this.#isSending = true;
     this.#counters.notices += count;
-    this.#ports.outlet.send(encodeNotices(this.#waiting.splice(0, count)), () => {
+    this.#ports.writer.send(encodeNotices(this.#waiting.splice(0, count)), () => {
       this.#isSending = false;
       if (this.#waiting.length > 0 || this.#hasMissed) this.#flush();
     });
   }
 
   #say(message: Exclude<FromDialled, FromTailed | { type: 'notices' }>): void {
-    this.#ports.outlet.send(encodeNewsMessage(message));
+    this.#ports.writer.send(encodeNewsMessage(message));
   }
 }
 

@@ -10,7 +10,7 @@ import { encodeNewsMessage, type FromTailed, type FromTailing } from './protocol
 /** What it needs. */
 export interface TailSenderPorts {
   readonly source: TailSource;
-  readonly outlet: { send(message: Uint8Array): void };
+  readonly writer: { send(message: Uint8Array): void };
   readonly log: Log;
   /** Default: TOLD_TAILS_MAX. */
   readonly tailsMax?: number;
@@ -113,7 +113,7 @@ export class TailSender {
   #tell(said: FromTailed): void {
     const message = encodeNewsMessage(said);
     if (said.type === 'tail-output') this.#unreadBytes += message.byteLength;
-    this.#ports.outlet.send(message);
+    this.#ports.writer.send(message);
   }
 
   #untailed(n: number): void {

@@ -4,8 +4,8 @@ import { Pieces, piecesOf } from '../../../../transport/admins/admin-pieces.ts';
 import {
   DATABASE_CALLS_OPEN_MAX,
   DATABASE_MESSAGE_BYTES_MAX,
-  KNOCK_GOOD_MS,
-  KNOCK_MS_MAX,
+  DATABASE_PROBE_GOOD_MS,
+  DATABASE_PROBE_MS_MAX,
   PIECE_CHARS_MAX,
   PIECES_AGE_MS_MAX,
   UNFINISHED_MESSAGES_MAX,
@@ -101,7 +101,7 @@ test('a call that had no time to find out whether the other hears leaves the nex
     const tookMs = performance.now() - beganMs;
     const other = await a.links.calls.call(b.id, callOf(), noSignal());
     // where the 50 ms were over before the connection was refused, nothing is sure
-    return tookMs < KNOCK_MS_MAX / 2 && hasty.type === 'lost' && hasty.sure ? { hasty, other } : null;
+    return tookMs < DATABASE_PROBE_MS_MAX / 2 && hasty.type === 'lost' && hasty.sure ? { hasty, other } : null;
   });
 
   t.like(outcomes.hasty, { type: 'lost', sure: true });
@@ -127,7 +127,7 @@ test('a call beyond those that may be open leaves the next one to find out wheth
   const open = Array.from({ length: DATABASE_CALLS_OPEN_MAX }, () => a.links.calls.call(b.id, callOf(), noSignal()));
   await until('all of them', () => b.calls.length === DATABASE_CALLS_OPEN_MAX);
   const sinceMs = performance.now();
-  await until('that it hears to be forgotten', () => performance.now() - sinceMs > KNOCK_GOOD_MS);
+  await until('that it hears to be forgotten', () => performance.now() - sinceMs > DATABASE_PROBE_GOOD_MS);
 
   const more = await a.links.calls.call(b.id, callOf(), noSignal());
   resolve(DONE);
@@ -164,7 +164,10 @@ test('a database that was told late leaves the next call to find out whether the
   });
 
   const first = a.links.calls.call(b.id, callOf(), noSignal());
-  await until('the time of a knock to be over', () => performance.now() - (askedMs[0] ?? Infinity) > KNOCK_MS_MAX);
+  await until(
+    'the time of a probe to be over',
+    () => performance.now() - (askedMs[0] ?? Infinity) > DATABASE_PROBE_MS_MAX,
+  );
   isSlow = false;
   late.resolve();
   const lost = await first;
