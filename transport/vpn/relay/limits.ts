@@ -4,7 +4,8 @@
 export const CONNECTIONS_MAX = 10_000;
 
 /**
- * Connections at once that did not prove their key yet, in all and from one address. Many members may stand behind one.
+ * Connections at once that did not prove their key yet, in all and from one address, or one /64 of IPv6. Many members
+ * may stand behind one.
  */
 export const STRANGERS_MAX = 1_024;
 export const STRANGERS_OF_ADDRESS_MAX = 256;

@@ -1,6 +1,8 @@
 /** A relay of the public DERP protocol: hands packets from one key to another, of which it sees only ciphertext. */
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../net/log.ts';
+import { Places } from '../../net/places.ts';
+import { sourceNetwork } from '../../net/source-networks.ts';
 import { newBoxKeys, type BoxKeys } from '../derp/box.ts';
 import { encodeFrame, FRAME } from '../derp/frames.ts';
 import { intersects, shareCluster, type RelayAdmission } from './admission.ts';
@@ -18,10 +20,11 @@ import {
   HANDSHAKE_MS_MAX,
   RECHECK_MS,
   RECHECKS_MAX,
+  STRANGERS_MAX,
+  STRANGERS_OF_ADDRESS_MAX,
   SWEEP_MS,
   TRY_FOR_MS,
 } from './limits.ts';
-import { Strangers } from './strangers.ts';
 
 /** What a relay takes. */
 export interface RelayOptions {
@@ -41,7 +44,8 @@ export class Relay {
   readonly #options: Required<RelayOptions>;
   readonly #allowances: Allowances;
   readonly #guests = new Guests();
-  readonly #strangers = new Strangers();
+  /** Connections that did not prove their key yet. */
+  readonly #strangers = new Places({ placesMax: STRANGERS_MAX, ofOneMax: STRANGERS_OF_ADDRESS_MAX });
   readonly #connections = new Set<ClientConnection>();
   readonly #sweep: NodeJS.Timeout;
   #changedClusters = new Set<string | null>();
@@ -70,13 +74,15 @@ export class Relay {
 
   /** Takes a connection over, with what was read of it. */
   accept(stream: Duplex, head: Buffer, address: string): void {
-    if (this.#connections.size >= this.#options.connectionsMax || !this.#strangers.hasRoomFor(address)) {
+    const isFull = this.#connections.size >= this.#options.connectionsMax;
+    const known = isFull ? null : this.#strangers.take(sourceNetwork(address));
+    if (known === null) {
       this.counters.refused.crowded += 1;
       stream.on('error', () => {});
       stream.destroy();
       return;
     }
-    const connection = new ClientConnection(stream, address, this.#ownerOf(this.#strangers.add(address)));
+    const connection = new ClientConnection(stream, address, this.#ownerOf(known));
     this.#connections.add(connection);
     connection.begin(head);
   }
