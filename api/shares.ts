@@ -2,6 +2,7 @@
  * Places that many want: some in all, and of these a share for one key and one for one address, so that nobody has them
  * all.
  */
+import { Places } from '../transport/net/places.ts';
 import { sourceNetwork } from '../transport/net/source-networks.ts';
 import type { Principal } from './surface.ts';
 
@@ -20,32 +21,22 @@ export interface Shares {
 
 /** Places with nobody in them. */
 export function createShares({ placesMax, ofOneKeyMax, ofOneAddressMax }: ShareLimits): Shares {
-  const byKey = new Map<string, number>();
-  const byAddress = new Map<string, number>();
-  let taken = 0;
+  const byKey = new Places({ placesMax, ofOneMax: ofOneKeyMax });
+  const byAddress = new Places({ ofOneMax: ofOneAddressMax });
 
   return {
     take(principal, address) {
-      const network = sourceNetwork(address);
-      const [ofKey, ofAddress] = [byKey.get(principal) ?? 0, byAddress.get(network) ?? 0];
-      if (taken >= placesMax || ofKey >= ofOneKeyMax || ofAddress >= ofOneAddressMax) return null;
-      taken += 1;
-      byKey.set(principal, ofKey + 1);
-      byAddress.set(network, ofAddress + 1);
-      let isHeld = true;
+      const leaveKey = byKey.take(principal);
+      if (leaveKey === null) return null;
+      const leaveAddress = byAddress.take(sourceNetwork(address));
+      if (leaveAddress === null) {
+        leaveKey();
+        return null;
+      }
       return () => {
-        if (!isHeld) return;
-        isHeld = false;
-        taken -= 1;
-        giveBack(byKey, principal);
-        giveBack(byAddress, network);
+        leaveKey();
+        leaveAddress();
       };
     },
   };
-}
-
-function giveBack(counts: Map<string, number>, name: string): void {
-  const left = (counts.get(name) ?? 0) - 1;
-  if (left > 0) counts.set(name, left);
-  else counts.delete(name);
 }

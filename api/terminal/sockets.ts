@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { Places } from '../../transport/net/places.ts';
 import { HTTP_STATUS, sendRefusal } from '../rest/answers.ts';
 import { addressOf, bearerOf } from '../rest/requests.ts';
 import type { Mount, MountKit } from '../rest/server.ts';
@@ -116,17 +117,8 @@ function webSocketServer(): WebSocketServer {
 
 /** Places among the terminals of each node. */
 export function nodePlaces(placesMax = TERMINALS_PER_NODE_MAX): TerminalKit['placeOf'] {
-  const open = new Map<string, number>();
-  return (node) => {
-    const others = open.get(node) ?? 0;
-    if (others >= placesMax) return null;
-    open.set(node, others + 1);
-    return () => {
-      const left = (open.get(node) ?? 1) - 1;
-      if (left > 0) open.set(node, left);
-      else open.delete(node);
-    };
-  };
+  const places = new Places({ ofOneMax: placesMax });
+  return (node) => places.take(node);
 }
 
 /** What somebody is told who asks without an upgrade. */

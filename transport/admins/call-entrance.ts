@@ -47,12 +47,12 @@ export class CallEntrance {
     const { header } = proof;
     const length = Number(request.headers['content-length'] ?? Number.NaN);
     if (!(length <= callBytesMax)) return end(response, 413);
-    const instance = header.said.fromInstance;
-    if (proof.type === 'full' || !taken.begin(instance)) return this.#answer(response, header, BUSY);
+    const over = proof.type === 'full' ? null : taken.begin(header.said.fromInstance);
+    if (over === null) return this.#answer(response, header, BUSY);
     try {
       return await this.#taken(request, response, header);
     } finally {
-      taken.end(instance);
+      over();
     }
   }
 

@@ -80,11 +80,12 @@ export class CallLinkEntrance {
 
   async #answered(from: PeerHeader, body: Buffer): Promise<Buffer> {
     const { taken } = this.#ports;
-    if (!taken.begin(from.fromInstance)) return BUSY;
+    const end = taken.begin(from.fromInstance);
+    if (end === null) return BUSY;
     try {
       return await taken.answered(from, body);
     } finally {
-      taken.end(from.fromInstance);
+      end();
     }
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { PeerCall, PeerOutcome } from '../../api/forwarding-ports.ts';
 import type { Clock } from '../../actors/ports.ts';
+import { Places } from '../net/places.ts';
 import { piecesOf, Pieces } from './admin-pieces.ts';
 import {
   DATABASE_CALLS_OPEN_MAX,
@@ -53,7 +54,7 @@ export class DatabaseCalls {
   readonly #ports: DatabaseCallsPorts;
   readonly #pieces: Pieces;
   readonly #waiting = new Map<string, (sealed: Buffer) => void>();
-  readonly #openTo = new Map<string, number>();
+  readonly #openTo = new Places({ ofOneMax: DATABASE_CALLS_OPEN_MAX });
   /** By process, and those under way: whoever wants to know meanwhile waits for the same one. */
   readonly #probed = new Map<string, Probed>();
   readonly #probes = new Map<string, Promise<boolean>>();
@@ -122,15 +123,12 @@ export class DatabaseCalls {
   }
 
   async #asked(peer: Peer, call: PeerCall, signal: AbortSignal): Promise<PeerOutcome> {
-    const open = this.#openTo.get(peer.id) ?? 0;
-    if (open >= DATABASE_CALLS_OPEN_MAX) return TOO_MANY;
-    this.#openTo.set(peer.id, open + 1);
+    const leave = this.#openTo.take(peer.id);
+    if (leave === null) return TOO_MANY;
     try {
       return await this.#sent(peer, call, signal);
     } finally {
-      const left = (this.#openTo.get(peer.id) ?? 1) - 1;
-      if (left > 0) this.#openTo.set(peer.id, left);
-      else this.#openTo.delete(peer.id);
+      leave();
     }
   }
 
@@ -177,12 +175,12 @@ export class DatabaseCalls {
     const taken = this.#taken;
     const opened = this.#ports.keys.openCall(proven, body);
     if (taken === null || opened === null) return undefined;
-    const { fromInstance } = proven.said;
-    if (proof.type === 'full' || !taken.begin(fromInstance)) return this.#answer(proven, BUSY);
+    const end = proof.type === 'full' ? null : taken.begin(proven.said.fromInstance);
+    if (end === null) return this.#answer(proven, BUSY);
     try {
       return await this.#answer(proven, await taken.answered(proven.said, opened));
     } finally {
-      taken.end(fromInstance);
+      end();
     }
   }
 

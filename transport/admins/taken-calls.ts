@@ -1,6 +1,7 @@
 /** Calls of other admins that were let in: done once each, bounded in number, and answered whatever happens. */
 import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
 import type { Log } from '../net/log.ts';
+import { Places } from '../net/places.ts';
 import type { PeerHeader } from './peer-header.ts';
 import type { Peers } from './peers.ts';
 import { decodeCall, encodeAnswer } from './protocol/call.ts';
@@ -29,13 +30,12 @@ export interface TakenCallsPorts {
 export class TakenCalls {
   readonly #ports: TakenCallsPorts;
   readonly #answers: RecentAnswers;
-  readonly #callsMax: number;
-  readonly #openOf = new Map<string, number>();
+  readonly #ofProcess: Places;
   #isClosing = false;
 
   constructor(ports: TakenCallsPorts) {
     this.#ports = ports;
-    this.#callsMax = ports.callsMax ?? PEER_CALLS_MAX;
+    this.#ofProcess = new Places({ ofOneMax: ports.callsMax ?? PEER_CALLS_MAX });
     this.#answers = new RecentAnswers(
       {
         answersMax: ANSWERS_KEPT_MAX,
@@ -52,19 +52,9 @@ export class TakenCalls {
     return this.#isClosing;
   }
 
-  /** Makes room for one of a process. False: it is to be told BUSY. */
-  begin(instance: string): boolean {
-    const open = this.#openOf.get(instance) ?? 0;
-    if (this.#isClosing || open >= this.#callsMax) return false;
-    this.#openOf.set(instance, open + 1);
-    return true;
-  }
-
-  /** One that was begun is answered. */
-  end(instance: string): void {
-    const left = (this.#openOf.get(instance) ?? 1) - 1;
-    if (left > 0) this.#openOf.set(instance, left);
-    else this.#openOf.delete(instance);
+  /** Makes room for one of a process; what is to be called once it is answered. Null: it is to be told BUSY. */
+  begin(instance: string): (() => void) | null {
+    return this.#isClosing ? null : this.#ofProcess.take(instance);
   }
 
   /** Does the call in these bytes, unless it was done before. Never rejects. */

@@ -39,7 +39,8 @@ export class Downloads implements Pick<Releases, 'find' | 'enter' | 'counters'> 
   }
 
   enter(source: string): Place | null {
-    if (!this.#pace.enter(source)) {
+    const leave = this.#pace.enter(source);
+    if (leave === null) {
       this.#counted.refused += 1;
       return null;
     }
@@ -54,7 +55,7 @@ export class Downloads implements Pick<Releases, 'find' | 'enter' | 'counters'> 
         this.#counted.cut += 1;
       },
       leave: () => {
-        this.#pace.leave(source);
+        leave();
         left.abort();
       },
     };

@@ -3,6 +3,7 @@
  * sessions have their share of the line, and one who downloads much does not hold up the others.
  */
 import type { Clock } from '../../actors/ports.ts';
+import { Places } from '../net/places.ts';
 import { debtMs, fullBucket, spend, type BucketLimits, type TokenBucket } from '../net/token-bucket.ts';
 
 /** Downloads at a time: each holds up to two chunks. More are told to come again (L2). */
@@ -29,10 +30,9 @@ export class Pace {
   readonly #clock: Pick<Clock, 'nowMs'>;
   /** By source, in the order of their turns. */
   readonly #waiting = new Map<string, Set<Waiting>>();
-  readonly #places = new Map<string, number>();
+  readonly #places = new Places({ placesMax: DOWNLOADS_MAX, ofOneMax: SOURCE_DOWNLOADS_MAX });
   #bucket: TokenBucket;
   #timer: NodeJS.Timeout | null = null;
-  #taken = 0;
 
   /** `clock` need not be that of anybody else: only differences count. */
   constructor(bytesPerSecond: number, clock: Pick<Clock, 'nowMs'>) {
@@ -46,24 +46,12 @@ export class Pace {
 
   /** Downloads that have a place. */
   get taken(): number {
-    return this.#taken;
+    return this.#places.taken;
   }
 
-  /** Takes a place for a source. False: it has too many, or all are taken. */
-  enter(source: string): boolean {
-    const own = this.#places.get(source) ?? 0;
-    if (this.#taken >= DOWNLOADS_MAX || own >= SOURCE_DOWNLOADS_MAX) return false;
-    this.#taken += 1;
-    this.#places.set(source, own + 1);
-    return true;
-  }
-
-  /** Gives one back. */
-  leave(source: string): void {
-    this.#taken -= 1;
-    const left = (this.#places.get(source) ?? 1) - 1;
-    if (left === 0) this.#places.delete(source);
-    else this.#places.set(source, left);
+  /** Takes a place for a source; what gives it back, once. Null: it has too many, or all are taken. */
+  enter(source: string): (() => void) | null {
+    return this.#places.take(source);
   }
 
   /**

@@ -5,6 +5,7 @@
 import type { AgentPorts } from '../protocol/agent-description.ts';
 import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { NodeId } from '../protocol/ids.ts';
+import { Places } from '../net/places.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
 import {
   createAnswerShelf,
@@ -60,7 +61,7 @@ export class AgentRequests {
   readonly #tunnels: AgentRequestPorts['tunnels'];
   readonly #endpointOf: AgentRequestPorts['endpointOf'];
   readonly #nowMs: () => number;
-  readonly #openOf = new Map<NodeId, number>();
+  readonly #ofNode = new Places({ ofOneMax: NODE_REQUESTS_MAX });
   readonly #place: AnswerPlace;
   readonly #collect = createMinorGc(COLLECTED_ANSWER_BYTES);
   /** Under way with the time when each began, the oldest first; without those that made room. */
@@ -85,11 +86,13 @@ export class AgentRequests {
 
   /** Never rejects but when the database is away; resolves within `msMax`. */
   async get(node: NodeId, wanted: AgentRequest): Promise<AgentAnswer> {
-    const ofNode = this.#openOf.get(node) ?? 0;
-    if (ofNode >= NODE_REQUESTS_MAX)
+    const leave = this.#ofNode.take(node);
+    if (leave === null)
       return failed('overloaded', `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`);
-    if (!this.#hasRoom()) return CROWDED;
-    this.#openOf.set(node, ofNode + 1);
+    if (!this.#hasRoom()) {
+      leave();
+      return CROWDED;
+    }
     const limit = limitOf(wanted);
     this.#open.set(limit, this.#nowMs());
     try {
@@ -97,9 +100,7 @@ export class AgentRequests {
     } finally {
       limit.end();
       this.#open.delete(limit);
-      const left = (this.#openOf.get(node) ?? 1) - 1;
-      if (left === 0) this.#openOf.delete(node);
-      else this.#openOf.set(node, left);
+      leave();
     }
   }
 

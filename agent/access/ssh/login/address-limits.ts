@@ -1,5 +1,6 @@
 /** What one address may do before it is logged in: connections at once, and failures within a while. */
 import { isLoopbackAddress } from '../../../../transport/net/addresses.ts';
+import { Places } from '../../../../transport/net/places.ts';
 import { sourceNetwork } from '../../../../transport/net/source-networks.ts';
 import { createAddressLimiter, type WindowLimiter } from '../../../../transport/net/window-limiter.ts';
 import type { SshLimits } from '../limits.ts';
@@ -18,12 +19,11 @@ const FAILURE_ADDRESSES_MAX = 1_024;
 
 /** Counts strangers and their failures. `nowMs` is monotonic, in ms. */
 export class AddressLimits {
-  readonly #limits: SshLimits;
-  readonly #strangers = new Map<string, number>();
+  readonly #strangers: Places;
   readonly #failures: WindowLimiter;
 
   constructor(limits: SshLimits, nowMs: () => number = () => performance.now()) {
-    this.#limits = limits;
+    this.#strangers = new Places({ ofOneMax: limits.strangersPerAddressMax });
     this.#failures = createAddressLimiter(
       { perWindowMax: limits.failuresMax, windowMs: FAILURE_WINDOW_MS, keysMax: FAILURE_ADDRESSES_MAX },
       { nowMs },
@@ -31,27 +31,14 @@ export class AddressLimits {
   }
 
   /**
-   * Lets a new connection in, which is to be given back by `leave` once it is logged in or over. Or says in one line
-   * why not.
+   * Lets a new connection in: what is to be called once it is logged in or over. Or says in one line why not. Behind
+   * loopback nobody can be told apart, and nobody is counted.
    */
-  enter(address: string): string | null {
-    const source = sourceNetwork(address);
-    const ofSource = this.#strangers.get(source) ?? 0;
-    if (!isLoopbackAddress(address)) {
-      if (ofSource >= this.#limits.strangersPerAddressMax)
-        return 'too many connections of your address are logging in: try again in a moment';
-      if (this.#failures.waitMs(address) > 0) return 'too many failed logins from your address: try again in a minute';
-    }
-    this.#strangers.set(source, ofSource + 1);
-    return null;
-  }
-
-  /** This connection is no stranger any more. */
-  leave(address: string): void {
-    const source = sourceNetwork(address);
-    const left = (this.#strangers.get(source) ?? 1) - 1;
-    if (left > 0) this.#strangers.set(source, left);
-    else this.#strangers.delete(source);
+  enter(address: string): (() => void) | string {
+    if (isLoopbackAddress(address)) return () => {};
+    if (this.#failures.waitMs(address) > 0) return 'too many failed logins from your address: try again in a minute';
+    const leave = this.#strangers.take(sourceNetwork(address));
+    return leave ?? 'too many connections of your address are logging in: try again in a moment';
   }
 
   /**

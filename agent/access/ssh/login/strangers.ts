@@ -17,14 +17,13 @@ export class Strangers {
 
   /** Lets a new connection in, for as long as a login may take. Or says in one line why not. */
   enter(socket: Socket): string | null {
-    const address = addressOf(socket);
-    const problem = this.#addresses.enter(address);
-    if (problem !== null) return problem;
+    const left = this.#addresses.enter(addressOf(socket));
+    if (typeof left === 'string') return left;
     if (this.#waiting.size >= this.#limits.strangersMax) this.#cutOldest();
     const late = setTimeout(() => socket.destroy(), this.#limits.loginMsMax);
     this.#waiting.set(socket, () => {
       clearTimeout(late);
-      this.#addresses.leave(address);
+      left();
     });
     socket.once('close', () => this.leave(socket));
     return null;
