@@ -7,6 +7,9 @@ export const BULK_AT_ONCE = 8;
 /** Waited before what was not sent is tried again, in ms. */
 const AGAIN_MS = 1_000;
 
+/** So long after the connection was lost it is waited for, in ms: as long as one command is tried. */
+export const UNSENT_MS_MAX = 60_000;
+
 /** One that failed. */
 export interface Failed {
   readonly id: string;
@@ -57,19 +60,35 @@ export async function doEach({ ids, perCall, act, wordsOf, told, signal }: Bulk)
   return progress;
 }
 
-/** The same, tried again while there is no connection, until it is stopped: nothing was done then, and it may come back. */
-export function untilSent(
-  act: Bulk['act'],
-  signal: AbortSignal,
-  wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms)),
-): Bulk['act'] {
+/** What waiting for a connection goes by. */
+interface Waiting {
+  readonly wait: (ms: number) => Promise<void>;
+  readonly nowMs: () => number;
+}
+
+const REAL: Waiting = {
+  wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  nowMs: () => performance.now(),
+};
+
+/**
+ * The same, tried again while there is no connection: nothing was done then, and it may come back. Until it is stopped,
+ * or UNSENT_MS_MAX after the connection was lost: what comes to its turn later is tried once.
+ */
+export function untilSent(act: Bulk['act'], signal: AbortSignal, { wait, nowMs } = REAL): Bulk['act'] {
+  let lostMs: number | null = null;
   return async (ids) => {
     for (;;) {
       try {
-        return await act(ids);
+        const failed = await act(ids);
+        lostMs = null;
+        return failed;
       } catch (error) {
-        if (isNotSent(error) && !signal.aborted) await wait(AGAIN_MS);
-        if (!isNotSent(error) || signal.aborted) throw error;
+        if (!isNotSent(error)) lostMs = null;
+        else lostMs ??= nowMs();
+        const isOver = lostMs === null || nowMs() - lostMs >= UNSENT_MS_MAX;
+        if (!isOver && !signal.aborted) await wait(AGAIN_MS);
+        if (isOver || signal.aborted) throw error;
       }
     }
   };
