@@ -9,7 +9,7 @@ import { forgetGoneAdmins } from './gone-admins.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
-import { agreedNow, DATABASE_NOW } from './timestamps.ts';
+import { agreedNow } from './timestamps.ts';
 import { asUnavailable } from '../availability.ts';
 
 /** How long rows are kept, and after which silence something is gone, under the names of the settings. */
@@ -62,7 +62,7 @@ export function createSweepRows(
     recordingDays: settings.SSH_RECORDING_RETENTION_DAYS,
     consoleSessions,
   };
-  const sweeps = createSweeps(pool, options, DATABASE_NOW, agreed);
+  const sweeps = createSweeps(pool, options, agreed);
   return {
     ...sweeps,
     batchRows: SWEEP_ROWS_MAX,

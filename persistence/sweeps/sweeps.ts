@@ -58,13 +58,13 @@ export interface Sweeps {
 /**
  * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken
  * from the database's clock inside the statement (O2). `agreed`: by which instant something has been kept for long
- * enough, null in SQL where nothing has. Other ones than the database's are for tests.
+ * enough, null in SQL where nothing has. Another `now` than the database's is for tests.
  */
 export function createSweeps(
   pool: Pool,
   { adminId, hasPeers, executionDays, eventDays, deliveryDays, recordingDays, consoleSessions }: SweepOptions,
+  agreed: () => Sql,
   now = DATABASE_NOW,
-  agreed: () => Sql = () => now,
 ): Sweeps {
   const keptFrom = (days: number): Sql => before(agreed(), days * DAY_MS);
   return {

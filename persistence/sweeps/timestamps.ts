@@ -18,9 +18,16 @@ export const DATABASE_NOW: Sql = sql`now()`;
 /**
  * The same for what is deleted by its age, where `ownMs` is the time of this machine. Where the two differ by more than
  * SKEW_MS_MAX one of them is wrong: it is null then, than which nothing is older.
+ * It is computed for each row, so that the bounds are such as PostgreSQL makes constants of when it plans. Arithmetic
+ * with now() is not: it made a look at 50,000 events take four times as long.
  */
 export function agreedNow(ownMs: number): Sql {
-  return sql`(case when abs(extract(epoch from now()) * 1000 - ${ownMs}::float8) <= ${SKEW_MS_MAX}::float8 then now() end)`;
+  return sql`(case when now() between ${at(ownMs - SKEW_MS_MAX)} and ${at(ownMs + SKEW_MS_MAX)} then now() end)`;
+}
+
+/** An instant in Unix time, in ms. */
+function at(unixMs: number): Sql {
+  return sql`to_timestamp(${unixMs / 1_000}::float8)`;
 }
 
 /** The instant so many ms before another one. */

@@ -3,17 +3,17 @@ import type { Pool } from 'pg';
 import { v7 } from 'uuid';
 import { sql, type Sql } from '../../persistence/reads/sql.ts';
 import type { PrunedKind } from '../../supervisors/sweep-port.ts';
+import { DATABASE_NOW } from '../../persistence/sweeps/timestamps.ts';
 import { createSweeps, type Sweeps } from '../../persistence/sweeps/sweeps.ts';
 
-/** By the clock of the database, or at this time, or by what a piece of SQL says; `agreed`: what is deleted goes by that. */
+/** By the clock of the database, or at this time, or by what a piece of SQL says: that is when the machine agrees. */
 export function sweepsOf(
   pool: Pool,
   {
     nowMs,
-    now = nowMs === undefined ? undefined : at(nowMs),
-    agreed,
+    now = nowMs === undefined ? DATABASE_NOW : at(nowMs),
     adminId = v7(),
-  }: { readonly nowMs?: number; readonly now?: Sql; readonly agreed?: () => Sql; readonly adminId?: string } = {},
+  }: { readonly nowMs?: number; readonly now?: Sql; readonly adminId?: string } = {},
 ): Sweeps {
   const retention = {
     adminId,
@@ -24,7 +24,7 @@ export function sweepsOf(
     recordingDays: 30,
     consoleSessions: { idleMsMax: 1_800_000, ageMsMax: 43_200_000 },
   };
-  return createSweeps(pool, retention, now, agreed);
+  return createSweeps(pool, retention, () => now, now);
 }
 
 /** This instant as a piece of SQL. */

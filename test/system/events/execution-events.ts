@@ -1,7 +1,6 @@
 /** What is told of executions, from their creation to their end. */
 import test from 'ava';
-import { v7 } from 'uuid';
-import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import type { EventsFixture } from './fixture.ts';
 
@@ -120,15 +119,7 @@ export function declareExecutionEvents(fixture: EventsFixture): void {
       [command.id],
     );
 
-    await createSweeps(fixture.pool, {
-      adminId: v7(),
-      hasPeers: () => false,
-      executionDays: 30,
-      eventDays: 7,
-      deliveryDays: 7,
-      recordingDays: 30,
-      consoleSessions: { idleMsMax: 1_800_000, ageMsMax: 43_200_000 },
-    }).prunings.executions(); // as the admin does each minute
+    await sweepsOf(fixture.pool).prunings.executions(); // as the admin does each minute
 
     const pruned = await fixture.toldOnce('edge.command_execution.pruned', { command_id: command.id });
     t.deepEqual(pruned.data, data);

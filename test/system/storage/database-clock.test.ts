@@ -2,21 +2,14 @@
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { DatabaseClock, SKEW_MS_MAX } from '../../../persistence/database-clock.ts';
-import { pruneAdminNames } from '../../../persistence/sweeps/admin-names.ts';
-import { forgetGoneAdmins } from '../../../persistence/sweeps/gone-admins.ts';
-import { findGone } from '../../../persistence/sweeps/random-nodes.ts';
-import { agreedNow } from '../../../persistence/sweeps/timestamps.ts';
-import { ClusterId } from '../../../transport/protocol/ids.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
-import { registryOf } from '../../support/admin-registry.ts';
-import { pruned, sweepsOf } from '../../support/sweeps.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/columns.ts';
 import { storeEvents } from '../../support/stored-rows.ts';
 
 const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 /** Two clocks that are read one after the other differ by less, in ms, beside what the answer to a question took. */
 const READ_MS_MAX = 1_000;
@@ -110,40 +103,6 @@ test('sweeps take every cutoff from the database: what is due and old by its clo
     [due?.id],
   );
   t.is((await sweeps.prunings.executions()).count, 0);
-});
-
-test('where the database is an hour ahead of the machine, what seems old enough is kept: nodes, admins, names and rows', async (t) => {
-  const { opened, fixture } = await openStoredFleet(t);
-  const { orm, pool } = opened;
-  const left = registryOf(orm, 'left');
-  for (const admin of [registryOf(orm, 'one'), registryOf(orm, 'gone'), left]) await admin.checkIn();
-  await left.checkOut();
-  await pool.query(`update admin set last_checked_in = now() - interval '1 day' where name = 'gone'`);
-  await pool.query(`update admin_identity set gone_since = now() - interval '31 days' where name = 'left'`);
-  await pool.query(
-    `update node set id_type = 'random', status = 'unreachable', status_since = now() - interval '1 day', last_seen_at = now() - interval '1 day'`,
-  );
-  await pool.query(
-    `update command_execution set finished_at = now() - interval '31 days' where finished_at is not null`,
-  );
-  await storeEvents(pool, 40, '8 days');
-  const clusters = fixture.clusters.map(({ id }) => ClusterId.parse(id));
-  const deletedAt = async (ownMs: number) => {
-    const agreed = () => agreedNow(ownMs);
-    const { executions, events } = await pruned(sweepsOf(pool, { agreed }));
-    return {
-      nodes: (await findGone(pool, agreed(), clusters, HOUR_MS, 100)).length > 0,
-      admins: await forgetGoneAdmins(pool, agreed(), 'one', HOUR_MS),
-      names: await pruneAdminNames(pool, agreed()),
-      executions: executions > 0,
-      events,
-    };
-  };
-
-  const nothing = { nodes: false, admins: 0, names: 0, executions: false, events: 0 };
-  t.deepEqual(await deletedAt(Date.now() - HOUR_MS), nothing);
-  t.deepEqual(await deletedAt(Date.now() + HOUR_MS), nothing);
-  t.deepEqual(await deletedAt(Date.now()), { nodes: true, admins: 1, names: 1, executions: true, events: 40 });
 });
 
 test('events stamped in the future do not stop retention', async (t) => {
