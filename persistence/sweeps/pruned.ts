@@ -35,14 +35,17 @@ export async function pruneExecutions(pool: Pool, now: Sql, before: Sql, limit: 
   });
 }
 
-/** Deletes at most `limit` commands made before this instant that have no execution left, or never had one. */
+/**
+ * Deletes at most `limit` commands made before this instant that have no execution left, or never had one. Their ids,
+ * which tell when they were made, have an index; an id of later than its row keeps it until then.
+ */
 export async function pruneCommands(pool: Pool, before: Sql, limit: number): Promise<Pruned> {
   const rows = await rowsOf<{ id: CommandId }>(
     pool,
     'pruning commands',
     sql`
     delete from command where id in (
-      select m.id from command m where m.inserted_at < ${before} and not exists (select from command_execution e where e.command_id = m.id)
+      select m.id from command m where m.id < ${firstIdAt(before)} and m.inserted_at < ${before} and not exists (select from command_execution e where e.command_id = m.id)
       order by m.id limit ${limit}::int for update skip locked) returning id`,
   );
   return {

@@ -1,5 +1,6 @@
 /** What sweeps expire, drop and prune, with what they tell of it. */
 import test from 'ava';
+import { v7 } from 'uuid';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { CommandId } from '../../../transport/protocol/ids.ts';
@@ -176,7 +177,7 @@ test('what has been kept long enough is pruned, executions with their events, th
 
 test('a command that never reached a node is pruned by its age', async (t) => {
   const { opened, sweeps } = await swept(t);
-  const [old, young] = [crypto.randomUUID(), crypto.randomUUID()];
+  const [old, young] = [31, 29].map((days) => v7({ msecs: NOW_MS - days * DAY_MS })) as [string, string];
   await storeCommands(opened.pool, [old], new Date(NOW_MS - 31 * DAY_MS));
   await storeCommands(opened.pool, [young], new Date(NOW_MS - 29 * DAY_MS));
 
