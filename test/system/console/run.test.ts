@@ -5,7 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
+import { holdsAnswersOf, losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -245,6 +245,26 @@ test.serial('a command in doubt runs once though its page was left and it is sen
 
   await heading(page, 'Command');
   t.deepEqual([new Set(inputs).size, await count()], [1, before + 1]);
+});
+
+test.serial('the page of a command leads on once it is deleted, though that is told before the answer', async (t) => {
+  const command = await fleet.run('echo to be deleted');
+  await fleet.settled(command);
+  const { page } = await open(t, '/console/nowhere');
+  const answers = await holdsAnswersOf(page, 'delete_command');
+  await page.goto(`${fleet.admin().url}/console/commands/${command.id}`);
+  await signIn(page);
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.type(command.id.slice(0, 8));
+
+  answers.hold();
+  await page.keyboard.press('Enter');
+  await page.getByText('There is no such command: it was deleted, or never was.').waitFor();
+  answers.release();
+
+  await heading(page, 'Commands');
+  t.is(answers.asked.size, 1);
 });
 
 test.serial('axe finds nothing on any page of commands, light and dark, on a phone and a laptop', async (t) => {
