@@ -13,6 +13,11 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
 
+/**
+ * The same, where nobody answered for as long as is waited: the server may well be there, busy with what it was asked.
+ */
+export class Unanswered extends DatabaseUnavailable {}
+
 /** The same, where nothing was written: it was never begun, or the database took it back. */
 export class NothingWritten extends DatabaseUnavailable {}
 

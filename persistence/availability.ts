@@ -2,7 +2,7 @@
  * Tells a database that is away from a statement that could not be run now, and both from a statement that is wrong
  * (L4).
  */
-import { DatabaseUnavailable, NothingWritten } from '../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten, Unanswered } from '../actors/ports.ts';
 
 /**
  * SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts),
@@ -97,6 +97,15 @@ export function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout'; // `pg` 8 gives no code
 }
 
+/**
+ * Whether the client gave up waiting for an answer, or for a connection while all of the pool wait for theirs. Source:
+ * `pg` 8, `pg-pool` 3, which give no code.
+ */
+function isGivenUp(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return isUnanswered(error) || error.message === 'timeout exceeded when trying to connect' || isGivenUp(error.cause);
+}
+
 /** SQLSTATE of a statement that the server ended, as it took too long. */
 const QUERY_CANCELED = '57014';
 
@@ -148,6 +157,7 @@ function isSqlStateOfServer(code: string): boolean {
 export function asUnavailable(error: unknown, doing: string): unknown {
   if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error;
   // A statement that the server itself ended has its transaction taken back.
-  const Kind = isLost(error) ? DatabaseUnavailable : NothingWritten;
+  const Lost = isGivenUp(error) ? Unanswered : DatabaseUnavailable;
+  const Kind = isLost(error) ? Lost : NothingWritten;
   return new Kind(`The database is not available (${doing}).`, { cause: error });
 }

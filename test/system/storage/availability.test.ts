@@ -1,6 +1,7 @@
 import test from 'ava';
+import type { QueryConfig } from 'pg';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { DatabaseUnavailable, Unanswered } from '../../../actors/ports.ts';
 import { asUnavailable, isLost, isUnavailable } from '../../../persistence/availability.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
@@ -140,8 +141,22 @@ test('a statement that was too slow or locked out may be tried again, and only a
   for (const [name, cause] of Object.entries(causes)) {
     const error = await t.throwsAsync(cause);
     t.true(isUnavailable(error), name);
+    t.false(asUnavailable(error, 'asking') instanceof Unanswered, name);
     if (isLost(error)) lost.push(name);
   }
   t.deepEqual(lost, ['cut', 'refused']);
   holder.release(true);
+});
+
+test('a server that does not answer in time, or has no connection left, is told from one that is away', async (t) => {
+  const { pool } = await openedDatabase(t, { statementMs: 60_000, queryMs: 60_000 });
+  const said = async (asked: Promise<unknown>) => asUnavailable(await t.throwsAsync(asked), 'asking');
+  const held = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+
+  const crowded = await said(pool.query('select 1'));
+  for (const client of held) client.release();
+  const silent = await said(pool.query({ text: 'select pg_sleep(60)', query_timeout: 100 } as QueryConfig));
+
+  t.true(crowded instanceof Unanswered, String(crowded));
+  t.true(silent instanceof Unanswered, String(silent));
 });
