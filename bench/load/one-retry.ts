@@ -1,9 +1,12 @@
-/** Clients of several admins that ask another one when one does not do it: each call goes once through all of them. */
+/** Clients of several admins that ask another one, once, when the first does not do it. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Patience with one admin, in ms: above the longest that one may take (docs/promises.md, L3). */
 const ANSWER_MS_MAX = 6_000;
+
+/** Admins that are asked for one call. */
+const TRIES_MAX = 2;
 
 /** Failures that are told with their reasons. */
 const REASONS_MAX = 5;
@@ -13,7 +16,7 @@ type Tried = { readonly ok: true; readonly data: unknown } | { readonly ok: fals
 
 /** Whom to ask, and how. */
 export interface Callers {
-  /** Ports of all admins of now, in the order in which they are asked. */
+  /** Ports of all admins of now. */
   readonly ports: () => readonly number[];
   readonly masterKey: string;
 }
@@ -23,7 +26,7 @@ export interface CallCounts {
   calls: number;
   /** Those that the first admin did not do. */
   retried: number;
-  /** Those that no admin did. */
+  /** Those that neither of two admins did. */
   failed: number;
   readonly reasons: string[];
 }
@@ -33,7 +36,7 @@ export function noCalls(): CallCounts {
   return { calls: 0, retried: 0, failed: 0, reasons: [] };
 }
 
-/** One call, under one Idempotency-Key at all admins. Undefined: nobody did it. `from`: whom to ask first. */
+/** One call, under one Idempotency-Key. Undefined: neither did it. `from`: whom to ask first; then the next one. */
 export async function callOnce(
   { ports, masterKey }: Callers,
   counts: CallCounts,
@@ -44,7 +47,7 @@ export async function callOnce(
   const key = randomUUID();
   const all = ports();
   const whys: string[] = [];
-  for (let place = 0; place < all.length; place += 1) {
+  for (let place = 0; place < Math.min(TRIES_MAX, all.length); place += 1) {
     const port = all[(from + place) % all.length] ?? 0;
     const tried = await attempt(port, masterKey, key, method, path, body);
     if (tried.ok) return tried.data;
