@@ -27,7 +27,7 @@ export interface OperationTimes {
 
 /** Nothing at first. */
 export class ForwardingCounters implements ForwardingReadings {
-  readonly in: Record<string, number> = { answered: 0, not_owner: 0, unknown_operation: 0 };
+  readonly in: Record<string, number> = { answered: 0, not_owner: 0, busy: 0, unknown_operation: 0 };
   readonly out: Record<ForwardOutcome, number> = {
     answered: 0,
     not_owner: 0,

@@ -82,7 +82,7 @@ export type PeerAnswer =
   | { readonly type: 'answered'; readonly result: Result<unknown> }
   /** Nothing was done. Who it takes for the owner, and under which epoch, as far as it knows. */
   | { readonly type: 'not_owner'; readonly owner: string | null; readonly epoch: number | null }
-  /** Nothing was done: too much is under way there. */
+  /** Nothing was done: too much is under way there, or too little time is left. */
   | { readonly type: 'busy' }
   /** Nothing was done: an admin of another version. */
   | { readonly type: 'unknown_operation' }

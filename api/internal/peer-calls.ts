@@ -13,6 +13,12 @@ import type { OperationPorts } from '../ports.ts';
 import type { RequestRecord, RequestRecords } from '../request-record.ts';
 import type { Principal, Surface } from '../surface.ts';
 
+/**
+ * A call whose caller has less time left when it is to be begun is not begun, in ms: its answer would come too late to be
+ * told, as a commit on a busy database takes so long, and its client would hear that nobody knows whether it was done.
+ */
+export const CALL_LEFT_MS_MIN = 100;
+
 /** What it takes to do them. */
 export interface PeerCallKit {
   /** By name: those of the catalogue, and those that only admins ask each other. */
@@ -27,7 +33,8 @@ export interface PeerCallKit {
 export function createPeerCallHandler(kit: PeerCallKit): PeerCallHandler {
   return async (call) => {
     const beganMs = performance.now();
-    const answer = await answered(kit, call);
+    const leftMs = (): number => call.remaining_ms - (performance.now() - beganMs);
+    const answer = await answered(kit, call, leftMs);
     kit.forwarding.counters.taken(answer.type, call.operation, outcomeOf(answer), performance.now() - beganMs);
     return answer;
   };
@@ -37,7 +44,7 @@ function outcomeOf(answer: PeerAnswer): string {
   return answer.type !== 'answered' || answer.result.ok ? 'ok' : answer.result.refusal.code;
 }
 
-async function answered(kit: PeerCallKit, call: PeerCall): Promise<PeerAnswer> {
+async function answered(kit: PeerCallKit, call: PeerCall, leftMs: () => number): Promise<PeerAnswer> {
   const operation = kit.operations.get(call.operation);
   if (operation?.ownedBy === undefined) return { type: 'unknown_operation' };
   const { records, log } = kit;
@@ -49,6 +56,8 @@ async function answered(kit: PeerCallKit, call: PeerCall): Promise<PeerAnswer> {
     const owner = await kit.forwarding.ownerOf(call.target);
     // What may have been done before was done under that epoch, or by another process: only its rows can say.
     if (owner.type !== 'here' || (call.attempt > 1 && owner.epoch !== call.epoch)) return notOwner(owner);
+    // One that may have been done before is in doubt until it is done again: that is worth a try to the end.
+    if (call.attempt === 1 && leftMs() < CALL_LEFT_MS_MIN) return { type: 'busy' };
     const answer = await records.within(record, () => done(kit, operation, call, record));
     tell(answer);
     return answer;

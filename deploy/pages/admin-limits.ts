@@ -1,5 +1,6 @@
 /** Limits of several admins among each other. */
 import * as peerAdmins from '../../actors/resources/peer-admin.ts';
+import * as peerCalls from '../../api/internal/peer-calls.ts';
 import * as debug from '../../api/debug/elsewhere.ts';
 import * as encryptionKeys from '../../persistence/sealing/encryption-keys.ts';
 import * as forwarding from '../../api/forwarded-call.ts';
@@ -68,6 +69,12 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     [
       'FORWARD_MS_MAX',
       'Longest time that one operation takes with all of its tries at other admins. Then it is a 503.',
+    ],
+  ]),
+  limits('api/internal/peer-calls.ts', peerCalls, [
+    [
+      'CALL_LEFT_MS_MIN',
+      'A call of another admin that has less time left is not begun: its caller tries again, or says that nothing was done.',
     ],
   ]),
   limits('actors/resources/peer-admin.ts', peerAdmins, [
