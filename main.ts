@@ -138,12 +138,12 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   const { wakeUps } = parts.actors;
   const { directory, ownership, vpnWatcher } = parts.actors.tree;
   await storage.step('taking up leases', () => ownership.start());
-  keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
+  keepVpns({ ...base, ...vpn, ownership, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
   base.ends.add('requests to webhooks', () => webhooks.sender.close());
   await publishing.start();
   const elsewhere = { ...storage.forElsewhere(), watched: () => feeds.open(), source: parts.links.news };
   const rows = storage.forSweeps({ ownership, heard: () => agents.sessions.heard(), consoleSessions: SESSION_AGES });
   const sweeps = { ...rows, missed: () => wakeUps.missed() };
-  await startTasks({ ...base, directory }, { elsewhere, sweeps, selfUpdates: storage.forSelfUpdates() });
+  await startTasks({ ...base, directory, ownership }, { elsewhere, sweeps, selfUpdates: storage.forSelfUpdates() });
   base.ends.add('clusters', () => ownership.handOverAll());
 }

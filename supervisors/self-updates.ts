@@ -26,6 +26,8 @@ export interface SelfUpdatesPorts {
   readonly lease: TaskLease;
   readonly leaseMs: number;
   readonly leaseClockMs: () => number;
+  /** As HeldTaskPorts'. */
+  readonly takesTasks: () => boolean;
   readonly directory: Pick<Directory, 'tell' | 'tellLocal' | 'isLocal' | 'cells' | 'evictSelfUpdates'>;
   readonly bus: Bus;
   readonly clock: Clock;

@@ -61,6 +61,8 @@ export interface SweeperPorts {
   readonly lease: TaskLease;
   readonly leaseMs: number;
   readonly leaseClockMs: () => number;
+  /** As HeldTaskPorts'. */
+  readonly takesTasks: () => boolean;
   readonly directory: Directory;
   readonly bus: Bus;
   readonly clock: Clock;

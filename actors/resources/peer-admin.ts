@@ -65,6 +65,7 @@ export const PeerAdminResource = resource('PeerAdmin', 'One of the admins that s
   node_count: z.int().describe('Nodes in them.'),
   edge_node_capacity: z.int().nullable().describe('Nodes that it may own beside the other admins that are alive.'),
   room: z.int().describe('Nodes that it could still take; 0 of one that takes no clusters.'),
+  tasks: z.array(z.string()).describe('What one admin does at a time and it does now: broker, reconciler, and so on.'),
   link: link.nullable().describe('Null: it does not check in.'),
   clusters: z
     .array(ownedCluster)

@@ -14,6 +14,7 @@ import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
 import { REGISTRATION_LOCK } from '../registration.ts';
 import { inTransaction } from '../transaction.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
+import { tasksOf } from './task-holders.ts';
 
 const DOING = 'looking up admins';
 
@@ -99,6 +100,7 @@ interface AdminRow {
   readonly others: number;
   readonly clusters: number;
   readonly nodes: number;
+  readonly tasks: readonly string[];
 }
 
 interface OwnedRow {
@@ -182,7 +184,7 @@ function admins(condition: Sql): Sql {
       (extract(epoch from clock_timestamp() - a.last_checked_in) * 1000)::float8 as silent_ms,
       coalesce(a.last_checked_in < clock_timestamp() - ${ADMIN_GONE_MS} * interval '1 ms', true) as is_gone,
       (select count(*) from admin p where p.id <> a.id and p.last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms')::int as others,
-      coalesce(o.clusters, 0) as clusters, coalesce(o.nodes, 0) as nodes
+      coalesce(o.clusters, 0) as clusters, coalesce(o.nodes, 0) as nodes, ${tasksOf(sql`a.id`)} as tasks
     from admin a full join admin_identity i on i.name = a.name
       left join (select w.admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id
         where w.lease_until > clock_timestamp() group by w.admin_id) o on o.admin_id = a.id
@@ -208,6 +210,7 @@ function adminOf(row: AdminRow): PeerAdmin {
     cluster_count: row.clusters,
     node_count: row.nodes,
     edge_node_capacity: capacity,
+    tasks: row.tasks,
     room: status === 'live' ? Math.max(0, (capacity ?? 0) - row.nodes) : 0,
   };
 }

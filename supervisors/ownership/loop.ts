@@ -43,6 +43,7 @@ export class Ownership {
   /** It stops, and takes nothing more. */
   #isLeaving = false;
   #hasPeers = false;
+  #takesTasks = true;
   #cancel: () => void = () => undefined;
   #round: Promise<void> = Promise.resolve();
 
@@ -120,6 +121,14 @@ export class Ownership {
     return this.#hasPeers;
   }
 
+  /**
+   * Whether this admin does what one does at a time, as of the last round: one that is drained or stops leaves it to the
+   * others, as long as one lives that is neither.
+   */
+  takesTasks(): boolean {
+    return this.#takesTasks;
+  }
+
   /** Why nothing is written for a cluster that no admin has room for; null: it is none. */
   orphaned(cluster: ClusterId): Refusal | null {
     return this.#standing.refusalOf(cluster);
@@ -178,6 +187,7 @@ export class Ownership {
     const takers = notDraining(admins);
     const assigned = assign(free, takers);
     this.#hasPeers = admins.some(({ id }) => id !== adminId);
+    this.#takesTasks = takers.length === 0 || takers.some(({ id }) => id === adminId);
     this.#standing.is(standingOf(admins, free, assigned));
     await this.#claim(this.#leftovers.claimed(free, takers, assigned));
     if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));

@@ -56,12 +56,14 @@ export class Channel {
   #failingSinceMs: number | null = null;
   #endSleep: (() => void) | null = null;
   #running: Promise<void> = Promise.resolve();
+  #working: Promise<unknown> = Promise.resolve();
 
   constructor(ports: ChannelPorts) {
     this.#ports = ports;
     this.#held = new HeldTask({
       ...ports,
       gained: () => this.#endSleep?.(),
+      idle: () => this.#working,
       lost: () => {
         ports.log.info({ channel: ports.name }, 'another admin publishes these events now');
         this.#left();
@@ -104,7 +106,9 @@ export class Channel {
         continue;
       }
       this.#isWoken = false;
-      const outcome = await this.#attempt(epoch);
+      const working = this.#attempt(epoch);
+      this.#working = working;
+      const outcome = await working;
       if (outcome === 'failed') await (this.#isHopeless() ? this.#giveWay() : this.#sleep(this.#backOffMs(), false));
       else if (outcome === 'away') await this.#sleep(BACK_OFF_MS, false);
       else if (outcome === 'lost') await this.#held.renew();

@@ -32,7 +32,7 @@ export interface StoredNotices {
 export interface PublishingPorts {
   readonly rows: PublishingRows;
   readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
-  readonly ownership: { hasPeers(): boolean };
+  readonly ownership: { hasPeers(): boolean; takesTasks(): boolean };
   /** Connects to the broker. Null: none is configured. */
   readonly openBroker: (() => Promise<Broker>) | null;
   readonly clock: Clock;
@@ -66,7 +66,8 @@ export interface BrokerReadings {
 /** Not started. It is heard already what is stored, so that nothing of it is missed. */
 export function openPublishing(ports: PublishingPorts): Publishing {
   const { rows, directory, ownership, openBroker, clock, leaseClockMs, log, ends } = ports;
-  const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, random: Math.random, log };
+  const takesTasks = (): boolean => ownership.takesTasks();
+  const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, takesTasks, random: Math.random, log };
   const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, directory });
   const hasPeers = (): boolean => ownership.hasPeers();
   const broker =

@@ -31,6 +31,8 @@ export interface HeldTaskPorts {
   readonly clock: Clock;
   /** By which the lease runs out: runs on while this machine is suspended. */
   readonly leaseClockMs: () => number;
+  /** Whether this admin takes tasks: not while it is drained, or stops, and others live that take them. */
+  readonly takesTasks: () => boolean;
   readonly log: Log;
 }
 
@@ -38,8 +40,13 @@ export interface HeldTaskPorts {
 export interface TaskHands {
   /** It is held under this epoch from now on: the first one, or the next after the lease had run out. */
   gained(epoch: number): void;
-  /** Another admin has it now. */
+  /** Another admin has it now, or takes it next. */
   lost(): void;
+  /**
+   * Resolves when nothing is under way that was begun while the task was held: a lease that is left to others is given
+   * back after that. Never rejects; left out, that is so once it is lost.
+   */
+  idle?(): Promise<unknown>;
 }
 
 /** The right to do a task, not tried for yet. */
@@ -90,10 +97,28 @@ export class HeldTask {
   }
 
   async #giveBack(): Promise<void> {
-    const { name, lease, log } = this.#ports;
     const held = this.#epoch;
     this.#epoch = null;
+    if (held !== null) await this.#release(held);
+  }
+
+  /**
+   * Begins nothing more, and gives the lease back once all of it is over: what ends in that time is stored under it, so
+   * that nobody does it again. What takes longer than the lease, which is not renewed, is as if it had been lost.
+   */
+  async #leave(): Promise<void> {
+    const { name, log } = this.#ports;
+    const held = this.#epoch;
     if (held === null) return;
+    this.#epoch = null;
+    log.info({ what: name }, 'this admin is drained: a task that one admin does at a time is left to the others');
+    await this.#ports.idle?.();
+    this.#ports.lost();
+    await this.#release(held);
+  }
+
+  async #release(held: number): Promise<void> {
+    const { name, lease, log } = this.#ports;
     try {
       await lease.release(held);
     } catch (error) {
@@ -147,7 +172,8 @@ export class HeldTask {
    * taken up under a new epoch.
    */
   async #hold(): Promise<void> {
-    const { lease, leaseMs, leaseClockMs } = this.#ports;
+    const { lease, leaseMs, leaseClockMs, takesTasks } = this.#ports;
+    if (!takesTasks()) return this.#leave();
     if (this.#epoch !== null && this.holds()) {
       const renewedAtMs = leaseClockMs();
       if (!(await lease.renew(this.#epoch))) this.#lose();

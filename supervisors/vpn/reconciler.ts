@@ -41,6 +41,8 @@ export interface ReconcilerPorts {
   readonly monotonicMs: () => number;
   /** For how long the lease holds: runs on while this machine is suspended. */
   readonly leaseClockMs: () => number;
+  /** As HeldTaskPorts'. */
+  readonly takesTasks: () => boolean;
   /** Jitter of waits, from 0 to 1. */
   readonly random: () => number;
   readonly log: Log;
@@ -70,17 +72,15 @@ export class Reconciler {
   #told = '';
   #endSleep = (): void => {};
   #running: Promise<void> = Promise.resolve();
+  #turning: Promise<unknown> = Promise.resolve();
 
   constructor(ports: ReconcilerPorts) {
     this.#ports = ports;
-    const { rows, leaseMs, clock, leaseClockMs, log } = ports;
     this.#held = new HeldTask({
+      ...ports,
       name: NAME,
-      lease: rows.lease,
-      leaseMs,
-      clock,
-      leaseClockMs,
-      log,
+      lease: ports.rows.lease,
+      idle: () => this.#turning,
       gained: () => {
         this.#comparedAtMs = -Infinity; // whoever had it before may have left anything half done
         this.wake();
@@ -111,7 +111,9 @@ export class Reconciler {
     const { monotonicMs } = this.#ports;
     while (!this.#isStopped) {
       const beganMs = monotonicMs();
-      const { restMs, idleMs } = await this.#turn();
+      const turning = this.#turn();
+      this.#turning = turning;
+      const { restMs, idleMs } = await turning;
       await this.#sleep(Math.max(GATHER_MS, restMs, (monotonicMs() - beganMs) * REST_FACTOR), false);
       if (!this.#isWoken) await this.#sleep(idleMs, true);
     }

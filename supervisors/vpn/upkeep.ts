@@ -34,6 +34,7 @@ export interface VpnUpkeepPorts {
   readonly clock: Clock;
   /** Runs on while this machine is suspended. */
   readonly leaseClockMs: () => number;
+  readonly ownership: { takesTasks(): boolean };
   readonly log: Log;
   /** Gets what is to be ended. */
   readonly ends: Pick<Unwind, 'add'>;
@@ -41,7 +42,7 @@ export interface VpnUpkeepPorts {
 
 /** Starts it. */
 export function keepVpns(ports: VpnUpkeepPorts): void {
-  const { rows, manager, watcher, relay, sessions, clock, leaseClockMs, log, ends } = ports;
+  const { rows, manager, watcher, relay, sessions, clock, leaseClockMs, ownership, log, ends } = ports;
   ends.add(
     'coordination of VPNs',
     startCoordination({
@@ -51,6 +52,7 @@ export function keepVpns(ports: VpnUpkeepPorts): void {
       clock,
       monotonicMs,
       leaseClockMs,
+      takesTasks: () => ownership.takesTasks(),
       random: Math.random,
       log,
       listen: (run) => rows.listen(manager.kind === 'netmaker', run),

@@ -34,8 +34,14 @@ const drainingSince = async (name: string): Promise<Date | null> =>
     ])
   )[0]?.since ?? null;
 
-/** What is true whoever answers: without the link of that one, and what each second changes. */
-function plain({ link: _link, last_checked_in: _checked, clusters, ...admin }: PeerAdminResource): object {
+/** What is true whoever answers: without the link of that one, and what each second changes or may. */
+function plain({
+  link: _link,
+  last_checked_in: _checked,
+  tasks: _tasks,
+  clusters,
+  ...admin
+}: PeerAdminResource): object {
   return { ...admin, ...(clusters && { clusters: clusters.map(({ lease_until: _until, ...cluster }) => cluster) }) };
 }
 

@@ -93,6 +93,19 @@ test('the admin that has the lease sweeps whole tables, the others only what the
   t.true(sweeper.holds());
 });
 
+test('a drained admin sweeps no table while others live, and goes on with what it owns', async (t) => {
+  const { row, standing, start, sweptIn } = openSweeper(t);
+  const sweeper = start();
+  t.true((await sweptIn(2 * EXPIRY_EVERY_MS)).includes('expireDue'));
+
+  standing.takesTasks = false;
+  await sweptIn(RENEW_MS);
+
+  t.deepEqual([row.holder, sweeper.holds()], [null, false]);
+  t.deepEqual(await sweptIn(PRUNE_EVERY_MS + RENEW_MS), OWNERS);
+  t.is(row.holder, null);
+});
+
 test('a sweep of expired executions has its nodes looked for where its answer is lost, and not where it wrote nothing', async (t) => {
   const { sweeps, start, sweptIn } = openSweeper(t);
   start();

@@ -32,6 +32,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
       clock,
       monotonicMs: () => clock.nowMs(),
       leaseClockMs: () => clock.nowMs(),
+      takesTasks: () => true,
       random: () => 1,
       log,
     });

@@ -46,6 +46,26 @@ test('an admin that cannot publish for a minute gives the channel to another one
   t.deepEqual([received, channel.holds()], [[1], true]);
 });
 
+test('what is on its way to the broker when the admin is drained is stored as published before another goes on', async (t) => {
+  const { channel, connections, received, row, standing, store, stored, trouble, pass } = openBrokerChannel();
+  await channel.start();
+  const sent = Promise.withResolvers<void>();
+  trouble.publish = () => sent.promise;
+  store(2);
+  await pass(100);
+
+  standing.takesTasks = false;
+  await pass(2 * RENEW_MS);
+  t.deepEqual([row.holder, stored.place], ['me', 0]);
+  sent.resolve();
+  await pass(100);
+  store(1);
+  await pass(10_000);
+
+  t.deepEqual([received, stored.place, row.holder], [[1, 2], 2, null]);
+  t.deepEqual([open(connections), channel.problem(), channel.counters.failures], [0, null, 0]);
+});
+
 test('a channel that nobody else takes comes back, and is given away once a minute at most', async (t) => {
   const { channel, row, trouble, pass } = openBrokerChannel();
   trouble.open = new Error('nobody listens');

@@ -189,3 +189,58 @@ test('a lease that cannot be given back does not keep it from stopping: it runs 
     [],
   );
 });
+
+test('a drained admin leaves its channel to the others once its work is over, claims it no more, and goes on when it may', async (t) => {
+  const { channel, losses, next, row, standing, works, worksIn, pass } = openChannel();
+  await channel.start();
+  await pass(1_000);
+  const work = Promise.withResolvers<void>();
+  next.work = async () => {
+    await work.promise;
+    return 'more' as const;
+  };
+  channel.wake();
+  await pass(100);
+
+  standing.takesTasks = false;
+  await pass(2 * RENEW_MS);
+  t.deepEqual([row.holder, channel.holds(), losses.length], ['me', false, 0]);
+  const before = works.length;
+  work.resolve();
+  await pass(100);
+  t.deepEqual([row.holder, row.calls.at(-1), losses.length, works.length], [null, 'release', 1, before]);
+  const calls = row.calls.length;
+  channel.wake();
+  t.is(await worksIn(60_000), 0);
+  t.is(row.calls.length, calls);
+  standing.takesTasks = true;
+  next.work = () => 'none';
+
+  t.is(await worksIn(RENEW_MS + 100), 1);
+  t.deepEqual([channel.holds(), row.epoch, losses.length], [true, 2, 1]);
+});
+
+test('a drained admin whose work does not end in time does not keep others from it: its lease runs out', async (t) => {
+  const { channel, losses, next, row, standing, pass } = openChannel();
+  await channel.start();
+  await pass(1_000);
+  const work = Promise.withResolvers<void>();
+  next.work = async () => {
+    await work.promise;
+    return 'more' as const;
+  };
+  channel.wake();
+  await pass(100);
+
+  standing.takesTasks = false;
+  await pass(RENEW_MS);
+  row.calls.length = 0;
+  await pass(2 * LEASE_MS);
+  t.deepEqual(row.calls, []); // it is not renewed
+  row.holder = 'another';
+  row.epoch += 1;
+  work.resolve();
+  await pass(100);
+
+  t.deepEqual([row.holder, channel.holds(), losses.length], ['another', false, 1]);
+});

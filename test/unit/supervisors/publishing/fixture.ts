@@ -33,6 +33,8 @@ export interface LeaseRow {
 export function channelFixture() {
   const clock = createFakeClock();
   const log = recordingLog();
+  /** Whether this admin takes tasks: it is not drained, or nobody else is there. */
+  const standing = { takesTasks: true };
   const row: LeaseRow = { holder: null, epoch: 0, isAway: false, delayMs: 0, calls: [] };
   let leaseClockMs = 5_000;
 
@@ -67,6 +69,7 @@ export function channelFixture() {
     leaseMs: LEASE_MS,
     clock,
     leaseClockMs: () => leaseClockMs,
+    takesTasks: () => standing.takesTasks,
     random: () => 1,
     log,
   };
@@ -75,6 +78,7 @@ export function channelFixture() {
     clock,
     log,
     row,
+    standing,
     ports,
     /** Time goes by, a little at a time. */
     pass: async (ms: number): Promise<void> => {

@@ -44,6 +44,7 @@ function reconcilerFixture(t: ExecutionContext, more: Partial<VpnManager> = {}, 
     clock,
     monotonicMs: () => clock.nowMs(),
     leaseClockMs: () => clock.nowMs(),
+    takesTasks: () => true,
     random: () => 1,
     log,
   });
