@@ -215,6 +215,7 @@ export class Executor implements SessionRunner {
       )
     ) {
       for (const { shim } of batch) this.#shims.dismiss(shim);
+      this.#kit.refused();
       this.#arm(); // the tick tries again
       return;
     }

@@ -98,9 +98,9 @@ export class RunningExecution {
     this.#killAtMs = this.#bornMs + KILL_AFTER_MS;
   }
 
-  /** True while it is being ended: it wants to be checked often. */
+  /** True while it is being ended: it wants to be checked often. What is over waits for its end to be stored alone. */
   get isStopping(): boolean {
-    return this.#reason !== null;
+    return !this.#isOver && this.#reason !== null;
   }
 
   /** True when nobody wants its result. */
@@ -114,11 +114,12 @@ export class RunningExecution {
   }
 
   /**
-   * When its timeout ends it; null once a look came behind that. Null as well until it was seen live: what a power cut
-   * interrupted did not time out.
+   * When its timeout ends it; null once it is over, or a look came behind that. Null as well until it was seen live: what
+   * a power cut interrupted did not time out.
    */
   get deadlineMs(): number | null {
-    return this.#reason === null && !this.#isOverdue && this.#isShimSeen ? this.#options.deadlineMs : null;
+    if (this.#isOver || this.#isOverdue || this.#reason !== null) return null;
+    return this.#isShimSeen ? this.#options.deadlineMs : null;
   }
 
   /** The exec shim, a child of this agent, ended; `signal` is its number when one killed it. */

@@ -11,13 +11,13 @@ import { logStart, processTraceparent } from '../process-trace.ts';
 import { RunningExecution } from '../running-execution.ts';
 import type { Log } from '../../../transport/net/log.ts';
 
-/** Remembers why nothing can be started, while that is so. */
+/** Remembers why nothing can be started, while that is so, and when a look tries it again. */
 export class StartKit {
   readonly #shims: ExecShims;
   readonly #log: Log;
   readonly #nowMs: () => number;
   #problem: string | null = null;
-  #failedMs = 0;
+  #againMs = -Infinity;
 
   /** `nowMs` is monotonic. */
   constructor(shims: ExecShims, log: Log, nowMs: () => number) {
@@ -31,14 +31,20 @@ export class StartKit {
     return this.#problem;
   }
 
-  /** False within RETRY_MS of a look's start that failed: until then no look tries one. */
+  /** False within RETRY_MS of a look's start that failed or was refused: until then no look tries one. */
   get isDue(): boolean {
-    return this.#problem === null || this.#nowMs() - this.#failedMs >= RETRY_MS;
+    return this.#nowMs() >= this.#againMs;
   }
 
   /** Nothing is kept from starting any more. */
   clear(): void {
     this.#problem = null;
+    this.#againMs = -Infinity;
+  }
+
+  /** The journal did not record a start, for a problem of its own: each try takes an exec shim, and dismisses it. */
+  refused(): void {
+    this.#putOff();
   }
 
   /** Null: the system gives no process or no room now, which `problem` says. */
@@ -55,10 +61,14 @@ export class StartKit {
       const problem = `commands cannot be started: ${(error as Error).message}`;
       if (this.#problem === null)
         this.#log.error({}, `Commands cannot be started: ${(error as Error).message}. They wait until they can`);
-      if (this.isDue) this.#failedMs = this.#nowMs(); // what arrives meanwhile is tried at once, and puts nothing off
+      this.#putOff();
       this.#problem = problem;
       return null;
     }
+  }
+
+  #putOff(): void {
+    if (this.isDue) this.#againMs = this.#nowMs() + RETRY_MS; // what arrives meanwhile is tried at once, and puts nothing off
   }
 }
 

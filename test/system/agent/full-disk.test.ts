@@ -3,11 +3,32 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import test from 'ava';
 import { API_PORT_FILE, HEALTH_FILE, PID_FILE } from '../../../agent/data-directory.ts';
+import { machineTimeline } from '../../../agent/execution/timeline.ts';
 import { until } from '../../support/until.ts';
 import { AgentFixture, processesOf } from '../../support/agent/agent-fixture.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** A journal that refuses these writes until `accept` is called, and counts them. */
+function refuse(fixture: Fixture, write: 'finish' | 'start'): { tries(): number; accept(): void } {
+  const { journal } = fixture;
+  const [finish, start] = [journal.finish.bind(journal), journal.start.bind(journal)];
+  let tries = 0;
+  const refused = (): boolean => {
+    tries += 1;
+    return false;
+  };
+  journal[write] = refused;
+  return { tries: () => tries, accept: () => Object.assign(journal, { finish, start }) };
+}
+
+async function inSeconds(seconds: number, tries: () => number): Promise<number> {
+  await until('the first try', () => tries() > 0);
+  const [before, beganMs] = [tries(), performance.now()];
+  await until(`${seconds} s`, () => performance.now() > beganMs + seconds * 1_000);
+  return tries() - before;
+}
 
 test.serial(
   'a script that cannot be written to the disk waits and is said to; it runs when there is room',
@@ -88,5 +109,50 @@ test.serial(
 
     t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 143 });
     t.deepEqual([await exit, processesOf(execution)], [{ code: 0, signal: null }, []]);
+  },
+);
+
+for (const [how, isCancelled] of [
+  ['by itself', false],
+  ['as cancelled', true],
+] as const)
+  test.serial(
+    `an end ${how} that the journal refuses is tried a few times a second, also past its timeout`,
+    async (t) => {
+      const timeline = machineTimeline();
+      let laterMs = 0;
+      const monotonicMs = () => timeline.monotonicMs() + laterMs;
+      const fixture = new Fixture(t, { timeline: { ...timeline, monotonicMs } });
+      const journal = refuse(fixture, 'finish');
+      const execution = fixture.start(isCancelled ? 'sleep 100' : 'exit 3', { timeout_ms: 600_000 });
+      if (isCancelled) fixture.executor.cancel([execution]);
+      await until('its end', () => journal.tries() > 0);
+
+      laterMs = 600_000;
+      const tries = await inSeconds(2, journal.tries);
+      journal.accept();
+
+      t.true(tries <= 12, `${tries} tries in 2 s`);
+      const { outcome, exitCode } = await fixture.result(execution);
+      t.deepEqual([outcome, exitCode], isCancelled ? ['cancelled', 143] : ['completed', 3]);
+    },
+  );
+
+test.serial(
+  'a start that the journal refuses is tried once a second, however often other commands are looked at',
+  async (t) => {
+    const fixture = new Fixture(t, { concurrency: 2 });
+    fixture.executor.tail(fixture.start('sleep 100'), 0, () => {});
+    const go = join(fixture.directory, 'go');
+    fixture.start(`until [ -e ${go} ]; do sleep 0.02; done`);
+    const execution = fixture.start('echo ran');
+    const journal = refuse(fixture, 'start');
+
+    writeFileSync(go, '');
+    const tries = await inSeconds(2, journal.tries);
+    journal.accept();
+
+    t.true(tries <= 4, `${tries} tries in 2 s`);
+    t.like(await fixture.result(execution), { outcome: 'completed', exitCode: 0, output: 'ran\n' });
   },
 );
