@@ -9,7 +9,7 @@ import { isForPeople } from '../table/format.ts';
 import { recordText } from '../table/text.ts';
 import { followOutput, TAILS_MAX } from './tails.ts';
 import { Unwritten } from './unwritten.ts';
-import type { CommandState, WatchedExecution } from './watch.ts';
+import { deletedEnds, isOver, type CommandState, type WatchedExecution } from './watch.ts';
 
 /** How outputs are told. */
 export interface ReportOptions {
@@ -57,7 +57,9 @@ class FinalReporter implements Reporter {
 
   heard(): void {}
 
-  async finish({ executions }: CommandState): Promise<void> {
+  async finish(state: CommandState): Promise<void> {
+    const { executions } = state;
+    const deleted = deletedEnds(state); // their outputs are gone
     const {
       api,
       command,
@@ -74,7 +76,7 @@ class FinalReporter implements Reporter {
           : found.map((execution) => recordText(execution, format)).join(''),
       );
     }
-    const label = await labelsFor(api, nodes);
+    const label = await labelsFor(api, [...nodes, ...deleted.map(({ node_id: node }) => node)]);
     clearLine();
     const outputs = found
       .filter(({ status }) => status === 'completed')
@@ -83,7 +85,7 @@ class FinalReporter implements Reporter {
       const { differenceText } = await import('../differences.ts');
       await write(differenceText(outputs, { isPlain: process.stdout.isTTY && !isRaw, isColoured }));
     } else await (isRaw ? write : writeOutput)(groupedText(outputs));
-    return tellEnds(found, label);
+    return tellEnds([...found, ...deleted], label);
   }
 }
 
@@ -120,7 +122,8 @@ class LiveReporter implements Reporter {
     }
   }
 
-  async finish({ executions }: CommandState): Promise<void> {
+  async finish(state: CommandState): Promise<void> {
+    const { executions } = state;
     this.#askLabels(executions);
     for (const [id, { leave }] of this.#tails) {
       const execution = executions.get(id);
@@ -134,7 +137,7 @@ class LiveReporter implements Reporter {
       if (!this.#tails.has(id)) await this.#unwritten.add(prefixedText({ label: label(node), output: output ?? '' }));
     await this.#unwritten.written();
     clearLine();
-    tellEnds([...executions.values()], label);
+    tellEnds([...executions.values(), ...deletedEnds(state)], label);
   }
 
   /** All at once: a name tells apart only nodes that are asked for together. */
@@ -192,7 +195,3 @@ const ENDS = {
   expired: 'not reached in time',
   dropped: 'deleted meanwhile',
 } as const;
-
-function isOver({ status }: WatchedExecution): boolean {
-  return status !== 'pending' && status !== 'sent';
-}

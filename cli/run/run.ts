@@ -8,7 +8,7 @@ import { shortId } from '../table/short-ids.ts';
 import { AwayWatch } from './away.ts';
 import { createProgress, endText } from './progress.ts';
 import { createReporter, type ReportOptions } from './reporter.ts';
-import { followCommand, type CommandState } from './watch.ts';
+import { followCommand, wholeSummary, type CommandState } from './watch.ts';
 
 /** What to run, and where: the input of `create_command`. */
 export type NewCommand = Inputs['create_command'];
@@ -90,7 +90,7 @@ export async function runCommand(
     await reporter.finish(state);
     if (state.summary.pending > 0) await tellAway(api, id, state);
     if (state.summary.sent > 0) await tellLost(api, id, state);
-    const ended = { ...state.summary, total: summary.total }; // the service counts none that were deleted
+    const ended = wholeSummary(state, summary.total);
     if (options.isFramed) tell(`${endText(ended, performance.now() - startedMs)} (${shortId(id)})`);
     return statusOf(ended);
   } finally {

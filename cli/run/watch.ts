@@ -33,6 +33,32 @@ const DELETED = 'the command was deleted meanwhile';
 export interface CommandState {
   readonly summary: Command['summary'];
   readonly executions: ReadonlyMap<string, WatchedExecution>;
+  /** All that were seen to be over, also those that were deleted since. */
+  readonly ends: ReadonlyMap<string, WatchedExecution>;
+}
+
+/** Whether it has ended, in whichever way. */
+export function isOver({ status }: WatchedExecution): boolean {
+  return status !== 'pending' && status !== 'sent';
+}
+
+/** Those that were seen to end, and were deleted since. None while the pages of a snapshot come. */
+export function deletedEnds({ summary, executions, ends }: CommandState): readonly WatchedExecution[] {
+  if (executions.size < summary.total) return [];
+  return [...ends.values()].filter(({ id }) => !executions.has(id));
+}
+
+/**
+ * How all of `total` executions went: the service counts none that were deleted. Those of them that were seen to end
+ * count as they ended; the rest are in the total alone.
+ */
+export function wholeSummary(state: CommandState, total: number): Command['summary'] {
+  const summary = { ...state.summary, total };
+  for (const { status, exit_code: exitCode } of deletedEnds(state)) {
+    summary[status] += 1;
+    if (status === 'completed') summary[exitCode === 0 ? 'succeeded' : 'failed'] += 1;
+  }
+  return summary;
 }
 
 /**
@@ -49,6 +75,7 @@ export function followCommand(
     let state: CommandState | null = null;
     let pagesSeen = 0;
     const executions = new Map<string, WatchedExecution>();
+    const ends = new Map<string, WatchedExecution>();
     const end = (finish: () => void): void => {
       signal.removeEventListener('abort', aborted);
       subscription.unsubscribe();
@@ -61,11 +88,12 @@ export function followCommand(
         data(data) {
           if (data.type === 'removed') return end(() => reject(new Problem(DELETED, EXIT.notFound)));
           const news = merge(executions, data);
+          for (const execution of news) if (isOver(execution)) ends.set(execution.id, execution);
           if (data.type === 'snapshot') pagesSeen = data.page === data.pages ? Number.POSITIVE_INFINITY : data.page;
-          state = { summary: data.type === 'snapshot' ? data.command.summary : data.summary, executions };
+          state = { summary: data.type === 'snapshot' ? data.command.summary : data.summary, executions, ends };
           changed(state, news);
-          const isOver = pagesSeen === Number.POSITIVE_INFINITY && state.summary.pending + state.summary.sent === 0;
-          if (isOver) end(() => resolve(state));
+          const areAllOver = pagesSeen === Number.POSITIVE_INFINITY && state.summary.pending + state.summary.sent === 0;
+          if (areAllOver) end(() => resolve(state));
           return undefined;
         },
         failed: (error) => end(() => reject(error)),

@@ -5,6 +5,7 @@ import type { Handlers } from '../../../api/client/client.ts';
 import type { Api, Command } from '../../../cli/client.ts';
 import { EXIT } from '../../../cli/problem.ts';
 import { runCommand, type RunOptions } from '../../../cli/run/run.ts';
+import { wholeSummary, type CommandState } from '../../../cli/run/watch.ts';
 import { commandOf } from '../../support/api/command.ts';
 import { idOf } from '../../support/api/rows.ts';
 import { until } from '../../support/until.ts';
@@ -79,13 +80,13 @@ function run(nodes: number, summary: RunOptions['summary']) {
           executions: ids.map((id) => running(id)),
         },
       }),
-    saysDone: (id: string) =>
+    saysDone: (id: string, summaryNow: Partial<Summary> = { total: 1, ...DONE }, exitCode = 0) =>
       watch?.onData({
         id: '2',
         data: {
           type: 'changed',
-          summary: command({ total: 1, ...DONE }).summary,
-          executions: [{ id, status: 'completed', exit_code: 0 }],
+          summary: command(summaryNow).summary,
+          executions: [{ id, status: 'completed', exit_code: exitCode }],
         },
       }),
   };
@@ -114,6 +115,36 @@ for (const [how, end] of Object.entries(ENDS))
 
     t.is(await status, EXIT.someUnfinished);
   });
+
+for (const [how, exitCode, wanted] of [
+  ['succeed', 0, EXIT.ok],
+  ['fail', 3, EXIT.someFailed],
+] as const)
+  for (const summary of ['grouped', null] as const)
+    test(`a run that saw an execution ${how} knows it once that is deleted, and ends as it went (${summary})`, async (t) => {
+      const { status, isWatched, areTailed, tail, says, saysDone } = run(2, summary);
+      await isWatched();
+      says({ total: 2, sent: 2 }, FIRST, SECOND);
+      if (summary === null) await areTailed(2);
+
+      saysDone(FIRST, { total: 2, sent: 1, completed: 1, [exitCode === 0 ? 'succeeded' : 'failed']: 1 }, exitCode);
+      says({ total: 1, sent: 1 }, SECOND);
+      saysDone(SECOND);
+      if (summary === null) tail(SECOND).onData({ id: '0', data: { type: 'end' } });
+
+      t.is(await status, wanted);
+    });
+
+test('what was seen to end and is deleted counts as it ended, and once, also amid the pages of a snapshot', (t) => {
+  const [first, second] = [FIRST, SECOND].map((id) => ({ ...running(id), status: 'completed', exit_code: 3 }) as const);
+  const ends = new Map([first!, second!].map((execution) => [execution.id, execution]));
+  const now = { ...command({ total: 1, completed: 1, succeeded: 1 }).summary };
+  const counted = (executions: CommandState['executions'], summary = now) =>
+    wholeSummary({ summary, executions, ends }, 3);
+
+  t.deepEqual(counted(new Map([[SECOND, second!]])), { ...now, total: 3, completed: 2, failed: 1 });
+  t.deepEqual(counted(new Map(), { ...now, total: 3 }), { ...now, total: 3 });
+});
 
 test('a run whose only execution was deleted ends as unfinished: how it went nobody knows', async (t) => {
   for (const summary of ['grouped', 'differences', null] as const) {
