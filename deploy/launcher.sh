@@ -4,6 +4,9 @@
 # Installed as /usr/lib/edge/launch. For any POSIX sh with coreutils or busybox.
 set -u
 
+# A shell that can start no process ends with 2, which is a wrong setting to whoever starts this: it would be tried no more.
+trap '[ $? -ne 2 ] || exit 1' EXIT
+
 DIR=${UPDATER_DIR:-/var/lib/edge-updater}
 BOOT=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo none)
 UPDATER_TRIES=3 # starts of a new updater that ended at once, before the one of the version before is taken
@@ -131,6 +134,7 @@ case $role in
   agent | updater) shift ;;
   *)
     say "what is to be started? launch agent, or launch updater"
+    trap - EXIT
     exit 2
     ;;
 esac

@@ -73,7 +73,7 @@ supervise() {
     began=$(date +%s)
     (
       trap - TERM INT
-      exec /bin/sh "$LIB/edge-agentctl" run "$name" # read anew: it may have changed since this supervisor began
+      run "$name"
     ) &
     child=$!
     echo "$child" >"$RUN/$name.child"
@@ -98,10 +98,17 @@ supervise() {
   [ "$stopping" = no ] || rm -f "$RUN/$name.pid"
 }
 
-# Becomes the service.
+# Becomes the service. The limit of files is read anew, as it may have changed since this supervisor began; all else of
+# the file may be of a version that does not know this one. By no other program: where none can be started, a shell ends
+# with 2, as a service does that is not started again.
 run() {
+  files_max=
+  while read -r line; do
+    case $line in FILES_MAX=*) files_max=${line#*=} ;; esac
+  done 2>/dev/null <"$LIB/edge-agentctl"
+  case $files_max in '' | *[!0-9]*) files_max=$FILES_MAX ;; esac
   # shellcheck disable=SC3045 # not in POSIX, but in every sh
-  ulimit -n "$FILES_MAX" 2>/dev/null || : # Node takes what it may have
+  ulimit -n "$files_max" 2>/dev/null || : # Node takes what it may have
   set -a
   # shellcheck source=/dev/null
   [ ! -r "$ETC/$1.env" ] || . "$ETC/$1.env"
@@ -109,11 +116,10 @@ run() {
 }
 
 keep_log() {
-  trap 'kill "$pause" 2>/dev/null; exit 0' TERM
+  trap 'kill "${!:-}" 2>/dev/null; exit 0' TERM
   while :; do
     sleep "$LOG_LOOK_S" &
-    pause=$!
-    wait "$pause"
+    wait "$!"
     [ "$(wc -c <"$LOGS/$name.log")" -le "$LOG_BYTES_MAX" ] || {
       cp "$LOGS/$name.log" "$LOGS/$name.log.1"
       : >"$LOGS/$name.log"
@@ -191,14 +197,12 @@ is_active() {
 [ $# -ge 1 ] || usage
 action=$1
 name=${2:-agent}
-case $action in start | stop | restart | status | is-active | supervise | run) ;; *) usage ;; esac
+case $action in start | stop | restart | status | is-active | supervise) ;; *) usage ;; esac
 case $name in agent | updater) ;; *) usage ;; esac
 
 if [ "$action" = supervise ]; then
   mkdir -p "$RUN" "$LOGS"
   supervise "$name"
-elif [ "$action" = run ]; then
-  run "$name"
 elif [ "$INIT" = systemd ] && [ "$SCOPE" = user ]; then
   exec systemctl --user "$action" "edge-$name.service"
 elif [ "$INIT" = systemd ]; then

@@ -1,6 +1,6 @@
 /** The units of the services: systemd reads them without a complaint, and finds them as closed as they say. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { peerTest } from '../../support/peer-test.ts';
@@ -106,6 +106,7 @@ function controlled(t: ExecutionContext, launch: string) {
   writeFileSync(join(place, 'launch'), `#!/bin/sh\n${launch}\n`, { mode: 0o755 });
   writeFileSync(join(place, 'agent.log'), '');
   return {
+    place,
     control,
     run: (script: string) => spawnSync('sh', ['-c', script], { cwd: place, encoding: 'utf8' }).stdout.trim(),
     install: (filesMax: number, name = 'edge-agentctl') =>
@@ -138,6 +139,26 @@ test('a limit that is changed in edge-agentctl is that of the next start: its su
   const said = run('exec sh edge-agentctl supervise agent');
 
   t.deepEqual(said.split('\n').slice(0, 2), ['1000', '900']);
+});
+
+test('an agent goes on under a supervisor whose edge-agentctl is an older one now, or gone', (t) => {
+  const { place, run, install } = controlled(
+    t,
+    'ulimit -H -n; [ ! -e again ] || exit 3; mv edge-agentctl.old edge-agentctl 2>/dev/null || touch again; exit 1',
+  );
+  const olders = ['echo "Usage: edge-agentctl start|stop|restart" >&2\nexit 2\n', 'FILES_MAX=many\nexit 2\n', null];
+  for (const older of olders) {
+    install(1_000);
+    rmSync(join(place, 'again'), { force: true });
+    if (older === null)
+      writeFileSync(join(place, 'launch'), '#!/bin/sh\nulimit -H -n; rm edge-agentctl || exit 3; exit 1\n');
+    else writeFileSync(join(place, 'edge-agentctl.old'), older);
+
+    const said = run('exec sh edge-agentctl supervise agent');
+
+    t.deepEqual(said.split('\n').slice(0, 2), ['1000', '1000'], older ?? 'gone');
+    t.true(said.endsWith('ended with status 3 and is not started again'), said);
+  }
 });
 
 test('the agent of a machine is as open as its commands may need, and keeps its data to itself', (t) => {

@@ -72,6 +72,18 @@ for (const { shell, tested } of SHELLS)
     t.is(readlinkSync(machine.layout.current), `versions/${before}`);
   });
 
+// bash ends with 254 there, after 15 s
+for (const { shell, tested } of SHELLS.filter(({ shell: [name] }) => name !== 'bash'))
+  tested(`${shell.join(' ')} that can start no process does not end as for a wrong setting: it is tried again`, (t) => {
+    // root has no such limit: another user with this one process
+    const limited = ['--nproc=1:1', 'setpriv', '--reuid=54321', '--regid=54321', '--clear-groups', ...shell];
+    const words = ['-c', readFileSync(LAUNCHER, 'utf8'), 'launch', 'agent'];
+    const { stderr, status } = spawnSync('prlimit', [...limited, ...words], { encoding: 'utf8' });
+
+    if (!/fork/u.test(stderr)) t.pass('not tried: this user sets no such limit');
+    else t.false([0, 2, 3, 4].includes(status ?? 0), `${status}: ${stderr}`);
+  });
+
 test('a file that is cut is noticed at every start, a missing runtime and a damaged manifest too', async (t) => {
   const damages: readonly ((machine: UpdaterFixture) => void)[] = [
     (machine) => truncateSync(pathOf(machine, 'edge-updater.cjs'), 3),
