@@ -22,7 +22,7 @@ const SHARED =
 /** One agent's, over all of its enrolments. */
 export class SharedIdentity {
   readonly #nowMs: () => number;
-  /** Until when it is shared for all that is known, and until when it is known that its token was taken. */
+  /** Until when it is shared for all that is known, and until when its token that is taken was taken again. */
   #sharedUntilMs = -Infinity;
   #takenUntilMs = -Infinity;
   #waitMs = 0;
@@ -41,18 +41,19 @@ export class SharedIdentity {
    * The token of the node went to another enrolment. Returns for how long to leave the node to that, in ms: once, it may
    * have been a late try of this machine. Again, before the longest wait of another agent is over, it is that agent's:
    * each wait is then twice the one before, up to UNKNOWN_MS_MAX, as a token that is taken back costs the other machine
-   * what runs there.
+   * what runs there. That is a problem until SHARED_MS after the wait: who then has the node does not know whether the
+   * other one waits to take it, or was stopped.
    */
   taken(): number {
     const nowMs = this.#nowMs();
     const isAgain = nowMs < this.#takenUntilMs;
     this.#waitMs = isAgain ? Math.min(2 * this.#waitMs, UNKNOWN_MS_MAX) : RECONNECT_MS_MAX;
     this.#takenUntilMs = nowMs + this.#waitMs + UNKNOWN_MS_MAX + SHARED_MS;
-    if (isAgain) this.#sharedUntilMs = this.#takenUntilMs;
+    if (isAgain) this.#sharedUntilMs = Math.max(this.#sharedUntilMs, nowMs + this.#waitMs + SHARED_MS);
     return this.#waitMs;
   }
 
-  /** One sentence while another agent is there too; else null. */
+  /** One sentence while another agent is there too, or was a moment ago; else null. */
   get problem(): string | null {
     return this.#nowMs() < this.#sharedUntilMs ? SHARED : null;
   }

@@ -45,7 +45,6 @@ test('two agents that take the token from each other wait longer each time up to
     turns,
     seen.map((one) => [one, one]),
   );
-  t.deepEqual([original.problem === null, copy.problem === null], [false, false]);
 });
 
 test('a token that is taken once is no problem, and neither is the next one long after', (t) => {
@@ -58,6 +57,21 @@ test('a token that is taken once is no problem, and neither is the next one long
 
   t.deepEqual(waits, [RECONNECT_MS_MAX, RECONNECT_MS_MAX]);
   t.is(shared.problem, null);
+});
+
+test('a token that is taken again is a problem until two minutes after the wait, and the next wait is longer for far longer', (t) => {
+  const { clock, shared } = sharedFixture();
+  const waitMs = [0, 1, 2, 3, 4].map(() => shared.taken()).at(-1) ?? 0;
+
+  const seen = [waitMs + SHARED_MS - 1, 1].map((ms) => {
+    clock.pass(ms);
+    return shared.problem !== null;
+  });
+  clock.pass(UNKNOWN_MS_MAX - 1);
+
+  t.deepEqual(seen, [true, false]);
+  t.is(waitMs, 480_000);
+  t.is(shared.taken(), UNKNOWN_MS_MAX);
 });
 
 test('what one taking after the other told is forgotten once the other agent is stopped', (t) => {
