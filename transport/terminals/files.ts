@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client, FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { FileEntry, FileReader, FileWriter, RemoteFiles } from '../../api/terminal/ports.ts';
+import { codeOf, IS_THERE, NO_SUCH_FILE, openSftp, SftpAsks } from './sftp-asks.ts';
 
 /** Bytes of one request: what every server takes. Source: draft-ietf-secsh-filexfer-02, 3. */
 const REQUEST_BYTES = 32_768;
@@ -24,14 +25,6 @@ const SET_ID_BITS = 0o6_000;
 /** Of what may become a file that nobody else reads: nobody else reads it meanwhile. */
 const PRIVATE_MODE = 0o600;
 
-/** Statuses of SFTP, as people read them. Source: draft-ietf-secsh-filexfer-02, 7. */
-const NO_SUCH_FILE = 2;
-const WORDS: Readonly<Record<number, string>> = {
-  [NO_SUCH_FILE]: 'There is no such file.',
-  3: 'The user may not do this.',
-  11: 'There is a file of this name already.',
-};
-
 /** End of a file or directory. */
 const END = 1;
 
@@ -40,9 +33,6 @@ const NAME_LENGTH_MAX = 255;
 
 /** Names that a directory has besides its entries: itself, and where it is. */
 const OWN_NAMES = ['.', '..'];
-
-/** Asks, and answers what comes; a failure is what SFTP says. */
-type Ask = <T>(call: (done: (error?: Error | null, value?: T) => void) => void) => Promise<Result<T>>;
 
 /** The subsystem is opened when it is wanted first. */
 export function createFiles(client: Client): RemoteFiles {
@@ -81,42 +71,30 @@ export function createFiles(client: Client): RemoteFiles {
   };
 }
 
-function opened(client: Client): Promise<Result<Files>> {
-  return new Promise<Result<Files>>((resolve) => {
-    client.once('close', () => resolve(NO_FILES));
-    client.sftp((error, sftp) => resolve(error === undefined ? ok(new Files(sftp)) : NO_FILES));
-  }).catch(() => NO_FILES); // ssh2 throws where the machine ended its half of the connection
+async function opened(client: Client): Promise<Result<Files>> {
+  const sftp = await openSftp(client);
+  return sftp.ok ? ok(new Files(sftp.value)) : sftp;
 }
 
 class Files implements RemoteFiles {
   readonly #sftp: SFTPWrapper;
-  readonly #ask: Ask;
+  readonly #asks: SftpAsks;
 
   constructor(sftp: SFTPWrapper) {
     this.#sftp = sftp;
-    const closed = new Promise<Result<never>>((resolve) => {
-      sftp.once('close', () => resolve(NO_FILES));
-      sftp.on('error', () => resolve(NO_FILES));
-    });
-    this.#ask = (call) =>
-      Promise.race([
-        closed,
-        new Promise<Result<never>>((resolve) => {
-          call((error, value) => resolve(error ? failed(error) : ok(value as never)));
-        }),
-      ]).catch(failed); // ssh2 throws what cannot be asked: there is no such extension, or no connection any more
+    this.#asks = new SftpAsks(sftp);
   }
 
   async list(path: string, entriesMax: number): ReturnType<RemoteFiles['list']> {
     const sftp = this.#sftp;
-    const real = await this.#ask<string>((done) => sftp.realpath(path, done));
+    const real = await this.#asks.ask<string>((done) => sftp.realpath(path, done));
     if (!real.ok) return real;
-    const handle = await this.#ask<Buffer>((done) => sftp.opendir(real.value, done));
+    const handle = await this.#asks.ask<Buffer>((done) => sftp.opendir(real.value, done));
     if (!handle.ok) return handle;
     const entries: FileEntry[] = [];
     try {
       for (let names = 0; names <= entriesMax + OWN_NAMES.length;) {
-        const some = await this.#ask<FileEntryWithStats[]>((done) =>
+        const some = await this.#asks.ask<FileEntryWithStats[]>((done) =>
           sftp.readdir(handle.value, (error, list) => (isEnd(error) ? done(null, []) : done(error, list))),
         );
         if (!some.ok) return some;
@@ -133,9 +111,9 @@ class Files implements RemoteFiles {
 
   async read(path: string): Promise<Result<FileReader>> {
     const sftp = this.#sftp;
-    const handle = await this.#ask<Buffer>((done) => sftp.open(path, 'r', done));
+    const handle = await this.#asks.ask<Buffer>((done) => sftp.open(path, 'r', done));
     if (!handle.ok) return handle;
-    const stats = await this.#ask<Stats>((done) => sftp.fstat(handle.value, done));
+    const stats = await this.#asks.ask<Stats>((done) => sftp.fstat(handle.value, done));
     const close = async (): Promise<void> => {
       await this.#close(handle.value);
     };
@@ -151,7 +129,7 @@ class Files implements RemoteFiles {
       next: async (bytesMax) => {
         const length = Math.min(bytesMax, REQUEST_BYTES);
         const piece = Buffer.alloc(length);
-        const read = await this.#ask<number>((done) =>
+        const read = await this.#asks.ask<number>((done) =>
           sftp.read(handle.value, piece, 0, length, at, (error, bytes) =>
             isEnd(error) ? done(null, 0) : done(error, bytes),
           ),
@@ -170,7 +148,7 @@ class Files implements RemoteFiles {
     const { place, old } = target.value;
     const slash = place.lastIndexOf('/') + 1;
     const beside = `${place.slice(0, slash)}.${randomBytes(6).toString('hex')}.edge-part`;
-    const handle = await this.#ask<Buffer>((done) =>
+    const handle = await this.#asks.ask<Buffer>((done) =>
       sftp.open(beside, 'wx', old === null ? {} : { mode: PRIVATE_MODE }, done),
     );
     if (!handle.ok) return handle;
@@ -179,12 +157,12 @@ class Files implements RemoteFiles {
       path,
       abort: async () => {
         await this.#close(handle.value);
-        await this.#ask((done) => sftp.unlink(beside, done));
+        await this.#asks.ask((done) => sftp.unlink(beside, done));
       },
       write: async (bytes) => {
         for (let begin = 0; begin < bytes.length; begin += REQUEST_BYTES) {
           const piece = Buffer.from(bytes.subarray(begin, begin + REQUEST_BYTES));
-          const written = await this.#ask((done) => sftp.write(handle.value, piece, 0, piece.length, at, done));
+          const written = await this.#asks.ask((done) => sftp.write(handle.value, piece, 0, piece.length, at, done));
           if (!written.ok) return written;
           at += piece.length;
         }
@@ -195,7 +173,7 @@ class Files implements RemoteFiles {
         if (!kept.ok) return kept;
         const closed = await this.#close(handle.value);
         if (!closed.ok) return closed;
-        const renamed = await this.#ask((done) =>
+        const renamed = await this.#asks.ask((done) =>
           replaces ? sftp.ext_openssh_rename(beside, place, done) : sftp.rename(beside, place, done),
         );
         return renamed.ok ? ok(null) : renamed;
@@ -210,54 +188,54 @@ class Files implements RemoteFiles {
   ): Promise<Result<{ readonly place: string; readonly old: Stats | null }>> {
     const sftp = this.#sftp;
     if (!replaces) {
-      const there = await this.#ask<Stats>((done) => sftp.lstat(path, done));
-      return there.ok ? refuse('conflict', WORDS[11] ?? '') : ok({ place: path, old: null });
+      const there = await this.#asks.ask<Stats>((done) => sftp.lstat(path, done));
+      return there.ok ? IS_THERE : ok({ place: path, old: null });
     }
-    const old = await this.#ask<Stats | null>((done) =>
+    const old = await this.#asks.ask<Stats | null>((done) =>
       sftp.stat(path, (error, stats) => (codeOf(error) === NO_SUCH_FILE ? done(null, null) : done(error, stats))),
     );
     if (!old.ok) return old;
     if (old.value === null) return ok({ place: path, old: null });
     if ((old.value.mode & KIND) !== FILE) return refuse('conflict', 'It is no file that can be replaced.');
-    const real = await this.#ask<string>((done) => sftp.realpath(path, done));
+    const real = await this.#asks.ask<string>((done) => sftp.realpath(path, done));
     return real.ok ? ok({ place: real.value, old: old.value }) : real;
   }
 
   /** Gives a new file the mode of the old one, and its owner where the user may; what runs as them is theirs alone. */
   async #keep(handle: Buffer, { uid, gid, mode }: Stats): Promise<Result<unknown>> {
-    const owned = await this.#ask((done) => this.#sftp.fsetstat(handle, { uid, gid }, done));
+    const owned = await this.#asks.ask((done) => this.#sftp.fsetstat(handle, { uid, gid }, done));
     const bits = owned.ok ? MODE_BITS : MODE_BITS & ~SET_ID_BITS;
-    return this.#ask((done) => this.#sftp.fsetstat(handle, { mode: mode & bits }, done));
+    return this.#asks.ask((done) => this.#sftp.fsetstat(handle, { mode: mode & bits }, done));
   }
 
   async makeFolder(path: string, mayExist: boolean): Promise<Result<null>> {
-    const made = await this.#ask((done) => this.#sftp.mkdir(path, done));
+    const made = await this.#asks.ask((done) => this.#sftp.mkdir(path, done));
     if (made.ok) return ok(null);
-    const there = await this.#ask<Stats>((done) => this.#sftp.stat(path, done));
+    const there = await this.#asks.ask<Stats>((done) => this.#sftp.stat(path, done));
     if (!there.ok) return made;
-    return mayExist && (there.value.mode & KIND) === DIRECTORY ? ok(null) : refuse('conflict', WORDS[11] ?? '');
+    return mayExist && (there.value.mode & KIND) === DIRECTORY ? ok(null) : IS_THERE;
   }
 
   async rename(path: string, to: string): Promise<Result<null>> {
     // some servers replace what they find there
-    const there = await this.#ask<Stats>((done) => this.#sftp.lstat(to, done));
-    if (there.ok) return refuse('conflict', WORDS[11] ?? '');
-    const renamed = await this.#ask((done) => this.#sftp.rename(path, to, done));
+    const there = await this.#asks.ask<Stats>((done) => this.#sftp.lstat(to, done));
+    if (there.ok) return IS_THERE;
+    const renamed = await this.#asks.ask((done) => this.#sftp.rename(path, to, done));
     return renamed.ok ? ok(null) : renamed;
   }
 
   async remove(path: string): Promise<Result<null>> {
-    const found = await this.#ask<Stats>((done) => this.#sftp.lstat(path, done));
+    const found = await this.#asks.ask<Stats>((done) => this.#sftp.lstat(path, done));
     if (!found.ok) return found;
     const isFolder = (found.value.mode & KIND) === DIRECTORY;
-    const removed = await this.#ask((done) =>
+    const removed = await this.#asks.ask((done) =>
       isFolder ? this.#sftp.rmdir(path, done) : this.#sftp.unlink(path, done),
     );
     return removed.ok ? ok(null) : removed;
   }
 
   #close(handle: Buffer): Promise<Result<unknown>> {
-    return this.#ask((done) => this.#sftp.close(handle, done));
+    return this.#asks.ask((done) => this.#sftp.close(handle, done));
   }
 }
 
@@ -271,20 +249,8 @@ function entryOf({ filename, attrs: { mode, size, mtime } }: FileEntryWithStats)
   };
 }
 
-function codeOf(error: (Error & { readonly code?: unknown }) | null | undefined): unknown {
-  return error?.code;
-}
-
 function isEnd(error: Error | null | undefined): boolean {
   return codeOf(error) === END;
 }
 
-function failed(error: Error): Result<never> {
-  return refuse(
-    'service_unavailable',
-    WORDS[Number(codeOf(error))] ?? `The node says: ${error.message.slice(0, 200)}.`,
-  );
-}
-
-const NO_FILES = refuse('service_unavailable', 'The node gives no files over this connection (SFTP).');
 const NO_NAME = refuse('service_unavailable', 'The node names a file by more than any file system takes.');

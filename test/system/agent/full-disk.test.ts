@@ -11,7 +11,10 @@ import { fill, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** A journal that refuses these writes until `accept` is called, and counts them. */
-function refuse(fixture: Fixture, write: 'finish' | 'start'): { tries(): number; accept(): void } {
+function refuse(
+  fixture: Fixture,
+  write: 'finish' | 'start',
+): { readonly tries: () => number; readonly accept: () => void } {
   const { journal } = fixture;
   const [finish, start] = [journal.finish.bind(journal), journal.start.bind(journal)];
   let tries = 0;

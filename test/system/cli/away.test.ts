@@ -14,7 +14,7 @@ function stateOf(count: number, status: 'pending' | 'sent'): CommandState {
     executions.set(id, { id, node_id: id, cluster_name: 'prod', status, exit_code: null });
   }
   const none = { completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 };
-  return { summary: { total: count, pending: 0, sent: 0, [status]: count, ...none }, executions };
+  return { summary: { total: count, pending: 0, sent: 0, [status]: count, ...none }, executions, ends: new Map() };
 }
 
 /** A watch of a service that answers so; what it told, and the most ids that stood in one question. */

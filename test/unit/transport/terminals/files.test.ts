@@ -11,7 +11,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { EventEmitter } from 'node:events';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import v8 from 'node:v8';
 import test, { type ExecutionContext } from 'ava';
 import type { WebSocket } from 'ws';
 import { ok } from '../../../../actors/refusal.ts';
@@ -29,6 +31,9 @@ import { until } from '../../../support/until.ts';
 import { machine, PASSWORD, terminalAt } from './fixture.ts';
 
 const NODE = nodeOf(1);
+
+/** What ssh2 makes of each entry that a machine names. */
+const { Stats } = createRequire(import.meta.url)('ssh2/lib/protocol/SFTP.js') as { readonly Stats: new () => object };
 
 /** What a user is nobody of; a root may give files to it. Source: Linux, overflowuid. */
 const NOBODY = 65_534;
@@ -159,6 +164,46 @@ test('a machine whose server replaces no file says so', async (t) => {
   await writer.abort();
 
   t.is(!finished.ok && finished.refusal.message, 'The node says: Server does not support this extended request.');
+});
+
+test('what a machine answered is kept nowhere while the connection lasts', async (t) => {
+  const { files, folder } = await filesAt(t);
+  for (let index = 0; index < 50; index += 1) writeFileSync(join(folder, `file-${index}`), '');
+
+  for (let list = 0; list < 10; list += 1) {
+    const found = await files.list(folder, 100);
+    t.is(found.ok && found.value.entries.length, 50);
+  }
+
+  await until('the end of what was answered', () => v8.queryObjects(Stats, { format: 'count' }) < 50);
+  t.true((await files.list(folder, 100)).ok);
+});
+
+test('what waits for an answer when the connection ends is told so, and what is asked behind it', async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const { terminal, stream } = await terminalAt(t, { sftp: (server) => server.on('REALPATH', () => asked.resolve()) });
+  const waiting = [terminal.files.list('/', 10), terminal.files.list('/', 10)];
+  await asked.promise;
+
+  stream.destroy();
+
+  for (const list of waiting) t.false((await list).ok);
+  const behind = await terminal.files.list('/', 10);
+  t.is(!behind.ok && behind.refusal.message, 'The node gives no files over this connection (SFTP).');
+});
+
+test('a machine that gives no files may be asked over and over: no listener stays with each try', async (t) => {
+  const { terminal } = await terminalAt(t, {});
+  const warnings: string[] = [];
+  const heard = ({ name, message }: Error): void => {
+    if (name === 'MaxListenersExceededWarning') warnings.push(message);
+  };
+  process.on('warning', heard);
+  t.teardown(() => process.off('warning', heard));
+
+  for (let index = 0; index < 20; index += 1) t.false((await terminal.files.list('/', 10)).ok);
+
+  t.deepEqual(warnings, []);
 });
 
 test('an upload whose client goes leaves nothing on the disk', async (t) => {

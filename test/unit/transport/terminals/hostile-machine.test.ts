@@ -125,7 +125,7 @@ test('a machine that tells of its other keys is asked for no proof of them', asy
         const { _handlers: handlers, _packetRW: packets, _cipher: cipher } = speechOf(client);
         const answer = handlers.GLOBAL_REQUEST;
         handlers.GLOBAL_REQUEST = (self, name, ...more) => {
-          asked.push(name);
+          if (name !== 'keepalive@openssh.com') asked.push(name); // as on a busy machine
           answer(self, name, ...more);
         };
         shell.on('data', () => {
