@@ -55,6 +55,7 @@ import {
   get_node,
   list_nodes,
 } from './operations/nodes.ts';
+import { get_overview } from './operations/overview.ts';
 import { delete_release, get_releases, publish_release_metadata } from './operations/releases.ts';
 import {
   discover_agent_metrics,
@@ -179,6 +180,7 @@ export const catalogue = {
   get_peer_admin,
   drain_admin,
   resume_admin,
+  get_overview,
   get_releases,
   publish_release_metadata,
   delete_release,

@@ -20,13 +20,12 @@ import type { Tails, TailsElsewhere } from './feeds/ports.ts';
 import { tailsEverywhere } from './feeds/tails-everywhere.ts';
 import type { PeerCallHandler } from './forwarding-ports.ts';
 import { openForwarding, type ForwardingParts } from './open-forwarding.ts';
-import { adminCluster } from './health/admin-cluster.ts';
-import { sharedChecks } from './health/check-runner.ts';
+import { openChecks } from './health/open-checks.ts';
 import type { HealthPorts } from './health/ports.ts';
-import { subsystems } from './health/subsystems.ts';
 import { mountMcp } from './mcp/mount.ts';
 import { createAdminMetrics } from './metrics/admin-metrics.ts';
 import type { LiveReadings, TlsReadings, TotalReadings } from './metrics/sources.ts';
+import type { OverviewPorts } from './overview-ports.ts';
 import type { OperationPorts } from './ports.ts';
 import { createProver, type GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
@@ -58,10 +57,11 @@ export interface SurfaceSettings extends ConsoleSettings {
 
 /** What the rows answer. */
 export interface SurfaceRows extends Pick<FeedRows, 'executionsOf' | 'existingCommands'> {
-  readonly operations: Pick<
-    OperationPorts,
-    'reads' | 'records' | 'groups' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'peerAdmins' | 'discovery'
-  >;
+  readonly operations: Pick<OverviewPorts, 'overview'> &
+    Pick<
+      OperationPorts,
+      'reads' | 'records' | 'groups' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'peerAdmins' | 'discovery'
+    >;
   readonly health: HealthPorts['rows'];
   /** Events that wait for the broker, at most `max`. */
   brokerBacklog(max: number): Promise<number>;
@@ -207,7 +207,6 @@ type OwnReadings = Pick<LiveReadings, 'forwarding' | 'terminals' | 'console'>;
 function operationPorts(settings: SurfaceSettings, parts: SurfaceParts, own: () => OwnReadings): OperationPorts {
   const { rows, actors, agents, webhooks, publishing, clock, version } = parts;
   const { ask, ownership } = actors.tree;
-  const health = healthPorts(parts);
   return {
     ...rows.operations,
     ask,
@@ -224,8 +223,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts, own: () 
     proxyPorts: () => parts.proxies.ports(),
     clock,
     newId: createIds(() => clock.nowMs()),
-    checkHealth: sharedChecks(subsystems(health)),
-    checkClusterHealth: sharedChecks(adminCluster(health)),
+    ...openChecks(healthPorts(parts)),
     urlGuard: webhooks.urlGuard,
     deliversWebhooks: () => publishing.deliversWebhooks(),
     standing: () => ownership.standing(),

@@ -28,11 +28,12 @@ import type { RecordingDescription } from '../transport/protocol/recording.ts';
 import type { AdminDirectory, AdminLink, AdminTopology, PeerAdmins } from './admin-ports.ts';
 import type { ConsoleSessions } from './console/ports.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
+import type { OverviewPorts } from './overview-ports.ts';
 import type { Releases } from './release-ports.ts';
 import type { SubsystemCheck } from './views/health.ts';
 
 /** What handlers may use. Everything outside comes from here. */
-export interface OperationPorts {
+export interface OperationPorts extends OverviewPorts {
   readonly ask: Ask;
   readonly reads: Reads;
   readonly records: Records;

@@ -25,6 +25,20 @@ const INDEXES: readonly ConcurrentIndex[] = [
     columns: '"node_id"',
     where: '"finished_at" is null and "cancel_requested_at" is not null',
   },
+  // Executions that failed, the latest first: few of those that ended.
+  {
+    name: 'command_execution_failed',
+    table: 'command_execution',
+    columns: '"completed_at", "id"',
+    where: '"completed_at" is not null and "exit_code" >= 1',
+  },
+  // Deliveries that were given up. When is in no index: each try would have to keep it, though it changes no other.
+  {
+    name: 'webhook_delivery_dropped',
+    table: 'webhook_delivery',
+    columns: '"id"',
+    where: `"status" = 'dropped'`,
+  },
 ];
 
 /** Longest wait for transactions that began before, such as a backup, in ms. */

@@ -34,6 +34,7 @@ import { nodeNameLookUp } from './reads/node-names.ts';
 import { createReads } from './reads/reads.ts';
 import { createGroups } from './node-groups.ts';
 import { StoredOwners } from './owners.ts';
+import { keptOverview } from './overview.ts';
 import { createRecords } from './ownerless-writes.ts';
 import { selfUpdateRows, selfUpdateWaker } from './self-update-notices.ts';
 import { createPasswords } from './ssh/passwords.ts';
@@ -261,6 +262,7 @@ export class Storage {
           domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
         }),
         peerAdmins: new StoredPeerAdmins(pool),
+        overview: keptOverview(pool),
         discovery: createDiscovery(pool),
       },
       executionsOf: (command: Parameters<typeof executionsOf>[1], limit: number) => executionsOf(pool, command, limit),

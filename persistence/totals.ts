@@ -2,17 +2,16 @@
  * What the rows come to as a whole, for metrics. Counted within time limits, each total on its own, so that a slow one
  * costs itself and nobody waits for it.
  */
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { OwnedClusterResource } from '../actors/resources/peer-admin.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
 import type { SelfUpdateTotals } from '../actors/resources/self-update.ts';
-import { isOvertime } from './availability.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { heartbeats, ownedClusters, type Heartbeat } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { SELF_UPDATE_TOTALS, selfUpdateTotals, type SelfUpdateTotalsRow } from './reads/self-update-totals.ts';
 import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
-import { inTransaction } from './transaction.ts';
+import { timedReads } from './timed-reads.ts';
 
 /** The server gives up counting one total after this, in ms. */
 export const TOTAL_MS_MAX = 500;
@@ -54,9 +53,7 @@ export interface Totals {
  * database is away.
  */
 export async function readTotals(pool: Pool, hasBroker: boolean, adminId: string): Promise<Totals> {
-  const endsMs = performance.now() + TOTALS_MS_MAX;
-  const read = async <T extends object>(work: (client: PoolClient) => Promise<readonly T[]>) =>
-    performance.now() < endsMs ? readInTime(pool, work) : null;
+  const read = timedReads(pool, 'counting for metrics', { eachMs: TOTAL_MS_MAX, allMs: TOTALS_MS_MAX });
   const count = <T extends object>(query: Sql): Promise<readonly T[] | null> =>
     read((client) => rowsOf<T>(client, 'counting for metrics', query));
 
@@ -96,18 +93,3 @@ function eventsBehind(channel: string): Sql {
 }
 
 const NO_NODES = Object.fromEntries(NODE_STATUSES.map((status) => [status, 0])) as Record<NodeStatus, number>;
-
-async function readInTime<T extends object>(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<readonly T[]>,
-): Promise<readonly T[] | null> {
-  try {
-    return await inTransaction(pool, 'counting for metrics', async (client: PoolClient) => {
-      await client.query(`set local statement_timeout = ${TOTAL_MS_MAX}`);
-      return work(client);
-    });
-  } catch (error) {
-    if (isOvertime(error)) return null;
-    throw error;
-  }
-}

@@ -3,6 +3,7 @@
  * may not read.
  */
 import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { kept } from '../../transport/net/kept.ts';
 import type { SubsystemCheck } from '../views/health.ts';
 
 /** How long one check may take, in ms. Source: docs/health.md. */
@@ -42,6 +43,17 @@ export function sharedChecks(checks: readonly HealthCheck[]): () => Promise<read
     (running ??= runChecks(checks).finally(() => {
       running = null;
     }));
+}
+
+/** What pages and programs ask for over and over is so old at most, in ms: one run a second, however many ask. */
+export const HEALTH_KEPT_MS = 1_000;
+
+/** Checks as one call that runs them when they are older than HEALTH_KEPT_MS by this monotonic clock. Never rejects. */
+export function recentChecks(
+  run: () => Promise<readonly SubsystemCheck[]>,
+  nowMs: () => number,
+): () => Promise<readonly SubsystemCheck[]> {
+  return kept(run, HEALTH_KEPT_MS, nowMs);
 }
 
 /**

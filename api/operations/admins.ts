@@ -6,6 +6,7 @@ import { nothing, storableText } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import type { PeerAdmin } from '../admin-ports.ts';
+import { linked } from '../peer-admin-links.ts';
 import type { OperationPorts } from '../ports.ts';
 import { found } from '../reading.ts';
 import {
@@ -142,12 +143,6 @@ export const resume_admin = operation({
   handle: async ({ name }, { ports }) => changed(await ports.peerAdmins.resume(name), ports),
 });
 
-/** What an admin is, with how the one that answers gets to it. One that does not check in is not reached. */
-function linked(admin: PeerAdmin, { adminLink }: Pick<OperationPorts, 'adminLink'>): PeerAdminResource {
-  const isThere = admin.status === 'live' || admin.status === 'draining';
-  return { ...admin, link: isThere ? adminLink(admin.id) : null };
-}
-
 async function withClusters(admin: PeerAdmin | null, ports: OperationPorts): Promise<PeerAdminResource | null> {
   return admin === null ? null : { ...linked(admin, ports), clusters: await ports.peerAdmins.clustersOf(admin.id) };
 }
@@ -165,7 +160,7 @@ export const check_admin_health = operation({
   input: nothing,
   output: HealthView,
   handle: async (_input, { ports }) => {
-    const checks = await ports.checkHealth();
+    const checks = await ports.recentHealth();
     return ok({ healthy: checks.every((check) => check.healthy), checks });
   },
 });

@@ -12,6 +12,9 @@ const OPENS_AT_ONCE = 32;
 /** How often a page of the console at which nobody does anything asks for a sign of life, in ms. Source: console/live.ts. */
 const PING_MS = 15_000;
 
+/** How often an open page asks what no feed tells, in ms. Source: console/poll.ts. */
+const POLL_MS = 10_000;
+
 interface Watcher {
   ready: boolean;
   /** The id of the last message, and when it came. */
@@ -27,6 +30,7 @@ let hits = 0;
 let allHit: (() => void) | undefined;
 let flipped = new Set<string>();
 let heard: (() => void) | undefined;
+let polls = { answered: 0, failed: 0 };
 
 interface Changed {
   readonly result?: {
@@ -61,9 +65,24 @@ interface Watch {
   readonly origin?: string;
   readonly input: object;
   readonly subscribers: number;
+  /** Queries without an input that each of them asks every POLL_MS, spread over that time; none where left out. */
+  readonly polls?: readonly string[];
 }
 
-async function open({ url, key, cookies, origin = '', input }: Watch, index: number): Promise<void> {
+/** Begins with a round of its own, as pages are not opened all at once. */
+function poll(socket: WebSocket, queries: readonly string[], share: number): void {
+  let lastId = 1; // that of the feed
+  const ask = (): void => {
+    for (const path of queries) {
+      lastId += 1;
+      socket.send(JSON.stringify({ id: lastId, method: 'query', params: { path, input: {} } }));
+    }
+  };
+  setTimeout(() => setInterval(ask, POLL_MS), share * POLL_MS);
+}
+
+async function open(watch: Watch, index: number): Promise<void> {
+  const { url, key, cookies, origin = '', input, polls: queries = [], subscribers } = watch;
   const watcher: Watcher = { ready: false, lastId: '', atMs: 0, hitMs: 0 };
   watchers[index] = watcher;
   const socket = new WebSocket(url, {
@@ -72,6 +91,7 @@ async function open({ url, key, cookies, origin = '', input }: Watch, index: num
     skipUTF8Validation: true,
   });
   if (cookies !== undefined) socket.once('open', () => setInterval(() => socket.send('PING'), PING_MS));
+  if (queries.length > 0) socket.once('open', () => poll(socket, queries, index / subscribers));
   await new Promise<void>((resolve, reject) => {
     socket.on('open', () =>
       socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input } })),
@@ -81,10 +101,17 @@ async function open({ url, key, cookies, origin = '', input }: Watch, index: num
       if (text === 'PING') return socket.send('PONG');
       if (text === 'PONG') return;
       if (text.startsWith('{"id":1,"error"')) reject(new Error(text.slice(0, 300)));
+      if (!text.startsWith('{"id":1,')) return answered(text);
       hear(watcher, text, index === 0, resolve);
     });
     socket.on('error', reject);
   });
+}
+
+/** What came of a poll. */
+function answered(text: string): void {
+  if (/^\{"id":\d+,"error"/u.test(text)) polls.failed += 1;
+  else polls.answered += 1;
 }
 
 serveQuestions({
@@ -112,6 +139,12 @@ serveQuestions({
         allHit = resolve;
       });
     return Math.max(...watchers.map(({ hitMs }) => hitMs));
+  },
+  /** What came of the polls since this was asked last. */
+  polled: () => {
+    const told = polls;
+    polls = { answered: 0, failed: 0 };
+    return told;
   },
   /** Forgets which nodes changed. */
   forget: () => {

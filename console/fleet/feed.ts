@@ -4,7 +4,6 @@ import { refusalOf, type Subscription } from '../../api/client/client.ts';
 import { messageOf } from '../failure.ts';
 import type { NodesMessage } from '../../api/feeds/nodes-messages.ts';
 import type { Live } from '../live.ts';
-import { Rate } from '../rate.ts';
 import { subscribeWhileSeen } from '../seen.ts';
 import { NodeRows } from './rows.ts';
 
@@ -23,8 +22,6 @@ export class Fleet {
   /** Rises whenever rows changed since the last frame: whoever draws them reads it. */
   readonly version = signal(0);
   readonly problem = signal<FeedProblem | null>(null);
-  /** How many nodes changed. */
-  readonly changes = new Rate();
   readonly #api: Live['api'];
   #subscription: Subscription | null = null;
   #cluster: string | null = null;
@@ -54,7 +51,6 @@ export class Fleet {
       {
         data: (message) => {
           this.rows.apply(message);
-          if (message.type === 'changed') this.changes.add(message.nodes.length + message.removed.length, Date.now());
           this.#draw();
         },
         failed: (error) => this.#failed(error),

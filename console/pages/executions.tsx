@@ -3,6 +3,7 @@ import { EXECUTION_STATUS_WORDS, RUN } from '../texts/run.ts';
 import type { ExecutionResource } from '../../actors/resources/command.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import { useEffect } from 'preact/hooks';
+import { OPEN_STATUSES } from '../lists/executions.ts';
 import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
 import type { PageProps } from '../page-props.ts';
 import { Ago } from '../parts/ago.tsx';
@@ -19,10 +20,24 @@ import { TEXTS } from '../texts.ts';
 
 const T = RUN.executions;
 
-const FILTERS = ['output', 'status__in', 'exit_code', 'cluster_name', 'node_id__in', 'command_id__in'] as const;
+const FILTERS = [
+  'output',
+  'status__in',
+  'exit_code__gte',
+  'exit_code',
+  'completed_at__gte',
+  'completed_at__lte',
+  'cluster_name',
+  'node_id__in',
+  'command_id__in',
+] as const;
 
 /** Characters of an output that stand in the list. */
 const SHOWN_CHARACTERS = 160;
+
+const STATUSES = [[OPEN_STATUSES, T.inFlight], ...EXECUTION_STATUS_WORDS] as const;
+
+const ENDINGS = [['1', T.failed]] as const;
 
 const address = (search: string): string => addressOf('executions', { search });
 
@@ -44,8 +59,11 @@ export function ExecutionsPage({ live, fleet, search }: PageProps) {
         address={address}
         filters={[
           { name: 'output', label: T.filters.output },
-          { name: 'status__in', label: T.filters.status, options: EXECUTION_STATUS_WORDS },
+          { name: 'status__in', label: T.filters.status, options: STATUSES },
+          { name: 'exit_code__gte', label: T.filters.ending, options: ENDINGS },
           { name: 'exit_code', label: T.filters.exit },
+          { name: 'completed_at__gte', label: T.filters.completedSince, isInstant: true },
+          { name: 'completed_at__lte', label: T.filters.completedUntil, isInstant: true },
           { name: 'cluster_name', label: T.filters.cluster },
           { name: 'node_id__in', label: T.filters.node },
           { name: 'command_id__in', label: T.filters.command },
@@ -87,6 +105,12 @@ function columnsOf(fleet: Fleet): readonly ListColumn<ExecutionResource>[] {
     { name: 'cluster', title: T.columns.cluster, sort: 'cluster_name', cell: ({ cluster_name: name }) => name },
     { name: 'output', title: T.columns.output, cell: (one) => <Said execution={one} /> },
     { name: 'created', title: T.columns.created, sort: 'inserted_at', cell: ({ inserted_at: at }) => <Ago at={at} /> },
+    {
+      name: 'completed',
+      title: T.columns.completed,
+      sort: 'completed_at',
+      cell: ({ completed_at: at }) => at !== null && <Ago at={at} />,
+    },
   ];
 }
 

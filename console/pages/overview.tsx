@@ -7,6 +7,7 @@ import { FleetTotals } from '../fleet/totals.ts';
 import type { Live } from '../live.ts';
 import { Heading } from '../parts/heading.tsx';
 import type { PageProps } from '../page-props.ts';
+import { usePolled } from '../poll.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';
 import { IllNodes } from './overview/ill-nodes.tsx';
@@ -21,12 +22,13 @@ const T = TEXTS.overview;
 
 /** The first page. */
 export function OverviewPage({ live, fleet }: PageProps) {
+  const overview = usePolled(() => live.api.get_overview.query({}));
   return (
     <>
       <Heading text={TEXTS.pages.overview} />
       <Nodes live={live} fleet={fleet} />
-      <Work live={live} fleet={fleet} />
-      <Admins live={live} />
+      <Work polled={overview.value} fleet={fleet} />
+      <Admins polled={overview.value} />
       <Health live={live} />
     </>
   );

@@ -40,10 +40,14 @@ export const FLEET = {
     inFlight: 'Executions in flight',
     failed: 'Executions failed',
     lastHour: 'in the last hour',
-    changes: 'Changes of nodes',
+    events: 'Events',
     lastMinute: 'in the last minute',
     deliveries: 'Webhook deliveries wait',
-    dropped: (count: number) => (count === 0 ? 'none was given up' : `${number(count)} given up in the last hour`),
+    notCounted: 'it took too long to count',
+    dropped: (count: number | null) => {
+      if (count === null) return 'how many were given up is not known';
+      return count === 0 ? 'none was given up' : `${number(count)} given up in the last hour`;
+    },
     failures: 'Failed last',
     exit: (code: number) => `exit ${code}`,
   },

@@ -173,6 +173,7 @@ export const RUN = {
       cluster: 'Cluster',
       output: 'Output',
       created: 'Created',
+      completed: 'Completed',
     },
     filters: {
       output: 'Output has',
@@ -181,7 +182,12 @@ export const RUN = {
       command: 'Command, by id',
       cluster: 'Cluster',
       exit: 'Exit code',
+      ending: 'Ended',
+      completedSince: 'Completed since',
+      completedUntil: 'Completed until',
     },
+    inFlight: 'In flight',
+    failed: 'With a failure',
     withheld: 'not shown in a list',
   },
 } as const;

@@ -1,5 +1,7 @@
 /** Limits of the console. */
+import * as overviews from '../../actors/resources/overview.ts';
 import * as sessions from '../../api/console/limits.ts';
+import * as readings from '../../persistence/overview.ts';
 import { limits, type Limit } from './limit.ts';
 
 /** Of one theme of the page. */
@@ -10,5 +12,15 @@ export const CONSOLE_LIMITS: readonly (readonly Limit[])[] = [
     ['SESSIONS_MAX', 'Sessions that there are; at one more, that which was longest unused is over.'],
     ['SESSION_LOOK_MS', 'Pages whose session is over are looked for this often, and cut.'],
     ['SIGN_IN_BODY_BYTES_MAX', 'Largest body with which somebody signs in; above it 413.'],
+  ]),
+  limits('persistence/overview.ts', readings, [
+    ['OVERVIEW_KEPT_MS', 'What `get_overview` tells was read so long ago at most, once at each admin for all who ask.'],
+    ['OVERVIEW_READ_MS_MAX', 'A number of it that takes longer to count is null.'],
+  ]),
+  limits('actors/resources/overview.ts', overviews, [
+    ['OVERVIEW_COUNTED_MAX', 'Nothing is counted further for it.'],
+    ['OVERVIEW_FAILURES_MAX', 'Failures that it names, the latest first.'],
+    ['OVERVIEW_SCRIPT_CHARACTERS_MAX', 'First characters of a script that stand for it there.'],
+    ['OVERVIEW_ADMINS_MAX', 'Admins that it names, by name.'],
   ]),
 ];

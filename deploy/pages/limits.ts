@@ -156,6 +156,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ...DATABASE_LIMITS,
     limits('api/health/check-runner.ts', healthChecks, [
       ['CHECK_MS_MAX', 'A health check that takes longer counts as failed.'],
+      ['HEALTH_KEPT_MS', 'What `check_admin_health` tells was found so long ago at most.'],
     ]),
     limits('persistence/committer/enrollment-key-rows.ts', enrollmentKeyRows, [
       ['PUBLIC_KEYS_MAX', 'Public enrolment keys that wait to be used. Beyond it none are made (429).'],

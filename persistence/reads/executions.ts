@@ -1,6 +1,7 @@
 /** The list of command executions. */
 import { LISTS, type Filter } from '../../actors/filters.ts';
 import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources/command.ts';
+import { all, condition } from './conditions.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
@@ -32,7 +33,7 @@ export const EXECUTIONS: Source<ExecutionResource> = {
     output: { column: sql`e.output` },
     expired_at: { column: sql`e.expired_at` },
     sent_at: { column: sql`e.sent_at` },
-    completed_at: { column: sql`e.completed_at` },
+    completed_at: { column: sql`e.completed_at`, matches: completedAt },
     cancelled_at: { column: sql`e.cancelled_at` },
     inserted_at: { column: sql`e.inserted_at`, creation: true },
     updated_at: { column: sql`e.updated_at` },
@@ -50,6 +51,12 @@ export const EXECUTIONS: Source<ExecutionResource> = {
 
 /** Of executions only the name of their cluster is kept: it may be gone. */
 const ITS_CLUSTER = sql`select from cluster c where c.name = e.cluster_name`;
+
+/** Whatever was completed ended then, and when it ended has an index. */
+function completedAt(filter: Filter): Sql {
+  const of = (column: Sql): Sql => condition('time', { column }, filter);
+  return all([of(sql`e.completed_at`), of(sql`e.finished_at`)]);
+}
 
 /** The open ones have an index of their own, which the planner takes only when told that none is finished. */
 function statusIn({ value }: Filter): Sql {

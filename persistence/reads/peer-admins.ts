@@ -27,7 +27,7 @@ export class StoredPeerAdmins implements PeerAdmins {
   }
 
   list(): Promise<readonly PeerAdmin[]> {
-    return adminsWhere(this.#pool, LISTED);
+    return listedAdmins(this.#pool);
   }
 
   find(nameOrId: string): Promise<PeerAdmin | null> {
@@ -133,6 +133,11 @@ export interface Heartbeat {
 export async function heartbeats(client: Pool | PoolClient): Promise<readonly Heartbeat[]> {
   const rows = await rowsOf<AdminRow>(client, DOING, admins(LISTED));
   return rows.map((row) => ({ name: row.name, status: statusOf(row)[0], silentMs: row.silent_ms }));
+}
+
+/** All admins that are listed, by name. */
+export function listedAdmins(client: Pool | PoolClient): Promise<readonly PeerAdmin[]> {
+  return adminsWhere(client, LISTED);
 }
 
 /** What the admin of this id owns now, by name, at most OWNED_CLUSTERS_MAX. */

@@ -1,27 +1,25 @@
 /** The service itself: its admins, and what fails at the one that answers. */
+import type { OverviewResource } from '../../../actors/resources/overview.ts';
 import type { Live } from '../../live.ts';
 import { Asked } from '../../parts/asked.tsx';
-import { usePolled } from '../../poll.ts';
+import { usePolled, type Polled } from '../../poll.ts';
 import { addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
 import { AdminsTable } from '../admins/table.tsx';
 
-/** Admins that stand here by name. */
-const ADMINS_MAX = 20;
-
 const T = TEXTS.overview;
 
 /** Admins with what they own. */
-export function Admins({ live }: { readonly live: Live }) {
-  const admins = usePolled(() => live.api.list_admins.query({ page_size: ADMINS_MAX }));
-  const { data } = admins.value;
+export function Admins({ polled }: { readonly polled: Polled<OverviewResource> }) {
+  const { data } = polled;
   return (
     <section aria-labelledby="admins">
       <h2 id="admins">
         <a href={addressOf('admins')}>{T.admins}</a>
       </h2>
-      <Asked polled={admins.value} text={T.notAsked} />
-      {data !== null && <AdminsTable admins={data.data} />}
+      <Asked polled={polled} text={T.notAsked} />
+      {data?.admins === null && <p class="soft">{T.notCounted}</p>}
+      {data?.admins != null && <AdminsTable admins={data.admins} />}
     </section>
   );
 }
@@ -40,11 +38,18 @@ export function Health({ live }: { readonly live: Live }) {
       {data !== null && failed.length === 0 && <p class="well">{T.healthy(data.checks.length)}</p>}
       {failed.length > 0 && (
         <>
-          <p class="ill">{T.unhealthy(failed.length, data?.checks.length ?? 0)}</p>
+          <p>
+            <a class="ill" href={addressOf('health')}>
+              {T.unhealthy(failed.length, data?.checks.length ?? 0)}
+            </a>
+          </p>
           <ul>
             {failed.map(({ name, error }) => (
               <li key={name}>
-                <code>{name}</code> {error}
+                <a href={addressOf('health')}>
+                  <code>{name}</code>
+                </a>{' '}
+                {error}
               </li>
             ))}
           </ul>

@@ -8,14 +8,17 @@ interface TileProps {
   readonly name: string;
   /** A status, which colours it. */
   readonly kind?: string;
-  readonly more?: string;
+  readonly more?: string | undefined;
+  /** There may be more: nobody counted further. */
+  readonly isMore?: boolean;
 }
 
 /** One number. */
-export function Tile({ to, count, name, kind = '', more }: TileProps) {
+export function Tile({ to, count, name, kind = '', more, isMore = false }: TileProps) {
   const inside = (
     <>
-      <span class="count">{count === null ? '–' : count.toLocaleString('en')}</span> <span class="name">{name}</span>
+      <span class="count">{count === null ? '–' : `${count.toLocaleString('en')}${isMore ? '+' : ''}`}</span>{' '}
+      <span class="name">{name}</span>
       {more !== undefined && <span class="soft">{more}</span>}
     </>
   );

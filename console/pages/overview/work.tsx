@@ -1,91 +1,60 @@
-/** What goes on: executions in flight, changes, webhooks; and what failed a moment ago. */
-import { nowMs } from '../../clock.ts';
+/** What goes on: executions in flight, events, webhooks; and what failed a moment ago. */
+import type { OverviewResource } from '../../../actors/resources/overview.ts';
 import type { Fleet } from '../../fleet/feed.ts';
-import type { Live } from '../../live.ts';
+import { failedSince, IN_FLIGHT } from '../../lists/executions.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
-import { usePolled } from '../../poll.ts';
+import type { Polled } from '../../poll.ts';
 import { addressIfThere, addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
 import { Tile } from './tile.tsx';
-
-/** What has failed within this time is news, in ms. */
-const RECENT_MS = 3_600_000;
-
-/** Executions that failed and stand here. */
-const FAILURES_MAX = 5;
 
 /** First characters of a script that stand for it. */
 const SCRIPT_CHARACTERS_MAX = 60;
 
 const T = TEXTS.overview;
 
-/** Counted by the service, each in a page of one row. */
-async function askWork({ api }: Live) {
-  const since = new Date(Date.now() - RECENT_MS).toISOString();
-  const [open, failed, waiting, dropped] = await Promise.all([
-    api.list_command_executions.query({ status__in: ['pending', 'sent'], page_size: 1 }),
-    api.list_command_executions.query({
-      status__in: ['completed'],
-      exit_code__gte: 1,
-      completed_at__gte: since,
-      sort: '-completed_at',
-      page_size: FAILURES_MAX,
-    }),
-    api.list_webhook_deliveries.query({ status__in: ['pending'], page_size: 1 }),
-    api.list_webhook_deliveries.query({ status__in: ['dropped'], updated_at__gte: since, page_size: 1 }),
-  ]);
-  return {
-    open: open.pagination.total_count,
-    failed: failed.pagination.total_count,
-    failures: failed.data,
-    waiting: waiting.pagination.total_count,
-    dropped: dropped.pagination.total_count,
-  };
-}
-
-/** The tiles, and the failures below them. */
-export function Work({ live, fleet }: { readonly live: Live; readonly fleet: Fleet }) {
-  const work = usePolled(() => askWork(live));
-  const { data } = work.value;
-  void fleet.version.value;
+/** The tiles, and the failures below them. A number that the service could not count leaves the others. */
+export function Work({ polled, fleet }: { readonly polled: Polled<OverviewResource>; readonly fleet: Fleet }) {
+  const { data } = polled;
+  void fleet.version.value; // names of nodes
+  const max = data?.counted_max ?? Infinity;
+  const dropped = data?.deliveries_dropped ?? 0;
+  const counted = (count: number | null | undefined, more?: string) => ({
+    count: count ?? null,
+    isMore: (count ?? 0) >= max,
+    more: data !== null && count === null ? T.notCounted : more,
+  });
   return (
     <section aria-labelledby="work">
       <h2 id="work">{T.work}</h2>
-      {work.value.failure !== null && <Asked polled={work.value} text={T.notAsked} />}
+      {polled.failure !== null && <Asked polled={polled} text={T.notAsked} />}
       <ul class="tiles">
         <Tile
-          to={addressIfThere('commands', { search: '?has_open=true' })}
-          count={data?.open ?? null}
+          to={addressIfThere('executions', { search: IN_FLIGHT })}
           name={T.inFlight}
+          {...counted(data?.executions_in_flight)}
         />
         <Tile
-          to={addressIfThere('commands', { search: '?has_failed=true' })}
-          count={data?.failed ?? null}
+          to={addressIfThere('executions', { search: failedSince(data?.as_of ?? null) })}
           name={T.failed}
-          kind={data !== null && data.failed > 0 ? 'unreachable' : ''}
-          more={T.lastHour}
+          kind={(data?.executions_failed ?? 0) > 0 ? 'unreachable' : ''}
+          {...counted(data?.executions_failed, T.lastHour)}
         />
-        <Tile
-          to={addressIfThere('events')}
-          count={fleet.changes.lastMinute(nowMs.value)}
-          name={T.changes}
-          more={T.lastMinute}
-        />
+        <Tile to={addressIfThere('events')} name={T.events} {...counted(data?.events_stored, T.lastMinute)} />
         <Tile
           to={addressIfThere('webhooks')}
-          count={data?.waiting ?? null}
           name={T.deliveries}
-          kind={data !== null && data.dropped > 0 ? 'unhealthy' : ''}
-          more={T.dropped(data?.dropped ?? 0)}
+          kind={dropped > 0 ? 'unhealthy' : ''}
+          {...counted(data?.deliveries_waiting, T.dropped(data === null ? 0 : data.deliveries_dropped))}
         />
       </ul>
-      {data !== null && data.failures.length > 0 && <Failures fleet={fleet} failures={data.failures} />}
+      {(data?.latest_failures ?? []).length > 0 && <Failures fleet={fleet} failures={data?.latest_failures ?? []} />}
     </section>
   );
 }
 
-type Failure = Awaited<ReturnType<typeof askWork>>['failures'][number];
+type Failure = NonNullable<OverviewResource['latest_failures']>[number];
 
 function Failures({ fleet, failures }: { readonly fleet: Fleet; readonly failures: readonly Failure[] }) {
   return (
@@ -102,7 +71,7 @@ function Failures({ fleet, failures }: { readonly fleet: Fleet; readonly failure
                 <a href={addressOf('node', { id: node })}>
                   <bdi>{fleet.rows.get(node)?.name ?? node}</bdi>
                 </a>{' '}
-                <span class="ill">{T.exit(code ?? 0)}</span> {at !== null && <Ago at={at} />}
+                <span class="ill">{T.exit(code)}</span> <Ago at={at} />
               </li>
             );
           },

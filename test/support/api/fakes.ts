@@ -30,6 +30,21 @@ export const SOME_ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 /** An instant that the fake clock shows first. */
 export const NOW_MS = Date.UTC(2026, 0, 15, 10);
 
+const WELL = { name: 'database', healthy: true, duration_ms: 1, error: null };
+
+const NOTHING_GOES_ON = {
+  as_of: new Date(NOW_MS).toISOString(),
+  counted_max: 100_000,
+  executions_in_flight: 0,
+  executions_completed: 0,
+  executions_failed: 0,
+  latest_failures: [],
+  deliveries_waiting: 0,
+  deliveries_dropped: 0,
+  events_stored: 0,
+  admins: [],
+};
+
 /** What a test may replace. */
 export interface FakeOptions {
   readonly ports?: Partial<OperationPorts>;
@@ -258,6 +273,7 @@ export function fakePorts(
       drain: async () => refuse('not_found', 'There is no admin of this name or id.'),
       resume: async () => refuse('not_found', 'There is no admin of this name or id.'),
     },
+    overview: async () => NOTHING_GOES_ON,
     adminLink: () => null,
     clock,
     newId: createIds(() => clock.nowMs()),
@@ -265,7 +281,8 @@ export function fakePorts(
     deliversWebhooks: () => true,
     standing: () => WHOLE,
     makeRoom: () => Promise.resolve(false),
-    checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }],
+    checkHealth: async () => [WELL],
+    recentHealth: async () => [WELL],
     checkClusterHealth: async () => [],
     settings: {
       adminUrls: ['http://127.0.0.1:44000'],

@@ -30,6 +30,7 @@ const BY_FIELDS: Partial<Record<OperationName, string>> = {
   get_peer_admin: 'tells how the admin that answers gets to it',
   drain_admin: 'tells how the admin that answers gets to it',
   resume_admin: 'tells how the admin that answers gets to it',
+  get_overview: 'is some seconds old, and tells how the admin that answers gets to the others',
   get_admin_metrics: 'tells of the admin that answers',
   check_admin_health: 'tells of the admin that answers',
   scrape_admin_metrics: 'tells of the admin that answers',

@@ -256,7 +256,7 @@ function ending(status: ExecutionStatus, next: (bound: number) => number, time: 
   const finished = status !== 'pending' && status !== 'sent';
   const ran = status === 'completed' || status === 'cancelled';
   const wasSent = status === 'sent' || status === 'completed' || (status !== 'pending' && next(2) === 0);
-  return {
+  const fields = {
     status,
     exitCode: ran ? ([0, 1, 143][next(3)] as number) : null,
     output: ran ? ([null, '', ...TEXTS][next(TEXTS.length + 2)] as string | null) : null,
@@ -264,8 +264,9 @@ function ending(status: ExecutionStatus, next: (bound: number) => number, time: 
     sentAt: wasSent ? time() : null,
     completedAt: status === 'completed' ? time() : null,
     cancelledAt: status === 'cancelled' ? time() : null,
-    finishedAt: finished ? time() : null,
   };
+  const finishedAt = finished ? time() : null;
+  return { ...fields, finishedAt: fields.completedAt ?? fields.cancelledAt ?? finishedAt };
 }
 
 /** The enrolment key of this id, as text. */
