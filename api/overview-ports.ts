@@ -1,10 +1,6 @@
 /** What overviews need, which many ask for over and over: read seldom, however many ask. */
-import type { OverviewResource } from '../actors/resources/overview.ts';
-import type { PeerAdmin } from './admin-ports.ts';
+import type { Overview } from '../actors/resources/overview.ts';
 import type { SubsystemCheck } from './views/health.ts';
-
-/** What goes on, as the rows have it. */
-export type Overview = Omit<OverviewResource, 'admins'> & { readonly admins: readonly PeerAdmin[] | null };
 
 /** Kept for some seconds for all who ask. */
 export interface OverviewPorts {

@@ -3,12 +3,12 @@
  * one that cannot be had leaves the others.
  */
 import type { Pool, PoolClient } from 'pg';
-import type { Overview } from '../api/overview-ports.ts';
 import {
   OVERVIEW_ADMINS_MAX,
   OVERVIEW_COUNTED_MAX,
   OVERVIEW_FAILURES_MAX,
   OVERVIEW_SCRIPT_CHARACTERS_MAX,
+  type Overview,
   type OverviewFailure,
 } from '../actors/resources/overview.ts';
 import { monotonicMs } from '../transport/net/clock.ts';

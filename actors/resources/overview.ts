@@ -50,7 +50,7 @@ export const OverviewResource = resource(
     deliveries_dropped: count.describe('Given up in the hour before as_of, of the 10,000 made last of those given up.'),
     events_stored: count.describe('In the minute before as_of.'),
     admins: z
-      .array(PeerAdminResource)
+      .array(z.object(PeerAdminResource.shape))
       .max(OVERVIEW_ADMINS_MAX)
       .nullable()
       .describe(`As in list_admins, the first ${OVERVIEW_ADMINS_MAX} by name.`),
@@ -58,3 +58,8 @@ export const OverviewResource = resource(
 );
 /** What goes on. */
 export type OverviewResource = z.output<typeof OverviewResource>;
+
+/** The same as the rows have it, which know no links between admins. */
+export type Overview = Omit<OverviewResource, 'admins'> & {
+  readonly admins: readonly Omit<PeerAdminResource, 'link' | 'clusters'>[] | null;
+};

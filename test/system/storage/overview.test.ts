@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Client, type Pool } from 'pg';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import type { Overview } from '../../../api/overview-ports.ts';
+import type { Overview } from '../../../actors/resources/overview.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { keptOverview, readOverview } from '../../../persistence/overview.ts';
 import { silentLog } from '../../support/log.ts';

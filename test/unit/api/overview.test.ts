@@ -1,7 +1,7 @@
 /** What clients are told of all that goes on, and what many of them cost. */
 import test from 'ava';
 import type { PeerAdmin } from '../../../api/admin-ports.ts';
-import type { Overview } from '../../../api/overview-ports.ts';
+import type { Overview } from '../../../actors/resources/overview.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { HEALTH_KEPT_MS, recentChecks } from '../../../api/health/check-runner.ts';
 import { serveApi, SOME_ID } from '../../support/api/fakes.ts';
