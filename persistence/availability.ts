@@ -59,7 +59,7 @@ const PROTOCOL_VIOLATION = '08P01';
 
 /** What `pg` 8 and `pg-pool` 3 say without giving a code. */
 const DRIVER_MESSAGES =
-  /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
+  /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended|Received unexpected \w+ message from backend)/u;
 
 /**
  * Whether the same statement may succeed later: the database was lost, too slow, locked or out of resources, rather

@@ -3,12 +3,13 @@
  * ends within 5 s (L3).
  */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
-import { Client, Pool, type ClientBase, type PoolConfig } from 'pg';
+import { Pool, type Client, type ClientBase, type PoolConfig } from 'pg';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable } from './availability.ts';
 import { CommitWitnesses } from './commit-witnesses.ts';
 import { placeDatabase, type Connection } from './connection-options.ts';
+import { DatabaseClient } from './database-client.ts';
 import { ENTITIES } from './entities/all.ts';
 import { Listener } from './listening.ts';
 import { ormConnections } from './orm-connections.ts';
@@ -103,7 +104,7 @@ export interface Database {
   connections(): { readonly busy: number; readonly idle: number; readonly waiting: number };
   /**
    * Brings the schema up to date; several admins may call it at once. Throws SchemaTooNew when the database was made by
-   * a newer version.
+   * a newer version, and WrongEncoding when it is not UTF8.
    */
   migrate(): Promise<void>;
   /** Hears what is notified, on a connection of its own. Nothing is dialled before somebody hears something. */
@@ -200,7 +201,7 @@ function untimed(place: PoolConfig): PoolConfig {
 
 /** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */
 export function dedicatedClient(connection: Connection, log: Log): Client {
-  const client = new Client(untimed(placeDatabase(connection, log).options));
+  const client = new DatabaseClient(untimed(placeDatabase(connection, log).options));
   // Whatever is asked next says so; unheard, it would end the program with a stack trace.
   client.on('error', (error) => log.debug({ error: error.message }, 'lost a connection to the database'));
   return client;

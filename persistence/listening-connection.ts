@@ -1,7 +1,8 @@
 /** One connection on which the database notifies: from its dial until it is lost. */
-import { Client, type PoolConfig } from 'pg';
+import type { Client, PoolConfig } from 'pg';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
+import { DatabaseClient } from './database-client.ts';
 
 /**
  * How often the connection is asked whether it is there, and how long it may take to say so, in ms. Nothing is ever
@@ -44,7 +45,7 @@ export class ListeningConnection {
 
   constructor(ports: ListeningPorts) {
     this.#ports = ports;
-    this.#client = new Client({ ...ports.options, keepAlive: true });
+    this.#client = new DatabaseClient({ ...ports.options, keepAlive: true });
     this.#client.on('error', (error) => {
       ports.log.debug({ error: error.message }, 'lost the connection that listens to the database');
       this.#lost();

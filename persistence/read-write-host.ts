@@ -1,9 +1,10 @@
 /** One database on several hosts: which of them takes writes now, found before each connection is dialled. */
 import { Socket } from 'node:net';
-import { Client, type PoolConfig } from 'pg';
+import type { PoolConfig } from 'pg';
 import type { Log } from '../transport/net/log.ts';
 import type { DatabasePlace } from '../settings/database-url.ts';
 import { isUnavailable } from './availability.ts';
+import { DatabaseClient } from './database-client.ts';
 
 /** How long one host may take to say whether it takes writes, in ms: then the next one is asked. */
 export const HOST_MS_MAX = 1_000;
@@ -109,7 +110,7 @@ export class ReadWriteHost {
   }
 
   async #takesWrites(place: DatabasePlace): Promise<boolean> {
-    const client = new Client({
+    const client = new DatabaseClient({
       ...this.#optionsOf(place),
       connectionTimeoutMillis: HOST_MS_MAX,
       query_timeout: HOST_MS_MAX,

@@ -1,11 +1,12 @@
 /** Brings the schema up to date, one admin at a time. */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
-import { Client, type PoolConfig } from 'pg';
+import type { Client, PoolConfig } from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../transport/net/log.ts';
 import { isLockedOut } from './availability.ts';
 import { indexEmptyTables } from './concurrent-indexes.ts';
+import { DatabaseClient } from './database-client.ts';
 import { SecretCheck } from './entities/secret-check.ts';
 import { ormConnections } from './orm-connections.ts';
 import { Migration20261121000000_foundation } from './migrations/Migration20261121000000_foundation.ts';
@@ -105,7 +106,7 @@ export async function bringUpToDate(
   log: Log,
   last: string | null = null,
 ): Promise<void> {
-  const holder = new Client(connection);
+  const holder = new DatabaseClient(connection);
   holder.on('error', (error) => log.warn({ error: error.message }, 'lost a connection to the database'));
   await holder.connect();
   try {

@@ -14,6 +14,9 @@ const SERIES_MS_MAX = 60_000;
 /** What `pg` 8 says of a statement that was not answered in time. */
 const UNANSWERED = 'Query read timeout';
 
+/** A server that is done before it answered all. Taken for a connection that is lost: what was stored is in doubt. */
+const MISSING = 'Connection terminated: the database passed over a statement of a series';
+
 /** What `pg` 8 has in a query and a connection, and its types do not tell. */
 interface QueryInside {
   readonly name?: string;
@@ -126,6 +129,7 @@ export class Series {
   }
 
   handleReadyForQuery(): void {
+    if (this.#fault === null && this.#answered < this.#parts.length) return this.#giveUp(new Error(MISSING));
     this.#finish();
     this.#over.resolve();
   }

@@ -4,8 +4,9 @@
  * was acknowledged there, as that one lies behind them in the log.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, type ClientBase, type PoolConfig } from 'pg';
+import type { Client, ClientBase, PoolConfig } from 'pg';
 import { NothingWritten } from '../actors/ports.ts';
+import { DatabaseClient } from './database-client.ts';
 
 /**
  * How long a connection waits for that commit before its caller is told that the database is away, in ms: the commit of
@@ -65,7 +66,7 @@ export class ServerSettlement {
     const begun = this.#barrier;
     if (begun !== null && begun.startedAt === startedAt) return begun;
     this.close();
-    const client = new Client(this.#options);
+    const client = new DatabaseClient(this.#options);
     const barrier = { startedAt, client, passed: this.#pass(startedAt, client) };
     this.#barrier = barrier;
     const over = (): void => {

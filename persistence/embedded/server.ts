@@ -3,10 +3,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { open, readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { ensureAccess } from './access.ts';
 import type { Binaries } from './binaries.ts';
 import { isLost } from '../availability.ts';
+import { DatabaseClient } from '../database-client.ts';
 import { EmbeddedPostgresError, failureOf } from './failure.ts';
 import { DATABASE_USER, runAs } from './initialisation.ts';
 import { openLog, SOCKET_PORT, type Place } from './place.ts';
@@ -167,7 +168,7 @@ async function awaitServer(
  * The connection is what tells its holder at once that the server ended.
  */
 async function connect(place: Place): Promise<HeldConnection | undefined> {
-  const client = new Client({
+  const client = new DatabaseClient({
     host: place.socketDir,
     port: SOCKET_PORT,
     user: DATABASE_USER,
