@@ -95,10 +95,15 @@ export class SchemaTooNew extends Error {
   override readonly name = 'SchemaTooNew';
 }
 
+/** The database cannot hold what there is to store: it is of another encoding than UTF8. */
+export class WrongEncoding extends Error {
+  override readonly name = 'WrongEncoding';
+}
+
 /**
  * Runs the migrations that are missing, and makes the indexes of empty tables, under a lock that all admins share;
  * `last` is the last migration to run, and no index then; null: all.
- * Throws SchemaTooNew and changes nothing when the database is ahead.
+ * Throws SchemaTooNew when the database is ahead, WrongEncoding when it is not UTF8, and changes nothing then.
  */
 export async function bringUpToDate(
   connection: PoolConfig,
@@ -110,6 +115,7 @@ export async function bringUpToDate(
   holder.on('error', (error) => log.warn({ error: error.message }, 'lost a connection to the database'));
   await holder.connect();
   try {
+    await refuseOtherEncodings(holder);
     await lockSchema(holder);
     await refuseNewer(holder);
     await runMissing(connection, dbName, log, last);
@@ -117,6 +123,16 @@ export async function bringUpToDate(
   } finally {
     await holder.end(); // gives the lock back
   }
+}
+
+/** Scripts and what they say are any text: a character that the encoding lacks would lose a whole result. */
+async function refuseOtherEncodings(holder: Client): Promise<void> {
+  const { rows } = await holder.query<{ server_encoding: string }>('show server_encoding');
+  const encoding = rows[0]?.server_encoding;
+  if (encoding !== 'UTF8')
+    throw new WrongEncoding(
+      `The database has the encoding ${encoding}, and UTF8 is needed: make one by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
+    );
 }
 
 /** By trying, not by waiting in the server: a wait there would be one long statement. */

@@ -20,7 +20,10 @@ export const STORAGE_SETTINGS = {
         'a URL like postgresql://user:password@host:5432/database; several hosts as host1:5432,host2:5432, with target_session_attrs=read-write',
     })
     .optional()
-    .meta({ defaultText: 'an embedded PostgreSQL', description: 'PostgreSQL to use.' }),
+    .meta({
+      defaultText: 'an embedded PostgreSQL',
+      description: 'PostgreSQL to use; the database has the encoding UTF8.',
+    }),
   DATABASE_POOL_MAX: integer({ min: 2, max: 200 })
     .default(12)
     .describe('Most connections to the database. From 8, four of them are for writes and leases alone.'),

@@ -14,25 +14,29 @@ const PATIENCE = { connectionTimeoutMillis: 60_000, query_timeout: 120_000 };
 const TEMPLATE_LOCK = 4_711;
 
 /**
- * A database of the test's own with the migrated schema, or an empty one, dropped at the end of the test with all who
+ * A database of the test's own with the migrated schema, or an empty one, which may have another encoding, dropped at the end of the test with all who
  * are connected. Uses the server of the run; a test file that is run alone starts its own.
  */
 export async function createDatabase(
   t: { teardown(task: () => Promise<void>): void },
-  { schema = 'migrated' }: { readonly schema?: 'migrated' | 'empty' } = {},
+  { schema = 'migrated', encoding }: { readonly schema?: 'migrated' | 'empty'; readonly encoding?: string } = {},
 ): Promise<TestConnection> {
   const server = await sharedServer();
   const database = `test_${randomBytes(8).toString('hex')}`;
   if (schema === 'migrated') await ensureTemplate(server);
-  await administer(server, (client) =>
-    client.query(`CREATE DATABASE ${database}${schema === 'migrated' ? ` TEMPLATE ${TEMPLATE}` : ''}`),
-  );
+  await administer(server, (client) => client.query(`CREATE DATABASE ${database}${madeOf(schema, encoding)}`));
   t.teardown(() =>
     administer(server, async (client) => {
       await client.query(`DROP DATABASE ${database} WITH (FORCE)`);
     }),
   );
   return { ...server, database };
+}
+
+/** Another encoding than that of the server takes a locale that goes with all of them. */
+function madeOf(schema: 'migrated' | 'empty', encoding: string | undefined): string {
+  if (encoding !== undefined) return ` ENCODING '${encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`;
+  return schema === 'migrated' ? ` TEMPLATE ${TEMPLATE}` : '';
 }
 
 let sharedByFile: Promise<TestConnection> | undefined;

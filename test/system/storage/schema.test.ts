@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { Client } from 'pg';
 import { openDatabase } from '../../../persistence/database.ts';
-import { bringUpToDate, SchemaTooNew } from '../../../persistence/schema-version.ts';
+import { bringUpToDate, SchemaTooNew, WrongEncoding } from '../../../persistence/schema-version.ts';
 import { patient } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
@@ -61,6 +61,22 @@ test('several admins may bring the schema up to date at once, and again', async 
   const { rows } = await admins[1]!.pool.query('select * from command_execution');
   t.deepEqual(rows, []);
 });
+
+for (const encoding of ['LATIN1', 'SQL_ASCII'])
+  test(`a database of the encoding ${encoding} is refused in one line, and nothing is changed in it`, async (t) => {
+    const connection = await createDatabase(t, { schema: 'empty', encoding });
+    const database = await openDatabase({ connection, poolMax: 2, log: silentLog });
+    t.teardown(() => database.close());
+
+    const error = await t.throwsAsync(database.migrate(), { instanceOf: WrongEncoding });
+
+    t.regex(
+      error?.message ?? '',
+      new RegExp(`^The database has the encoding ${encoding}, and UTF8 is needed: .*$`, 'u'),
+    );
+    const { rows } = await database.pool.query("select from pg_class where relname = 'node'");
+    t.deepEqual(rows, []);
+  });
 
 test('a schema that cannot be changed, as somebody reads a table in one long transaction, is changed later, and nobody waits for it meanwhile', async (t) => {
   const connection = await createDatabase(t, { schema: 'empty' });
