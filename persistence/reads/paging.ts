@@ -95,8 +95,8 @@ async function furtherPage<T>(source: Source<T>, reading: Reading, query: ListQu
 }
 
 /**
- * It lies at the front whatever the count is, so it needs no snapshot, and its rows are read while the others are still
- * counted, where lists may take another connection for that.
+ * It lies at the front whatever the count is, so it needs no snapshot: what was seen of it is the least that there is.
+ * Its rows are read while the others are still counted, where lists may take another connection for that.
  */
 async function firstPage<T>(
   source: Source<T>,
@@ -104,15 +104,19 @@ async function firstPage<T>(
   query: ListQuery,
   inTurn: Semaphore,
 ): Promise<Page<T>> {
-  const ids = idsStatement(source, query, { offset: 0, size: query.pageSize, backwards: false });
-  const readRows = async (): Promise<readonly T[]> => source.resources(reading, await idsOf(reading.pool, ids), false);
+  // One more than is shown: rows may be inserted after the count, and what they move off this page is on another one.
+  const statement = idsStatement(source, query, { offset: 0, size: query.pageSize + 1, backwards: false });
+  const readRows = async (): Promise<{ readonly rows: readonly T[]; readonly seen: number }> => {
+    const ids = await idsOf(reading.pool, statement);
+    return { rows: await source.resources(reading, ids.slice(0, query.pageSize), false), seen: ids.length };
+  };
   const beside = inTurn.now(readRows);
   // Both to their ends, also when one fails: a turn lasts as long as its connection is held.
-  const [counted, read] = await Promise.allSettled([count(source, reading.pool, query), beside ?? []]);
+  const [counted, read] = await Promise.allSettled([count(source, reading.pool, query), beside]);
   if (counted.status === 'rejected') throw counted.reason;
   if (read.status === 'rejected') throw read.reason;
-  const rows = beside === null ? await readRows() : read.value;
-  return { rows, totalCount: Math.max(counted.value, rows.length) };
+  const { rows, seen } = read.value ?? (await readRows());
+  return { rows, totalCount: Math.max(counted.value, seen) };
 }
 
 /** Which rows are on a page. */

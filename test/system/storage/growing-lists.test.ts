@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { ListQuery } from '../../../actors/filters.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { openedDatabase, readsOf, type Opened } from '../../support/opened.ts';
 import { storeCommands } from '../../support/stored-rows.ts';
 
 const ROWS = 400;
@@ -36,6 +36,38 @@ async function walk(
   }
   throw new Error('the walk did not come to an end');
 }
+
+test('a first page of all rows beside which one is inserted says that there is another page', async (t) => {
+  const opened = await openedDatabase(t);
+  await insert(opened, PAGE_SIZE);
+  const { rows: before } = await opened.pool.query<{ id: string }>('select id from command');
+  const counted = Promise.withResolvers<void>();
+  const ask = opened.pool.query.bind(opened.pool) as (...asked: unknown[]) => Promise<unknown>;
+  let hasCounted = false;
+  const between = async (...asked: unknown[]): Promise<unknown> => {
+    const text = typeof asked[0] === 'string' ? asked[0] : (asked[0] as { text: string }).text;
+    if (!text.includes('row_count')) {
+      await counted.promise;
+      return ask(...asked);
+    }
+    const answer = await ask(...asked);
+    if (!hasCounted) await insert(opened, 1);
+    hasCounted = true;
+    counted.resolve();
+    return answer;
+  };
+  const pool = new Proxy(opened.pool, {
+    get: (target, name) => (name === 'query' ? between : Reflect.get(target, name, target)),
+  });
+
+  const shown = await walk({ ...opened, reads: readsOf({ orm: opened.orm, pool }) }, [], [], () => {});
+
+  t.true(hasCounted);
+  t.deepEqual(
+    before.filter(({ id }) => !shown.includes(id)),
+    [],
+  );
+});
 
 for (const [name, sort] of [
   ['oldest first', [{ field: 'inserted_at', descending: false }]],
