@@ -28,8 +28,8 @@ import { addressOf } from './requests.ts';
 const FAILURES_PER_MINUTE_MAX = 60;
 
 /**
- * Events of attempts that named no good key, over all addresses, in a minute: what strangers can fill the database
- * with.
+ * Events of attempts that let nobody in, over all addresses, in a minute: what strangers can fill the database with.
+ * Beyond it those without a good key leave none, and those with one of no use, or for a full cluster, get 429.
  */
 export const REFUSED_EVENTS_PER_MINUTE_MAX = 600;
 const ADDRESSES_MAX = 10_000;
@@ -40,6 +40,7 @@ const COUNTED: ReadonlySet<string> = new Set([
   'invalid_key',
   'key_expired',
   'key_spent',
+  'node_limit_reached',
   'forbidden',
   'conflict',
   'validation_failed',
@@ -68,6 +69,7 @@ export function registerEnrollment(
       requestId: request.id,
       waitMs: failures.waitMs(address),
       tell: () => tellRefused(ports),
+      tellsMs: (isTold) => (isTold ? told.add(EVERYBODY) : told.waitMs(EVERYBODY)),
       isFirst: () => throttled.add(address) === 0,
       isHeard: () => request.raw.socket.writable,
     });
@@ -91,6 +93,8 @@ interface Treatment {
   /** Above 0: this address failed too often, and only a key that lets it in is taken. */
   readonly waitMs: number;
   readonly tell: () => Promise<void>;
+  /** 0 while events of refusals may be stored, else ms until then. Of one that another stores: it is counted. */
+  readonly tellsMs: (isTold: boolean) => number;
   /**
    * Whether this is the first attempt of this address in the minute that is refused for that: it is told of, those that
    * follow are not.
@@ -103,12 +107,12 @@ interface Treatment {
 /** Of an attempt that nobody waits for any more. */
 const LEFT = refuse('service_unavailable', 'The client left before it was let in.');
 
+/** As `rateLimited`, where it was others. */
+const MANY_REFUSED = 'Too many attempts to enrol were refused. Try again later.';
+
 /** One attempt. */
-async function enroll(
-  body: unknown,
-  ports: EnrollPorts,
-  { forwarding, requestId, waitMs, tell, isFirst, isHeard }: Treatment,
-): Promise<Result<EnrollAnswer>> {
+async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): Promise<Result<EnrollAnswer>> {
+  const { forwarding, requestId, waitMs, tell, isFirst, isHeard } = treatment;
   const parsed = EnrollRequest.safeParse(body, IN_WORDS);
   if (!parsed.success)
     return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues, EnrollRequest));
@@ -120,9 +124,11 @@ async function enroll(
     const key = blob === null ? null : await reads.enrollmentKeyByNonce(vault.sha256(blob.nonce));
     // The node after the key: whoever sees that an earlier try of this machine has spent a use sees its node too.
     const existing = await reads.nodeForEnrollment(request.node_id);
-    if (waitMs > 0 && (key === null || (existing === null && isUsedUp(key, ports.clock.nowMs())))) {
+    const pauseMs = key === null ? waitMs : existing === null ? await uselessMs(key, ports, treatment) : 0;
+    if (pauseMs > 0) {
       if (isFirst()) await tell();
-      return { ok: false, refusal: rateLimited(waitMs) };
+      const refusal = rateLimited(pauseMs);
+      return { ok: false, refusal: waitMs > 0 ? refusal : { ...refusal, message: MANY_REFUSED } };
     }
     if (key === null) {
       await tell();
@@ -144,6 +150,7 @@ async function enroll(
     };
     const entered = () => Promise.resolve(key.cluster);
     const result = await withRoom(() => forward(letIn), { entered, ports, forward });
+    if (!result.ok && result.refusal.code === 'node_limit_reached') treatment.tellsMs(true);
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
     return result;
@@ -152,6 +159,23 @@ async function enroll(
       return { ok: false, refusal: error instanceof NothingWritten ? UNAVAILABLE : IN_DOUBT };
     throw error;
   }
+}
+
+/**
+ * 0: its cluster is to be asked. Else it would refuse, and an event of that is one too many: ms to wait. Whether a cluster
+ * is full is looked at only then, so that a good key costs nothing more.
+ */
+async function uselessMs(
+  key: EnrollmentKeyRecord,
+  { reads, clock }: EnrollPorts,
+  { waitMs, tellsMs }: Treatment,
+): Promise<number> {
+  if (isUsedUp(key, clock.nowMs())) return waitMs > 0 ? waitMs : tellsMs(true);
+  const pauseMs = Math.max(waitMs, tellsMs(false));
+  if (pauseMs === 0) return 0;
+  const cluster = await reads.get('clusters', key.clusterName);
+  const isFull = cluster !== null && cluster.node_limit !== null && cluster.node_count >= cluster.node_limit;
+  return isFull ? pauseMs : 0;
 }
 
 /** Whether it lets no new node in. What really counts is decided by its cluster's actor. */

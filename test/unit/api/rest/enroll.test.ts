@@ -208,21 +208,60 @@ test(`attempts that name no key leave at most ${REFUSED_EVENTS_PER_MINUTE_MAX} e
       },
     },
   });
-  const guessFrom = async (localAddress: string): Promise<number | undefined> => {
-    const asked = httpRequest(url + ENROLL_PATH, {
-      method: 'POST',
-      localAddress,
-      headers: { 'content-type': 'application/json' },
-    }).end(JSON.stringify({ ...body, enrollment_key: 'guess' }));
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-    answer.resume();
-    return answer.statusCode;
-  };
 
-  const statuses: (number | undefined)[] = [];
-  for (let last = 2; last <= 13; last += 1)
-    statuses.push(...(await Promise.all(Array.from({ length: 60 }, () => guessFrom(`127.0.0.${last}`)))));
+  const statuses = await fromMany(url, { ...body, enrollment_key: 'guess' });
 
   t.deepEqual([...new Set(statuses)], [403]);
   t.is(events, REFUSED_EVENTS_PER_MINUTE_MAX);
 });
+
+for (const [why, keyed, refusal] of [
+  ['was spent', { usesRemaining: 0 }, refuse('key_spent', 'The key has no uses left.')],
+  ['expired', { expiredAtMs: 1 }, refuse('key_expired', 'The key has expired.')],
+  ['is of a full cluster', {}, refuse('node_limit_reached', 'The cluster has reached its node limit.')],
+] as const)
+  test(`attempts with a key that ${why} reach its cluster, which tells of each, ${REFUSED_EVENTS_PER_MINUTE_MAX} times in a minute at most`, async (t) => {
+    let asked = 0;
+    let limit = 3;
+    const { url, clock } = await serveApi(t, {
+      reads: {
+        enrollmentKeyByNonce: async () =>
+          ({ id: 'k', cluster: SOME_ID, clusterName: 'one', usesRemaining: 3, expiredAtMs: null, ...keyed }) as never,
+        get: (async () => ({ node_count: 3, node_limit: limit })) as never,
+      },
+      ports: {
+        ask: async () => {
+          asked += 1;
+          return refusal;
+        },
+      },
+    });
+
+    const statuses = await fromMany(url, body);
+
+    t.deepEqual([...new Set(statuses)], [403, 429]);
+    t.is(asked, REFUSED_EVENTS_PER_MINUTE_MAX);
+    t.is(statuses.filter((status) => status === 403).length, REFUSED_EVENTS_PER_MINUTE_MAX);
+    limit = 4;
+    if (why !== 'is of a full cluster') clock.nowMs += 60_000;
+    t.is(await enrollFrom(url, body, '127.0.0.99'), 403);
+  });
+
+/** What comes of 60 attempts of each of twelve addresses. */
+async function fromMany(url: string, sent: object): Promise<readonly number[]> {
+  const statuses: number[] = [];
+  for (let last = 2; last <= 13; last += 1)
+    for (let tries = 0; tries < 60; tries += 1) statuses.push(await enrollFrom(url, sent, `127.0.0.${last}`));
+  return statuses;
+}
+
+async function enrollFrom(url: string, sent: object, localAddress: string): Promise<number> {
+  const asked = httpRequest(url + ENROLL_PATH, {
+    method: 'POST',
+    localAddress,
+    headers: { 'content-type': 'application/json' },
+  }).end(JSON.stringify(sent));
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  answer.resume();
+  return answer.statusCode ?? 0;
+}
