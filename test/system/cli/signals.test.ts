@@ -1,6 +1,7 @@
 /** How a program that stays ends: by signals, by a start or a stop that fails, and by a bug. */
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import { PRINT_LENGTH_MAX } from '../../../cli/signals.ts';
 import { startNode, type RunningProgram } from '../../support/edge-program.ts';
 
 const RESIDENT = fileURLToPath(new URL('resident.ts', import.meta.url));
@@ -43,6 +44,27 @@ test('warnings of Node are lines of the log like any other, and what is only dep
     .split('\n')
     .map((line) => (JSON.parse(line) as { level: string }).level);
   t.deepEqual(lines, ['warn', 'info']);
+});
+
+test('what libraries print is a line of the log, cut short, and nothing on stdout', async (t) => {
+  const resident = run(t, 'prints');
+  await resident.says('stderr', /told/u);
+
+  resident.process.kill('SIGTERM');
+  await resident.ended;
+
+  const lines = resident.stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { level: string; text?: string });
+  t.deepEqual(
+    lines.map(({ level, text = null }) => ({ level, text })),
+    [
+      { level: 'warn', text: `told\u0007 ${'x'.repeat(PRINT_LENGTH_MAX - 6)}` },
+      { level: 'info', text: null },
+    ],
+  );
+  t.is(resident.stdout, 'started\nstopped\n');
 });
 
 test('a stop that takes too long is cut off, with status 1', async (t) => {
