@@ -79,5 +79,6 @@ async function passingIn(refusal: Answer): Promise<Passing | null> {
   };
   const { code = 'service_unavailable', retry_after_seconds: seconds } = error?.data ?? {};
   if (code !== 'service_unavailable') return null;
-  return { refusal, isInDoubt: leavesOpen(error?.message ?? ''), againMs: (seconds ?? 0) * 1_000 };
+  const askedMs = Number(seconds ?? 0) * 1_000; // of a service that may be none of ours
+  return { refusal, isInDoubt: leavesOpen(error?.message ?? ''), againMs: askedMs > 0 ? askedMs : 0 };
 }

@@ -27,6 +27,12 @@ const PONG_MS_MAX = 10_000;
 /** Wait before a refused subscription is tried again where the refusal says no time, in ms. */
 const REFUSED_MS = 1_000;
 
+/**
+ * Longest wait before a refused subscription is tried again, in ms; a longer one that the service asks for is taken for
+ * this one: timers fire at once where they cannot hold their time.
+ */
+const REFUSED_MS_MAX = 900_000;
+
 /** Where the service is, and with which key it is asked. */
 export interface Connection {
   /** Such as `https://fleet.example:44000`. The path of the REST API may stand behind it. */
@@ -152,7 +158,7 @@ export function subscribePatiently<M>(
         onError(error) {
           const refusal = refusalOf(error);
           if (refusal === null || !PASSING.has(refusal.code)) return failed(error);
-          timer = setTimeout(start, (refusal.retry_after_seconds ?? 0) * 1_000 || REFUSED_MS);
+          timer = setTimeout(start, pauseMs(refusal));
         },
       },
       lastEventId,
@@ -165,6 +171,11 @@ export function subscribePatiently<M>(
       current.unsubscribe();
     },
   };
+}
+
+function pauseMs({ retry_after_seconds: seconds }: Refusal): number {
+  const askedMs = Number(seconds ?? 0) * 1_000;
+  return askedMs > 0 ? Math.min(askedMs, REFUSED_MS_MAX) : REFUSED_MS;
 }
 
 /** Refusals of a subscription that pass by themselves. */

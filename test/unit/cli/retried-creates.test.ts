@@ -54,6 +54,16 @@ test('a create whose answer was lost, or that cannot be done just now, is sent a
   t.not(other, first);
 });
 
+for (const wait of ['soon', {}, -1, 1e300])
+  test(`a service that says to come back in ${JSON.stringify(wait)} s is asked no oftener for that`, async (t) => {
+    const { keys, call } = await serve(t, refusal(503, 'service_unavailable', 'No', wait as number));
+
+    const { status } = await call('create_command', 50);
+
+    t.is(status, 503);
+    t.true(keys.length < 10, `${keys.length}`); // waits of 1 ms, doubled
+  });
+
 test('what is decided, what never was sent, and what is no create is sent once', async (t) => {
   for (const turn of [refusal(409, 'conflict'), refusal(503, 'degraded_mode'), refusal(500, 'internal_error')]) {
     const { keys, call } = await serve(t, turn);

@@ -68,6 +68,21 @@ test('a refusal that stays is told, and nothing is asked again', (t) => {
   t.deepEqual([asked.length, failures, ended()], [1, [error], 1]);
 });
 
+for (const seconds of [2_147_484, 1e12, Infinity])
+  test(`a service that says to come back in ${seconds} s is not asked at once`, async (t) => {
+    const { asked, subscription } = feed();
+
+    asked[0]?.handlers.onError(refused('service_unavailable', seconds));
+    // one that is asked for after a wait that began later, and is longer than none
+    const other = feed();
+    other.asked[0]?.handlers.onError(refused('service_unavailable', 0.05));
+    await until('the other one to be asked for again', () => other.asked.length === 2);
+
+    other.subscription.unsubscribe();
+    subscription.unsubscribe();
+    t.is(asked.length, 1);
+  });
+
 test('a subscription that was given up while it waits is not asked for again', async (t) => {
   const { asked, subscription } = feed();
 
