@@ -8,6 +8,7 @@ import type { Caller } from './principals.ts';
 /** Addresses remembered at once; the oldest is forgotten first (L2). */
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
 /** Calls that may ask for the answer of an earlier one, as a multiple of those that may do something. */
 const REPEATS_MAX = 5;
@@ -26,36 +27,39 @@ export interface AddressLimits {
 export function createAddressLimits(clock: Pick<Clock, 'nowMs'>): AddressLimits {
   const limiters = new Map<string, WindowLimiter>();
 
-  function limiterOf(
-    { name, fromOneAddressPerMinuteMax: doneMax }: AnyOperation,
-    kind: 'asked' | 'done',
-  ): WindowLimiter | null {
-    if (doneMax === null) return null;
-    const perWindowMax = kind === 'done' ? doneMax : REPEATS_MAX * doneMax;
+  function limiterOf(key: string, perWindowMax: number | null, windowMs: number): readonly WindowLimiter[] {
+    if (perWindowMax === null) return [];
     const limiter =
-      limiters.get(`${kind} ${name}`) ??
-      createAddressLimiter({ perWindowMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX }, clock);
-    limiters.set(`${kind} ${name}`, limiter);
-    return limiter;
+      limiters.get(key) ?? createAddressLimiter({ perWindowMax, windowMs, keysMax: ADDRESSES_MAX }, clock);
+    limiters.set(key, limiter);
+    return [limiter];
   }
 
-  function counted(limiter: WindowLimiter | null, address: string): Refusal | null {
-    const waitMs = limiter?.waitMs(address) ?? 0;
+  const asked = ({ name, fromOneAddressPerMinuteMax: max }: AnyOperation): readonly WindowLimiter[] =>
+    limiterOf(`asked ${name}`, max === null ? null : REPEATS_MAX * max, MINUTE_MS);
+
+  const done = (operation: AnyOperation): readonly WindowLimiter[] => [
+    ...limiterOf(`minute ${operation.name}`, operation.fromOneAddressPerMinuteMax, MINUTE_MS),
+    ...limiterOf(`hour ${operation.name}`, operation.fromOneAddressPerHourMax, HOUR_MS),
+  ];
+
+  function counted(all: readonly WindowLimiter[], address: string): Refusal | null {
+    const waitMs = Math.max(0, ...all.map((limiter) => limiter.waitMs(address)));
     if (waitMs > 0)
       return {
         code: 'rate_limited',
         message: 'Too many of these were asked for from this address.',
         retryAfterSeconds: Math.ceil(waitMs / 1_000),
       };
-    limiter?.add(address);
+    for (const limiter of all) limiter.add(address);
     return null;
   }
 
   return {
-    ask: (operation, { address }) => counted(limiterOf(operation, 'asked'), address),
-    begin: (operation, { address }) => counted(limiterOf(operation, 'done'), address),
+    ask: (operation, { address }) => counted(asked(operation), address),
+    begin: (operation, { address }) => counted(done(operation), address),
     takeBack(operation, { address }) {
-      limiterOf(operation, 'done')?.takeBack(address);
+      for (const limiter of done(operation)) limiter.takeBack(address);
     },
   };
 }

@@ -81,6 +81,8 @@ export interface Operation<
   readonly needsCapacity: boolean;
   /** Calls that do something, from one address in a minute; null: any number. */
   readonly fromOneAddressPerMinuteMax: number | null;
+  /** The same in an hour, where what they make is kept so long: one address is to have no more than a share. */
+  readonly fromOneAddressPerHourMax: number | null;
   /** May be refused with `conflict` or `idempotency_conflict`: documentation says so. */
   readonly conflicts: boolean;
   /** May be refused with `forbidden` whoever asks, and with `not_found` although its path names nothing. */
@@ -129,6 +131,8 @@ export interface Definition<
   readonly mayBeMissing?: boolean;
   /** Default: null. */
   readonly fromOneAddressPerMinuteMax?: number | null;
+  /** Default: null. */
+  readonly fromOneAddressPerHourMax?: number | null;
   /** Default: false. */
   readonly list?: List;
   readonly input: Input;
@@ -161,6 +165,7 @@ export function operation<
     creates: false,
     needsCapacity: false,
     fromOneAddressPerMinuteMax: null,
+    fromOneAddressPerHourMax: null,
     conflicts: definition.creates ?? false,
     mayBeForbidden: false,
     mayBeMissing: false,

@@ -25,6 +25,12 @@ const PUBLIC_KEY_MS = 3_600_000;
 /** Public keys that one address gets in a minute: a rack of machines behind one address, and no flood. */
 const PUBLIC_KEYS_PER_MINUTE_MAX = 20;
 
+/**
+ * Public keys that one address, or /64 of IPv6, gets in the hour for which they last: a quarter of those that may wait,
+ * so that others get some whatever one address does.
+ */
+export const PUBLIC_KEYS_PER_HOUR_MAX = 250;
+
 const body = {
   name: storableText(NAME_MAX).nullish().describe('For display only.'),
   expired_at: instantMs.nullish().describe('Null: never.'),
@@ -69,6 +75,7 @@ export const create_public_enrollment_key = operation({
     'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
   rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
   fromOneAddressPerMinuteMax: PUBLIC_KEYS_PER_MINUTE_MAX,
+  fromOneAddressPerHourMax: PUBLIC_KEYS_PER_HOUR_MAX,
   mayBeForbidden: true,
   mayBeMissing: true,
   creates: true,

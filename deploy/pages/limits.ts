@@ -29,8 +29,10 @@ import * as healthChecks from '../../api/health/check-runner.ts';
 import * as idempotency from '../../api/idempotency.ts';
 import * as listInput from '../../api/list-input.ts';
 import * as commandOperations from '../../api/operations/commands.ts';
+import * as keyOperations from '../../api/operations/enrollment-keys.ts';
 import * as labelOperations from '../../api/operations/labels.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
+import * as enrolling from '../../api/rest/enroll.ts';
 import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/targeting-input.ts';
@@ -160,6 +162,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('persistence/committer/enrollment-key-rows.ts', enrollmentKeyRows, [
       ['PUBLIC_KEYS_MAX', 'Public enrolment keys that wait to be used. Beyond it none are made (429).'],
+    ]),
+    limits('api/operations/enrollment-keys.ts', keyOperations, [
+      ['PUBLIC_KEYS_PER_HOUR_MAX', 'Of them, those that one address or /64 is given in an hour (429).'],
+    ]),
+    limits('api/rest/enroll.ts', enrolling, [
+      ['REFUSED_EVENTS_PER_MINUTE_MAX', 'Events of refused enrolments in a minute, at each admin; then 429 or none.'],
     ]),
     limits('api/operations/scrapes.ts', scrapes, [
       ['TARGETS_MAX', 'Scrape targets in one answer of MCP and tRPC. The discovery routes have no bound.'],

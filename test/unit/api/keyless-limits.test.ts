@@ -2,10 +2,13 @@
 import test from 'ava';
 import { createAddressLimits } from '../../../api/keyless-limits.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
+import { create_public_enrollment_key, PUBLIC_KEYS_PER_HOUR_MAX } from '../../../api/operations/enrollment-keys.ts';
 import type { Caller } from '../../../api/principals.ts';
+import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/enrollment-key-rows.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 
-const limited = (name: string, max: number | null) => ({ name, fromOneAddressPerMinuteMax: max }) as AnyOperation;
+const limited = (name: string, max: number | null, perHour: number | null = null) =>
+  ({ name, fromOneAddressPerMinuteMax: max, fromOneAddressPerHourMax: perHour }) as AnyOperation;
 const from = (address: string) => ({ address }) as Caller;
 
 test('an address has so many calls of one operation a minute, and is told when there are more', (t) => {
@@ -23,6 +26,25 @@ test('an address has so many calls of one operation a minute, and is told when t
   t.like(limits.begin(create, from('192.0.2.1')), { code: 'rate_limited', retryAfterSeconds: 40 });
   clock.pass(39_500);
   t.false(isRefused(create, '192.0.2.1'));
+});
+
+test(`one address or /64 gets ${PUBLIC_KEYS_PER_HOUR_MAX} public enrolment keys in an hour, a quarter of all, and no other waits for that`, (t) => {
+  const clock = createFakeClock();
+  const limits = createAddressLimits(clock);
+  const make = (address: string) => limits.begin(create_public_enrollment_key as AnyOperation, from(address));
+
+  let made = 0;
+  for (let minute = 0; minute < 59; minute += 1) {
+    for (let tried = 0; tried < 30; tried += 1) made += make(`2001:db8::${tried + 1}`) === null ? 1 : 0;
+    clock.pass(60_000);
+  }
+
+  t.is(made, PUBLIC_KEYS_PER_HOUR_MAX);
+  t.true(made <= PUBLIC_KEYS_MAX / 4);
+  t.is(make('2001:db8:0:1::1'), null);
+  t.like(make('2001:db8::1'), { code: 'rate_limited', retryAfterSeconds: 60 });
+  clock.pass(60_000);
+  t.is(make('2001:db8::1'), null);
 });
 
 test('what came to nothing does not count, and refused calls lengthen nothing', (t) => {
