@@ -79,6 +79,6 @@ async function passingIn(refusal: Answer): Promise<Passing | null> {
   };
   const { code = 'service_unavailable', retry_after_seconds: seconds } = error?.data ?? {};
   if (code !== 'service_unavailable') return null;
-  const askedMs = Number(seconds ?? 0) * 1_000; // of a service that may be none of ours
+  const askedMs = (seconds ?? 0) * 1_000; // NaN of a service that says anything else
   return { refusal, isInDoubt: leavesOpen(error?.message ?? ''), againMs: askedMs > 0 ? askedMs : 0 };
 }

@@ -174,7 +174,7 @@ export function subscribePatiently<M>(
 }
 
 function pauseMs({ retry_after_seconds: seconds }: Refusal): number {
-  const askedMs = Number(seconds ?? 0) * 1_000;
+  const askedMs = (seconds ?? 0) * 1_000;
   return askedMs > 0 ? Math.min(askedMs, REFUSED_MS_MAX) : REFUSED_MS;
 }
 

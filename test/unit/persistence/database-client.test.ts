@@ -77,9 +77,11 @@ function corpus(count: number): readonly Said[] {
 function say(socket: Socket, { greeting, answer }: Said): void {
   socket.on('error', () => {});
   socket.once('data', () => {
-    if (!greeting.equals(Buffer.concat(LET_IN))) return void socket.end(greeting);
-    socket.write(greeting);
-    socket.once('data', () => socket.end(answer));
+    if (!greeting.equals(Buffer.concat(LET_IN))) socket.end(greeting);
+    else {
+      socket.write(greeting);
+      socket.once('data', () => socket.end(answer));
+    }
   });
 }
 
@@ -167,7 +169,7 @@ test('a server that is done with a series before it answered all of it is lost',
     user: 'edge',
     database: 'edge',
     pipeline: true,
-  } as object);
+  });
   client.on('error', () => {});
   await client.connect();
   const series = new Series(client as unknown as PoolClient);
