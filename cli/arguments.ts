@@ -16,6 +16,12 @@ export function positiveInteger(text: string): number {
   return Number(text);
 }
 
+/** A whole number, also below 0. */
+export function integer(text: string): number {
+  if (!/^-?\d{1,15}$/u.test(text)) throw new InvalidArgumentError('It should be a whole number.');
+  return Number(text);
+}
+
 function isPositiveInteger(text: string): boolean {
   return Number.isSafeInteger(Number(text)) && Number(text) >= 1;
 }

@@ -57,7 +57,7 @@ const KINDS = {
   alias: { noun: 'alias', shows: 'edge alias ls', list: (api, query) => api.list_aliases.query(query) },
   execution: {
     noun: 'execution',
-    shows: 'edge command output',
+    shows: 'edge execution ls',
     list: (api, query) => api.list_command_executions.query(query),
   },
   sshuser: {

@@ -27,6 +27,7 @@ const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promis
   [['logs'], async () => (await import('./commands/logs.ts')).addLogsCommand],
   [['node'], async () => (await import('./commands/node.ts')).addNodeCommands],
   [['command'], async () => (await import('./commands/command.ts')).addCommandCommands],
+  [['execution'], async () => (await import('./commands/execution.ts')).addExecutionCommands],
   [['update'], async () => (await import('./commands/update.ts')).addUpdateCommands],
   [['cluster'], async () => (await import('./commands/cluster.ts')).addClusterCommands],
   [['group'], async () => (await import('./commands/group.ts')).addGroupCommands],

@@ -1,15 +1,18 @@
 /** `edge alias`. */
 import type { Command as Program } from 'commander';
+import { words } from '../arguments.ts';
 import type { Api, Outputs } from '../client.ts';
 import { existing, idOf } from '../id-names.ts';
-import { addListCommand } from '../lists.ts';
-import { nodeIdOf } from '../node-names.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
+import { nodeIdOf, nodeIdsOf } from '../node-names.ts';
 import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isUuid } from '../table/short-ids.ts';
 
-const TABLE: Table<Outputs['list_aliases']['data'][number]> = {
+type Alias = Outputs['list_aliases']['data'][number];
+
+const TABLE: Table<Alias> = {
   id: ({ id }) => id,
   sortedBy: 'name',
   columns: [
@@ -21,6 +24,12 @@ const TABLE: Table<Outputs['list_aliases']['data'][number]> = {
     ['ID', 'id', { wide: true, id: true }],
   ],
 };
+
+interface Filters {
+  readonly name?: string;
+  readonly cluster?: readonly string[];
+  readonly node?: readonly string[];
+}
 
 /** Aliases: give, list and take away. */
 export function addAliasCommands(program: Program): void {
@@ -34,14 +43,21 @@ export function addAliasCommands(program: Program): void {
       await record(await api.create_alias.mutate({ node_id: await nodeIdOf(api, node), name }));
     });
 
-  addListCommand(alias, {
+  addListCommand<Alias, Filters & ListFlags>(alias, {
     description: 'list aliases',
     table: TABLE,
-    read:
-      async ({ api }) =>
-      (page) =>
-        api.list_aliases.query(page),
-  });
+    read: async ({ api }, { name, cluster, node }) => {
+      const filters = {
+        ...(name !== undefined && { name }),
+        ...(cluster && { cluster_name__in: cluster }),
+        ...(node && { node_id__in: await nodeIdsOf(api, node) }),
+      };
+      return (page) => api.list_aliases.query({ ...filters, ...page });
+    },
+  })
+    .option('--name <pattern>', 'only those that are called so (with * as wildcard)')
+    .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
+    .option('-n, --node <nodes>', 'only of these nodes', words);
 
   alias
     .command('rm <name>')

@@ -3,7 +3,7 @@ import type { Command as Program } from 'commander';
 import { limitWord, positiveInteger } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { clusterOf, doneToCluster, ofCluster } from '../clusters.ts';
-import { addListCommand } from '../lists.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
 import { tell } from '../output.ts';
 import type { Table } from '../table/columns.ts';
 import { sessionOf } from '../session.ts';
@@ -36,14 +36,14 @@ interface CreateFlags {
 export function addClusterCommands(program: Program): void {
   const cluster = program.command('cluster').description('groups of nodes');
 
-  addListCommand(cluster, {
+  addListCommand<Outputs['list_clusters']['data'][number], { readonly name?: string } & ListFlags>(cluster, {
     description: 'list clusters',
     table: TABLE,
     read:
-      async ({ api }) =>
+      async ({ api }, { name }) =>
       (page) =>
-        api.list_clusters.query(page),
-  });
+        api.list_clusters.query({ ...page, ...(name !== undefined && { name }) }),
+  }).option('--name <pattern>', 'only those that are called so (with * as wildcard)');
 
   cluster
     .command('get <name>')

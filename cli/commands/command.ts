@@ -35,6 +35,7 @@ const TABLE: Table<Command> = {
 interface Filters {
   readonly open?: boolean;
   readonly failed?: boolean;
+  readonly text?: string;
 }
 
 /** Executions whose outputs are fetched for one command. */
@@ -44,16 +45,7 @@ const OUTPUTS_MAX = 100_000;
 export function addCommandCommands(program: Program): void {
   const group = program.command('command').description('commands that were run');
 
-  addListCommand<Command, Filters & ListFlags>(group, {
-    description: 'list commands, newest first',
-    table: TABLE,
-    read: async ({ api }, { open, failed }) => {
-      const filters = { ...(open && { has_open: true }), ...(failed && { has_failed: true }) };
-      return (page) => api.list_commands.query({ ...filters, ...page });
-    },
-  })
-    .option('--open', 'only those with executions that are not over')
-    .option('--failed', 'only those that failed somewhere');
+  addCommandList(group);
 
   group
     .command('get <id>')
@@ -96,6 +88,26 @@ export function addCommandCommands(program: Program): void {
         await existing('command', one, api.delete_command.mutate({ id }));
       }
     });
+}
+
+function addCommandList(group: Program): void {
+  addListCommand<Command, Filters & ListFlags>(group, {
+    description: 'list commands, newest first',
+    table: TABLE,
+    read: async ({ api }, { open, failed, text }) => {
+      const filters = {
+        ...(open !== undefined && { has_open: open }),
+        ...(failed !== undefined && { has_failed: failed }),
+        ...(text !== undefined && { command_text: text }),
+      };
+      return (page) => api.list_commands.query({ ...filters, ...page });
+    },
+  })
+    .option('--open', 'only those with executions that are not over')
+    .option('--no-open', 'only those that are over everywhere')
+    .option('--failed', 'only those that failed somewhere')
+    .option('--no-failed', 'only those that failed nowhere')
+    .option('--text <pattern>', 'only those whose script is so (with * as wildcard)');
 }
 
 interface OutputFlags {

@@ -1,7 +1,7 @@
 /** `edge group`. */
 import type { Command as Program } from 'commander';
 import type { Inputs, Outputs } from '../client.ts';
-import { addListCommand } from '../lists.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
 import { countOfNodes } from '../node-names.ts';
 import { tell, write } from '../output.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
@@ -54,14 +54,14 @@ export function addGroupCommands(program: Program): void {
     .description('saved groups: which nodes are meant, under a name')
     .addHelpText('after', HELP);
 
-  addListCommand(group, {
+  addListCommand<Group, { readonly name?: string } & ListFlags>(group, {
     description: 'list saved groups',
     table: TABLE,
     read:
-      async ({ api }) =>
+      async ({ api }, { name }) =>
       (page) =>
-        api.list_groups.query(page),
-  });
+        api.list_groups.query({ ...page, ...(name !== undefined && { name }) }),
+  }).option('--name <pattern>', 'only those that are called so (with * as wildcard)');
 
   group
     .command('get <name>')

@@ -1,12 +1,12 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
-import { limitFlag } from '../arguments.ts';
+import { limitFlag, wordOf, words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { ofCluster } from '../clusters.ts';
 import { durationMs } from '../duration.ts';
 import { bareUrls, givenLabels } from '../enrollment-keys.ts';
 import { existing, idOf } from '../id-names.ts';
-import { addListCommand } from '../lists.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
 import { labelsText } from '../node-table.ts';
 import { tell, write } from '../output.ts';
 import { plainText } from '../plain-text.ts';
@@ -14,7 +14,9 @@ import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
 import { sessionOf } from '../session.ts';
 
-const TABLE: Table<Outputs['list_enrollment_keys']['data'][number]> = {
+type Key = Outputs['list_enrollment_keys']['data'][number];
+
+const TABLE: Table<Key> = {
   id: ({ id }) => id,
   columns: [
     ['ID', 'id', { id: true }],
@@ -27,6 +29,22 @@ const TABLE: Table<Outputs['list_enrollment_keys']['data'][number]> = {
     ['LABELS', ({ labels }) => labelsText(labels), { wide: true }],
   ],
 };
+
+/** How a key may stand. */
+const STATES = ['never-used', 'spent', 'expired', 'unlimited'] as const;
+
+const STATE_FILTERS = {
+  'never-used': { is_never_used: true },
+  spent: { is_spent: true },
+  expired: { is_expired: true },
+  unlimited: { is_unlimited: true },
+} as const satisfies Record<(typeof STATES)[number], object>;
+
+interface Filters {
+  readonly name?: string;
+  readonly cluster?: readonly string[];
+  readonly state?: (typeof STATES)[number];
+}
 
 interface CreateFlags {
   readonly name?: string;
@@ -66,14 +84,7 @@ export function addKeyCommands(program: Program): void {
         );
     });
 
-  addListCommand(key, {
-    description: 'list keys, newest first',
-    table: TABLE,
-    read:
-      async ({ api }) =>
-      (page) =>
-        api.list_enrollment_keys.query(page),
-  });
+  addKeyList(key);
 
   key
     .command('get <id>')
@@ -95,4 +106,22 @@ export function addKeyCommands(program: Program): void {
         await existing('key', one, api.delete_enrollment_key.mutate({ id }));
       }
     });
+}
+
+function addKeyList(key: Program): void {
+  addListCommand<Key, Filters & ListFlags>(key, {
+    description: 'list keys, newest first',
+    table: TABLE,
+    read: async ({ api }, { name, cluster, state }) => {
+      const filters = {
+        ...(name !== undefined && { name }),
+        ...(cluster && { cluster_name__in: cluster }),
+        ...(state && STATE_FILTERS[state]),
+      };
+      return (page) => api.list_enrollment_keys.query({ ...filters, ...page });
+    },
+  })
+    .option('--name <pattern>', 'only those that are called so (with * as wildcard)')
+    .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
+    .option('-s, --state <state>', `only those that are ${STATES.join(', ')}`, wordOf('--state', STATES));
 }

@@ -1,9 +1,10 @@
 /** `edge recording`. */
 import { writeFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Command as Program } from 'commander';
+import { words } from '../arguments.ts';
 import type { Api, Outputs } from '../client.ts';
 import { durationMs } from '../duration.ts';
-import { nodeIdOf } from '../node-names.ts';
+import { nodeIdsOf } from '../node-names.ts';
 import { tell, write } from '../output.ts';
 import { existing, idOf } from '../id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
@@ -22,7 +23,11 @@ const TABLE: Table<Recording> = {
   columns: [
     ['ID', 'id', { id: true }],
     ['STARTED', 'started_at', { age: true, sorts: 'started_at' }],
-    ['SECONDS', ({ duration_ms: ms, truncated }) => `${(ms / 1_000).toFixed(1)}${truncated ? '+' : ''}`, { drop: 2 }],
+    [
+      'SECONDS',
+      ({ duration_ms: ms, truncated }) => `${(ms / 1_000).toFixed(1)}${truncated ? '+' : ''}`,
+      { drop: 2, sorts: 'duration_ms' },
+    ],
     ['USER', 'username', { cut: 8, sorts: 'username' }],
     ['NODE', 'node_id', { node: true, cut: 8 }],
     ['BYTES', 'size_bytes', { drop: 3 }],
@@ -33,7 +38,7 @@ const TABLE: Table<Recording> = {
 const SPEED_MAX = 1_000;
 
 interface Filters {
-  readonly node?: string;
+  readonly node?: readonly string[];
   readonly user?: string;
 }
 
@@ -65,14 +70,14 @@ export function addRecordingCommands(program: Program): void {
     table: TABLE,
     read: async ({ api }, { node, user }) => {
       const filters = {
-        ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }),
+        ...(node && { node_id__in: await nodeIdsOf(api, node) }),
         ...(user !== undefined && { username: user }),
       };
       return (page) => api.list_ssh_recordings.query({ ...filters, ...page });
     },
   })
-    .option('-n, --node <node>', 'only of this node')
-    .option('-u, --user <name>', 'only of this SSH username');
+    .option('-n, --node <nodes>', 'only of these nodes', words)
+    .option('-u, --user <pattern>', 'only of this SSH username (with * as wildcard)');
 
   recording
     .command('get <id>')

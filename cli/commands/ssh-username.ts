@@ -1,9 +1,9 @@
 /** `edge sshuser`. */
 import type { Command as Program } from 'commander';
-import { several } from '../arguments.ts';
+import { several, words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { existing } from '../id-names.ts';
-import { nodeIdOf } from '../node-names.ts';
+import { nodeIdOf, nodeIdsOf } from '../node-names.ts';
 import { tell, write } from '../output.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
@@ -42,8 +42,12 @@ interface AddFlags extends PasswordFlags {
   readonly publicKey?: readonly string[];
 }
 
-interface NodeFlag {
-  readonly node?: string;
+interface Filters {
+  readonly user?: string;
+  readonly node?: readonly string[];
+  readonly cluster?: readonly string[];
+  readonly keyName?: string;
+  readonly password?: boolean;
 }
 
 const HELP = `
@@ -82,14 +86,7 @@ export function addSshUsernameCommands(program: Program): void {
         tell(`nothing opens ${username} yet: edge sshkey add ${node}/${username} @~/.ssh/id_ed25519.pub`);
     });
 
-  addListCommand<SshUsername, NodeFlag & ListFlags>(user, {
-    description: 'list SSH usernames',
-    table: TABLE,
-    read: async ({ api }, flags) => {
-      const node = flags.node === undefined ? null : await nodeIdOf(api, flags.node);
-      return (page) => api.list_ssh_usernames.query({ ...page, ...(node !== null && { node_id__in: node }) });
-    },
-  }).option('-n, --node <node>', 'those of one node');
+  addUsernameList(user);
 
   user
     .command('get <username>')
@@ -112,6 +109,29 @@ export function addSshUsernameCommands(program: Program): void {
         await existing('sshuser', username, api.delete_ssh_username.mutate({ id }));
       }
     });
+}
+
+function addUsernameList(user: Program): void {
+  addListCommand<SshUsername, Filters & ListFlags>(user, {
+    description: 'list SSH usernames',
+    table: TABLE,
+    read: async ({ api }, { user: username, node, cluster, keyName, password }) => {
+      const filters = {
+        ...(username !== undefined && { username }),
+        ...(node && { node_id__in: await nodeIdsOf(api, node) }),
+        ...(cluster && { cluster_name__in: cluster }),
+        ...(keyName !== undefined && { key_name: keyName }),
+        ...(password !== undefined && { has_password: password }),
+      };
+      return (page) => api.list_ssh_usernames.query({ ...filters, ...page });
+    },
+  })
+    .option('-u, --user <pattern>', 'only of this name (with * as wildcard)')
+    .option('-n, --node <nodes>', 'only of these nodes', words)
+    .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
+    .option('--key-name <pattern>', 'only those that a key of this name opens (with * as wildcard)')
+    .option('--password', 'only those with a password')
+    .option('--no-password', 'only those without one');
 }
 
 /** One of them, with its keys below it. */

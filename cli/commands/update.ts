@@ -4,7 +4,7 @@ import { positiveInteger, wordsOf } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { durationMs } from '../duration.ts';
 import { existing, idOf } from '../id-names.ts';
-import { addListCommand } from '../lists.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
 import { countOfNodes } from '../node-names.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
@@ -16,13 +16,18 @@ import { endText, followUpdate, updateText, type Update } from '../updates.ts';
 
 type Result = Outputs['list_self_update_results']['data'][number];
 
+/** How a request may stand. */
+const REQUEST_STATUSES = ['pending', 'processing', 'completed'] as const;
+
 /** What may become of a node. */
 const STATUSES = ['waiting', 'triggered', 'failed', 'skipped', 'updated', 'rolled_back'] as const;
 
 /** Longest `--health-timeout`, in ms. Source: docs/updates.md. */
 const HEALTH_TIMEOUT_MS_MAX = 86_400_000;
 
-const REQUESTS: Table<Outputs['list_self_update_requests']['data'][number]> = {
+type Request = Outputs['list_self_update_requests']['data'][number];
+
+const REQUESTS: Table<Request> = {
   id: ({ id }) => id,
   columns: [
     ['ID', 'id', { id: true }],
@@ -90,14 +95,18 @@ export function addUpdateCommands(program: Program): void {
     .option('--wait', 'wait until it is completed')
     .action(create);
 
-  addListCommand(update, {
+  addListCommand<Request, { readonly status?: readonly Request['status'][] } & ListFlags>(update, {
     description: 'list self-update requests, newest first',
     table: REQUESTS,
     read:
-      async ({ api }) =>
+      async ({ api }, { status }) =>
       (page) =>
-        api.list_self_update_requests.query(page),
-  });
+        api.list_self_update_requests.query({ ...page, ...(status && { status__in: status }) }),
+  }).option(
+    '-s, --status <statuses>',
+    `only these: ${REQUEST_STATUSES.join(', ')}`,
+    wordsOf('--status', REQUEST_STATUSES),
+  );
 
   update
     .command('get <id>')

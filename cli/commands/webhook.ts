@@ -2,10 +2,10 @@
 import type { Command as Program } from 'commander';
 import { several, words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
-import { eventTypesOf } from '../event-types.ts';
+import { eventTypeOf, eventTypesOf } from '../event-types.ts';
 import { tell } from '../output.ts';
 import { existing, idOf } from '../id-names.ts';
-import { addListCommand } from '../lists.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
@@ -17,7 +17,9 @@ import { addListenCommand } from './webhook-listen.ts';
 /** Types that a row of the table names; of more it says how many. */
 const NAMED_TYPES_MAX = 2;
 
-const TABLE: Table<Outputs['list_webhooks']['data'][number]> = {
+type Webhook = Outputs['list_webhooks']['data'][number];
+
+const TABLE: Table<Webhook> = {
   id: ({ id }) => id,
   columns: [
     ['ID', 'id', { id: true }],
@@ -30,6 +32,11 @@ const TABLE: Table<Outputs['list_webhooks']['data'][number]> = {
     ],
   ],
 };
+
+interface Filters {
+  readonly to?: string;
+  readonly on?: string;
+}
 
 interface CreateFlags extends SecretFlags {
   readonly on?: readonly string[];
@@ -48,14 +55,19 @@ Examples:
 export function addWebhookCommands(program: Program): void {
   const webhook = program.command('webhook').description('where events are sent, signed').addHelpText('after', HELP);
 
-  addListCommand(webhook, {
+  addListCommand<Webhook, Filters & ListFlags>(webhook, {
     description: 'list webhooks',
     table: TABLE,
-    read:
-      async ({ api }) =>
-      (page) =>
-        api.list_webhooks.query(page),
-  });
+    read: async ({ api }, { to, on }) => {
+      const filters = {
+        ...(to !== undefined && { url: to }),
+        ...(on !== undefined && { event_type: await eventTypeOf(api, on) }),
+      };
+      return (page) => api.list_webhooks.query({ ...filters, ...page });
+    },
+  })
+    .option('--to <pattern>', 'only to such URLs (with * as wildcard)')
+    .option('--on <type>', 'only those that this type of event is sent to');
 
   webhook
     .command('get <id>')

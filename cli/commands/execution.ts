@@ -1,0 +1,81 @@
+/** `edge execution`. */
+import type { Command as Program } from 'commander';
+import { integer, words, wordsOf } from '../arguments.ts';
+import type { Execution } from '../client.ts';
+import { idOf } from '../id-names.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
+import { nodeIdsOf } from '../node-names.ts';
+import type { Table, Tone } from '../table/columns.ts';
+
+/** All statuses of an execution. Source: docs/api.md. */
+const STATUSES = [
+  'pending',
+  'sent',
+  'completed',
+  'cancelled',
+  'expired',
+  'dropped',
+] as const satisfies readonly Execution['status'][];
+
+const TABLE: Table<Execution> = {
+  id: ({ id }) => id,
+  columns: [
+    ['ID', 'id', { id: true }],
+    ['CREATED', 'inserted_at', { age: true, sorts: 'inserted_at' }],
+    ['NODE', 'node_id', { node: true, cut: 12 }],
+    ['STATUS', 'status', { sorts: 'status' }],
+    ['EXIT', 'exit_code', { sorts: 'exit_code', tone: toneOf }],
+    ['CLUSTER', 'cluster_name', { cut: 8, drop: 1, sorts: 'cluster_name' }],
+    ['COMMAND', 'command_text', { cut: 16 }],
+    ['COMMAND ID', 'command_id', { wide: true, id: true }],
+  ],
+};
+
+function toneOf({ exit_code: code }: Execution): Tone | null {
+  return code === null || code === 0 ? null : 'bad';
+}
+
+interface Filters {
+  readonly status?: readonly Execution['status'][];
+  readonly node?: readonly string[];
+  readonly cluster?: readonly string[];
+  readonly command?: readonly string[];
+  readonly exitCode?: number;
+  readonly said?: string;
+}
+
+const HELP = `
+Examples:
+  edge execution ls --status pending                  what waits, and on which machines
+  edge execution ls --said '*No space left*' --exit-code 1
+  edge command output 0193a1c2                        what one of them, or a command, printed`;
+
+/** Executions: what ran where. */
+export function addExecutionCommands(program: Program): void {
+  const execution = program
+    .command('execution')
+    .description('what commands did, machine by machine')
+    .addHelpText('after', HELP);
+
+  addListCommand<Execution, Filters & ListFlags>(execution, {
+    description: 'list executions of all commands, newest first',
+    table: TABLE,
+    read: async ({ api }, { status, node, cluster, command, exitCode, said }) => {
+      const filters = {
+        ...(status && { status__in: status }),
+        ...(node && { node_id__in: await nodeIdsOf(api, node) }),
+        ...(cluster && { cluster_name__in: cluster }),
+        ...(command && { command_id__in: await Promise.all(command.map((one) => idOf(api, 'command', one))) }),
+        ...(exitCode !== undefined && { exit_code: exitCode }),
+        ...(said !== undefined && { output: said }),
+      };
+      return (page) => api.list_command_executions.query({ ...filters, ...page });
+    },
+  })
+    .option('-s, --status <statuses>', `only these: ${STATUSES.join(', ')}`, wordsOf('--status', STATUSES))
+    .option('-n, --node <nodes>', 'only on these nodes', words)
+    .option('-c, --cluster <names>', 'only in these clusters (with * as wildcard)', words)
+    .option('--command <ids>', 'only of these commands', words)
+    .option('--exit-code <n>', 'only those that ended with it', integer)
+    .option('--said <pattern>', 'only those whose output is so (with * as wildcard)');
+}
