@@ -1,13 +1,11 @@
 /** What was done or failed, said for some seconds at the foot of the window; and what is about to be done, with a way back. */
 import { signal } from '@preact/signals';
+import { surplusOf } from '../notices.ts';
 import { TEXTS } from '../texts.ts';
 
 /** How long one stands, in ms; one with a way back, or about what failed, stands longer. */
 const STANDS_MS = 5_000;
 const STANDS_LONGER_MS = 10_000;
-
-/** Notices that stand at once. One more sends the oldest away, whose action is then done. */
-const NOTICES_MAX = 4;
 
 /** What is said. */
 export interface Notice {
@@ -36,8 +34,8 @@ export function notify(notice: Notice): void {
   const ms = notice.undo === undefined && notice.kind !== 'failed' ? STANDS_MS : STANDS_LONGER_MS;
   standing.value = [...standing.value, { ...notice, id, timer: setTimeout(() => settle(id), ms) }];
   watchLeaving();
-  const oldest = standing.value[0];
-  if (standing.value.length > NOTICES_MAX && oldest !== undefined) settle(oldest.id);
+  const surplus = surplusOf(standing.value);
+  if (surplus !== undefined) settle(surplus.id);
 }
 
 /** Does it once its notice is gone: until then it can be taken back. `title`: what is done, in a few words. */
