@@ -1,7 +1,7 @@
 /** What the palette finds among what it is given: by words, fuzzily, the best first. Pure. */
 
 /** Kinds of what may be found, in the order in which they stand. */
-export const KINDS = ['pages', 'actions', 'commands', 'clusters', 'groups', 'nodes'] as const;
+export const KINDS = ['pages', 'actions', 'commands', 'clusters', 'groups', 'nodes', 'on-node'] as const;
 /** One of them. */
 export type Kind = (typeof KINDS)[number];
 
@@ -13,6 +13,10 @@ export interface Item {
   readonly text: string;
   /** Stands beside it, and is looked through too. */
   readonly more?: string;
+  /** Is looked through, and stands nowhere. */
+  readonly also?: string;
+  /** The id of the node that it is. */
+  readonly node?: string;
   readonly leads: { readonly to: string } | { readonly does: () => void };
 }
 
@@ -25,6 +29,9 @@ interface Found {
 /** What is shown of each kind, and of all, at most: nobody reads on. */
 export const FOUND_OF_KIND_MAX = 8;
 export const FOUND_MAX = 30;
+
+/** Nodes for which it is said what can be done on them. */
+export const ACTED_NODES_MAX = 3;
 
 /** Longest text that is looked for, and most of its words: all others are ignored. */
 export const SOUGHT_CHARACTERS_MAX = 200;
@@ -67,6 +74,56 @@ export function findItems(items: Iterable<Item>, sought: string): readonly Item[
     .slice(0, FOUND_MAX);
 }
 
+/**
+ * The same, with what can be done on the best of the nodes that were found, behind them. Words that begin that (`run
+ * web-1`) are of the action, not of the node; then each of a few nodes is offered with it alone. `items`: asked anew for
+ * each look through them.
+ */
+export function findWithActions(
+  items: () => Iterable<Item>,
+  sought: string,
+  actionsOn: (node: Item) => readonly NodeAction[],
+): readonly Item[] {
+  const found = findItems(items(), sought);
+  const [best] = found.filter(({ kind }) => kind === 'nodes');
+  if (best !== undefined) return behindNodes(found, actionsOn(best).map(itemOf));
+  const words = wordsOf(sought);
+  const isVerb = (word: string): boolean => NODE_VERBS.some((verb) => verb.startsWith(word));
+  const names = words.filter((word) => !isVerb(word));
+  if (names.length === 0 || names.length === words.length) return found;
+  const nodes = findItems(items(), names.join(' ')).filter(({ kind }) => kind === 'nodes');
+  const actions = nodes
+    .slice(0, ACTED_NODES_MAX)
+    .flatMap(actionsOn)
+    .filter(({ verb }) => words.some((word) => verb.startsWith(word)));
+  return [...actions.map(itemOf), ...found].slice(0, FOUND_MAX);
+}
+
+/** What can be done on a node, as its words begin. */
+export const NODE_VERBS = ['run', 'terminal', 'diagnose'] as const;
+
+/** One of it. */
+export interface NodeAction {
+  readonly verb: (typeof NODE_VERBS)[number];
+  readonly item: Item;
+}
+
+function itemOf({ item }: NodeAction): Item {
+  return item;
+}
+
+/** Others make room for them: they are of what was looked for. */
+function behindNodes(found: readonly Item[], actions: readonly Item[]): readonly Item[] {
+  const at = found.findLastIndex(({ kind }) => kind === 'nodes') + 1;
+  return [...found.slice(0, at), ...actions, ...found.slice(at)].slice(0, FOUND_MAX + NODE_VERBS.length);
+}
+
+/** Of the words the longest, as it is typed; wildcards of the API are none here. */
+export function longestWordOf(sought: string): string {
+  const words = sought.slice(0, SOUGHT_CHARACTERS_MAX).replaceAll('*', ' ').split(/\s+/u);
+  return words.reduce((longest, word) => (word.length > longest.length ? word : longest), '');
+}
+
 function isListed(kind: Kind): boolean {
   return kind !== 'nodes' && kind !== 'clusters';
 }
@@ -90,8 +147,8 @@ function best([first]: readonly Found[]): number {
 }
 
 /** The sum over all words; null: one of them is not found. */
-function itemScore({ text, more = '' }: Item, words: readonly string[]): number | null {
-  const [own, beside] = [text.toLowerCase(), more.toLowerCase()];
+function itemScore({ text, more = '', also = '' }: Item, words: readonly string[]): number | null {
+  const [own, beside] = [text.toLowerCase(), (also === '' ? more : `${more}\n${also}`).toLowerCase()];
   let sum = 0;
   for (const word of words) {
     const [inOwn, inMore] = [scoreOf(own, word), beside === '' ? null : scoreOf(beside, word)];

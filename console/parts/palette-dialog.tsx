@@ -4,11 +4,12 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Fleet } from '../fleet/feed.ts';
 import { isPaletteOpen } from '../keys.ts';
 import type { Live } from '../live.ts';
-import { findItems, KINDS, SOUGHT_CHARACTERS_MAX, type Item } from '../palette.ts';
+import { askedItems, PaletteSearch } from '../palette-asked.ts';
+import { findWithActions, KINDS, SOUGHT_CHARACTERS_MAX, type Item } from '../palette.ts';
 import { go } from '../router.ts';
 import type { Me } from '../session.ts';
 import { PALETTE } from '../texts/palette.ts';
-import { askedItems, nodeItems, ownItems } from './palette-items.ts';
+import { nodeActions, nodeItems, ownItems } from './palette-items.ts';
 
 /** What it looks through. */
 export interface PaletteProps {
@@ -24,14 +25,23 @@ export function PaletteDialog({ me, live, fleet }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const sought = useSignal('');
   const asked = useSignal<readonly Item[]>([]);
+  const search = useMemo(
+    () =>
+      new PaletteSearch(
+        (words) => askedItems(live.api, words),
+        (items) => (asked.value = items),
+      ),
+    [live],
+  );
   useEffect(() => {
     dialog.current?.showModal();
     fleet.followAny();
-    void askedItems(live.api).then((items) => (asked.value = items));
+    search.want('', 0);
+    return () => search.stop();
   }, []);
   const version = fleet.version.value;
   const found = useMemo(
-    () => findItems(all(me, asked.value, fleet), sought.value),
+    () => findWithActions(() => all(me, asked.value, fleet), sought.value, nodeActions),
     [me, fleet, version, asked.value, sought.value],
   );
   return (
@@ -47,7 +57,10 @@ export function PaletteDialog({ me, live, fleet }: PaletteProps) {
       <Combobox
         found={found}
         sought={sought.value}
-        onSought={(text) => (sought.value = text)}
+        onSought={(text) => {
+          sought.value = text;
+          search.want(text);
+        }}
         onChosen={({ leads }) => {
           // closed first: what it leads to may want the focus
           dialog.current?.close();

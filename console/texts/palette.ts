@@ -11,10 +11,11 @@ export const PALETTE = {
   kinds: {
     pages: 'Pages',
     actions: 'Actions',
-    commands: 'Recent commands',
+    commands: 'Commands',
     clusters: 'Clusters',
     groups: 'Groups',
     nodes: 'Nodes',
+    'on-node': 'On the node',
   } satisfies Record<Kind, string>,
   actions: {
     run: 'Run a command',
@@ -23,6 +24,11 @@ export const PALETTE = {
     createAlias: 'Create an alias',
     copy: 'Copy the address of this page',
     keyboard: 'Show all keys',
+  },
+  onNode: {
+    run: (name: string) => `Run a command on ${name}`,
+    terminal: (name: string) => `Terminal of ${name}`,
+    diagnose: (name: string) => `Diagnose ${name}`,
   },
   theme: (name: string) => `Colours: ${name.toLowerCase()}`,
   nodes: (count: number) => (count === 1 ? '1 node' : `${number(count)} nodes`),

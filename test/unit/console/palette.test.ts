@@ -1,6 +1,24 @@
 /** What the palette finds, and that keys lead to one page each. */
+import { EventEmitter, once } from 'node:events';
 import test from 'ava';
-import { findItems, FOUND_MAX, FOUND_OF_KIND_MAX, scoreOf, type Item, type Kind } from '../../../console/palette.ts';
+import {
+  ASKED_ROWS_MAX,
+  askedItems,
+  PaletteSearch,
+  RECENT_COMMANDS_MAX,
+  type PaletteApi,
+} from '../../../console/palette-asked.ts';
+import {
+  ACTED_NODES_MAX,
+  findItems,
+  findWithActions,
+  FOUND_MAX,
+  FOUND_OF_KIND_MAX,
+  NODE_VERBS,
+  scoreOf,
+  type Item,
+  type Kind,
+} from '../../../console/palette.ts';
 import { OWN_PAGES, placeOf, sectionOf } from '../../../console/routes.ts';
 
 const item = (kind: Kind, text: string, more?: string): Item => ({
@@ -63,4 +81,130 @@ test('each key leads to one page, and each page below one of the navigation belo
   t.is(new Set(jumps).size, jumps.length);
   for (const jump of jumps) t.regex(jump, /^[a-z]$/u);
   for (const page of OWN_PAGES) if (placeOf(page).group !== null) t.is(sectionOf(page), page);
+});
+
+const found = (items: readonly Item[], sought: string): readonly string[] =>
+  findWithActions(
+    () => items,
+    sought,
+    ({ text }) => NODE_VERBS.map((verb) => ({ verb, item: item('on-node', `${verb} ${text}`) })),
+  ).map(({ text }) => text);
+
+test('what can be done on a node stands behind the nodes that were found, and is asked for by its word', (t) => {
+  const items = [item('nodes', 'web-1'), item('nodes', 'web-12'), item('pages', 'web of things')];
+
+  t.deepEqual(found(items, 'web-1'), ['web-1', 'web-12', 'run web-1', 'terminal web-1', 'diagnose web-1']);
+  t.deepEqual(found(items, 'term web-1'), ['terminal web-1', 'terminal web-12']);
+  t.deepEqual(found(items, 'web-12 diag'), ['diagnose web-12']);
+  t.deepEqual(found(items, 'things'), ['web of things']);
+  t.deepEqual(found(items, 'run'), [], 'on which node is not said');
+  t.deepEqual(found([], 'run web'), []);
+});
+
+test('more nodes than a few are not offered with an action', (t) => {
+  const items = Array.from({ length: 1_000 }, (_, index) => item('nodes', `web-${index}`));
+
+  t.is(found(items, 'run web').length, ACTED_NODES_MAX);
+});
+
+/** A service with more clusters, groups and commands than a page of a list has, and what it was asked. */
+function serviceOf() {
+  const asked: unknown[] = [];
+  const names = Array.from({ length: 500 }, (_, index) => `lab-${String(index).padStart(3, '0')}`);
+  const listOf =
+    <Row>(rows: readonly Row[], textOf: (row: Row) => string, field: string) =>
+    async (query: Readonly<Record<string, unknown>>) => {
+      asked.push(query);
+      const given = query[field];
+      const pattern = typeof given === 'string' ? given.replaceAll('*', '') : '';
+      return { data: rows.filter((row) => textOf(row).includes(pattern)).slice(0, Number(query['page_size'])) };
+    };
+  const named = names.map((name) => ({ name, targeting: { type: 'all' } }));
+  const commands = names.map((name, index) => ({
+    id: `c-${index}`,
+    command_text: `set -e\necho ${name}\nuptime # Of ${name}`,
+    summary: { total: index },
+  }));
+  const api = {
+    list_clusters: { query: listOf(named, ({ name }) => name, 'name') },
+    list_groups: { query: listOf(named, ({ name }) => name, 'name') },
+    list_commands: { query: listOf(commands, ({ command_text: text }) => text, 'command_text') },
+  };
+  return { asked, api: api as unknown as PaletteApi };
+}
+
+test('clusters, groups and commands beyond the first page are found by what is typed', async (t) => {
+  const { api, asked } = serviceOf();
+  const typed = 'lab-477 up';
+
+  const items = await askedItems(api, typed);
+
+  t.deepEqual(
+    findItems(items, 'lab-477').map(({ kind, text, leads }) => [kind, text, 'to' in leads && leads.to]),
+    [
+      ['clusters', 'lab-477', '/console/clusters/lab-477'],
+      ['groups', 'lab-477', '/console/groups/lab-477'],
+      ['commands', 'echo lab-477', '/console/commands/c-477'],
+    ],
+  );
+  t.deepEqual(texts(findItems(items, typed)), ['echo lab-477'], 'the other word stands in another line of the script');
+  t.deepEqual(asked, [
+    { page_size: ASKED_ROWS_MAX, sort: 'name', name: '*lab-477*' },
+    { page_size: ASKED_ROWS_MAX, sort: 'name', name: '*lab-477*' },
+    { page_size: ASKED_ROWS_MAX, sort: '-inserted_at', command_text: '*lab-477*' },
+  ]);
+});
+
+test('without a word the first and the latest are asked for; what cannot be had is left out', async (t) => {
+  const { api, asked } = serviceOf();
+  const broken = { ...api, list_groups: { query: () => Promise.reject(new Error('away')) } } as unknown as PaletteApi;
+
+  const items = await askedItems(broken, ' * ');
+
+  t.deepEqual(
+    [...new Set(items.map(({ kind }) => kind))].map((kind) => [kind, items.filter((one) => one.kind === kind).length]),
+    [
+      ['clusters', ASKED_ROWS_MAX],
+      ['commands', RECENT_COMMANDS_MAX],
+    ],
+  );
+  t.deepEqual(asked, [
+    { page_size: ASKED_ROWS_MAX, sort: 'name' },
+    { page_size: RECENT_COMMANDS_MAX, sort: '-inserted_at' },
+  ]);
+});
+
+test('one question is asked at a time, and of what was typed meanwhile the last alone', async (t) => {
+  const answers: (() => void)[] = [];
+  const asked: string[] = [];
+  const told = new EventEmitter();
+  const search = new PaletteSearch(
+    async (sought) => {
+      asked.push(sought);
+      told.emit('asked');
+      await new Promise<void>((answer) => answers.push(answer));
+      return [item('clusters', sought)];
+    },
+    (items) => told.emit('found', texts(items)),
+  );
+  const first = once(told, 'asked');
+  search.want('w');
+  search.want('we', 0);
+  await first;
+  search.want('web', 0);
+  await new Promise((later) => setImmediate(() => setTimeout(later, 1)));
+  search.want('web-1', 0);
+  await new Promise((later) => setImmediate(() => setTimeout(later, 1)));
+
+  t.deepEqual(asked, ['we'], 'nothing more while an answer is on its way');
+  const second = once(told, 'asked');
+  const found = once(told, 'found');
+  answers.shift()?.();
+  t.deepEqual(await found, [['we']]);
+  await second;
+  t.deepEqual(asked, ['we', 'web-1']);
+  told.on('found', () => t.fail('nobody wants it any more'));
+  search.stop();
+  answers.shift()?.();
+  await new Promise((later) => setImmediate(later));
 });
