@@ -18,8 +18,9 @@ export const GroupResource = resource(
 );
 export type GroupResource = z.output<typeof GroupResource>;
 
-/** Nodes that a preview names, at most. */
-export const PREVIEWED_NODES_MAX = 100;
+/** Nodes that a preview names where nothing is said, and at most: what somebody looks through before a command. */
+export const PREVIEWED_NODES_DEFAULT = 100;
+export const PREVIEWED_NODES_MAX = 5_000;
 
 /** Whom a targeting would reach now. */
 export const TargetingPreviewResource = resource('TargetingPreview', 'The nodes that a targeting reaches now.', {
@@ -34,6 +35,6 @@ export const TargetingPreviewResource = resource('TargetingPreview', 'The nodes 
       }),
     )
     .max(PREVIEWED_NODES_MAX)
-    .describe(`At most ${PREVIEWED_NODES_MAX} of them, by cluster and name.`),
+    .describe('The first of them, by cluster and name.'),
 });
 export type TargetingPreviewResource = z.output<typeof TargetingPreviewResource>;

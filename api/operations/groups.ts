@@ -1,7 +1,12 @@
 /** Saved groups: targetings with a name, and who would be reached by one. */
 import { z } from 'zod';
 import { ok, refuse } from '../../actors/refusal.ts';
-import { GroupResource, PREVIEWED_NODES_MAX, TargetingPreviewResource } from '../../actors/resources/group.ts';
+import {
+  GroupResource,
+  PREVIEWED_NODES_DEFAULT,
+  PREVIEWED_NODES_MAX,
+  TargetingPreviewResource,
+} from '../../actors/resources/group.ts';
 import { storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
@@ -86,21 +91,24 @@ export const delete_group = operation({
 export const preview_targeting = operation({
   name: 'preview_targeting',
   kind: 'query',
-  summary: `Show whom a targeting would reach now: how many nodes, and the first ${PREVIEWED_NODES_MAX} of them. Nothing is done.`,
+  summary: `Show whom a targeting would reach now: how many nodes, and the first max_nodes of them. Nothing is done.`,
   rest: { method: 'POST', path: '/targeting/preview', status: 200 },
-  input: z.strictObject({ targeting: targetingInput }),
+  input: z.strictObject({
+    targeting: targetingInput,
+    max_nodes: z.int().min(1).max(PREVIEWED_NODES_MAX).default(PREVIEWED_NODES_DEFAULT),
+  }),
   output: TargetingPreviewResource,
-  handle: async ({ targeting }, { ports: { reads } }) => {
+  handle: async ({ targeting, max_nodes: namedMax }, { ports: { reads } }) => {
     const reached = await targetsOf(reads, targeting);
     if (!reached.ok) return reached;
     const first = reached.value
       .toSorted((one, other) => compare(one.clusterName, other.clusterName) || compare(one.node, other.node))
-      .slice(0, PREVIEWED_NODES_MAX);
+      .slice(0, namedMax);
     const { rows } = await reads.list('nodes', {
       filters: [{ field: 'node_id', op: 'in', value: first.map(({ node }) => node) }],
       sort: [],
       page: 1,
-      pageSize: PREVIEWED_NODES_MAX,
+      pageSize: namedMax,
     });
     const nodes = rows
       .map(({ id, name, cluster_name, status }) => ({ id, name, cluster_name, status }))

@@ -17,7 +17,41 @@ export async function namesOf(api: Live['api'], ids: readonly string[]): Promise
   return new Map(data.map(({ id, name, cluster_name: cluster }) => [id, { name, cluster }]));
 }
 
-/** The ids of those that are called so: by id, alias, or the name of the machine. Two: there are several. */
+/** Whether it is the id of a node, and no name. */
+export function isNodeId(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** Names, besides ids, that are looked up for one form; and how many at a time. */
+export const LOOKED_UP_NAMES_MAX = 100;
+const LOOKED_UP_AT_ONCE = 8;
+
+/** Names of nodes with what they mean, or the first that means nothing, or several. */
+export type Named =
+  | { readonly ids: readonly string[] }
+  | { readonly unknown: string }
+  | { readonly several: string }
+  | { readonly tooMany: number };
+
+/** The ids of all that are called so, each once, in their order. Rejects where the service cannot be asked. */
+export async function nodesNamed(names: readonly string[], idsBy: (name: string) => Promise<readonly string[]>) {
+  const sought = names.filter((name) => !isNodeId(name));
+  if (sought.length > LOOKED_UP_NAMES_MAX) return { tooMany: sought.length } satisfies Named;
+  const found = new Map<string, string>();
+  for (let first = 0; first < sought.length; first += LOOKED_UP_AT_ONCE) {
+    const some = sought.slice(first, first + LOOKED_UP_AT_ONCE);
+    const answers = await Promise.all(some.map(async (name) => ({ name, ids: await idsBy(name) })));
+    for (const { name, ids } of answers) {
+      const [id, another] = ids;
+      if (id === undefined) return { unknown: name } satisfies Named;
+      if (another !== undefined) return { several: name } satisfies Named;
+      found.set(name, id);
+    }
+  }
+  return { ids: [...new Set(names.map((name) => found.get(name) ?? name))] } satisfies Named;
+}
+
+/** The ids of those that are called so: by id, alias (also with its cluster, `web.prod`), or the name of the machine. Two: there are several. */
 export async function idsOf(api: Live['api'], name: string): Promise<readonly string[]> {
   if (UUID.test(name)) return [name];
   // a wildcard would be some that nobody meant
@@ -27,5 +61,10 @@ export async function idsOf(api: Live['api'], name: string): Promise<readonly st
     api.list_nodes.query({ hostname: name, page_size: 2 }),
   ]);
   const byAlias = [...new Set(aliases.data.map(({ node_id: id }) => id))];
-  return byAlias.length > 0 ? byAlias : nodes.data.map(({ id }) => id);
+  if (byAlias.length > 0) return byAlias;
+  if (nodes.data.length > 0) return nodes.data.map(({ id }) => id);
+  const [, alias, cluster] = /^([^.]+)\.(.+)$/u.exec(name) ?? [];
+  if (alias === undefined || cluster === undefined) return [];
+  const { data } = await api.list_aliases.query({ name: alias, cluster_name: cluster, page_size: 2 });
+  return data.map(({ node_id: id }) => id);
 }

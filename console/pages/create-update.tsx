@@ -9,6 +9,7 @@ import { notify } from '../parts/notice.tsx';
 import { useIsThere } from '../parts/there.ts';
 import { go } from '../router.ts';
 import { addressOf } from '../routes.ts';
+import { NAMED_NODES_MAX } from '../run/form.ts';
 import { UPDATES } from '../texts/updates.ts';
 
 const { form: T, confirm: ASK } = UPDATES;
@@ -32,7 +33,10 @@ export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly 
           labels,
           version,
         });
-        const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting });
+        const { node_count: count, nodes } = await live.api.preview_targeting.query({
+          targeting,
+          max_nodes: NAMED_NODES_MAX,
+        });
         if (!isThere.current) throw new NotWanted();
         if (count === 0) throw new Error(ASK.nobody);
         const isWanted = await confirmed({

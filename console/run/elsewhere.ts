@@ -4,7 +4,7 @@ import {
   limitsOf,
   namesIn,
   targetingOf,
-  type AgainNodes,
+  type KnownNodes,
   type PlaceKind,
   type RunForm,
   type Targeting,
@@ -43,8 +43,8 @@ export function runLine(form: RunForm): string {
 }
 
 /** The same as a request to this origin. `nowMs`: Unix time, from which its expiry counts. */
-export function runRequest(form: RunForm, again: AgainNodes, origin: string, nowMs: number): string {
-  const targeting = targetingOf(form, again);
+export function runRequest(form: RunForm, known: KnownNodes, origin: string, nowMs: number): string {
+  const targeting = targetingOf(form, known);
   const shown =
     typeof targeting === 'string'
       ? UNSAID[form.place]

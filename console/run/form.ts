@@ -2,6 +2,7 @@
 import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { Inputs } from '../../api/client/api.ts';
 import { addressOf } from '../routes.ts';
+import { isNodeId } from '../lists/named-nodes.ts';
 import { durationMsOf } from './duration.ts';
 
 /** What is asked of the API. */
@@ -21,7 +22,7 @@ export const RUN_STATUSES: readonly NodeStatus[] = ['healthy', 'unhealthy', 'unr
 export interface RunForm {
   readonly text: string;
   readonly place: PlaceKind;
-  /** Names of clusters, ids of nodes: with commas or spaces between them. */
+  /** Names of clusters, names or ids of nodes: with commas or spaces between them. */
   readonly clusters: string;
   readonly nodes: string;
   readonly group: string;
@@ -102,17 +103,20 @@ export function runAddress(form: Partial<RunForm>): string {
  */
 export const COMMAND_NODES_MAX = 20_000;
 
+/** Nodes that stand by name in the question before it is sent. Equals PREVIEWED_NODES_MAX of the API. */
+export const NAMED_NODES_MAX = 5_000;
+
 /** The last moment that a Date holds, in Unix ms. Source: ECMA-262, "Time Values and Time Range". */
 const DATE_MS_MAX = 8_640_000_000_000_000;
 
 /** Fields that may be wrong; `many`: more nodes are named than a command can. */
 export type FormField = 'text' | PlaceKind | 'many' | 'labels' | 'timeout' | 'expires';
 
-/** The nodes of an earlier command, where the form asks for them; null: they are not known yet. */
-export type AgainNodes = readonly string[] | null;
+/** The ids of nodes that the form names, or of those of the earlier command that it names; null: not known yet. */
+export type KnownNodes = readonly string[] | null;
 
 /** The nodes that are meant, or the field that does not say it yet. */
-export function targetingOf(form: RunForm, again: AgainNodes): Targeting | FormField {
+export function targetingOf(form: RunForm, known: KnownNodes): Targeting | FormField {
   const narrowed = {
     ...(form.labels.trim() !== '' && { labels: form.labels.trim() }),
     ...(form.status !== null && { node_filters: { status: form.status } }),
@@ -126,7 +130,9 @@ export function targetingOf(form: RunForm, again: AgainNodes): Targeting | FormF
     }
     case 'nodes':
     case 'again': {
-      const ids = form.place === 'nodes' ? namesIn(form.nodes) : [...(again ?? [])];
+      const named = form.place === 'nodes' ? namesIn(form.nodes) : [];
+      if (named.length > COMMAND_NODES_MAX) return 'many';
+      const ids = named.length > 0 && named.every(isNodeId) ? named : [...(known ?? [])];
       if (ids.length === 0) return form.place;
       return ids.length > COMMAND_NODES_MAX ? 'many' : { type: 'nodes', node_ids: ids, ...narrowed };
     }
@@ -152,10 +158,10 @@ export interface MadeCommand {
 /** What is asked of the API, or the fields that are not as they should be. `nowMs`: Unix time. */
 export function commandOfForm(
   form: RunForm,
-  again: AgainNodes,
+  known: KnownNodes,
   nowMs: number,
 ): MadeCommand | { readonly wrong: readonly FormField[] } {
-  const targeting = targetingOf(form, again);
+  const targeting = targetingOf(form, known);
   const { timeout, expires } = durationsOf(form, nowMs);
   const wrong: FormField[] = [
     ...(form.text.trim() === '' ? (['text'] as const) : []),

@@ -1,6 +1,7 @@
 /** What the pages of commands say. */
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { OutputState, ResultKind } from '../run/grouping.ts';
+import { LOOKED_UP_NAMES_MAX } from '../lists/named-nodes.ts';
 import { COMMAND_NODES_MAX, type FormField, type PlaceKind } from '../run/form.ts';
 import { number } from './number.ts';
 
@@ -24,7 +25,7 @@ export const RUN = {
     fields: {
       clusters: 'Clusters',
       group: 'Group',
-      nodes: 'Nodes, by id',
+      nodes: 'Nodes, by name or id',
       again: 'Earlier command, by id',
       labels: 'Labels',
       status: 'Status',
@@ -33,6 +34,7 @@ export const RUN = {
     },
     hints: {
       clusters: 'prod, staging',
+      nodes: 'web-1, web-2',
       labels: 'env=prod, tier!=db',
       timeout: 'none, or 30s',
       expires: 'never, or 5m',
@@ -40,6 +42,11 @@ export const RUN = {
     anyStatus: 'Any',
     onlyFailed: 'Only where it did not succeed',
     run: 'Run',
+    naming: 'Looking up the nodes',
+    noNode: (name: string) => `No node is called "${name}".`,
+    manyNodes: (name: string) => `Several nodes are called "${name}": give an id.`,
+    tooManyNames: (count: number) =>
+      `${number(count)} names are too many: at most ${number(LOOKED_UP_NAMES_MAX)} are looked up, besides ids.`,
     running: 'Storing it',
     sentAgain: 'No answer yet. It is asked again, and runs once all the same.',
     stored: 'The command of the page that you left is stored: see the commands.',

@@ -5,6 +5,7 @@ import { usePolled } from '../../poll.ts';
 import type { Earlier } from '../../run/earlier.ts';
 import { namesIn, PLACES, type FormField, type PlaceKind, type RunForm } from '../../run/form.ts';
 import { RUN } from '../../texts/run.ts';
+import type { NamedNodes } from './use-named.ts';
 
 /** Clusters and groups that are offered; others are typed. */
 const OFFERED_MAX = 24;
@@ -15,6 +16,7 @@ interface PlacesProps {
   readonly live: Live;
   readonly form: Signal<RunForm>;
   readonly earlier: Earlier | string | null;
+  readonly named: NamedNodes;
   readonly wrong: readonly FormField[];
 }
 
@@ -40,7 +42,9 @@ export function Places(props: PlacesProps) {
         ))}
       </div>
       <Place key={place} {...props} place={place} />
-      {place !== 'all' && wrong.includes(place) && <span class="wrong">{T.wrong[place]}</span>}
+      {place !== 'all' && wrong.includes(place) && props.named.problem.value === null && (
+        <span class="wrong">{T.wrong[place]}</span>
+      )}
       {wrong.includes('many') && (
         <span id="run-many" class="wrong" tabIndex={-1}>
           {T.wrong.many}
@@ -50,7 +54,7 @@ export function Places(props: PlacesProps) {
   );
 }
 
-function Place({ live, form, earlier, place, wrong }: PlacesProps & { readonly place: PlaceKind }) {
+function Place({ live, form, earlier, named, place, wrong }: PlacesProps & { readonly place: PlaceKind }) {
   if (place === 'all') return null;
   const put = (value: string): void => {
     form.value = { ...form.value, [place]: value };
@@ -62,7 +66,7 @@ function Place({ live, form, earlier, place, wrong }: PlacesProps & { readonly p
         <input
           id={`run-${place}`}
           value={form.value[place]}
-          placeholder={place === 'clusters' ? T.hints.clusters : undefined}
+          placeholder={place === 'clusters' || place === 'nodes' ? T.hints[place] : undefined}
           spellcheck={false}
           autocomplete="off"
           autocapitalize="off"
@@ -73,6 +77,7 @@ function Place({ live, form, earlier, place, wrong }: PlacesProps & { readonly p
       {place === 'clusters' && <Clusters live={live} form={form} />}
       {place === 'group' && <Groups live={live} form={form} />}
       {place === 'again' && <OnlyFailed form={form} />}
+      {place === 'nodes' && named.problem.value !== null && <span class="wrong">{named.problem.value}</span>}
       {place === 'again' && typeof earlier === 'string' && <span class="wrong">{earlier}</span>}
     </>
   );

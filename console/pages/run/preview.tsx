@@ -3,8 +3,11 @@ import type { Live } from '../../live.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { Status } from '../../parts/status.tsx';
 import { usePolled } from '../../poll.ts';
-import { targetingOf, type AgainNodes, type RunForm } from '../../run/form.ts';
+import { targetingOf, type KnownNodes, type RunForm } from '../../run/form.ts';
 import { RUN } from '../../texts/run.ts';
+
+/** Nodes that stand by name beside the form, each 10 s anew; of more, all are named in the question before it is sent. */
+const LISTED_NODES_MAX = 1_000;
 
 const T = RUN.preview;
 
@@ -12,16 +15,19 @@ const T = RUN.preview;
 export function Preview({
   live,
   form,
-  again,
+  known,
 }: {
   readonly live: Live;
   readonly form: RunForm;
-  readonly again: AgainNodes;
+  readonly known: KnownNodes;
 }) {
-  const targeting = targetingOf(form, again);
+  const targeting = targetingOf(form, known);
   const key = JSON.stringify(targeting);
   const polled = usePolled(
-    async () => (typeof targeting === 'string' ? null : live.api.preview_targeting.query({ targeting })),
+    async () =>
+      typeof targeting === 'string'
+        ? null
+        : live.api.preview_targeting.query({ targeting, max_nodes: LISTED_NODES_MAX }),
     key,
   );
   const { data, isOld, failure } = polled.value;

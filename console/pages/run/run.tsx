@@ -17,13 +17,15 @@ import { runLine, runRequest } from '../../run/elsewhere.ts';
 import {
   commandOfForm,
   formOf,
+  NAMED_NODES_MAX,
   searchOfForm,
-  type AgainNodes,
   type FormField,
+  type KnownNodes,
   type MadeCommand,
   type NewCommand,
   type RunForm,
 } from '../../run/form.ts';
+import { useNamed, type NamedNodes } from './use-named.ts';
 import { takeHanded } from '../../run/handed-form.ts';
 import { durationText } from '../../run/duration.ts';
 import { TEXTS } from '../../texts.ts';
@@ -41,8 +43,11 @@ const T = RUN.form;
 export function RunPage({ live, submissions, search }: PageProps) {
   const form = useForm(search);
   const earlier = useEarlier(live, form);
-  const again = useComputed((): AgainNodes => nodesOf(earlier.value, form.value));
-  const { wrong, progress, problem, run } = useSending({ live, submissions }, form, again);
+  const named = useNamed(live, form);
+  const known = useComputed((): KnownNodes =>
+    form.value.place === 'nodes' ? named.ids.value : nodesOf(earlier.value, form.value),
+  );
+  const { wrong, progress, problem, run } = useSending({ live, submissions, named }, form, known);
   return (
     <form
       class="run"
@@ -61,33 +66,36 @@ export function RunPage({ live, submissions, search }: PageProps) {
       <Script form={form} wrong={wrong.value} />
       <div class="run-where">
         <div>
-          <Places live={live} form={form} earlier={earlier.value} wrong={wrong.value} />
+          <Places live={live} form={form} earlier={earlier.value} named={named} wrong={wrong.value} />
           <Options form={form} wrong={wrong.value} />
         </div>
-        <Preview live={live} form={form.value} again={again.value} />
+        <Preview live={live} form={form.value} known={known.value} />
       </div>
       <Send progress={progress.value} problem={problem.value} />
       {searchOfForm(form.value) === null && <p class="soft">{T.tooLong}</p>}
-      <InTerminal form={form.value} again={again.value} />
+      <InTerminal form={form.value} known={known.value} />
     </form>
   );
 }
 
 /** Its lines. An expiry counts from the last change of the form: a line that changes by itself cannot be marked. */
-function InTerminal({ form, again }: { readonly form: RunForm; readonly again: AgainNodes }) {
-  const atMs = useMemo(() => Date.now(), [form, again]);
-  return <Elsewhere cli={runLine(form)} curl={runRequest(form, again, location.origin, atMs)} />;
+function InTerminal({ form, known }: { readonly form: RunForm; readonly known: KnownNodes }) {
+  const atMs = useMemo(() => Date.now(), [form, known]);
+  return <Elsewhere cli={runLine(form)} curl={runRequest(form, known, location.origin, atMs)} />;
 }
 
 /** What is wrong with the form, how its sending goes on, and how it is sent. A page that was left says in a notice how it went. */
-function useSending(kit: SendingKit, form: Signal<RunForm>, again: ReadonlySignal<AgainNodes>) {
+function useSending(kit: SendingKit, form: Signal<RunForm>, known: ReadonlySignal<KnownNodes>) {
   const wrong = useSignal<readonly FormField[]>([]);
   const progress = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
   const isThere = useIsThere();
   const send = async (): Promise<void> => {
     if (progress.value !== null) return;
-    const made = commandOfForm(form.value, again.value, Date.now());
+    progress.value = T.naming;
+    await kit.named.settled();
+    progress.value = null;
+    const made = commandOfForm(form.value, known.value, Date.now());
     wrong.value = 'wrong' in made ? made.wrong : [];
     problem.value = null;
     if ('wrong' in made) return focusOn(made.wrong[0]);
@@ -108,7 +116,9 @@ function useSending(kit: SendingKit, form: Signal<RunForm>, again: ReadonlySigna
   return { wrong, progress, problem, run: () => void send() };
 }
 
-type SendingKit = Pick<PageProps, 'live' | 'submissions'>;
+interface SendingKit extends Pick<PageProps, 'live' | 'submissions'> {
+  readonly named: NamedNodes;
+}
 
 /** The button; beside it how the sending goes on, below it why it did not. */
 function Send({ progress, problem }: { readonly progress: string | null; readonly problem: string | null }) {
@@ -184,7 +194,7 @@ function useEarlier(live: Live, form: Signal<RunForm>): Signal<Earlier | string 
   return earlier;
 }
 
-function nodesOf(earlier: Earlier | string | null, { place, onlyFailed }: RunForm): AgainNodes {
+function nodesOf(earlier: Earlier | string | null, { place, onlyFailed }: RunForm): KnownNodes {
   if (place !== 'again' || earlier === null || typeof earlier === 'string') return null;
   return onlyFailed ? earlier.failed : earlier.ended;
 }
@@ -216,7 +226,10 @@ async function isWanted(
   { targeting, command_text: script }: NewCommand,
   isThere: { readonly current: boolean },
 ): Promise<boolean> {
-  const { node_count: count, nodes } = await live.api.preview_targeting.query({ targeting });
+  const { node_count: count, nodes } = await live.api.preview_targeting.query({
+    targeting,
+    max_nodes: NAMED_NODES_MAX,
+  });
   if (!isThere.current) return false;
   if (count === 0) throw new Error(RUN.preview.none);
   const isForAll = targeting.type === 'all' && Object.keys(targeting).length === 1;

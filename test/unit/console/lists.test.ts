@@ -6,9 +6,11 @@ import { EVENTS_KEPT_MAX, isMatch, keptWith, subjectsOf, wordsOf } from '../../.
 import { headersIn } from '../../../console/lists/header-lines.ts';
 import { installLine } from '../../../console/lists/install-line.ts';
 import { labelsIn, labelsText } from '../../../console/lists/labels.ts';
+import { idsOf, LOOKED_UP_NAMES_MAX, nodesNamed } from '../../../console/lists/named-nodes.ts';
 import { matrixOf } from '../../../console/lists/paths.ts';
 import { publicKeysIn } from '../../../console/lists/public-keys.ts';
 import { reachOf } from '../../../console/lists/groups-of-node.ts';
+import type { Live } from '../../../console/live.ts';
 import { plainTargetingOf, targetingOf, targetingText } from '../../../console/lists/targeting.ts';
 import {
   anywhere,
@@ -119,6 +121,49 @@ test('an event is found by any of its words, says what is new, and leads to what
     { text: 'n-1', href: '/console/nodes/n-1' },
     { text: 'a/b', href: '/console/clusters/a%2Fb' },
   ]);
+});
+
+const NODE = (index: number): string => `0193a1c2-0000-7000-8000-${String(index).padStart(12, '0')}`;
+
+test('nodes are found by their names, each once; the first name of none or of several is told', async (t) => {
+  const known: Readonly<Record<string, readonly string[]>> = {
+    web: [NODE(1)],
+    one: [NODE(1)],
+    twin: [NODE(2), NODE(3)],
+  };
+  const asked: string[] = [];
+  const named = (...names: readonly string[]) =>
+    nodesNamed(names, async (name) => {
+      asked.push(name);
+      return known[name] ?? [];
+    });
+
+  t.deepEqual(await named('web', NODE(9), 'one'), { ids: [NODE(1), NODE(9)] });
+  t.deepEqual(asked, ['web', 'one'], 'an id is one');
+  t.deepEqual(await named('web', 'nobody', 'twin'), { unknown: 'nobody' });
+  t.deepEqual(await named('twin'), { several: 'twin' });
+  const many = Array.from({ length: LOOKED_UP_NAMES_MAX + 1 }, (_, index) => `web-${index}`);
+  asked.length = 0;
+  t.deepEqual([await named(...many), asked], [{ tooMany: many.length }, []]);
+  t.deepEqual(await named(...many.map((_, index) => NODE(index))), { ids: many.map((_, index) => NODE(index)) });
+});
+
+test('an alias is found with its cluster, where no machine is called so', async (t) => {
+  const aliases = [{ name: 'web', cluster_name: 'prod', node_id: NODE(1) }];
+  const api = {
+    list_aliases: {
+      query: async ({ name, cluster_name: cluster }: { name: string; cluster_name?: string }) => ({
+        data: aliases.filter((one) => one.name === name && (cluster === undefined || one.cluster_name === cluster)),
+      }),
+    },
+    list_nodes: {
+      query: async ({ hostname }: { hostname: string }) => ({ data: hostname === 'db.prod' ? [{ id: NODE(2) }] : [] }),
+    },
+  } as unknown as Live['api'];
+
+  const found = await Promise.all(['web', 'web.prod', 'db.prod', 'web.lab', 'we*'].map((name) => idsOf(api, name)));
+
+  t.deepEqual(found, [[NODE(1)], [NODE(1)], [NODE(2)], [], []]);
 });
 
 test('a targeting is what a form says, and reads so', (t) => {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import * as fc from 'fast-check';
+import { PREVIEWED_NODES_MAX } from '../../../actors/resources/group.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import type { CommandMessage } from '../../../api/feeds/commands.ts';
 import type { ExecutionBrief } from '../../../api/feeds/ports.ts';
@@ -15,6 +16,7 @@ import {
   commandOfForm,
   EMPTY_FORM,
   formOf,
+  NAMED_NODES_MAX,
   searchOfForm,
   type RunForm,
 } from '../../../console/run/form.ts';
@@ -108,6 +110,20 @@ test('as many nodes as a command may name fit into a message with the longest sc
   t.true(JSON.stringify(message).length < MESSAGE_BYTES_MAX);
   t.deepEqual(commandOfForm(form, [...ids, 'one-more'], NOW_MS), { wrong: ['many'] });
   t.deepEqual(commandOfForm(named, null, NOW_MS), { wrong: ['many'] });
+});
+
+test('as many nodes stand by name as the service tells', (t) => {
+  t.is(NAMED_NODES_MAX, PREVIEWED_NODES_MAX);
+});
+
+test('nodes that are named run nowhere before they are known, ids at once', (t) => {
+  const [one, other] = [randomUUID(), randomUUID()];
+  const form = { ...EMPTY_FORM, text: 'id', place: 'nodes', nodes: `web-1, ${one}` } as const;
+
+  t.deepEqual(commandOfForm(form, null, NOW_MS), { wrong: ['nodes'] });
+  t.like(commandOfForm(form, [other, one], NOW_MS), { command: { targeting: { node_ids: [other, one] } } });
+  t.like(commandOfForm({ ...form, nodes: one }, null, NOW_MS), { command: { targeting: { node_ids: [one] } } });
+  t.is(runLine(form), `edge run -n web-1,${one} -- id`);
 });
 
 test('a form is a line for a terminal, whatever somebody put into its address', (t) => {
