@@ -19,3 +19,12 @@ export async function done(act: () => Promise<unknown>, text: string): Promise<b
 export async function doneIfConfirmed(question: Question, act: () => Promise<unknown>, text: string): Promise<boolean> {
   return (await confirmed({ isDangerous: true, ...question })) && done(act, text);
 }
+
+/** Reads what somebody wants to see, and says why where it cannot be had. */
+export async function read(reading: () => Promise<unknown>): Promise<void> {
+  try {
+    await reading();
+  } catch (error) {
+    notify({ text: problemOf(error), kind: 'failed' });
+  }
+}

@@ -1,6 +1,7 @@
 /** One group: how it ended, on which nodes, and what they said; while they run, what they say. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { read } from '../../parts/acts.tsx';
 import { copied } from '../../parts/elsewhere.tsx';
 import { OutputText } from '../../parts/output-text.tsx';
 import { Result } from '../../parts/result.tsx';
@@ -62,7 +63,7 @@ function Names({ group, nameOf, live, watch }: GroupProps) {
             </button>
           )}
           {output === 'large' && (
-            <button type="button" onClick={() => void watch.load(id)}>
+            <button type="button" onClick={() => void read(() => watch.load(id))}>
               {T.load}
             </button>
           )}
@@ -102,7 +103,7 @@ function Known({ group, pattern, nameOf, watch, live }: GroupProps) {
       {!group.isWhole && whole.value === null && (
         <p class="soft">
           {T.notWhole(group.characters)}{' '}
-          <button type="button" onClick={() => void load()}>
+          <button type="button" onClick={() => void read(load)}>
             {T.whole}
           </button>
         </p>
