@@ -41,6 +41,9 @@ interface Filters {
   readonly cluster?: readonly string[];
   readonly command?: readonly string[];
   readonly exitCode?: number;
+  readonly exitCodeMin?: number;
+  readonly completedSince?: string;
+  readonly completedUntil?: string;
   readonly said?: string;
 }
 
@@ -60,13 +63,16 @@ export function addExecutionCommands(program: Program): void {
   addListCommand<Execution, Filters & ListFlags>(execution, {
     description: 'list executions of all commands, newest first',
     table: TABLE,
-    read: async ({ api }, { status, node, cluster, command, exitCode, said }) => {
+    read: async ({ api }, { status, node, cluster, command, said, ...ended }) => {
       const filters = {
         ...(status && { status__in: status }),
         ...(node && { node_id__in: await nodeIdsOf(api, node) }),
         ...(cluster && { cluster_name__in: cluster }),
         ...(command && { command_id__in: await Promise.all(command.map((one) => idOf(api, 'command', one))) }),
-        ...(exitCode !== undefined && { exit_code: exitCode }),
+        ...(ended.exitCode !== undefined && { exit_code: ended.exitCode }),
+        ...(ended.exitCodeMin !== undefined && { exit_code__gte: ended.exitCodeMin }),
+        ...(ended.completedSince !== undefined && { completed_at__gte: ended.completedSince }),
+        ...(ended.completedUntil !== undefined && { completed_at__lte: ended.completedUntil }),
         ...(said !== undefined && { output: said }),
       };
       return (page) => api.list_command_executions.query({ ...filters, ...page });
@@ -77,5 +83,8 @@ export function addExecutionCommands(program: Program): void {
     .option('-c, --cluster <names>', 'only in these clusters (with * as wildcard)', words)
     .option('--command <ids>', 'only of these commands', words)
     .option('--exit-code <n>', 'only those that ended with it', integer)
+    .option('--exit-code-min <n>', 'only those that ended with it or a higher one: 1 for all that failed', integer)
+    .option('--completed-since <date>', 'only those that were completed then or later, such as 2026-01-31T12:00:00Z')
+    .option('--completed-until <date>', 'only those that were completed then or before')
     .option('--said <pattern>', 'only those whose output is so (with * as wildcard)');
 }

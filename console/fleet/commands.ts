@@ -6,6 +6,14 @@ import type { NodesQuery, SortField } from './query.ts';
 /** Of the columns of the page those by which the API sorts. */
 const API_SORTS: Partial<Record<SortField, string>> = { cluster: 'cluster_name', status: 'status', version: 'version' };
 
+/** What of a query does not reach its lines. */
+export interface LeftOut {
+  readonly words: boolean;
+  readonly versions: boolean;
+  /** Of the request alone. */
+  readonly order: boolean;
+}
+
 /** Rows of one answer: as many as a page of a list has at most. */
 const PAGE_SIZE = 100;
 
@@ -21,6 +29,11 @@ export function commandOf(query: NodesQuery): string {
     ...(labels.length === 0 ? [] : ['-l', quoted(selectorOf(labels))]),
     `--sort ${isDescending ? '-' : ''}${sort}`,
   ].join(' ');
+}
+
+/** What stands in neither line, or not in both: a page says so beside them. */
+export function leftOutOf({ text, versions, sort }: NodesQuery): LeftOut {
+  return { words: text.trim() !== '', versions: versions.length > 0, order: API_SORTS[sort] === undefined };
 }
 
 /** The same as a request to the API at this origin. */

@@ -13,9 +13,9 @@ export function lineOf(id: string, node: NodeResource | undefined): string {
   return node === undefined ? short : `${node.name} (${node.cluster_name}, ${short})`;
 }
 
-/** What somebody has to type before one node is deleted: its name, or where no keyboard has that, the start of its id. */
-export function typedNameOf(node: NodeResource): string {
-  return /^[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?$/u.test(node.name) ? node.name : node.id.slice(0, 8);
+/** What somebody has to type before one thing is deleted: its name, or where no keyboard has that, the start of its id. */
+export function typedNameOf({ name, id }: { readonly name: string; readonly id: string }): string {
+  return /^[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?$/u.test(name) ? name : id.slice(0, 8);
 }
 
 /** Labels to be set, and keys to be removed. */

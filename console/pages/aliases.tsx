@@ -3,15 +3,15 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { AliasResource } from '../../actors/resources/node.ts';
 import { idsOf, namesOf, type NamedNode } from '../lists/named-nodes.ts';
-import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
-import { curlOfList } from '../lists/terminal.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import { useCreate } from '../parts/use-create.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { notify } from '../parts/notice.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
@@ -20,8 +20,6 @@ import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { ALIASES as T, GROUPS } from '../texts/groups.ts';
 
-const FILTERS = ['name', 'cluster_name', 'node_id__in'] as const;
-
 const address = (search: string): string => addressOf('aliases', { search });
 
 /** An alias with the node that it leads to; null: that is gone. */
@@ -29,14 +27,13 @@ type Row = AliasResource & { readonly node: NamedNode | null };
 
 /** The list. */
 export function AliasesPage({ live, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.aliases), [search]);
   const isCreating = useSignal(false);
   const round = useSignal(0);
   const changed = (): void => {
     round.value += 1;
   };
-  const { name, ...others } = listParametersOf(state);
-  const parameters = { ...others, ...(name !== undefined && { name: anywhere(name) }) };
+  const parameters = LIST_PARAMETERS.aliases(state);
   return (
     <>
       <Heading text={TEXTS.pages.aliases}>
@@ -53,7 +50,7 @@ export function AliasesPage({ live, search }: PageProps) {
           { name: 'cluster_name', label: T.cluster, hint: T.clusterHint },
         ]}
       />
-      <Elsewhere cli="edge alias ls" curl={curlOfList(location.origin, '/aliases', parameters)} />
+      <ListElsewhere page="aliases" state={state} />
       <PagedList
         label={TEXTS.pages.aliases}
         state={state}

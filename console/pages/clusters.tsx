@@ -3,13 +3,13 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
 import { useCreate } from '../parts/use-create.ts';
-import { curlOfList } from '../lists/terminal.ts';
-import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { notify } from '../parts/notice.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
@@ -20,17 +20,14 @@ import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { CLUSTERS as T } from '../texts/clusters.ts';
 
-const FILTERS = ['name'] as const;
-
 const address = (search: string): string => addressOf('clusters', { search });
 
 /** The list. */
 export function ClustersPage({ live, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.clusters), [search]);
   const isCreating = useSignal(false);
   const owners = usePolled(() => live.api.get_my_admin_cluster.query({}));
-  const { name, ...others } = listParametersOf(state);
-  const parameters = { ...others, ...(name !== undefined && { name: anywhere(name) }) };
+  const parameters = LIST_PARAMETERS.clusters(state);
   const create = (
     <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
       {T.create}
@@ -41,7 +38,7 @@ export function ClustersPage({ live, search }: PageProps) {
       <Heading text={TEXTS.pages.clusters}>{create}</Heading>
       <p class="lead">{T.lead}</p>
       <ListFilters state={state} address={address} filters={[{ name: 'name', label: T.name, hint: T.nameHint }]} />
-      <Elsewhere cli="edge cluster ls" curl={curlOfList(location.origin, '/clusters', parameters)} />
+      <ListElsewhere page="clusters" state={state} />
       <PagedList
         label={TEXTS.pages.clusters}
         state={state}

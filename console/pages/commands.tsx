@@ -1,11 +1,11 @@
 /** All commands, the newest first. */
 import type { CommandResource } from '../../actors/resources/command.ts';
-import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
-import { curlOfList } from '../lists/terminal.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import type { PageProps } from '../page-props.ts';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import { addressOf } from '../routes.ts';
@@ -14,8 +14,6 @@ import { RUN } from '../texts/run.ts';
 import { Counts } from './command/counts.tsx';
 
 const T = RUN.commands;
-
-const FILTERS = ['command_text', 'has_failed', 'has_open'] as const;
 
 const COLUMNS: readonly ListColumn<CommandResource>[] = [
   {
@@ -36,15 +34,7 @@ const address = (search: string): string => addressOf('commands', { search });
 
 /** The list, with what it is searched by. */
 export function CommandsPage({ live, search }: PageProps) {
-  const state = listStateOf(search, FILTERS);
-  const { command_text: words, has_failed: failed, has_open: open, ...others } = listParametersOf(state);
-  const parameters = {
-    ...others,
-    ...(words !== undefined && { command_text: anywhere(words) }),
-    ...(failed !== undefined && { has_failed: failed === 'true' }),
-    ...(open !== undefined && { has_open: open === 'true' }),
-  };
-  const cli = ['edge command ls', ...(failed === 'true' ? ['--failed'] : []), ...(open === 'true' ? ['--open'] : [])];
+  const state = listStateOf(search, LIST_FILTERS.commands);
   return (
     <>
       <Heading text={TEXTS.pages.commands}>
@@ -63,14 +53,14 @@ export function CommandsPage({ live, search }: PageProps) {
         label={TEXTS.pages.commands}
         state={state}
         address={address}
-        ask={() => live.api.list_commands.query(parameters)}
+        ask={() => live.api.list_commands.query(LIST_PARAMETERS.commands(state))}
         idOf={({ id }) => id}
         columns={COLUMNS}
         detail={({ id }) => addressOf('command', { id })}
         empty={T.empty}
         emptyNext={<a href={addressOf('run')}>{T.emptyNext}</a>}
       />
-      <Elsewhere cli={cli.join(' ')} curl={curlOfList(location.origin, '/commands', parameters)} />
+      <ListElsewhere page="commands" state={state} />
     </>
   );
 }

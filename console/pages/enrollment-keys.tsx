@@ -3,14 +3,15 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { nowMs } from '../clock.ts';
+import { typedNameOf } from '../fleet/node-actions.ts';
 import { labelsText } from '../lists/labels.ts';
-import { anywhere, listParametersOf, listStateOf, type ListState } from '../lists/query.ts';
-import { curlOfList } from '../lists/terminal.ts';
+import { KEY_STATES, LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
@@ -20,21 +21,17 @@ import { TEXTS } from '../texts.ts';
 import { ENROLLMENT_KEYS as T } from '../texts/enrollment-keys.ts';
 import { CreateKey } from './create-key.tsx';
 
-const STATES = ['is_never_used', 'is_spent', 'is_expired', 'is_unlimited'] as const;
-const FILTERS = ['cluster_name', 'name', 'state'] as const;
-type Filter = (typeof FILTERS)[number];
-
 const address = (search: string): string => addressOf('enrollment-keys', { search });
 
 /** The list. */
 export function EnrollmentKeysPage({ live, fleet, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS['enrollment-keys']), [search]);
   const isCreating = useSignal(false);
   const round = useSignal(0);
   const changed = (): void => {
     round.value += 1;
   };
-  const parameters = parametersOf(state);
+  const parameters = LIST_PARAMETERS['enrollment-keys'](state);
   return (
     <>
       <Heading text={TEXTS.pages['enrollment-keys']}>
@@ -49,10 +46,10 @@ export function EnrollmentKeysPage({ live, fleet, search }: PageProps) {
         filters={[
           { name: 'name', label: T.name, hint: T.nameHint },
           { name: 'cluster_name', label: T.cluster, hint: T.clusterHint },
-          { name: 'state', label: T.state, options: STATES.map((one) => [one, T.states[one]] as const) },
+          { name: 'state', label: T.state, options: KEY_STATES.map((one) => [one, T.states[one]] as const) },
         ]}
       />
-      <Elsewhere cli="edge key ls" curl={curlOfList(location.origin, '/enrollment_keys', parameters)} />
+      <ListElsewhere page="enrollment-keys" state={state} />
       <PagedList
         label={TEXTS.pages['enrollment-keys']}
         state={state}
@@ -79,17 +76,6 @@ export function EnrollmentKeysPage({ live, fleet, search }: PageProps) {
 /** Of a filter; empty where it means several clusters. */
 function wholeName(filter = ''): string {
   return filter.includes('*') ? '' : filter;
-}
-
-function parametersOf(list: ListState<Filter>) {
-  const { state, name, cluster_name: cluster, ...others } = listParametersOf(list);
-  const asked = STATES.find((one) => one === state);
-  return {
-    ...others,
-    ...(name !== undefined && { name: anywhere(name) }),
-    ...(cluster !== undefined && { cluster_name: cluster }),
-    ...(asked !== undefined && { [asked]: true }),
-  };
 }
 
 function columnsOf(live: Live, changed: () => void): readonly ListColumn<EnrollmentKeyResource>[] {
@@ -153,7 +139,13 @@ function nameOf({ name, id }: EnrollmentKeyResource): string {
 async function remove(live: Live, key: EnrollmentKeyResource, changed: () => void): Promise<void> {
   const name = nameOf(key);
   const isDone = await doneIfConfirmed(
-    { title: T.removeTitle(name), text: T.removeText, items: [`${name} · ${key.cluster_name}`], action: T.remove },
+    {
+      title: T.removeTitle(name),
+      text: T.removeText,
+      items: [`${name} · ${key.cluster_name}`],
+      name: typedNameOf({ name, id: key.id }),
+      action: T.remove,
+    },
     () => live.api.delete_enrollment_key.mutate({ id: key.id }),
     T.removed,
   );

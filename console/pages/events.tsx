@@ -11,6 +11,7 @@ import { Ago } from '../parts/ago.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
+import { toRow } from '../parts/row-keys.ts';
 import { State } from '../parts/state.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
@@ -57,7 +58,11 @@ export function EventsPage({ live, search }: PageProps) {
       <Elsewhere
         cli={commandLine('edge events tail', ...(type === '' ? [] : ['-t', type]))}
         curl={curlLine(location.origin, type === '' ? '/event_types' : `/event_types/${encodeURIComponent(type)}`)}
-      />
+      >
+        <p class="soft">
+          {T.noRequest} {q !== '' && TEXTS.elsewhere.withoutWords}
+        </p>
+      </Elsewhere>
       <Standing state={feed.state.value} feed={feed} count={T.kept(found.length, kept.length, EVENTS_KEPT_MAX)} />
       {found.length > 0 && <Table events={found} open={(event) => (opened.value = event)} />}
       {found.length === 0 && feed.state.value.kind !== 'failed' && (
@@ -123,7 +128,7 @@ interface TableProps {
 function Table({ events, open }: TableProps) {
   return (
     <>
-      <div class="scroll" role="region" aria-label={TEXTS.pages.events} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={TEXTS.pages.events} tabIndex={0} data-rows onKeyDown={toRow}>
         <table class="rows">
           <thead>
             <tr>
@@ -166,7 +171,7 @@ function Row({ event, open }: { readonly event: Envelope; readonly open: (event:
         <bdi>{words}</bdi>
       </td>
       <td>
-        <button type="button" aria-label={T.open(event.type)} onClick={() => open(event)}>
+        <button type="button" data-opens aria-label={T.open(event.type)} onClick={() => open(event)}>
           {T.envelope}
         </button>
       </td>

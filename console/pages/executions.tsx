@@ -4,33 +4,21 @@ import type { ExecutionResource } from '../../actors/resources/command.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import { useEffect } from 'preact/hooks';
 import { OPEN_STATUSES } from '../lists/executions.ts';
-import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import type { PageProps } from '../page-props.ts';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import { Result } from '../parts/result.tsx';
 import { addressOf } from '../routes.ts';
 import { plainTextOf } from '../run/ansi.ts';
 import { resultOf } from '../run/grouping.ts';
-import { curlLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 
 const T = RUN.executions;
-
-const FILTERS = [
-  'output',
-  'status__in',
-  'exit_code__gte',
-  'exit_code',
-  'completed_at__gte',
-  'completed_at__lte',
-  'cluster_name',
-  'node_id__in',
-  'command_id__in',
-] as const;
 
 /** Characters of an output that stand in the list. */
 const SHOWN_CHARACTERS = 160;
@@ -45,12 +33,7 @@ const address = (search: string): string => addressOf('executions', { search });
 export function ExecutionsPage({ live, fleet, search }: PageProps) {
   useEffect(() => fleet.follow(null), [fleet]); // names of nodes
   void fleet.version.value;
-  const state = listStateOf(search, FILTERS);
-  const { output, ...others } = listParametersOf(state);
-  const asked = { ...others, ...(output !== undefined && { output: anywhere(output) }) };
-  const query = new URLSearchParams(
-    Object.entries(asked).map(([name, value]): [string, string] => [name, String(value)]),
-  );
+  const state = listStateOf(search, LIST_FILTERS.executions);
   return (
     <>
       <Heading text={TEXTS.pages.executions} />
@@ -74,14 +57,14 @@ export function ExecutionsPage({ live, fleet, search }: PageProps) {
         state={state}
         address={address}
         // what is no number or no id is refused in the service's words
-        ask={() => live.api.list_command_executions.query(asked)}
+        ask={() => live.api.list_command_executions.query(LIST_PARAMETERS.executions(state))}
         idOf={({ id }) => id}
         columns={columnsOf(fleet)}
         detail={({ command_id: id }) => addressOf('command', { id })}
         empty={T.empty}
         emptyNext={<a href={addressOf('run')}>{RUN.commands.emptyNext}</a>}
       />
-      <Elsewhere cli="edge command ls" curl={curlLine(location.origin, `/command_executions?${query.toString()}`)} />
+      <ListElsewhere page="executions" state={state} />
     </>
   );
 }

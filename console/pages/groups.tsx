@@ -2,12 +2,12 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { GroupResource } from '../../actors/resources/group.ts';
-import { anywhere, listParametersOf, listStateOf } from '../lists/query.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import { targetingText } from '../lists/targeting.ts';
-import { curlOfList } from '../lists/terminal.ts';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
@@ -16,16 +16,13 @@ import { TEXTS } from '../texts.ts';
 import { GROUPS as T } from '../texts/groups.ts';
 import { CreateGroup } from './create-group.tsx';
 
-const FILTERS = ['name'] as const;
-
 const address = (search: string): string => addressOf('groups', { search });
 
 /** The list. */
 export function GroupsPage({ live, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.groups), [search]);
   const isCreating = useSignal(false);
-  const { name, ...others } = listParametersOf(state);
-  const parameters = { ...others, ...(name !== undefined && { name: anywhere(name) }) };
+  const parameters = LIST_PARAMETERS.groups(state);
   return (
     <>
       <Heading text={TEXTS.pages.groups}>
@@ -35,7 +32,7 @@ export function GroupsPage({ live, search }: PageProps) {
       </Heading>
       <p class="lead">{T.lead}</p>
       <ListFilters state={state} address={address} filters={[{ name: 'name', label: T.name, hint: T.nameHint }]} />
-      <Elsewhere cli="edge group ls" curl={curlOfList(location.origin, '/groups', parameters)} />
+      <ListElsewhere page="groups" state={state} />
       <PagedList
         label={TEXTS.pages.groups}
         state={state}

@@ -5,6 +5,7 @@ import type { Live } from '../live.ts';
 import { Asked } from '../parts/asked.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { toRow } from '../parts/row-keys.ts';
 import { State } from '../parts/state.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
@@ -40,7 +41,7 @@ function Checks({ live, admin }: { readonly live: Live; readonly admin: string }
       <h2>{T.checks(admin)}</h2>
       <Asked polled={health.value} />
       {checks.length > 0 && (
-        <div class="scroll" role="region" aria-label={T.checks(admin)} tabIndex={0}>
+        <div class="scroll" role="region" aria-label={T.checks(admin)} tabIndex={0} onKeyDown={toRow}>
           <table>
             <thead>
               <tr>

@@ -1,7 +1,7 @@
 /** All nodes, as they change. The whole filter stands in the address. */
 import { useMemo, useRef } from 'preact/hooks';
 import type { NodeResource } from '../../actors/resources/node.ts';
-import { commandOf, requestOf } from '../fleet/commands.ts';
+import { commandOf, leftOutOf, requestOf } from '../fleet/commands.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import { nodeAddress, queryOf, WHOLE_FLEET, type NodesQuery } from '../fleet/query.ts';
 import { NodesIndex, type NodesView } from '../fleet/view.ts';
@@ -32,6 +32,7 @@ export function NodesPage({ fleet, live, search }: PageProps) {
   const view = useView(fleet, query);
   const columns = useMemo(() => columnsOf(query, chosenColumns.value), [query, chosenColumns.value]);
   const chosen = chosenOf(fleet);
+  const left = leftOutOf(query);
   return (
     <div class="list">
       <Heading text={TEXTS.pages.nodes}>
@@ -43,7 +44,9 @@ export function NodesPage({ fleet, live, search }: PageProps) {
       </Heading>
       <Filters query={query} view={view} />
       <Elsewhere cli={commandOf(query)} curl={requestOf(query, location.origin)}>
-        {(query.text !== '' || query.versions.length > 0) && <p class="soft">{T.withoutWords}</p>}
+        <p class="soft">
+          {left.words && TEXTS.elsewhere.withoutWords} {left.versions && T.withoutVersions} {left.order && T.otherOrder}
+        </p>
       </Elsewhere>
       <ChosenNodes fleet={fleet} live={live} shown={view.rows} />
       <BulkState fleet={fleet} />

@@ -3,6 +3,7 @@ import type { ReleasesResource } from '../../actors/resources/release.ts';
 import type { Live } from '../live.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Asked } from '../parts/asked.tsx';
+import { toRow } from '../parts/row-keys.ts';
 import { State } from '../parts/state.tsx';
 import { usePolled } from '../poll.ts';
 import { exactly } from '../relative-time.ts';
@@ -32,7 +33,7 @@ function Table({ releases: { releases, channels, expires_at: expiresAt } }: { re
   return (
     <>
       {expiresAt !== null && <p class="soft">{T.expires(exactly(expiresAt))}</p>}
-      <div class="scroll" role="region" aria-label={T.title} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={T.title} tabIndex={0} onKeyDown={toRow}>
         <table class="rows">
           <thead>
             <tr>

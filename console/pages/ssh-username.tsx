@@ -2,23 +2,26 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { SshPublicKeyResource } from '../../actors/resources/ssh.ts';
+import { typedNameOf } from '../fleet/node-actions.ts';
 import { namesOf } from '../lists/named-nodes.ts';
 import { commentOf, typeOf } from '../lists/public-keys.ts';
-import { listParametersOf, listStateOf } from '../lists/query.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import { useCreate } from '../parts/use-create.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
 import { Asked } from '../parts/asked.tsx';
-import { CopyLine, Elsewhere } from '../parts/elsewhere.tsx';
+import { CopyLine } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { notify } from '../parts/notice.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
 import { addressOf } from '../routes.ts';
-import { commandLine, curlLine } from '../shell-words.ts';
+import { commandLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 import { SSH } from '../texts/ssh.ts';
 
@@ -26,7 +29,7 @@ const T = SSH.one;
 
 /** The page. */
 export function SshUsernamePage({ live, id, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, []), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS['ssh-username']), [search]);
   const isAdding = useSignal(false);
   const round = useSignal(0);
   const polled = usePolled(async () => {
@@ -63,15 +66,14 @@ export function SshUsernamePage({ live, id, search }: PageProps) {
         </>
       )}
       <h2>{T.keys}</h2>
-      <Elsewhere
-        cli={commandLine('edge sshkey ls', id)}
-        curl={curlLine(location.origin, `/ssh_public_keys?ssh_username_id__in=${encodeURIComponent(id)}`)}
-      />
+      <ListElsewhere page="ssh-username" state={state} id={id} />
       <PagedList
         label={T.keys}
         state={state}
         address={(end) => addressOf('ssh-username', { id, search: end })}
-        ask={() => live.api.list_ssh_public_keys.query({ ...listParametersOf(state), ssh_username_id__in: id })}
+        ask={() =>
+          live.api.list_ssh_public_keys.query({ ...LIST_PARAMETERS['ssh-username'](state), ssh_username_id__in: id })
+        }
         idOf={(key) => key.id}
         columns={columnsOf(live, changed)}
         empty={T.empty}
@@ -103,7 +105,13 @@ function columnsOf(live: Live, changed: () => void): readonly ListColumn<SshPubl
 
 async function remove(live: Live, key: SshPublicKeyResource, changed: () => void): Promise<void> {
   const isDone = await doneIfConfirmed(
-    { title: T.removeTitle(key.key_name), text: T.removeText, items: [key.fingerprint], action: SSH.remove },
+    {
+      title: T.removeTitle(key.key_name),
+      text: T.removeText,
+      items: [key.fingerprint],
+      name: typedNameOf({ name: key.key_name, id: key.id }),
+      action: SSH.remove,
+    },
     () => live.api.delete_ssh_public_key.mutate({ id: key.id }),
     T.removed,
   );

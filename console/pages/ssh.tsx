@@ -4,15 +4,15 @@ import { useMemo } from 'preact/hooks';
 import type { SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { idsOf, namesOf, type NamedNode } from '../lists/named-nodes.ts';
 import { publicKeysIn } from '../lists/public-keys.ts';
-import { anywhere, listParametersOf, listStateOf, type ListState } from '../lists/query.ts';
-import { curlOfList } from '../lists/terminal.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import { useCreate } from '../parts/use-create.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { notify } from '../parts/notice.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
@@ -21,9 +21,6 @@ import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { SSH as T } from '../texts/ssh.ts';
 
-const FILTERS = ['username', 'cluster_name', 'key_name', 'has_password', 'node_id__in'] as const;
-type Filter = (typeof FILTERS)[number];
-
 const address = (search: string): string => addressOf('ssh', { search });
 
 /** A username with the node that it opens; null: that is gone. */
@@ -31,13 +28,13 @@ type Row = SshUsernameResource & { readonly node: NamedNode | null };
 
 /** The list. */
 export function SshPage({ live, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.ssh), [search]);
   const isCreating = useSignal(false);
   const round = useSignal(0);
   const changed = (): void => {
     round.value += 1;
   };
-  const parameters = parametersOf(state);
+  const parameters = LIST_PARAMETERS.ssh(state);
   return (
     <>
       <Heading text={TEXTS.pages.ssh}>
@@ -56,7 +53,7 @@ export function SshPage({ live, search }: PageProps) {
           { name: 'has_password', label: T.password, options: Object.entries(T.has) },
         ]}
       />
-      <Elsewhere cli="edge sshuser ls" curl={curlOfList(location.origin, '/ssh_usernames', parameters)} />
+      <ListElsewhere page="ssh" state={state} />
       <PagedList
         label={TEXTS.pages.ssh}
         state={state}
@@ -85,16 +82,6 @@ export function SshPage({ live, search }: PageProps) {
       )}
     </>
   );
-}
-
-function parametersOf(state: ListState<Filter>) {
-  const { username, key_name: keyName, has_password: password, ...others } = listParametersOf(state);
-  return {
-    ...others,
-    ...(username !== undefined && { username: anywhere(username) }),
-    ...(keyName !== undefined && { key_name: anywhere(keyName) }),
-    ...(password !== undefined && { has_password: password === 'true' }),
-  };
 }
 
 function columnsOf(live: Live, changed: () => void): readonly ListColumn<Row>[] {
@@ -127,6 +114,7 @@ async function remove(live: Live, { id, username, node }: Row, changed: () => vo
       title: T.removeTitle(username),
       text: T.removeText,
       items: [`${username} · ${node?.name ?? T.gone}`],
+      name: username,
       action: T.remove,
     },
     () => live.api.delete_ssh_username.mutate({ id }),

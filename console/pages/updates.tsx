@@ -2,12 +2,12 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { SelfUpdateRequestResource, SelfUpdateStatus } from '../../actors/resources/self-update.ts';
-import { listParametersOf, listStateOf } from '../lists/query.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import { targetingText } from '../lists/targeting.ts';
-import { curlOfList } from '../lists/terminal.ts';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
@@ -17,8 +17,6 @@ import { UPDATES as T } from '../texts/updates.ts';
 import { CreateUpdate } from './create-update.tsx';
 import { Releases } from './releases.tsx';
 
-const FILTERS = ['status__in'] as const;
-
 const address = (search: string): string => addressOf('updates', { search });
 
 /** How a request stands: a shape, a colour and a word. */
@@ -26,9 +24,9 @@ const LOOK: Readonly<Record<SelfUpdateStatus, string>> = { pending: '', processi
 
 /** The list. */
 export function UpdatesPage({ live, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.updates), [search]);
   const isCreating = useSignal(false);
-  const parameters = listParametersOf(state);
+  const parameters = LIST_PARAMETERS.updates(state);
   return (
     <>
       <Heading text={TEXTS.pages.updates}>
@@ -42,7 +40,7 @@ export function UpdatesPage({ live, search }: PageProps) {
         address={address}
         filters={[{ name: 'status__in', label: T.status, options: Object.entries(T.statuses) }]}
       />
-      <Elsewhere cli="edge update ls" curl={curlOfList(location.origin, '/self_update_requests', parameters)} />
+      <ListElsewhere page="updates" state={state} />
       <PagedList
         label={TEXTS.pages.updates}
         state={state}

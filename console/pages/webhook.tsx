@@ -3,28 +3,26 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { EventType } from '../../actors/events.ts';
 import type { DeliveryStatus, WebhookDeliveryResource, WebhookResource } from '../../actors/resources/webhook.ts';
-import { listParametersOf, listStateOf } from '../lists/query.ts';
-import { curlOfList } from '../lists/terminal.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';
 import { done } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
 import { Asked } from '../parts/asked.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
 import { useLead } from '../parts/there.ts';
 import { addressOf } from '../routes.ts';
-import { commandLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 import { WEBHOOKS } from '../texts/webhooks.ts';
 import { DeliveryDialog } from './delivery-dialog.tsx';
 import { removeWebhook } from './webhooks.tsx';
 
 const T = WEBHOOKS.one;
-const FILTERS = ['status__in', 'event_type'] as const;
 
 /** The page. */
 export function WebhookPage({ live, id, search }: PageProps) {
@@ -89,18 +87,11 @@ interface DeliveriesProps extends Pick<PageProps, 'live' | 'id' | 'search'> {
 }
 
 function Deliveries({ live, id, search, types, round }: DeliveriesProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.webhook), [search]);
   const shown = useSignal<string | null>(null);
   const address = (end: string): string => addressOf('webhook', { id, search: end });
   const changed = (): void => {
     round.value += 1;
-  };
-  const { event_type: type, ...others } = listParametersOf(state);
-  const parameters = {
-    ...others,
-    webhook_id__in: id,
-    // what an address names wrongly is the service's to refuse
-    ...(type !== undefined && { event_type: type as EventType }),
   };
   return (
     <>
@@ -112,15 +103,12 @@ function Deliveries({ live, id, search, types, round }: DeliveriesProps) {
           { name: 'event_type', label: WEBHOOKS.type, options: types.map((one) => [one, one] as const) },
         ]}
       />
-      <Elsewhere
-        cli={commandLine('edge webhook deliveries', id)}
-        curl={curlOfList(location.origin, '/webhook_deliveries', parameters)}
-      />
+      <ListElsewhere page="webhook" state={state} id={id} />
       <PagedList
         label={T.deliveries}
         state={state}
         address={address}
-        ask={() => live.api.list_webhook_deliveries.query(parameters)}
+        ask={() => live.api.list_webhook_deliveries.query({ ...LIST_PARAMETERS.webhook(state), webhook_id__in: id })}
         idOf={(delivery) => delivery.id}
         columns={columnsOf(live, changed, (delivery) => (shown.value = delivery))}
         empty={T.empty}

@@ -1,15 +1,14 @@
 /** Where events are sent. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import type { EventType } from '../../actors/events.ts';
 import type { WebhookResource } from '../../actors/resources/webhook.ts';
-import { anywhere, listParametersOf, listStateOf, type ListState } from '../lists/query.ts';
-import { curlOfList } from '../lists/terminal.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
+import { listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
-import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
@@ -19,9 +18,6 @@ import { TEXTS } from '../texts.ts';
 import { WEBHOOKS as T } from '../texts/webhooks.ts';
 import { CreateWebhook } from './create-webhook.tsx';
 
-const FILTERS = ['url', 'event_type'] as const;
-type Filter = (typeof FILTERS)[number];
-
 /** All types: there are fewer. */
 const TYPES_MAX = 100;
 
@@ -29,7 +25,7 @@ const address = (search: string): string => addressOf('webhooks', { search });
 
 /** The list. */
 export function WebhooksPage({ live, search }: PageProps) {
-  const state = useMemo(() => listStateOf(search, FILTERS), [search]);
+  const state = useMemo(() => listStateOf(search, LIST_FILTERS.webhooks), [search]);
   const isCreating = useSignal(false);
   const round = useSignal(0);
   const changed = (): void => {
@@ -39,7 +35,7 @@ export function WebhooksPage({ live, search }: PageProps) {
     const { data } = await live.api.list_event_types.query({ page_size: TYPES_MAX });
     return data.map(({ type }) => type);
   });
-  const parameters = parametersOf(state);
+  const parameters = LIST_PARAMETERS.webhooks(state);
   return (
     <>
       <Heading text={TEXTS.pages.webhooks}>
@@ -56,7 +52,7 @@ export function WebhooksPage({ live, search }: PageProps) {
           { name: 'event_type', label: T.type, options: (types.value.data ?? []).map((type) => [type, type] as const) },
         ]}
       />
-      <Elsewhere cli="edge webhook ls" curl={curlOfList(location.origin, '/webhooks', parameters)} />
+      <ListElsewhere page="webhooks" state={state} />
       <PagedList
         label={TEXTS.pages.webhooks}
         state={state}
@@ -78,16 +74,6 @@ export function WebhooksPage({ live, search }: PageProps) {
       )}
     </>
   );
-}
-
-/** What an address names wrongly is the service's to refuse. */
-function parametersOf(state: ListState<Filter>) {
-  const { url, event_type: type, ...others } = listParametersOf(state);
-  return {
-    ...others,
-    ...(url !== undefined && { url: anywhere(url) }),
-    ...(type !== undefined && { event_type: type as EventType }),
-  };
 }
 
 function columnsOf(live: Live, changed: () => void): readonly ListColumn<WebhookResource>[] {
@@ -112,10 +98,10 @@ function columnsOf(live: Live, changed: () => void): readonly ListColumn<Webhook
   ];
 }
 
-/** Asks, and deletes it. */
+/** Asks, and deletes it. The host of its URL stands for its name: it has none. */
 export async function removeWebhook(live: Live, id: string, url: string, changed: () => void): Promise<void> {
   const isDone = await doneIfConfirmed(
-    { title: T.removeTitle, text: T.removeText, items: [url], action: T.remove },
+    { title: T.removeTitle, text: T.removeText, items: [url], name: new URL(url).host, action: T.remove },
     () => live.api.delete_webhook.mutate({ id }),
     T.removed,
   );

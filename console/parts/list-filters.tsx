@@ -94,5 +94,5 @@ function Choice({ filter: { hint, options, isInstant = false }, value, isFirst, 
 /** Escape leaves what was typed, and Enter leads to the rows. */
 function leave({ key, currentTarget }: TargetedKeyboardEvent<HTMLInputElement>): void {
   if (key === 'Escape' || key === 'Enter') currentTarget.blur();
-  if (key === 'Enter') document.querySelector<HTMLElement>('.paged .scroll')?.focus();
+  if (key === 'Enter') document.querySelector<HTMLElement>('.paged .scroll, .scroll[data-rows]')?.focus();
 }

@@ -2,14 +2,14 @@
  * A list of an operation that has pages: filters above it, its states, the page in the address. It is asked again while
  * it is seen, and rows that stay keep their place.
  */
-import type { ComponentChildren, TargetedKeyboardEvent } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { rowAfter } from '../fleet/window.ts';
 import { directionOf, listSearchOf, listSortedBy, type ListState } from '../lists/query.ts';
 import { usePolled, type Polled } from '../poll.ts';
 import { go } from '../router.ts';
 import { TEXTS } from '../texts.ts';
 import { Asked } from './asked.tsx';
+import { toRow } from './row-keys.ts';
 import { State } from './state.tsx';
 
 const T = TEXTS.lists;
@@ -178,16 +178,4 @@ function Pages<Row>({ label, answer, state, address }: AnswerProps<Row>) {
       )}
     </nav>
   );
-}
-
-/** Keys go from row to row as they do in every list: to the link or button that a row has first. */
-function toRow(event: TargetedKeyboardEvent<HTMLDivElement>): void {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-  const rows = [...event.currentTarget.querySelectorAll('tbody tr')];
-  const present = rows.findIndex((row) => row.contains(document.activeElement));
-  const next = rowAfter(event.key, present, rows.length, 10);
-  const within = next === null ? null : rows[next]?.querySelector<HTMLElement>('a, button');
-  if (within == null) return;
-  event.preventDefault();
-  within.focus();
 }

@@ -24,6 +24,7 @@ export const EVENTS = {
       : `${number(shown)} of ${number(kept)} events`,
   onlyNewest: (count: number) => `The newest ${number(count)} are drawn: search for others.`,
   columns: { time: 'When', type: 'Type', subject: 'Of what', more: 'Says' },
+  noRequest: 'No single request follows events: this one explains them.',
   envelope: 'Envelope',
   open: (type: string) => `Envelope of ${type}`,
   close: 'Close',

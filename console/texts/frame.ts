@@ -105,11 +105,6 @@ export const FRAME = {
     rows: [
       ['?', 'this list'],
       ['Ctrl K, ⌘ K', 'search everything, and do it'],
-
-      ['g o', 'to the overview'],
-      ['g n', 'to the nodes'],
-      ['g l', 'to the clusters'],
-      ['g s', 'to the sessions'],
       ['/', 'search'],
       ['Esc', 'out of the search, choose nothing, or close'],
       ['j, ↓', 'next row'],
@@ -129,6 +124,8 @@ export const FRAME = {
     copy: 'Copy',
     copyOf: (what: string) => `Copy: ${what.toLowerCase()}`,
     copied: 'Copied.',
+    otherOrder: 'edge cannot sort by this: it shows the same rows in an order of its own.',
+    withoutWords: 'The words of the search are of this page alone.',
     notCopied: 'This browser lets no page copy here: mark the text and copy it yourself.',
   },
   notice: { away: 'Send away', soon: (what: string) => `${what}, in a moment.`, undo: 'Undo' },

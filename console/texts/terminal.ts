@@ -5,7 +5,7 @@ import { number } from './number.ts';
 export const TERMINAL = {
   of: (name: string) => `Terminal of ${name}`,
   missing: 'There is no such node. It may have been deleted.',
-  elsewhere: 'In a terminal',
+  noRequest: 'A request opens no shell. This one runs a command on the node.',
   lead: 'A shell on the machine, over its SSH server, as one of the SSH usernames of the node.',
   back: 'To the node',
   user: 'Sign in as',

@@ -8,6 +8,7 @@ import { confirmed } from '../../parts/confirm.tsx';
 import { Elsewhere } from '../../parts/elsewhere.tsx';
 import { Heading } from '../../parts/heading.tsx';
 import { notify } from '../../parts/notice.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { State } from '../../parts/state.tsx';
 import type { PageProps } from '../../page-props.ts';
 import { usePolled } from '../../poll.ts';
@@ -131,7 +132,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: pr
 
 function Clusters({ clusters }: { readonly clusters: readonly OwnedClusterResource[] }) {
   return (
-    <div class="scroll" role="region" aria-label={T.clusters} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={T.clusters} tabIndex={0} onKeyDown={toRow}>
       <table>
         <thead>
           <tr>

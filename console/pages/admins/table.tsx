@@ -1,6 +1,7 @@
 /** Admins, each with what it owns. */
 import type { PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
 
@@ -14,7 +15,7 @@ export function AdminStatus({ status }: Pick<PeerAdminResource, 'status'>) {
 /** All that are given, by name; each leads to its page. */
 export function AdminsTable({ admins }: { readonly admins: readonly PeerAdminResource[] }) {
   return (
-    <div class="scroll" role="region" aria-label={T.label} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={T.label} tabIndex={0} onKeyDown={toRow}>
       <table class="admins">
         <thead>
           <tr>

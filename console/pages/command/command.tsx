@@ -2,6 +2,7 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import type { PageProps } from '../../page-props.ts';
+import { curlOfList } from '../../lists/terminal.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Elsewhere } from '../../parts/elsewhere.tsx';
 import { Heading } from '../../parts/heading.tsx';
@@ -10,13 +11,16 @@ import { exactly } from '../../relative-time.ts';
 import { addressOf } from '../../routes.ts';
 import { CommandWatch, type WatchProblem } from '../../run/command-watch.ts';
 import { durationText } from '../../run/duration.ts';
-import { curlLine } from '../../shell-words.ts';
+import { commandLine } from '../../shell-words.ts';
 import { TEXTS } from '../../texts.ts';
 import { useLead } from '../../parts/there.ts';
 import { RUN } from '../../texts/run.ts';
 import { Actions } from './actions.tsx';
 import { Outputs } from './outputs.tsx';
 import { SummaryBar } from './summary-bar.tsx';
+
+/** Executions of one answer: as many as a page of a list has at most. */
+const PAGE_SIZE = 100;
 
 const T = RUN.command;
 
@@ -56,7 +60,10 @@ export function CommandPage({ live, fleet, id, search }: PageProps) {
           )}
         </>
       )}
-      <Elsewhere cli={`edge command output ${id}`} curl={curlLine(location.origin, `/commands/${id}`)} />
+      <Elsewhere
+        cli={commandLine('edge command output', id)}
+        curl={curlOfList(location.origin, '/command_executions', { command_id__in: id, page_size: PAGE_SIZE })}
+      />
     </div>
   );
 }

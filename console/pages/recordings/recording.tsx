@@ -62,7 +62,7 @@ async function remove(
   lead: (address: string) => void,
 ): Promise<void> {
   const isDone = await doneIfConfirmed(
-    { title: T.removeTitle, text: T.removeText, items: [username], action: T.remove },
+    { title: T.removeTitle, text: T.removeText, items: [username], name: username, action: T.remove },
     () => live.api.delete_ssh_recording.mutate({ id }),
     T.removed,
   );

@@ -2,11 +2,11 @@
 import { useEffect } from 'preact/hooks';
 import type { SshRecordingResource } from '../../../actors/resources/ssh.ts';
 import type { Fleet } from '../../fleet/feed.ts';
-import { listParametersOf, listStateOf } from '../../lists/query.ts';
-import { curlOfList } from '../../lists/terminal.ts';
+import { LIST_FILTERS, LIST_PARAMETERS } from '../../lists/parameters.ts';
+import { listStateOf } from '../../lists/query.ts';
 import { Ago } from '../../parts/ago.tsx';
-import { Elsewhere } from '../../parts/elsewhere.tsx';
 import { Heading } from '../../parts/heading.tsx';
+import { ListElsewhere } from '../../parts/list-elsewhere.tsx';
 import { ListFilters } from '../../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../../parts/paged-list.tsx';
 import type { PageProps } from '../../page-props.ts';
@@ -15,16 +15,14 @@ import { addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
 import { RECORDINGS as T } from '../../texts/recordings.ts';
 
-const FILTERS = ['username', 'node_id'] as const;
-
 const address = (search: string): string => addressOf('recordings', { search });
 
 /** The list. */
 export function RecordingsPage({ live, fleet, search }: PageProps) {
   useEffect(() => fleet.follow(null), [fleet]); // names of nodes
   void fleet.version.value;
-  const state = listStateOf(search, FILTERS);
-  const parameters = listParametersOf(state);
+  const state = listStateOf(search, LIST_FILTERS.recordings);
+  const parameters = LIST_PARAMETERS.recordings(state);
   return (
     <>
       <Heading text={TEXTS.pages.recordings} />
@@ -34,10 +32,10 @@ export function RecordingsPage({ live, fleet, search }: PageProps) {
         address={address}
         filters={[
           { name: 'username', label: T.user },
-          { name: 'node_id', label: T.columns.node },
+          { name: 'node_id__in', label: T.node },
         ]}
       />
-      <Elsewhere cli="edge recording ls" curl={curlOfList(location.origin, '/ssh_recordings', parameters)} />
+      <ListElsewhere page="recordings" state={state} />
       <PagedList
         label={TEXTS.pages.recordings}
         state={state}

@@ -3,12 +3,13 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { Asked } from '../../parts/asked.tsx';
-import { CopyLine } from '../../parts/elsewhere.tsx';
+import { CopyLine, Elsewhere } from '../../parts/elsewhere.tsx';
 import { State } from '../../parts/state.tsx';
 import type { PageProps } from '../../page-props.ts';
 import { usePolled } from '../../poll.ts';
 import { makeBrowserKey } from '../../terminal/browser-key.ts';
 import type { Login } from '../../terminal/connection.ts';
+import { curlLine } from '../../shell-words.ts';
 import { TERMINAL } from '../../texts/terminal.ts';
 import { edgeName, linesOf } from '../node/lines.ts';
 
@@ -55,11 +56,11 @@ export function SignInForm(props: FormProps) {
 
 function SameElsewhere({ node }: { readonly node: NodeResource }) {
   const ssh = linesOf(node, location.origin, null).find(({ name }) => name === 'ssh');
+  const run = { command_text: 'uptime', targeting: { type: 'nodes', node_ids: [node.id] } };
   return (
-    <details class="elsewhere">
-      <summary>{TERMINAL.elsewhere}</summary>
-      <CopyLine label="edge" text={ssh?.text ?? ''} />
-    </details>
+    <Elsewhere cli={ssh?.text ?? ''} curl={curlLine(location.origin, '/commands', { method: 'POST', body: run })}>
+      <p class="soft">{TERMINAL.noRequest}</p>
+    </Elsewhere>
   );
 }
 

@@ -19,6 +19,12 @@ export async function answer(page: Page, name: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
+/** Answers the dialog that is open, and asks for a name, by typing it. */
+export async function answerWith(page: Page, name: string): Promise<void> {
+  await page.keyboard.insertText(name);
+  await page.keyboard.press('Enter');
+}
+
 /** Types into the field that has the focus, and goes on to the next. */
 export async function typed(page: Page, ...texts: readonly string[]): Promise<void> {
   for (const text of texts) {

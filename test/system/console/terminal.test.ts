@@ -258,7 +258,9 @@ test.serial('what a terminal showed is listed, played from words that are looked
   await looksWell(t, other.page, 'a recording');
   await page.getByRole('button', { name: 'Delete' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  const asked = page.getByRole('dialog');
+  await page.keyboard.insertText((await asked.locator('code').textContent()) ?? '');
+  await asked.getByRole('button', { name: 'Delete' }).click();
   await heading(page, 'Recordings');
   t.is((await fleet.rest.call('GET', `/ssh_recordings/${id}`)).status, 404);
   t.deepEqual(problems, []);

@@ -22,6 +22,7 @@ const ADMIN: PeerAdmin = {
   link_version: 1,
   started_at: AS_OF,
   last_checked_in: AS_OF,
+  tasks: [],
   cluster_count: 2,
   node_count: 3,
   edge_node_capacity: 10,

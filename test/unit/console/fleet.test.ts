@@ -3,7 +3,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes-messages.ts';
-import { commandOf, requestOf } from '../../../console/fleet/commands.ts';
+import { commandOf, leftOutOf, requestOf } from '../../../console/fleet/commands.ts';
 import {
   isFiltered,
   nodesAddress,
@@ -195,6 +195,12 @@ test('a list is a command and a request too, in which nothing but the filters is
   );
 
   const hostile = queryOf(`?cluster=${encodeURIComponent("a' $(id) `id`\n-x")}`);
+  t.deepEqual(leftOutOf(query), { words: true, versions: false, order: false });
+  t.deepEqual(leftOutOf({ ...query, text: 'x', versions: ['1'], sort: 'since' }), {
+    words: true,
+    versions: true,
+    order: true,
+  });
   t.is(commandOf(hostile), "edge node ls -c 'a'\\'' $(id) `id`\n-x' --sort name");
   t.regex(requestOf(hostile, 'http://x'), /^curl -H "Authorization: Bearer \$EDGE_API_KEY" '[^'\s]+'$/u);
 });
