@@ -3,7 +3,7 @@ import type { CommandResource } from '../actors/resources/command.ts';
 import type { GroupResource } from '../actors/resources/group.ts';
 import { targetingText } from './lists/targeting.ts';
 import { anywhere } from './lists/query.ts';
-import type { Live } from './live.ts';
+import type { Api } from '../api/client/api.ts';
 import { longestWordOf, type Item } from './palette.ts';
 import { addressOf } from './routes.ts';
 import { PALETTE } from './texts/palette.ts';
@@ -22,7 +22,7 @@ const SCRIPT_CHARACTERS_MAX = 80;
 const SCRIPT_LOOKED_THROUGH_MAX = 4_000;
 
 /** The lists that are asked. */
-export type PaletteApi = Pick<Live['api'], 'list_clusters' | 'list_groups' | 'list_commands'>;
+export type PaletteApi = Pick<Api, 'list_clusters' | 'list_groups' | 'list_commands'>;
 
 /**
  * Clusters, groups and commands that have the longest word of what is sought; of the other words the palette judges

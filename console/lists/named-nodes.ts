@@ -1,5 +1,5 @@
 /** Nodes by the names that people know, for lists that have their ids alone. */
-import type { Live } from '../live.ts';
+import type { Api } from '../../api/client/api.ts';
 
 const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/iu;
 
@@ -10,7 +10,7 @@ export interface NamedNode {
 }
 
 /** Those of one page of a list, by their ids. */
-export async function namesOf(api: Live['api'], ids: readonly string[]): Promise<ReadonlyMap<string, NamedNode>> {
+export async function namesOf(api: Api, ids: readonly string[]): Promise<ReadonlyMap<string, NamedNode>> {
   const asked = [...new Set(ids)];
   if (asked.length === 0) return new Map();
   const { data } = await api.list_nodes.query({ node_id__in: asked, page_size: asked.length });
@@ -52,7 +52,7 @@ export async function nodesNamed(names: readonly string[], idsBy: (name: string)
 }
 
 /** The ids of those that are called so: by id, alias (also with its cluster, `web.prod`), or the name of the machine. Two: there are several. */
-export async function idsOf(api: Live['api'], name: string): Promise<readonly string[]> {
+export async function idsOf(api: Api, name: string): Promise<readonly string[]> {
   if (UUID.test(name)) return [name];
   // a wildcard would be some that nobody meant
   if (name === '' || name.includes('*')) return [];

@@ -10,7 +10,7 @@ import { idsOf, LOOKED_UP_NAMES_MAX, nodesNamed } from '../../../console/lists/n
 import { matrixOf } from '../../../console/lists/paths.ts';
 import { publicKeysIn } from '../../../console/lists/public-keys.ts';
 import { reachOf } from '../../../console/lists/groups-of-node.ts';
-import type { Live } from '../../../console/live.ts';
+import type { Api } from '../../../api/client/api.ts';
 import { plainTargetingOf, targetingOf, targetingText } from '../../../console/lists/targeting.ts';
 import {
   anywhere,
@@ -159,7 +159,7 @@ test('an alias is found with its cluster, where no machine is called so', async 
     list_nodes: {
       query: async ({ hostname }: { hostname: string }) => ({ data: hostname === 'db.prod' ? [{ id: NODE(2) }] : [] }),
     },
-  } as unknown as Live['api'];
+  } as unknown as Api;
 
   const found = await Promise.all(['web', 'web.prod', 'db.prod', 'web.lab', 'we*'].map((name) => idsOf(api, name)));
 
