@@ -28,6 +28,7 @@ import { delete_console_session, list_console_sessions } from './operations/cons
 import { cancel_command, create_command, delete_command, get_command, list_commands } from './operations/commands.ts';
 import { get_node_diagnostics } from './operations/diagnostics.ts';
 import { list_node_events } from './operations/node-events.ts';
+import { get_node_paths } from './operations/node-paths.ts';
 import {
   create_enrollment_key,
   create_public_enrollment_key,
@@ -118,6 +119,7 @@ export const catalogue = {
   remove_node_label,
   label_nodes,
   get_node_diagnostics,
+  get_node_paths,
   list_node_events,
   create_node_recovery_key,
   delete_node_recovery_key,

@@ -1,6 +1,6 @@
 /** Which way the members of a VPN reach each other, as clients see it. */
 import { z } from 'zod';
-import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
+import { VPN_PATHS, VPN_PEERS_MAX } from '../../transport/protocol/vpn.ts';
 import { NODE_STATUSES } from './node.ts';
 import { resource, type Given } from './resource.ts';
 
@@ -33,3 +33,23 @@ export const ClusterPathsResource = resource('ClusterPaths', 'Paths between the 
   members: z.array(member).max(PATH_MEMBERS_MAX).describe(`The first ${PATH_MEMBERS_MAX} by when they joined.`),
 });
 export type ClusterPathsResource = z.output<typeof ClusterPathsResource>;
+
+const peer = path.extend({
+  name: z.string().nullable().describe('Null: the gateway.'),
+  status: z.enum(NODE_STATUSES).nullable().describe('Null: the gateway.'),
+});
+/** How one member reaches another, who has a name. */
+export type PeerPath = Given<typeof peer>;
+
+/** One member's own view: of all its peers, as a VPN has VPN_PEERS_MAX members at most. */
+export const NodePathsResource = resource(
+  'NodePaths',
+  'How a member of a VPN reaches its peers, as its agent has it.',
+  {
+    node_id: z.uuid(),
+    cluster_name: z.string(),
+    problem: z.string().nullable().describe('Why its paths are not known; null: they are.'),
+    paths: z.array(peer).max(VPN_PEERS_MAX).describe('The gateway first, then by name. Empty: it is in no VPN.'),
+  },
+);
+export type NodePathsResource = z.output<typeof NodePathsResource>;
