@@ -2,6 +2,9 @@
 import { z } from 'zod';
 import type { Given } from './resources/resource.ts';
 
+/** A login by SSH, let in or refused. */
+export const LOGIN_EVENT_TYPE = 'edge.ssh_username.verified';
+
 /** All types, in the order of docs/events.md. */
 export const EVENT_TYPES = [
   'edge.node.registered',
@@ -18,11 +21,16 @@ export const EVENT_TYPES = [
   'edge.command_execution.pruned',
   'edge.self_update_request.completed',
   'edge.enrollment_key.verified',
-  'edge.ssh_username.verified',
+  LOGIN_EVENT_TYPE,
   'edge.core.test',
 ] as const;
 /** One of them. */
 export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Types whose subject is a node: what happens to it, and who tried to log in to it. */
+export const NODE_EVENT_TYPES = EVENT_TYPES.filter(
+  (type) => type.startsWith('edge.node.') || type === LOGIN_EVENT_TYPE,
+);
 
 /** An event as stored: what feeds, webhooks and brokers publish. `cursor` orders events by commit. */
 export interface StoredEvent {

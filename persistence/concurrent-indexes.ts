@@ -39,6 +39,13 @@ const INDEXES: readonly ConcurrentIndex[] = [
     columns: '"id"',
     where: `"status" = 'dropped'`,
   },
+  // Logins to one node, the latest first. Apart from what else happens to it: somebody may guess passwords for days.
+  {
+    name: 'event_login_of_node',
+    table: 'event',
+    columns: '"subject", "txid", "seq"',
+    where: `"type" = 'edge.ssh_username.verified'`,
+  },
 ];
 
 /** Longest wait for transactions that began before, such as a backup, in ms. */

@@ -1,5 +1,5 @@
-/** What happened to one node. */
-import { envelope, EventResource, EVENT_TYPES, type EventType } from '../../actors/events.ts';
+/** What happened to one node, and who logged in to it. */
+import { envelope, EventResource, NODE_EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { inputOf } from '../list-input.ts';
@@ -7,14 +7,11 @@ import { operation } from '../operation.ts';
 import type { Reads } from '../ports.ts';
 import { NOT_FOUND } from '../reading.ts';
 
-/** Types of events whose subject is a node. */
-const NODE_EVENT_TYPES = EVENT_TYPES.filter((type) => type.startsWith('edge.node.'));
-
 export const list_node_events = operation({
   name: 'list_node_events',
   kind: 'query',
   summary:
-    'List the events of a node, the latest first: its status, registrations, versions, moves and updates. Also of a node that was deleted, as long as events are kept.',
+    'List the events of a node, the latest first: its status, registrations, versions, moves, updates, and logins by SSH. Also of a node that was deleted, as long as events are kept.',
   rest: { method: 'GET', path: '/nodes/:node_id/events', status: 200 },
   list: true,
   input: inputOf({
