@@ -1,5 +1,11 @@
 /** Paths between members of a VPN as a table. Pure. */
-import type { ClusterPathsResource, MemberPath, PathMember } from '../../actors/resources/cluster-paths.ts';
+import type {
+  ClusterPathsResource,
+  MemberPath,
+  NodePathsResource,
+  PathMember,
+  PeerPath,
+} from '../../actors/resources/cluster-paths.ts';
 
 /** Members of whom each pair is drawn; of more each row counts. */
 export const MATRIX_MEMBERS_MAX = 50;
@@ -41,5 +47,32 @@ export function matrixOf({ members, member_count: count }: ClusterPathsResource)
     rows,
     isWhole: count <= Math.min(MATRIX_MEMBERS_MAX, members.length),
     silent: members.filter(({ problem }) => problem !== null).length,
+  };
+}
+
+/** Peers of one member that are seen at once; the others stand behind one line. */
+export const PEERS_SEEN_MAX = 20;
+
+/** What is worst first. */
+const WORST_FIRST: readonly PeerPath['path'][] = ['none', 'relayed', 'direct'];
+
+/** Peers of one member: what is wrong is seen first. */
+export interface SeenPeers {
+  readonly seen: readonly PeerPath[];
+  readonly more: readonly PeerPath[];
+  readonly counts: Readonly<Record<PeerPath['path'], number>>;
+}
+
+/** The gateway first, then by how they are reached, else as they come. */
+export function peersOf({ paths }: Pick<NodePathsResource, 'paths'>): SeenPeers {
+  const gateways = paths.filter(({ node_id: id }) => id === null);
+  const nodes = paths.filter(({ node_id: id }) => id !== null);
+  const of = (path: PeerPath['path']): readonly PeerPath[] => nodes.filter((one) => one.path === path);
+  const sorted = [...gateways, ...WORST_FIRST.flatMap(of)];
+  const count = (path: PeerPath['path']): number => paths.filter((one) => one.path === path).length;
+  return {
+    seen: sorted.slice(0, PEERS_SEEN_MAX),
+    more: sorted.slice(PEERS_SEEN_MAX),
+    counts: { direct: count('direct'), relayed: count('relayed'), none: count('none') },
   };
 }

@@ -60,7 +60,7 @@ function Known({ answer }: { readonly answer: ClusterPathsResource }) {
     <>
       {!matrix.isWhole && <p class="soft">{T.tooMany(answer.members.length, answer.member_count)}</p>}
       {matrix.silent > 0 && <p class="soft">{T.silent(matrix.silent)}</p>}
-      <div class="scroll" role="region" aria-label={T.title} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={T.table} tabIndex={0}>
         {matrix.isWhole ? <Pairs matrix={matrix} /> : <Counts matrix={matrix} />}
       </div>
       <ul class="legend">

@@ -33,7 +33,7 @@ function Table({ releases: { releases, channels, expires_at: expiresAt } }: { re
   return (
     <>
       {expiresAt !== null && <p class="soft">{T.expires(exactly(expiresAt))}</p>}
-      <div class="scroll" role="region" aria-label={T.title} tabIndex={0} onKeyDown={toRow}>
+      <div class="scroll" role="region" aria-label={T.table} tabIndex={0} onKeyDown={toRow}>
         <table class="rows">
           <thead>
             <tr>

@@ -52,6 +52,7 @@ export const CLUSTERS = {
   },
   paths: {
     title: 'Paths between members',
+    table: 'Paths by member',
     lead: 'How packets go from the machine of a row to that of a column, as the machine of the row has it.',
     look: 'Look now',
     again: 'Look again',

@@ -75,6 +75,7 @@ export const UPDATES = {
   },
   releases: {
     title: 'Releases',
+    table: 'Published agents',
     none: 'Nothing is published here: edge release publish brings releases, and agents in containers follow their image.',
     columns: {
       version: 'Version',

@@ -24,7 +24,7 @@ export function Executions({ live, node }: { readonly live: Live; readonly node:
       {polled.data?.data.length === 0 && <p class="soft">{T.none}</p>}
       {polled.data !== null && polled.data.data.length > 0 && (
         <>
-          <div class="scroll" role="region" aria-label={T.title} tabIndex={0}>
+          <div class="scroll" role="region" aria-label={T.table} tabIndex={0}>
             <table class="executions">
               <thead>
                 <tr>

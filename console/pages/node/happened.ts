@@ -1,8 +1,18 @@
 /** What events say happened to a node, and how its status went. Pure. */
-import type { Envelope } from '../../../actors/events.ts';
+import type { Envelope, EventType } from '../../../actors/events.ts';
 import type { NodeStatus } from '../../../actors/resources/node.ts';
 import { STATUSES } from '../../fleet/query.ts';
 import { NODE } from '../../texts/node.ts';
+
+/** Types of what happens to a node itself. Logins are shown apart: somebody may try all day. */
+export const HISTORY_TYPES = [
+  'edge.node.registered',
+  'edge.node.reregistered',
+  'edge.node.version_changed',
+  'edge.node.status_changed',
+  'edge.node.cluster_changed',
+  'edge.node.update_triggered',
+] as const satisfies readonly EventType[];
 
 const T = NODE.history.happened;
 
@@ -21,9 +31,17 @@ export function happened({ type, data }: { readonly type: string } & Pick<Envelo
       return T.cluster(textOf(data['previous_cluster_name']), textOf(data['cluster_name']));
     case 'edge.node.update_triggered':
       return T.update;
+    case 'edge.ssh_username.verified':
+      return loginOf(data);
     default:
       return type;
   }
+}
+
+function loginOf(data: Envelope['data']): string {
+  const user = textOf(data['username']);
+  if (data['result'] !== 'success') return T.refused(user);
+  return T.login(user, data['auth_method'] === 'password' ? T.methods.password : T.methods.public_key);
 }
 
 /** A stretch of time in one status. */

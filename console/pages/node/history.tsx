@@ -9,7 +9,7 @@ import { usePolled } from '../../poll.ts';
 import { durationOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
 import { TEXTS } from '../../texts.ts';
-import { happened, stretchesOf, type Changes, type Stretch } from './happened.ts';
+import { happened, HISTORY_TYPES, stretchesOf, type Changes, type Stretch } from './happened.ts';
 import { Section } from './section.tsx';
 
 /** Events that are shown: one page of a list. */
@@ -27,7 +27,7 @@ const T = NODE.history;
 export function History({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
   const { id } = node;
   const events = usePolled(
-    () => live.api.list_node_events.query({ node_id: id, page_size: EVENTS_MAX }),
+    () => live.api.list_node_events.query({ node_id: id, type__in: HISTORY_TYPES, page_size: EVENTS_MAX }),
     node.updated_at,
   );
   const changes = usePolled(

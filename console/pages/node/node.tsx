@@ -20,9 +20,11 @@ import { Executions } from './executions.tsx';
 import { Identity, Machine, Ports, Reach } from './facts.tsx';
 import { Groups } from './groups.tsx';
 import { History } from './history.tsx';
+import { Logins } from './logins.tsx';
 import { Aliases, Labels } from './names.tsx';
 import { Recordings } from './recordings.tsx';
 import { StatusDetails } from './status.tsx';
+import { VpnPeers } from './vpn.tsx';
 import { useNode } from './watched.ts';
 
 /** The page. */
@@ -84,6 +86,7 @@ function Shown({ live, fleet, node, deletedAt }: Shown) {
           <StatusDetails node={node} />
           {isThere && <Diagnosis live={live} node={node} />}
           {isThere && <Charts live={live} node={node} />}
+          {isThere && <VpnPeers live={live} node={node} />}
           <History live={live} node={node} />
           <Executions live={live} node={node} />
           {isThere && <Reach node={node} user={users.value[0] ?? null} />}
@@ -99,6 +102,7 @@ function Shown({ live, fleet, node, deletedAt }: Shown) {
               <Access live={live} node={node} onUsers={(names) => (users.value = names)} />
             </>
           )}
+          <Logins live={live} node={node} />
           <Recordings live={live} node={node} />
           <Machine node={node} />
           <Ports node={node} />

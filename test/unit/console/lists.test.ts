@@ -1,13 +1,13 @@
 /** What pages that are lists decide without a browser. */
 import test from 'ava';
-import type { PathMember } from '../../../actors/resources/cluster-paths.ts';
+import type { PathMember, PeerPath } from '../../../actors/resources/cluster-paths.ts';
 import type { Envelope } from '../../../actors/events.ts';
 import { EVENTS_KEPT_MAX, isMatch, keptWith, subjectsOf, wordsOf } from '../../../console/lists/events.ts';
 import { headersIn } from '../../../console/lists/header-lines.ts';
 import { installLine } from '../../../console/lists/install-line.ts';
 import { labelsIn, labelsText } from '../../../console/lists/labels.ts';
 import { idsOf, LOOKED_UP_NAMES_MAX, nodesNamed } from '../../../console/lists/named-nodes.ts';
-import { matrixOf } from '../../../console/lists/paths.ts';
+import { matrixOf, peersOf, PEERS_SEEN_MAX } from '../../../console/lists/paths.ts';
 import { publicKeysIn } from '../../../console/lists/public-keys.ts';
 import { reachOf } from '../../../console/lists/groups-of-node.ts';
 import type { Api } from '../../../api/client/api.ts';
@@ -226,4 +226,25 @@ test('a matrix has what each member says of its way to each other, and what is n
   );
   t.deepEqual([matrix.isWhole, matrix.silent], [true, 1]);
   t.false(matrixOf({ cluster_name: 'prod', member_count: 3, members }).isWhole);
+});
+
+test('of the peers of a node the gateway is seen first, then whom it does not reach, and not more than fit', (t) => {
+  const peer = (name: string, path: PeerPath['path'], id: string | null = name): PeerPath => ({
+    node_id: id,
+    name,
+    status: 'healthy',
+    path,
+    handshake_age_seconds: null,
+  });
+  const direct = Array.from({ length: PEERS_SEEN_MAX }, (_none, index) => peer(`direct ${index}`, 'direct'));
+  const paths = [...direct, peer('b', 'relayed'), peer('c', 'none'), peer('a', 'none'), peer('', 'direct', null)];
+
+  const { seen, more, counts } = peersOf({ paths });
+
+  t.deepEqual(
+    seen.slice(0, 5).map(({ name }) => name),
+    ['', 'c', 'a', 'b', 'direct 0'],
+  );
+  t.deepEqual([seen.length, more.length], [PEERS_SEEN_MAX, 4]);
+  t.deepEqual(counts, { direct: PEERS_SEEN_MAX + 1, relayed: 1, none: 2 });
 });

@@ -10,8 +10,9 @@ import {
   type Point,
 } from '../../../console/pages/node/measured.ts';
 import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
-import { happened, stretchesOf } from '../../../console/pages/node/happened.ts';
+import { happened, HISTORY_TYPES, stretchesOf } from '../../../console/pages/node/happened.ts';
 import { bytesOf, durationOf } from '../../../console/quantities.ts';
+import { LOGIN_EVENT_TYPE, NODE_EVENT_TYPES } from '../../../actors/events.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 
 const NODE = {
@@ -92,6 +93,21 @@ test('an event of a node is one sentence', (t) => {
     'went from healthy to unreachable',
   );
   t.is(happened({ type: 'edge.node.version_changed', data: {} }), 'agent changed from ? to ?');
+  const login = (data: Readonly<Record<string, string>>): string =>
+    happened({ type: LOGIN_EVENT_TYPE, data: { username: 'ops', ...data } });
+  t.deepEqual(
+    [
+      login({ result: 'success', auth_method: 'public_key' }),
+      login({ result: 'success', auth_method: 'password' }),
+      login({ result: 'failure', auth_method: 'unknown' }),
+    ],
+    ['ops logged in by SSH with a key', 'ops logged in by SSH with a password', 'a login by SSH as ops was refused'],
+  );
+});
+
+test('the history of a node has all that happens to it, each as a sentence, and logins stand apart', (t) => {
+  t.deepEqual([...HISTORY_TYPES, LOGIN_EVENT_TYPE].toSorted(), NODE_EVENT_TYPES.toSorted());
+  for (const type of NODE_EVENT_TYPES) t.not(happened({ type, data: {} }), type);
 });
 
 test('rates are what counters rose by, and unknown where they began anew or were not told', (t) => {

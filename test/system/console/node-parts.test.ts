@@ -1,0 +1,155 @@
+/** What a node's page shows of its work, its logins and its ports, in a real browser, against a real agent and its SSH server. */
+import ava, { type ExecutionContext } from 'ava';
+import type { Browser, Page } from 'playwright-core';
+import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
+import { startBrowser } from '../../support/browser.ts';
+import { pressOpening } from '../../support/console/keyboard.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { connectRaw, logsIn } from '../../support/raw-ssh-client.ts';
+import { createScope } from '../../support/scope.ts';
+import { newKey } from '../../support/ssh-keys.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+let id: string;
+
+/** Parts of the page ask every 10 s; on a busy machine, in ms. */
+const ASKED_MS_MAX = 60_000;
+
+/** Of the SSH username that has one. */
+const PASSWORD = 'a-password-of-the-node-parts-test';
+
+/** What a stranger types at a login. */
+const HOSTILE = '<img src=x onerror=document.title="hit">\u202e';
+
+test.before(async () => {
+  fleet = await startFleet(scope, { agents: 1, env: { SSH_RECORDING: 'pty' } });
+  ({ id } = await fleet.node());
+  await fleet.rest.post(`/nodes/${id}/aliases`, { name: 'press-7' });
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+const part = (page: Page, name: string) => page.locator('.node section', { has: page.getByRole('heading', { name }) });
+
+const open = async (t: ExecutionContext, options = {}) => {
+  const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${id}`, options);
+  await signIn(opened.page, FLEET_KEYS.API_KEY);
+  await heading(opened.page, 'press-7');
+  return opened;
+};
+
+test.serial('what ran there is listed with how it ended, the latest first, and leads to its command', async (t) => {
+  const { page, problems } = await open(t);
+  await part(page, 'Executions').getByText('Nothing ran here yet.').waitFor();
+  const targeting = { type: 'nodes', node_ids: [id] } as const;
+  await fleet.settled(await fleet.run('true', { targeting }));
+  await fleet.settled(await fleet.run('exit 7 # <b>it</b>\nnever', { targeting }));
+
+  const rows = part(page, 'Executions').locator('tbody tr');
+  await part(page, 'Executions').getByText('2 in all.').waitFor({ timeout: ASKED_MS_MAX });
+  const cells = async (row: number) => (await rows.nth(row).locator('th, td').allTextContents()).slice(0, 3);
+  t.deepEqual(await cells(0), ['exit 7 # <b>it</b>', 'completed', '7']);
+  t.deepEqual(await cells(1), ['true', 'completed', '0']);
+  await rows.first().getByRole('link').focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/console\/commands\//u);
+  t.deepEqual(problems, []);
+});
+
+test.serial('by keyboard: a username and its key are made, and go again once their names are typed', async (t) => {
+  const { page, problems } = await open(t);
+  const access = part(page, 'SSH access');
+  const key = newKey('ada@laptop');
+  const users = () => fleet.rest.get<readonly SshUsernameResource[]>(`/ssh_usernames?node_id__in=${id}`);
+  await access.getByText('Nobody may log in.').waitFor();
+
+  await access.getByRole('textbox', { name: 'Username' }).focus();
+  await page.keyboard.type('ada');
+  await page.keyboard.press('Enter');
+  await page.getByText('The username ada is made. Give it a key.').waitFor();
+  await access.getByText('keys only').waitFor();
+  await access.getByRole('textbox', { name: 'Public key of ada' }).focus();
+  await page.keyboard.insertText(key.line);
+  await page.keyboard.press('Enter');
+  await page.getByText('The key ada@laptop is added.').waitFor();
+  await access.getByText(key.fingerprint).waitFor();
+  t.deepEqual(
+    (await users()).map(({ username }) => username),
+    ['ada'],
+  );
+
+  await pressOpening(page, 'Remove ada@laptop');
+  await page.getByRole('dialog').getByText(key.fingerprint).waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).focus();
+  await page.keyboard.press('Enter');
+  await access.getByText(key.fingerprint).waitFor({ state: 'detached' });
+  await pressOpening(page, 'Remove ada');
+  await page.getByRole('dialog').getByRole('textbox').focus();
+  await page.keyboard.type('ada');
+  await page.keyboard.press('Enter');
+  await access.getByText('Nobody may log in.').waitFor();
+  t.deepEqual(await users(), []);
+  t.deepEqual(problems, []);
+});
+
+test.serial('who logged in is named, who was refused is text, and what was recorded leads to its player', async (t) => {
+  const { ssh_port: port } = await fleet.node();
+  const { id: user } = await fleet.rest.post<SshUsernameResource>(`/nodes/${id}/ssh_usernames`, {
+    username: 'ops',
+    password: PASSWORD,
+  });
+  const { page, problems } = await open(t);
+  await part(page, 'Logins by SSH').getByText('Nobody tried to log in').waitFor();
+  await part(page, 'Recordings').getByText('There are none.').waitFor();
+
+  t.false(await logsIn(port, HOSTILE, 'a-password-of-nobody'));
+  const client = await connectRaw(t, port, { username: 'ops', password: PASSWORD });
+  await new Promise<void>((resolve, reject) => {
+    client.exec('echo recorded', { pty: true }, (error, channel) => {
+      if (error === undefined) channel.resume().on('close', resolve);
+      else reject(error);
+    });
+  });
+  client.end();
+
+  const logins = part(page, 'Logins by SSH').locator('li bdi');
+  await logins.nth(1).waitFor({ timeout: ASKED_MS_MAX });
+  t.deepEqual(await logins.allTextContents(), [
+    'ops logged in by SSH with a password',
+    `a login by SSH as ${HOSTILE} was refused`,
+  ]);
+  t.is(await part(page, 'History').getByText('by SSH').count(), 0, 'logins stand apart from what happens to it');
+  const recording = part(page, 'Recordings').getByRole('link', { name: 'ops: echo recorded' });
+  await recording.focus({ timeout: ASKED_MS_MAX });
+  await page.keyboard.press('Enter');
+  await heading(page, 'Recording of ops');
+  t.not(await page.title(), 'hit');
+  t.deepEqual(problems, []);
+  await fleet.rest.call('DELETE', `/ssh_usernames/${user}`);
+});
+
+test.serial('its ports are those that its agent said, and a node in no VPN says that it has no peers', async (t) => {
+  const node = await fleet.node();
+  const { page, problems } = await open(t, { bypassCSP: true }); // axe is a script from elsewhere
+
+  const ports = await part(page, 'Ports').locator('dd').allTextContents();
+
+  t.deepEqual(ports.map(Number), [
+    node.http_port,
+    node.ssh_port,
+    node.host_metrics_port,
+    node.wireguard_metrics_port,
+    node.http_proxy_port,
+    node.socks5_proxy_port,
+  ]);
+  await part(page, 'VPN peers').getByText('It is in no VPN, or alone there.').waitFor();
+  await part(page, 'Logins by SSH').locator('li').first().waitFor();
+  await looksWell(t, page, 'the parts of a node');
+  t.deepEqual(problems, []);
+});
