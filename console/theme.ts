@@ -19,9 +19,9 @@ export function startTheme(): void {
 
 /** Shows the pages so from now on. */
 export function choose(chosen: Theme): void {
-  theme.value = chosen;
   if (chosen === 'system') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = chosen;
+  theme.value = chosen; // after the page has its colours: whoever hears of it draws with them
   try {
     localStorage.setItem(KEPT_AS, chosen);
   } catch {

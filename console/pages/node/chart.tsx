@@ -1,6 +1,7 @@
 /** One chart, drawn by uPlot. What it shows stands as text beside it: this is a picture for those who see it. */
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
+import { theme } from '../../theme.ts';
 import type { Measure, Point } from './measured.ts';
 
 /** CSS pixels. */
@@ -47,9 +48,11 @@ export function Chart(props: ChartProps) {
     const dark = matchMedia('(prefers-color-scheme: dark)');
     const recolour = (): void => made.redraw(false, true);
     dark.addEventListener('change', recolour);
+    const forget = theme.subscribe(recolour);
     return () => {
       observer.disconnect();
       dark.removeEventListener('change', recolour);
+      forget();
       made.destroy();
       chart.current = null;
     };
