@@ -3,11 +3,14 @@ import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { useCreate } from '../../parts/use-create.ts';
 import type { Fleet } from '../../fleet/feed.ts';
+import { typedNameOf } from '../../fleet/node-actions.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';
 import { ClusterNames, useClusterNames } from '../../parts/cluster-names.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { CopyLine } from '../../parts/elsewhere.tsx';
+import { soon } from '../../parts/notice.tsx';
+import { typedSoon } from '../../parts/typed-soon.ts';
 import { NODE } from '../../texts/node.ts';
 import { edgeName } from './lines.ts';
 import { pageLink } from './links.ts';
@@ -32,14 +35,15 @@ export function Actions({ live, fleet, node }: Props & { readonly fleet: Fleet }
       action: T.update,
     });
     const targeting = { type: 'nodes' as const, node_ids: [node.id] };
-    if (isWanted) await done(() => createUpdate({ targeting }, node.version), T.updated);
+    if (!isWanted) return;
+    soon(T.updating(node.name), () => void done(() => createUpdate({ targeting }, node.version), T.updated));
   };
   const remove = async (): Promise<void> => {
     const isWanted = await confirmed({
       title: T.deleteTitle(node.name),
       text: T.deleteText,
       items: [node.vpn_hostname],
-      name: node.name,
+      name: typedNameOf(node),
       action: T.delete,
       isDangerous: true,
     });
@@ -86,7 +90,7 @@ function Move({ live, fleet, node }: Props & { readonly fleet: Fleet }) {
     });
     if (!isWanted) return;
     const act = (): Promise<unknown> => live.api.change_node_cluster.mutate({ id: node.id, cluster_name: cluster });
-    if (await done(act, T.moved(cluster))) to.value = '';
+    typedSoon(to, T.moving(node.name, cluster), () => done(act, T.moved(cluster)));
   };
   if (others?.length === 0) return null;
   return (

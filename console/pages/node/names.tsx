@@ -1,11 +1,12 @@
 /** What people call a node, and how they group it: aliases and labels, made and taken away, with a way back. */
-import { useSignal, type Signal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { useCreate } from '../../parts/use-create.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
 import { soon } from '../../parts/notice.tsx';
+import { typedSoon } from '../../parts/typed-soon.ts';
 import { addressOf } from '../../routes.ts';
 import { NODE } from '../../texts/node.ts';
 import { Section } from './section.tsx';
@@ -105,17 +106,6 @@ export function Labels({ live, node }: Props) {
       />
     </Section>
   );
-}
-
-/** Does soon what somebody typed, and empties the field. What the service refuses is back in it, to be mended. */
-function typedSoon(field: Signal<string>, title: string, act: () => Promise<boolean>): void {
-  const typed = field.value;
-  field.value = '';
-  soon(title, () => void putBackIfRefused(field, typed, act));
-}
-
-async function putBackIfRefused(field: Signal<string>, typed: string, act: () => Promise<boolean>): Promise<void> {
-  if (!(await act()) && field.value === '') field.value = typed;
 }
 
 interface AddLineProps {

@@ -17,3 +17,19 @@ export async function holdNotices(page: Page): Promise<() => Promise<void>> {
   })()`);
   return () => page.evaluate('(() => { for (const act of heldNotices.splice(0)) act(); })()');
 }
+
+/** The notice of what is done soon. */
+export const waiting = (page: Page, title: string) => page.locator('.notice', { hasText: `${title}, in a moment.` });
+
+/** Sends the notice away, by keyboard: what waits as long as it stands is done at once. */
+export async function doNow(page: Page, title: string): Promise<void> {
+  await waiting(page, title).getByRole('button', { name: 'Send away' }).focus();
+  await page.keyboard.press('Enter');
+}
+
+/** Takes back what the notice says, by keyboard. */
+export async function undo(page: Page, title: string): Promise<void> {
+  await waiting(page, title).getByRole('button', { name: 'Undo' }).focus();
+  await page.keyboard.press('Enter');
+  await waiting(page, title).waitFor({ state: 'detached' });
+}

@@ -2,7 +2,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { holdNotices } from '../../support/console/notices.ts';
+import { doNow, holdNotices, undo } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
@@ -45,15 +45,7 @@ const open = async (t: ExecutionContext, key: string = FLEET_KEYS.MASTER_KEY, op
   await heading(opened.page, 'press-7');
   return opened;
 };
-/** The notice of what is done soon. */
-const waiting = (page: Page, title: string) => page.locator('.notice', { hasText: `${title}, in a moment.` });
 const part = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
-
-/** Sends the notice away: what waits as long as it stands is done at once. */
-async function doNow(page: Page, title: string): Promise<void> {
-  await waiting(page, title).getByRole('button', { name: 'Send away' }).focus();
-  await page.keyboard.press('Enter');
-}
 
 test.serial('by keyboard: diagnosed, named and labelled, and its metrics are drawn from now on', async (t) => {
   const { page, problems, elsewhere } = await open(t);
@@ -97,26 +89,21 @@ test.serial('labels and aliases of a node are taken back before they are done', 
   await settledAnswer(() => fleet.rest.call('PATCH', `/nodes/${id}/labels`, labels));
   await part(page, 'Labels').getByText('kept=yes').waitFor();
 
-  const undone = async (title: string): Promise<void> => {
-    await waiting(page, title).getByRole('button', { name: 'Undo' }).focus();
-    await page.keyboard.press('Enter');
-    await waiting(page, title).waitFor({ state: 'detached' });
-  };
   await part(page, 'Labels').getByRole('textbox').focus();
   await page.keyboard.type('taken=back');
   await page.keyboard.press('Enter');
-  await undone('Set the label taken=back');
+  await undo(page, 'Set the label taken=back');
   await page.getByRole('button', { name: 'Remove kept' }).focus();
   await page.keyboard.press('Enter');
-  await undone('Remove the label kept');
+  await undo(page, 'Remove the label kept');
   await part(page, 'Aliases').getByRole('textbox').focus();
   await page.keyboard.type('taken-back');
   await page.keyboard.press('Enter');
-  await undone('Make the alias taken-back');
+  await undo(page, 'Make the alias taken-back');
   await page.getByRole('button', { name: 'Remove press-7' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-  await undone('Remove the alias press-7');
+  await undo(page, 'Remove the alias press-7');
 
   // done after all of them, and seen: what they would have done would be seen too
   await part(page, 'Labels').getByRole('textbox').fill('last=one');

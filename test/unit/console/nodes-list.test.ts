@@ -158,7 +158,8 @@ test('a node is named so that one can tell it from others, and type it', (t) => 
   t.is(lineOf(one.id, one), 'web-1 (prod, 01234567)');
   t.is(lineOf(one.id, undefined), '01234567');
   t.is(typedNameOf(one), 'web-1');
-  for (const name of ['\u202egnitirw', ' x', 'x'.repeat(61), '']) t.is(typedNameOf({ ...one, name }), '01234567');
+  for (const name of ['\u202egnitirw', ' x', 'two\nlines', 'x'.repeat(61), ''])
+    t.is(typedNameOf({ ...one, name }), '01234567');
 });
 
 test('labels are set and removed as in a terminal', (t) => {
