@@ -32,6 +32,8 @@ export type ShellState =
 /** One on a page. It ends with that. */
 export class Shell {
   readonly state = signal<ShellState>({ kind: 'opening', lost: null });
+  /** Whether somebody types though no shell is there: it goes nowhere, then or later. */
+  readonly isTypingIntoNothing = signal(false);
   readonly files = new FileMoves((message) => this.#connection?.say(message));
   readonly #login: Omit<Login, 'size'>;
   readonly #refused: (why: string) => void;
@@ -40,6 +42,8 @@ export class Shell {
   #exit: Extract<ServiceMessage, { readonly type: 'exit' }> | null = null;
   #wasOpen = false;
   #tries = 0;
+  /** Bytes that were typed since the last shell was there. */
+  #droppedBytes = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
@@ -134,6 +138,7 @@ export class Shell {
     this.#wasOpen = true;
     this.#tries = 0;
     this.state.value = { kind: 'open', opened: message };
+    this.#tellOfDropped();
     this.focus();
   }
 
@@ -166,8 +171,20 @@ export class Shell {
   }
 
   #type(bytes: Uint8Array): void {
-    if (this.state.value.kind !== 'open') return;
+    if (this.state.value.kind !== 'open') {
+      this.#droppedBytes += bytes.length;
+      this.isTypingIntoNothing.value = true;
+      return;
+    }
     if (this.#connection?.type(bytes) === false) notify({ text: TERMINAL.tooMuch, kind: 'failed' });
+  }
+
+  /** It was for a shell that is not there: what reaches another one halfway is worse than nothing. */
+  #tellOfDropped(): void {
+    const bytes = this.#droppedBytes;
+    this.#droppedBytes = 0;
+    this.isTypingIntoNothing.value = false;
+    if (bytes > 0) notify({ text: TERMINAL.dropped(bytes), kind: 'failed' });
   }
 
   /** F6 leaves: all other keys are the terminal's, Tab among them. */

@@ -35,6 +35,9 @@ export const TERMINAL = {
       bytes === 0 ? '' : ` ${number(bytes)} bytes that you typed had not arrived.`
     }`,
   tooMuch: 'More was typed than the machine takes. What is beyond 4 MiB was left out.',
+  dropping: 'What you type now goes nowhere.',
+  dropped: (bytes: number) =>
+    `${bytes === 1 ? 'One byte that you typed before this shell was there went' : `${number(bytes)} bytes that you typed before this shell was there went`} nowhere.`,
   refused: (why: string) => `You were not signed in. ${why}`,
   trying: 'Trying to open another one.',
   again: 'Open another one',

@@ -37,6 +37,7 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
       <div class="terminal-bar">
         <p role="status">
           <bdi>{wordsOf(state, login.username)}</bdi>
+          {shell?.isTypingIntoNothing.value === true && ` ${TERMINAL.dropping}`}
         </p>
         <div class="tools">
           <button

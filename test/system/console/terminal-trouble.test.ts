@@ -5,6 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { openCuttable } from '../../support/cuttable.ts';
+import { holdNotices } from '../../support/console/notices.ts';
 import { openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -48,13 +49,17 @@ test.serial('an admin that dies takes the shell along; the page opens another wh
   const { page, says } = await terminal(t);
   await says('echo before-$((1+1))', 'before-2');
   await page.evaluate('window.isThisVeryPage = true');
+  await holdNotices(page);
 
   await fleet.admin().kill();
   await page.getByRole('status').getByText('The connection was cut').waitFor();
   await page.keyboard.type('typed into nothing');
+  await page.getByRole('status').getByText('What you type now goes nowhere.').waitFor();
   await fleet.admin().start();
 
   await page.getByRole('status').getByText('Signed in as ops.').waitFor({ timeout: BACK_MS_MAX });
+  await page.getByText('18 bytes that you typed before this shell was there went nowhere.').waitFor();
+  t.is(await page.getByText('What you type now goes nowhere.').count(), 0);
   await says('echo back-$((1+1))', 'back-2');
   await page.locator('.xterm-rows').getByText('before-2').first().waitFor();
   t.is(await page.locator('.xterm-rows').getByText('typed into nothing').count(), 0);
