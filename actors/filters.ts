@@ -187,10 +187,11 @@ export const LISTS = {
     fields: {
       id: { kind: 'uuid', ops: ['eq'] },
       status: { kind: SELF_UPDATE_RESULTS, ops: ['in'] },
+      wave: { kind: 'integer', ops: ['eq'] },
       node_id: ids,
     },
     required: ['id'],
-    sortable: ['status', 'node_id'],
+    sortable: ['status', 'wave', 'node_id'],
   },
   ssh_usernames: {
     fields: { username: text, node_id: ids, has_password: flag, cluster_name: text, key_name: text, ...dates },

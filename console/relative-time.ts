@@ -14,6 +14,11 @@ export function agoOf(iso: string, nowMs: number): string {
   return `${Math.floor(ms / unitMs)} ${unit}`;
 }
 
+/** How long until then in its largest unit; `0 s` once it is over. */
+export function aheadOf(iso: string, nowMs: number): string {
+  return agoOf(new Date(nowMs).toISOString(), Date.parse(iso));
+}
+
 /** Made once: to make one takes as long as to draw a row. */
 const EXACTLY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
 

@@ -38,6 +38,7 @@ import { Migration20261123220000_console_sessions } from './migrations/Migration
 import { Migration20261124000000_events_of_nodes } from './migrations/Migration20261124000000_events_of_nodes.ts';
 import { Migration20261128000000_all_found } from './migrations/Migration20261128000000_all_found.ts';
 import { Migration20261129000000_stored_events } from './migrations/Migration20261129000000_stored_events.ts';
+import { Migration20261129120000_waves } from './migrations/Migration20261129120000_waves.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -70,6 +71,7 @@ const MIGRATIONS = [
   Migration20261124000000_events_of_nodes,
   Migration20261128000000_all_found,
   Migration20261129000000_stored_events,
+  Migration20261129120000_waves,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

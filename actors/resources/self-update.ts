@@ -41,6 +41,30 @@ export const SelfUpdateProgress = z.object({
 } satisfies Record<SelfUpdateResult, typeof count>);
 export type SelfUpdateProgress = Given<typeof SelfUpdateProgress>;
 
+/** Waves that a single read names: those that are over last, and what is under way and comes next. */
+export const WAVES_SHOWN_MAX = 100;
+
+/** Nodes that have their turn together, by what became of them. */
+export const SelfUpdateWave = z.object({
+  wave: z.int().min(1),
+  waiting: count.describe('Their turn has not come.'),
+  under_way: count.describe('Their turn has come, and it is not known yet what comes of it.'),
+  done: count,
+  failed: count.describe('Failed, or gone back to the version before.'),
+  skipped: count,
+  began_at: z.iso.datetime().nullable().describe('When its first node had its turn.'),
+});
+export type SelfUpdateWave = Given<typeof SelfUpdateWave>;
+
+/** Which nodes have their turn next, and what that waits for. */
+export const SelfUpdateNext = z.object({
+  wave: z.int().min(1),
+  waiting: count.describe('Nodes of that wave that wait.'),
+  under_way: count.describe('Nodes that are under way: another one has its turn once one of them is judged.'),
+  judged_by: z.iso.datetime().nullable().describe('When the first of them is judged at the latest.'),
+});
+export type SelfUpdateNext = Given<typeof SelfUpdateNext>;
+
 /** A request. */
 export const SelfUpdateRequestResource = resource(
   'SelfUpdateRequest',
@@ -54,6 +78,17 @@ export const SelfUpdateRequestResource = resource(
     status: z.enum(SELF_UPDATE_STATUSES),
     summary: SelfUpdateSummary.nullable().describe('Null until it is completed.'),
     progress: SelfUpdateProgress.optional().describe('On single reads only: nodes by their status now.'),
+    wave_count: count.optional().describe('On single reads only. 0: of a release that knew no waves.'),
+    waves: z
+      .array(SelfUpdateWave)
+      .max(WAVES_SHOWN_MAX)
+      .optional()
+      .describe(
+        `On single reads only: at most ${WAVES_SHOWN_MAX}, around the first that is not over. Each is of batch_size nodes.`,
+      ),
+    next: SelfUpdateNext.nullable()
+      .optional()
+      .describe('On single reads only: who has their turn next. Null: nobody waits for it.'),
     ...stored,
   },
 );
@@ -64,6 +99,10 @@ export const SelfUpdateResultResource = resource('SelfUpdateResult', 'What becam
   node_id: z.uuid(),
   cluster_name: z.string(),
   status: z.enum(SELF_UPDATE_RESULTS),
+  wave: z
+    .int()
+    .nullable()
+    .describe('From 1; those of a wave have their turn before those of the next. Null: of a release before.'),
   from_version: z.string().nullable(),
   to_version: z.string().nullable(),
   error: z.string().nullable(),

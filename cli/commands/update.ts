@@ -48,6 +48,7 @@ const RESULTS: Table<Result> = {
   id: ({ node_id: node }) => node,
   columns: [
     ['NODE', 'node_id', { node: true, sorts: 'node_id' }],
+    ['WAVE', ({ wave }) => wave ?? '', { sorts: 'wave', drop: 4 }],
     ['STATUS', 'status', { sorts: 'status', tone: ({ status }) => toneOf(status) }],
     ['FROM', 'from_version', { drop: 3 }],
     ['TO', 'to_version', { drop: 2 }],
@@ -189,7 +190,7 @@ async function updateOf({ api }: Session, given: string): Promise<Update> {
 /** As people see it: how far it is in one line. */
 function shown({ format }: Session, update: Update): object {
   if (!isForPeople(format)) return update;
-  const { progress: _progress, summary: _summary, targeting: _targeting, ...rest } = update;
+  const { progress: _p, waves: _w, next: _n, summary: _s, targeting: _t, ...rest } = update;
   return { ...rest, progress: updateText(update, Date.now() - Date.parse(update.inserted_at)) };
 }
 

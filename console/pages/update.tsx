@@ -1,4 +1,4 @@
-/** One self-update request: how far it is, and what became of each node, in the batches in which they were told. */
+/** One self-update request: how far it is, and what became of each node, by the waves in which they have their turn. */
 import { useMemo } from 'preact/hooks';
 import type {
   SelfUpdateRequestResource,
@@ -23,9 +23,13 @@ import { addressOf } from '../routes.ts';
 import { commandLine, curlLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 import { UPDATES } from '../texts/updates.ts';
+import { Waves } from './update/waves.tsx';
 
 const T = UPDATES.one;
-const FILTERS = ['status__in'] as const;
+const FILTERS = ['wave', 'status__in'] as const;
+
+/** Unless it is sorted otherwise. */
+const BY_WAVE = 'wave';
 
 /** In the order in which a node goes through them. */
 const RESULTS = Object.keys(T.results) as SelfUpdateResult[];
@@ -49,8 +53,10 @@ export function UpdatePage({ live, id, search }: PageProps) {
   const lead = useLead();
   const polled = usePolled(() => live.api.get_self_update_request.query({ id }), id);
   const { data, failure } = polled.value;
-  // in an answer of the list an id stands for its request
-  const parameters = { ...listParametersOf(state), id };
+  const { wave, ...others } = listParametersOf(state);
+  const { sort = BY_WAVE } = others;
+  // in an answer of the list an id stands for its request; what an address names wrongly is the service's to refuse
+  const parameters = { ...others, sort, id, ...(wave !== undefined && { wave: wave as `${number}` }) };
   return (
     <>
       <Heading text={TEXTS.pages.update}>
@@ -66,11 +72,15 @@ export function UpdatePage({ live, id, search }: PageProps) {
       />
       {(data === null || failure !== null) && <Asked polled={polled.value} />}
       {data !== null && <Facts request={data} />}
+      {data !== null && <Waves request={data} />}
       <h2>{T.nodes}</h2>
       <ListFilters
         state={state}
         address={(end) => addressOf('update', { id, search: end })}
-        filters={[{ name: 'status__in', label: T.result, options: Object.entries(T.results) }]}
+        filters={[
+          { name: 'wave', label: T.columns.wave, options: wavesOf(data, state.filters.wave) },
+          { name: 'status__in', label: T.result, options: Object.entries(T.results) },
+        ]}
       />
       <PagedList
         label={T.nodes}
@@ -85,12 +95,24 @@ export function UpdatePage({ live, id, search }: PageProps) {
           return { ...answer, data: answer.data.map((row): Row => ({ ...row, node: nodes.get(row.node_id) ?? null })) };
         }}
         idOf={(row) => row.node_id}
+        groupOf={(row) => (sort === BY_WAVE || sort === `-${BY_WAVE}` ? groupOf(row) : null)}
         detail={(row) => addressOf('node', { id: row.node_id })}
         columns={COLUMNS}
         empty={T.empty}
       />
     </>
   );
+}
+
+/** Those to choose from: named by the service, and the one that is chosen. */
+function wavesOf(request: SelfUpdateRequestResource | null, chosen = ''): readonly (readonly [string, string])[] {
+  const named = (request?.waves ?? []).map(({ wave }) => String(wave));
+  const all = chosen === '' || named.includes(chosen) ? named : [chosen, ...named];
+  return all.map((wave) => [wave, UPDATES.waves.wave(Number(wave))] as const);
+}
+
+function groupOf({ wave }: Row): string {
+  return wave === null ? UPDATES.waves.none : UPDATES.waves.wave(wave);
 }
 
 function Facts({ request }: { readonly request: SelfUpdateRequestResource }) {
@@ -143,6 +165,7 @@ const COLUMNS: readonly ListColumn<Row>[] = [
     sort: 'node_id',
     cell: ({ node, node_id: id }) => <bdi>{node?.name ?? id}</bdi>,
   },
+  { name: 'wave', title: T.columns.wave, sort: 'wave', isNumber: true, cell: ({ wave }) => wave },
   {
     name: 'result',
     title: T.columns.result,

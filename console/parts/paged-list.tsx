@@ -2,7 +2,7 @@
  * A list of an operation that has pages: filters above it, its states, the page in the address. It is asked again while
  * it is seen, and rows that stay keep their place.
  */
-import type { ComponentChildren } from 'preact';
+import { Fragment, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { directionOf, listSearchOf, listSortedBy, type ListState } from '../lists/query.ts';
 import { usePolled, type Polled } from '../poll.ts';
@@ -51,6 +51,8 @@ export interface PagedListProps<Row> {
   readonly columns: readonly ListColumn<Row>[];
   /** Where a row leads. */
   readonly detail?: (row: Row) => string;
+  /** What rows beside each other have in common, said once above them; null: nothing is said. */
+  readonly groupOf?: (row: Row) => string | null;
   /** Said where there is nothing at all, with the next step. */
   readonly empty: string;
   readonly emptyNext?: ComponentChildren;
@@ -101,8 +103,9 @@ function Answer<Row>(props: AnswerProps<Row>) {
   return <State text={empty}>{emptyNext}</State>;
 }
 
-function Table<Row>({ label, state, address, answer, idOf, columns, detail }: AnswerProps<Row>) {
+function Table<Row>({ label, state, address, answer, idOf, columns, detail, groupOf = () => null }: AnswerProps<Row>) {
   const box = useRef<HTMLDivElement>(null);
+  const groups = answer.data.map(groupOf);
   return (
     // a region that scrolls needs the focus, so that the keyboard can scroll it
     <div ref={box} class="scroll" role="region" aria-label={label} tabIndex={0} onKeyDown={toRow}>
@@ -115,20 +118,29 @@ function Table<Row>({ label, state, address, answer, idOf, columns, detail }: An
           </tr>
         </thead>
         <tbody>
-          {answer.data.map((row) => (
-            <tr key={idOf(row)}>
-              {columns.map(({ name, cell, isNumber = false }, index) =>
-                index === 0 ? (
-                  <th key={name} scope="row">
-                    {detail === undefined ? cell(row) : <a href={detail(row)}>{cell(row)}</a>}
+          {answer.data.map((row, place) => (
+            <Fragment key={idOf(row)}>
+              {groups[place] != null && groups[place] !== groups[place - 1] && (
+                <tr class="group">
+                  <th colSpan={columns.length} scope="rowgroup">
+                    {groups[place]}
                   </th>
-                ) : (
-                  <td key={name} class={isNumber ? 'number' : name}>
-                    {cell(row)}
-                  </td>
-                ),
+                </tr>
               )}
-            </tr>
+              <tr>
+                {columns.map(({ name, cell, isNumber = false }, index) =>
+                  index === 0 ? (
+                    <th key={name} scope="row">
+                      {detail === undefined ? cell(row) : <a href={detail(row)}>{cell(row)}</a>}
+                    </th>
+                  ) : (
+                    <td key={name} class={isNumber ? 'number' : name}>
+                      {cell(row)}
+                    </td>
+                  ),
+                )}
+              </tr>
+            </Fragment>
           ))}
         </tbody>
       </table>

@@ -11,7 +11,7 @@ const WINDOW_ROWS = 10;
  */
 export function toRow(event: TargetedKeyboardEvent<HTMLElement>): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('tbody tr')];
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('tbody tr:not(.group)')];
   const present = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rowAfter(event.key, present, rows.length, WINDOW_ROWS);
   const row = next === null ? undefined : rows[next];

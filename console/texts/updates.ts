@@ -1,6 +1,8 @@
 /** What the list of self-update requests and the page of one say. */
 import { number } from './number.ts';
 
+const nodes = (count: number): string => `${number(count)} ${count === 1 ? 'node' : 'nodes'}`;
+
 /** By where they stand. */
 export const UPDATES = {
   lead: 'An update tells healthy nodes that take part to fetch the newest stable agent, all at once or in batches.',
@@ -71,7 +73,44 @@ export const UPDATES = {
       failed: 'failed',
       skipped: 'skipped',
     },
-    columns: { node: 'Node', result: 'Result', from: 'From', to: 'To', told: 'Told', finished: 'Finished', why: 'Why' },
+    columns: {
+      node: 'Node',
+      wave: 'Wave',
+      result: 'Result',
+      from: 'From',
+      to: 'To',
+      told: 'Told',
+      finished: 'Finished',
+      why: 'Why',
+    },
+  },
+  waves: {
+    title: (count: number) => (count === 1 ? 'One wave' : `${number(count)} waves`),
+    label: 'Waves',
+    wave: (wave: number) => `Wave ${number(wave)}`,
+    shown: (first: number, last: number) =>
+      `Waves ${number(first)} to ${number(last)} are shown: those around the first that is not over.`,
+    columns: {
+      wave: 'Wave',
+      state: 'State',
+      waiting: 'Waiting',
+      underWay: 'Under way',
+      done: 'Done',
+      failed: 'Failed',
+      skipped: 'Skipped',
+      began: 'Began',
+    },
+    states: { waiting: 'waiting', underWay: 'under way', failed: 'with failures', done: 'done', skipped: 'skipped' },
+    begins: (wave: number, waiting: number, underWay: number) =>
+      underWay === 0
+        ? `Wave ${number(wave)} begins: ${nodes(waiting)}.`
+        : `Wave ${number(wave)} (${nodes(waiting)}) begins once one of ${nodes(underWay)} under way is healthy again, went back or failed`,
+    goesOn: (wave: number, waiting: number, underWay: number) =>
+      underWay === 0
+        ? `Wave ${number(wave)} goes on: ${nodes(waiting)}.`
+        : `Wave ${number(wave)} goes on (${nodes(waiting)} to go) once one of ${nodes(underWay)} under way is healthy again, went back or failed`,
+    latest: (ahead: string) => `in ${ahead} at the latest.`,
+    none: 'Without a wave: a release before made this update.',
   },
   releases: {
     title: 'Releases',

@@ -43,11 +43,14 @@ async function createRequest(em: EntityManager, { request, targets }: Created, a
     ],
   );
   if (isOver) return NOTHING_TO_TELL;
+  // nodes have their turn by their ids (makeDue), so that a wave is over before the next one begins
   await em.execute(
-    `insert into self_update_node (request_id, node_id, cluster_name, from_version)
-     select ?::uuid, v.node, v.cluster, n.version from unnest(?::uuid[], ?::text[]) as v (node, cluster) left join node n on n.id = v.node`,
+    `insert into self_update_node (request_id, node_id, cluster_name, from_version, wave)
+     select ?::uuid, v.node, v.cluster, n.version, case when ?::int is null then 1 else (row_number() over (order by v.node) - 1) / ?::int + 1 end from unnest(?::uuid[], ?::text[]) as v (node, cluster) left join node n on n.id = v.node`,
     [
       request.id,
+      request.batchSize,
+      request.batchSize,
       plainArray(targets.map(({ node }) => node)),
       plainArray(targets.map(({ clusterName }) => clusterName)),
     ],
@@ -141,7 +144,7 @@ async function judge(em: EntityManager, row: SelfUpdateRow): Promise<void> {
   );
 }
 
-/** Their version now is the one before the update. */
+/** In the order of their waves. Their version now is the one before the update. */
 async function makeDue(em: EntityManager, request: string, nodes: number): Promise<void> {
   await em.execute(
     `with next as (${LOCKED} and x.state = 'waiting' order by x.node_id limit ? for update)

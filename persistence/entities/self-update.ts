@@ -36,6 +36,8 @@ export const SelfUpdateNode = defineEntity({
     nodeId: p.uuid().primary(),
     clusterName: p.text(),
     state: p.text().$type<SelfUpdateNodeState>().default('waiting'), // its check is part of self_update_node_shape
+    /** Null: the request was made by a release before. */
+    wave: p.integer().nullable(),
     fromVersion: p.text().nullable(),
     toVersion: p.text().nullable(),
     error: p.text().nullable(),

@@ -53,6 +53,9 @@ interface CountRow extends SelfUpdateCounts {
   readonly status: SelfUpdateStatus;
 }
 
+/** Whether a node (`u`) takes a place of its batch: its turn has come, and it is not judged yet. */
+export const UNDER_WAY = sql`(u.state = 'due' or u.state in ('triggered', 'updated') and u.judged_at is null)`;
+
 /** What the rows of these requests say, in one statement; null: there is no such request. */
 export async function countSelfUpdates(
   pool: Pool,
@@ -65,7 +68,7 @@ export async function countSelfUpdates(
     select r.id, r.revision, r.status,
       (count(*) filter (where u.state = 'waiting'))::int as waiting, (count(*) filter (where u.state = 'due'))::int as due,
       (count(*) filter (where u.state in ('failed', 'rolled_back')))::int as failures, count(u.triggered_at)::int as triggered,
-      (count(*) filter (where u.state = 'due' or u.state in ('triggered', 'updated') and u.judged_at is null))::int as "inFlight",
+      (count(*) filter (where ${UNDER_WAY}))::int as "inFlight",
       (count(*) filter (where n.id is null and u.judged_at is null and u.state in ('waiting', 'due', 'triggered', 'updated')
         or u.state = 'due' and u.due_at < clock_timestamp() - ${ANSWER_MS_MAX}::int * interval '1 ms'
         or r.batch_size is not null and u.judged_at is null and u.state in ('triggered', 'updated')

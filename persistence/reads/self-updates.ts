@@ -8,6 +8,7 @@ import {
   type SelfUpdateResult,
   type SelfUpdateResultResource,
 } from '../../actors/resources/self-update.ts';
+import { wavesOf } from './self-update-waves.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -33,7 +34,7 @@ async function requests(
   ids: readonly string[],
   single: boolean,
 ): Promise<SelfUpdateRequestResource[]> {
-  const rows = await rowsOf<RowOf<typeof SelfUpdateRequestResource, 'progress'>>(
+  const rows = await rowsOf<RowOf<typeof SelfUpdateRequestResource, 'progress' | 'wave_count' | 'waves' | 'next'>>(
     pool,
     'reading self-update requests',
     sql`
@@ -41,8 +42,9 @@ async function requests(
       case when r.status = 'completed' then json_build_object('total', r.total, 'triggered', r.triggered, 'failed', r.failed) end as summary, r.inserted_at, r.updated_at
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join self_update_request r on r.id = page.id order by page.place`,
   );
-  const progress = single ? await progressOf(pool, ids[0] ?? '') : undefined;
-  return rows.map((row) => ({ ...withIsoTimes(row), ...(progress && { progress }) }));
+  const id = ids[0] ?? '';
+  const more = single ? { progress: await progressOf(pool, id), ...(await wavesOf(pool, id)) } : {};
+  return rows.map((row) => ({ ...withIsoTimes(row), ...more }));
 }
 
 async function progressOf(pool: Pool, request: string): Promise<SelfUpdateProgress> {
@@ -78,6 +80,7 @@ export const SELF_UPDATE_RESULTS_SOURCE: Source<SelfUpdateResultResource> = {
         return sql`u.state = any(${statuses.includes('waiting') ? [...statuses, 'due'] : statuses}::text[])`;
       },
     },
+    wave: { column: sql`u.wave` },
   },
   creation: [sql`u.request_id`, sql`u.node_id`],
   resources: results,
@@ -89,7 +92,7 @@ async function results({ pool }: Reading, ids: readonly string[]): Promise<SelfU
     pool,
     'reading results of self-updates',
     sql`
-    select u.node_id, u.cluster_name, ${SHOWN_STATUS} as status, u.from_version, u.to_version, u.error, u.triggered_at, u.finished_at
+    select u.node_id, u.cluster_name, ${SHOWN_STATUS} as status, u.wave, u.from_version, u.to_version, u.error, u.triggered_at, u.finished_at
     from unnest(${keys.map(([request]) => request)}::uuid[], ${keys.map(([, node]) => node)}::uuid[]) with ordinality as page (request, node, place)
       join self_update_node u on u.request_id = page.request and u.node_id = page.node order by page.place`,
   );

@@ -142,7 +142,20 @@ test('single reads carry what lists leave out, and null for what is not there', 
   const progress = { waiting: 0, triggered: 0, failed: 0, skipped: 0, updated: 0, rolled_back: 0 };
   for (const { status } of results) progress[status] += 1;
   t.true(results.length > 0);
-  t.deepEqual(await reads.get('self_update_requests', request.id), { ...request, progress });
+  const {
+    wave_count: count,
+    waves = [],
+    next: _next,
+    ...single
+  } = (await reads.get('self_update_requests', request.id))!;
+  t.deepEqual(single, { ...request, progress });
+  t.is(count, waves.length);
+  for (const wave of waves) {
+    const { waiting, under_way, done, failed, skipped } = wave;
+    const of = results.filter((result) => result.wave === wave.wave);
+    t.is(waiting + under_way + done + failed + skipped, of.length);
+    t.is(failed, of.filter(({ status }) => status === 'failed' || status === 'rolled_back').length);
+  }
   for (const name of NAMES) {
     for (const missing of ['00000000-0000-0000-0000-000000000000', 'no-such', '\0', ''])
       t.is(await reads.get(name, missing), null);

@@ -58,6 +58,7 @@ export function makeSelfUpdates(chance: Chance, nodes: readonly { readonly id: s
         requestId,
         nodeId: UNDER_WAY.has(state) ? randomId() : (nodes[place]?.id ?? randomId()),
         clusterName: 'prod',
+        wave: pick([place + 1, 1, null]),
         ...rowOf(state, time),
       };
     }),
@@ -122,6 +123,7 @@ export function selfUpdateResources({ updates, updateNodes }: SelfUpdateEntities
         node_id: row.nodeId,
         cluster_name: row.clusterName,
         status: row.state === 'due' ? 'waiting' : row.state,
+        wave: row.wave,
         from_version: row.fromVersion,
         to_version: row.toVersion,
         error: row.error,

@@ -1,0 +1,120 @@
+/** An update in a real browser, Debian's Chromium: its waves as they go, over agents by hand; by keyboard; looked at by axe. */
+import ava from 'ava';
+import type { Browser, Page } from 'playwright-core';
+import { startBrowser } from '../../support/browser.ts';
+import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { NEW, type UpdatingAgent } from '../../support/fleet/updating-agent.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+import { agentsOf, completed, requestFor } from '../updates/fixture.ts';
+
+const test = await peerTest('chromium');
+const scope = createScope();
+let browser: Browser;
+let fleet: Fleet;
+
+/** The page asks every 10 s; on a busy machine, in ms. */
+const ASKED_MS_MAX = 60_000;
+
+test.before(async () => {
+  fleet = await startFleet(scope, {});
+  browser = await startBrowser(scope);
+});
+
+ava.after.always('the browser and the fleet are ended', () => scope.end());
+
+/** A row of the waves, once it says this: its state, then nodes that wait, are under way, done, failed and skipped. */
+async function waveSays(page: Page, wave: number, state: string, counts: readonly number[]): Promise<void> {
+  const words = counts.join(String.raw`\s*`);
+  await page
+    .locator('table.waves tbody tr')
+    .filter({ has: page.getByRole('rowheader', { name: `Wave ${wave}`, exact: true }) })
+    .filter({ hasText: new RegExp(String.raw`^Wave ${wave}\s*${state}\s*${words}`, 'u') })
+    .waitFor({ timeout: ASKED_MS_MAX });
+}
+
+/** Heads of waves, and nodes by their ids, in their order. */
+const listed = (page: Page): Promise<readonly string[]> =>
+  page.evaluate<string[]>(
+    `[...document.querySelectorAll('.paged tbody tr')].map((row) => row.querySelector('th a')?.pathname.split('/').at(-1) ?? row.textContent)`,
+  );
+
+const back = async (agent: UpdatingAgent): Promise<void> => {
+  agent.version = NEW;
+  await agent.connect();
+};
+
+test.serial(
+  'an update is shown by its waves: who is told, done and failed, and what the next one waits for',
+  async (t) => {
+    const agents = await agentsOf(scope, fleet, ['takes', 'takes', 'refuses', 'takes', 'takes']);
+    const inTurn = agents.toSorted((one, other) => (one.node < other.node ? -1 : 1));
+    for (const [place, agent] of inTurn.entries()) agent.updater = place === 2 ? 'refuses' : 'takes';
+    const ids = inTurn.map(({ node }) => node);
+    const request = await requestFor(fleet, agents, { batch_size: 2, health_timeout: 3_600 });
+    const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, `/console/updates/${request.id}`);
+    await signIn(page);
+    await heading(page, 'Update');
+
+    await waveSays(page, 1, 'under way', [0, 2, 0, 0, 0]);
+    await waveSays(page, 2, 'waiting', [2, 0, 0, 0, 0]);
+    await waveSays(page, 3, 'waiting', [1, 0, 0, 0, 0]);
+    await page.getByText('Wave 2 (2 nodes) begins once one of 2 nodes under way is healthy again').waitFor();
+    await page.getByText('at the latest.').waitFor();
+    await page.locator('.paged tr.group').nth(2).waitFor();
+    t.deepEqual(await listed(page), [
+      'Wave 1',
+      ...ids.slice(0, 2),
+      'Wave 2',
+      ...ids.slice(2, 4),
+      'Wave 3',
+      ...ids.slice(4),
+    ]);
+
+    // the first of wave 2 refuses, so that the second one has its turn behind it
+    await until('they are asked', () => inTurn.slice(0, 2).every(({ asked }) => asked.length === 1));
+    await back(inTurn[0]!);
+    await waveSays(page, 1, 'under way', [0, 1, 1, 0, 0]);
+    await waveSays(page, 2, 'under way', [0, 1, 0, 1, 0]);
+    await page.getByText('Wave 3 (1 node) begins once one of 2 nodes under way is healthy again').waitFor();
+
+    await page.getByRole('link', { name: 'Wave 2', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\?wave=2$/u);
+    await page.getByText('1 to 2 of 2').waitFor();
+    t.deepEqual(await listed(page), ['Wave 2', ...ids.slice(2, 4)]);
+    await page.locator('.paged').getByText('the updater answered 401').waitFor();
+    await page.getByRole('region', { name: 'Nodes' }).focus();
+    await page.keyboard.press('j');
+    t.is(
+      await page.evaluate(`document.activeElement.pathname.split('/').at(-1)`),
+      ids[2],
+      'heads of waves are no rows to go to',
+    );
+
+    await page.getByRole('combobox', { name: 'Wave' }).selectOption('');
+    for (const agent of [inTurn[1]!, inTurn[3]!, inTurn[4]!]) {
+      await until('it is asked', () => agent.asked.length === 1);
+      await back(agent);
+    }
+    await completed(fleet, request);
+    await waveSays(page, 1, 'done', [0, 0, 2, 0, 0]);
+    await waveSays(page, 2, 'with failures', [0, 0, 1, 1, 0]);
+    await waveSays(page, 3, 'done', [0, 0, 1, 0, 0]);
+    t.is(await page.locator('.next-wave').count(), 0);
+    t.deepEqual(problems, []);
+  },
+);
+
+test.serial('axe finds nothing on the page of an update with waves', async (t) => {
+  const [request] = await fleet.rest.get<readonly { readonly id: string }[]>('/self_update_requests');
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, `/console/updates/${request!.id}`, {
+    bypassCSP: true, // axe is a script from elsewhere
+  });
+  await signIn(page);
+  await page.locator('.paged tbody tr.group').first().waitFor();
+
+  await looksWell(t, page, 'an update');
+});
