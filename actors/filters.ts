@@ -224,7 +224,13 @@ export const LISTS = {
     sortable: ['username', 'cluster_name', 'duration_ms', 'started_at', 'inserted_at'],
   },
   webhooks: {
-    fields: { url: textOnly, event_type: { kind: EVENT_TYPES, ops: ['eq'] }, ...dates },
+    fields: {
+      url: textOnly,
+      event_type: { kind: EVENT_TYPES, ops: ['eq'] },
+      waiting_since: { kind: 'time', ops: ['lte'] },
+      dropped_at: { kind: 'time', ops: ['gte'] },
+      ...dates,
+    },
     sortable: ['url', 'inserted_at', 'updated_at'],
   },
   webhook_deliveries: {

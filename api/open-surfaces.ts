@@ -20,7 +20,9 @@ import type { Tails, TailsElsewhere } from './feeds/ports.ts';
 import { tailsEverywhere } from './feeds/tails-everywhere.ts';
 import type { PeerCallHandler } from './forwarding-ports.ts';
 import { openForwarding, type ForwardingParts } from './open-forwarding.ts';
+import { healthPorts } from './health/health-ports.ts';
 import { openChecks } from './health/open-checks.ts';
+import { ownProblems } from './health/own-problems.ts';
 import type { HealthPorts } from './health/ports.ts';
 import { mountMcp } from './mcp/mount.ts';
 import { createAdminMetrics } from './metrics/admin-metrics.ts';
@@ -67,6 +69,8 @@ export interface SurfaceRows extends Pick<FeedRows, 'executionsOf' | 'existingCo
   brokerBacklog(max: number): Promise<number>;
   /** What the rows come to, with what waits for a broker or without. Rejects when the database is away. */
   totals(hasBroker: boolean): Promise<TotalReadings>;
+  /** Has all admins read of these, asked anew with each check-in from now on. */
+  tellProblems(problems: () => ReturnType<typeof ownProblems>): void;
   readonly inspection: DebugInspection['database'];
   readonly relayClusters: RelayPorts['clustersOf'];
   readonly consoleSessions: SessionRows;
@@ -102,7 +106,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly vpn: {
     readonly manager: HealthPorts['vpnManager'];
     readonly gateway: HealthPorts['vpnClient'];
-    readonly relay: { derpMap(): unknown };
+    readonly relay: { derpMap(): unknown; state(): ReturnType<HealthPorts['relay']> };
   } & Counting<'gateway' | 'observer' | 'relay'>;
   readonly webhooks: Pick<OperationPorts, 'urlGuard'> & Counting<'webhookDeliveries'>;
   readonly publishing: Pick<OperationPorts, 'deliversWebhooks'> &
@@ -198,6 +202,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     ],
   });
   parts.ends.add('the API', () => api.close());
+  rows.tellProblems(() => ownProblems(healthPorts(parts)));
   return { api, feeds, terminals, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
 }
 
@@ -256,42 +261,5 @@ function liveReadings(parts: SurfaceParts): Omit<LiveReadings, keyof OwnReadings
     traces: parts.tracing.counters,
     tls: parts.certificate?.readings() ?? null,
     releases: parts.releases.counters,
-  };
-}
-
-function healthPorts(parts: SurfaceParts): HealthPorts {
-  const { rows, actors, vpn, publishing, proxies, peers, links, clock, certificate } = parts;
-  const { ownership } = actors.tree;
-  const { broker } = publishing;
-  return {
-    rows: rows.health,
-    peers,
-    links: () => {
-      const all = links.peers.states();
-      return { total: all.length, unreached: all.filter(({ state }) => state.type === 'unreached').length };
-    },
-    clock,
-    leasesQuietMs: () => ownership.quietMs(),
-    standing: () => ownership.standing(),
-    vpnManager: vpn.manager,
-    vpnClient: vpn.gateway,
-    proxies: proxies.isEnabled
-      ? () => ({
-          http: proxies.running()?.http.isListening() === true,
-          socks5: proxies.running()?.socks5.isListening() === true,
-        })
-      : null,
-    releasesLeftMs: () => parts.releases.leftMs(),
-    certificate:
-      certificate === null
-        ? null
-        : () => {
-            const { expiresAtMs, isRefused } = certificate.readings();
-            return { leftMs: expiresAtMs - clock.nowMs(), isRefused };
-          },
-    broker:
-      broker === null
-        ? null
-        : { isReached: () => broker.problem() === null, backlog: (max) => rows.brokerBacklog(max) },
   };
 }

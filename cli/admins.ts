@@ -52,6 +52,11 @@ export const ADMIN_TABLE: Table<PeerAdmin> = {
     ['LINK SINCE', ({ link }) => link?.since ?? null, { wide: true, age: true }],
     ['LATENCY', ({ link }) => (link?.latency_ms == null ? null : `${link.latency_ms} ms`), { wide: true }],
     ['WHY', ({ link }) => link?.reason ?? null, { wide: true }],
+    [
+      'PROBLEMS',
+      ({ problems }) => problems?.map(({ check, problem }) => `${check}: ${problem}`).join('; ') ?? null,
+      { wide: true },
+    ],
     ['CAPACITY', 'edge_node_capacity', { wide: true }],
     ['STARTED', 'started_at', { wide: true, age: true }],
     ['DRAINING', 'draining_since', { wide: true, age: true }],

@@ -5,6 +5,7 @@ import { v4 } from 'uuid';
 import { edgeCapacity } from '../actors/edge-capacity.ts';
 import { NameTakenOver, type Clock } from '../actors/ports.ts';
 import type { AdminResource } from '../actors/resources/admin.ts';
+import type { AdminProblem } from '../actors/resources/peer-admin.ts';
 import { asUnavailable } from './availability.ts';
 import { erlangNodeName } from './admin-names.ts';
 import { Admin } from './entities/admin.ts';
@@ -41,6 +42,8 @@ export class AdminRegistry implements AdminDirectory {
   readonly #takenOver = Promise.withResolvers<NameTakenOver>();
   /** The name keeps its id over restarts: it is known after the first check-in. */
   #id: string | null = null;
+  /** What does not work of its own. */
+  #problems = (): readonly AdminProblem[] => [];
   /** The URLs that it checked in with last, as text. */
   #toldUrls: string | null = null;
 
@@ -121,7 +124,13 @@ export class AdminRegistry implements AdminDirectory {
       peerUrl: peerUrl === '' ? null : peerUrl,
       instanceId: this.instanceId,
       startedAt: this.#startedAt,
+      problems: this.#problems(),
     };
+  }
+
+  /** What does not work of its own, asked anew at each check-in from now on: nothing was told before. */
+  tellProblems(problems: () => readonly AdminProblem[]): void {
+    this.#problems = problems;
   }
 
   /** Removes this admin from the list, at shutdown; not another process that has its name now. */

@@ -46,6 +46,13 @@ const INDEXES: readonly ConcurrentIndex[] = [
     columns: '"subject", "txid", "seq"',
     where: `"type" = 'edge.ssh_username.verified'`,
   },
+  // Deliveries that were dropped: by which webhook is in trouble. No column that a try changes, so that its row stays.
+  {
+    name: 'webhook_delivery_dropped_of_webhook',
+    table: 'webhook_delivery',
+    columns: '"webhook_id"',
+    where: `"status" = 'dropped'`,
+  },
 ];
 
 /** Longest wait for transactions that began before, such as a backup, in ms. */

@@ -1,5 +1,6 @@
 /** How an admin comes into the list of admins under its name, and stays there: only one process of it, with URLs of its own. */
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { AdminProblem } from '../actors/resources/peer-admin.ts';
 import { v7 } from 'uuid';
 import { ADMIN_SILENCE_MS_MAX } from './leases.ts';
 
@@ -20,6 +21,13 @@ export interface SaidOfItself {
   readonly linkVersion: number;
   readonly startedAt: Date;
   readonly instanceId: string;
+  readonly problems: readonly AdminProblem[];
+}
+
+/** As they are stored: an admin of a release before leaves them as they are, and is another process. */
+export interface StoredProblems {
+  readonly instance: string;
+  readonly problems: readonly AdminProblem[];
 }
 
 /** A URL that is this admin's alone, and the setting that it comes from. */
@@ -92,10 +100,10 @@ export async function checkInAs(
   inPlaceOf: string | null = said.instanceId,
 ): Promise<string | null> {
   const [row] = await em.execute<{ id: string }[]>(
-    `insert into admin as a (id, name, url, peer_url, admin_cluster_name, version, max_wireguard_peers, link_version, started_at, instance_id, last_checked_in)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?::timestamptz, ?::uuid, clock_timestamp())
+    `insert into admin as a (id, name, url, peer_url, admin_cluster_name, version, max_wireguard_peers, link_version, started_at, instance_id, problems, last_checked_in)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?::timestamptz, ?::uuid, ?::jsonb, clock_timestamp())
       on conflict (name) do update set url = excluded.url, peer_url = excluded.peer_url, admin_cluster_name = excluded.admin_cluster_name, version = excluded.version,
-        max_wireguard_peers = excluded.max_wireguard_peers, link_version = excluded.link_version, started_at = excluded.started_at, instance_id = excluded.instance_id, last_checked_in = clock_timestamp(),
+        max_wireguard_peers = excluded.max_wireguard_peers, link_version = excluded.link_version, started_at = excluded.started_at, instance_id = excluded.instance_id, problems = excluded.problems, last_checked_in = clock_timestamp(),
         stopping_since = case when a.instance_id = excluded.instance_id then a.stopping_since end
         where a.instance_id = excluded.instance_id or a.instance_id is not distinct from ?::uuid
       returning a.id`,
@@ -110,6 +118,7 @@ export async function checkInAs(
       said.linkVersion,
       said.startedAt.toISOString(),
       said.instanceId,
+      JSON.stringify({ instance: said.instanceId, problems: said.problems } satisfies StoredProblems),
       inPlaceOf,
     ],
   );

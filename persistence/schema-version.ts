@@ -39,6 +39,7 @@ import { Migration20261124000000_events_of_nodes } from './migrations/Migration2
 import { Migration20261128000000_all_found } from './migrations/Migration20261128000000_all_found.ts';
 import { Migration20261129000000_stored_events } from './migrations/Migration20261129000000_stored_events.ts';
 import { Migration20261129120000_waves } from './migrations/Migration20261129120000_waves.ts';
+import { Migration20261129130000_admin_problems } from './migrations/Migration20261129130000_admin_problems.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -72,6 +73,7 @@ const MIGRATIONS = [
   Migration20261128000000_all_found,
   Migration20261129000000_stored_events,
   Migration20261129120000_waves,
+  Migration20261129130000_admin_problems,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

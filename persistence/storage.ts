@@ -270,6 +270,7 @@ export class Storage {
       health: { ...healthCounts(pool, adminId), write: () => probe.write() },
       brokerBacklog: (max: number) => backlogOf(pool, BROKER_CHANNEL, max),
       totals: (hasBroker: boolean) => readTotals(pool, hasBroker, adminId),
+      tellProblems: (problems: Parameters<AdminRegistry['tellProblems']>[0]) => registry.tellProblems(problems),
       inspection: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
       relayClusters: this.#relayClusters,
       consoleSessions: consoleSessionRows(pool),

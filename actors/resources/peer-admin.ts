@@ -40,6 +40,13 @@ const ownedCluster = z.object({
 /** A cluster, as its owner lists it. */
 export type OwnedClusterResource = Given<typeof ownedCluster>;
 
+const problem = z.object({
+  check: z.string().describe('Of the checks of an admin: event_broker, relay.'),
+  problem: z.string(),
+});
+/** What does not work at an admin. */
+export type AdminProblem = Given<typeof problem>;
+
 /** An admin among all. */
 export const PeerAdminResource = resource('PeerAdmin', 'One of the admins that share this database.', {
   id: z.uuid(),
@@ -66,6 +73,10 @@ export const PeerAdminResource = resource('PeerAdmin', 'One of the admins that s
   edge_node_capacity: z.int().nullable().describe('Nodes that it may own beside the other admins that are alive.'),
   room: z.int().describe('Nodes that it could still take; 0 of one that takes no clusters.'),
   tasks: z.array(z.string()).describe('What one admin does at a time and it does now: broker, reconciler, and so on.'),
+  problems: z
+    .array(problem)
+    .nullable()
+    .describe('What only it can tell of its broker and relay. Null: it does not check in, or does not tell.'),
   link: link.nullable().describe('Null: it does not check in.'),
   clusters: z
     .array(ownedCluster)

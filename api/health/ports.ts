@@ -38,6 +38,20 @@ export interface HealthRows {
   idleTasks(hasBroker: boolean): Promise<readonly string[]>;
 }
 
+/** The relay of this admin, and the map of all of them. */
+export interface RelayState {
+  /** Null: it is switched off. */
+  readonly own: {
+    readonly isListening: boolean;
+    /** Until it ends, in ms; null: it is known by its SHA-256, and its time means nothing. */
+    readonly certificateLeftMs: number | null;
+    /** The map that all admins serve names it. */
+    readonly isMapped: boolean;
+  } | null;
+  /** URLs of a map are known, and none of them gives one to this admin's gateway. */
+  readonly isMapMissing: boolean;
+}
+
 /** Everything that is checked. Null: it does not exist here. */
 export interface HealthPorts {
   readonly rows: HealthRows;
@@ -73,6 +87,7 @@ export interface HealthPorts {
   readonly releasesLeftMs: () => Promise<number | null>;
   /** The certificate that this admin shows; null: it serves plain HTTP. */
   readonly certificate: (() => { readonly leftMs: number; readonly isRefused: boolean }) | null;
+  readonly relay: () => RelayState;
   readonly broker: {
     isReached(): boolean;
     /** Events that wait for it, at most `max`. */ backlog(max: number): Promise<number>;

@@ -1,5 +1,6 @@
 /** The subsystems of one admin: what /healthz and check_admin_health check. Source: docs/health.md. */
 import { DoesNotApply, HealthNote, HealthProblem, retried, type HealthCheck } from './check-runner.ts';
+import { BROKER_PROBLEM, CERTIFICATE_LEFT_MS_MIN, judgedRelay } from './own-problems.ts';
 import type { HealthPorts } from './ports.ts';
 
 /**
@@ -22,8 +23,6 @@ const RELEASES_LEFT_MS_MIN = 7 * 86_400_000;
 /** Events that wait for the broker are counted up to this. */
 const BACKLOG_COUNTED_MAX = 100_000;
 
-/** A certificate that ends sooner is told of, in ms: half of what certbot and most other clients of ACME leave. */
-export const CERTIFICATE_LEFT_MS_MIN = 1_209_600_000;
 const DAY_MS = 86_400_000;
 
 /** All of them, in a fixed order. */
@@ -37,6 +36,7 @@ export function subsystems(ports: HealthPorts): readonly HealthCheck[] {
     vpnClientCheck(ports),
     proxyServers(ports),
     eventBroker(ports),
+    relayCheck(ports),
     tlsCertificate(ports),
     releaseMetadata(ports),
   ];
@@ -148,8 +148,21 @@ function eventBroker({ broker }: HealthPorts): HealthCheck {
       if (broker.isReached()) return;
       const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
       throw new HealthProblem(
-        `the broker cannot be reached or refuses: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
+        `${BROKER_PROBLEM}: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
       );
+    },
+  };
+}
+
+/** Red only where it does not listen: taking the admin out of service would renew no certificate. */
+function relayCheck({ relay }: HealthPorts): HealthCheck {
+  return {
+    name: 'relay',
+    check: async () => {
+      const judged = judgedRelay(relay());
+      if (judged === null) throw new DoesNotApply('this admin has no relay');
+      if (judged.problem !== null) throw new HealthProblem(judged.problem);
+      if (judged.notes.length > 0) throw new HealthNote(judged.notes.join('; '));
     },
   };
 }

@@ -36,6 +36,8 @@ const TABLE: Table<Webhook> = {
 interface Filters {
   readonly to?: string;
   readonly on?: string;
+  readonly waitingSince?: string;
+  readonly droppedSince?: string;
 }
 
 interface CreateFlags extends SecretFlags {
@@ -58,16 +60,20 @@ export function addWebhookCommands(program: Program): void {
   addListCommand<Webhook, Filters & ListFlags>(webhook, {
     description: 'list webhooks',
     table: TABLE,
-    read: async ({ api }, { to, on }) => {
+    read: async ({ api }, { to, on, waitingSince, droppedSince }) => {
       const filters = {
         ...(to !== undefined && { url: to }),
         ...(on !== undefined && { event_type: await eventTypeOf(api, on) }),
+        ...(waitingSince !== undefined && { waiting_since__lte: waitingSince }),
+        ...(droppedSince !== undefined && { dropped_at__gte: droppedSince }),
       };
       return (page) => api.list_webhooks.query({ ...filters, ...page });
     },
   })
     .option('--to <pattern>', 'only to such URLs (with * as wildcard)')
-    .option('--on <type>', 'only those that this type of event is sent to');
+    .option('--on <type>', 'only those that this type of event is sent to')
+    .option('--waiting-since <date>', 'only those with a delivery that has waited since then or longer')
+    .option('--dropped-since <date>', 'only those with a delivery that was given up then or later');
 
   webhook
     .command('get <id>')

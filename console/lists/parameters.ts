@@ -1,6 +1,7 @@
-/** What each page that is a list asks the API for, from what stands in its address. Pure. */
+/** What each page that is a list asks the API for, from what stands in its address. Pure, but for the time. */
 import type { EventType } from '../../actors/events.ts';
 import { anywhere, listParametersOf, type ListState } from './query.ts';
+import { troubleFilters } from './webhook-trouble.ts';
 
 /** States of an enrolment key, as the API calls them. */
 export const KEY_STATES = ['is_never_used', 'is_spent', 'is_expired', 'is_unlimited'] as const;
@@ -13,7 +14,7 @@ export const LIST_FILTERS = {
   'enrollment-keys': ['cluster_name', 'name', 'state'],
   ssh: ['username', 'cluster_name', 'key_name', 'has_password', 'node_id__in'],
   'ssh-username': [],
-  webhooks: ['url', 'event_type'],
+  webhooks: ['url', 'event_type', 'trouble'],
   webhook: ['status__in', 'event_type'],
   recordings: ['username', 'node_id__in'],
   updates: ['status__in'],
@@ -55,7 +56,10 @@ export const LIST_PARAMETERS = {
     return { ...others, ...(password !== undefined && { has_password: password === 'true' }) };
   },
   'ssh-username': (state: StateOf<'ssh-username'>) => listParametersOf(state),
-  webhooks: (state: StateOf<'webhooks'>) => ofEvents(worded(listParametersOf(state), 'url')),
+  webhooks: (state: StateOf<'webhooks'>) => {
+    const { trouble, ...others } = ofEvents(worded(listParametersOf(state), 'url'));
+    return { ...others, ...troubleFilters(trouble, Date.now()) };
+  },
   webhook: (state: StateOf<'webhook'>) => ofEvents(listParametersOf(state)),
   recordings: (state: StateOf<'recordings'>) => listParametersOf(state),
   updates: (state: StateOf<'updates'>) => listParametersOf(state),

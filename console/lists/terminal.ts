@@ -2,6 +2,7 @@
 import { commandLine, curlLine } from '../shell-words.ts';
 import { KEY_STATES, LIST_PARAMETERS, type FilterOf, type ListPage, type StateOf } from './parameters.ts';
 import { anywhere } from './query.ts';
+import { troubleFilters } from './webhook-trouble.ts';
 
 /** How `edge` says one filter. */
 type Words = (value: string) => readonly string[];
@@ -58,7 +59,7 @@ const TERMINAL_LISTS: { readonly [Page in ListPage]: TerminalList<Page> } = {
   webhooks: {
     command: 'edge webhook ls',
     path: '/webhooks',
-    flags: { url: typed('--to'), event_type: flag('--on') },
+    flags: { url: typed('--to'), event_type: flag('--on'), trouble: inTrouble },
   },
   webhook: {
     command: 'edge webhook deliveries',
@@ -150,6 +151,14 @@ function flag(name: string): Words {
 /** Of a field into which words are typed, which are found anywhere. */
 function typed(name: string): Words {
   return (value) => [name, anywhere(value)];
+}
+
+function inTrouble(value: string): readonly string[] {
+  const { waiting_since__lte: waiting, dropped_at__gte: dropped } = troubleFilters(value, Date.now());
+  return [
+    ...(waiting === undefined ? [] : ['--waiting-since', waiting]),
+    ...(dropped === undefined ? [] : ['--dropped-since', dropped]),
+  ];
 }
 
 /** `--failed`, `--no-failed`. */

@@ -13,6 +13,7 @@ import { FleetState } from './fleet-state.tsx';
 import { IllNodes } from './overview/ill-nodes.tsx';
 import { Admins, Health } from './overview/service.tsx';
 import { Tile } from './overview/tile.tsx';
+import { Troubles } from './overview/troubles.tsx';
 import { Work } from './overview/work.tsx';
 
 /** What has changed within this time is news, in ms. */
@@ -28,6 +29,7 @@ export function OverviewPage({ live, fleet }: PageProps) {
       <Heading text={TEXTS.pages.overview} />
       <Nodes live={live} fleet={fleet} />
       <Work polled={overview.value} fleet={fleet} />
+      <Troubles live={live} />
       <Admins polled={overview.value} />
       <Health live={live} />
     </>

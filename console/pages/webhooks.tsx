@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks';
 import type { WebhookResource } from '../../actors/resources/webhook.ts';
 import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
 import { listStateOf } from '../lists/query.ts';
+import { TROUBLES } from '../lists/webhook-trouble.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
@@ -35,7 +36,6 @@ export function WebhooksPage({ live, search }: PageProps) {
     const { data } = await live.api.list_event_types.query({ page_size: TYPES_MAX });
     return data.map(({ type }) => type);
   });
-  const parameters = LIST_PARAMETERS.webhooks(state);
   return (
     <>
       <Heading text={TEXTS.pages.webhooks}>
@@ -50,6 +50,7 @@ export function WebhooksPage({ live, search }: PageProps) {
         filters={[
           { name: 'url', label: T.url, hint: T.urlHint },
           { name: 'event_type', label: T.type, options: (types.value.data ?? []).map((type) => [type, type] as const) },
+          { name: 'trouble', label: T.trouble, options: TROUBLES.map((one) => [one, T.troubles[one]] as const) },
         ]}
       />
       <ListElsewhere page="webhooks" state={state} />
@@ -57,7 +58,7 @@ export function WebhooksPage({ live, search }: PageProps) {
         label={TEXTS.pages.webhooks}
         state={state}
         address={address}
-        ask={() => live.api.list_webhooks.query(parameters)}
+        ask={() => live.api.list_webhooks.query(LIST_PARAMETERS.webhooks(state))}
         idOf={({ id }) => id}
         detail={({ id }) => addressOf('webhook', { id })}
         columns={columnsOf(live, changed)}

@@ -76,6 +76,7 @@ export const FLEET = {
       other_version: 'another version',
     },
     latency: (ms: number) => `in ${ms.toFixed(ms < 10 ? 1 : 0)} ms`,
+    problems: 'What does not work there',
     clusters: 'Its clusters',
     clusterColumns: { name: 'Cluster', nodes: 'Nodes', clusters: 'Epoch', since: 'Owned for' },
     noCluster: 'It owns no cluster.',

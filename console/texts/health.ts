@@ -17,6 +17,7 @@ export const HEALTH = {
     vpn_client: 'Look at the log of this admin: its gateway is not up.',
     proxy_servers: 'Look whether another program has the ports of the proxies.',
     event_broker: 'Look whether the broker runs, and at its URL. Events wait for it meanwhile.',
+    relay: 'Look at the log of that admin, and whether its certificate holds: docs/relays.md.',
     tls_certificate: 'Renew the certificate: the admin takes up new files by itself.',
     release_metadata: 'Publish the metadata of releases anew.',
   } as Readonly<Record<string, string>>,

@@ -9,6 +9,8 @@ export const WEBHOOKS = {
   url: 'URL',
   urlHint: 'a part of it',
   type: 'Type of event',
+  trouble: 'Deliveries',
+  troubles: { waiting: 'wait for over 15 s', dropped: 'given up in the last hour' },
   columns: { url: 'URL', types: 'Types', created: 'Created', actions: 'Actions' },
   types: (count: number) => `${number(count)} ${count === 1 ? 'type' : 'types'}`,
   remove: 'Delete',

@@ -41,5 +41,7 @@ export const Admin = defineEntity({
     /** Where other admins reach it; null also as long as it does not listen. */
     peerUrl: p.text().nullable(),
     linkVersion: p.integer().nullable(),
+    /** What does not work there: of the process that it names. */
+    problems: p.json().nullable(),
   },
 });

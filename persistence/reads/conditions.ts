@@ -82,7 +82,8 @@ function parameter(kind: FieldKind, value: Filter['value']): Sql {
   }
 }
 
-function timestamp(ms: number): string {
+/** An instant as PostgreSQL reads it; one that it cannot write is infinite. */
+export function timestamp(ms: number): string {
   if (ms < TIME_MS_MIN) return '-infinity';
   return ms > TIME_MS_MAX ? 'infinity' : new Date(ms).toISOString();
 }

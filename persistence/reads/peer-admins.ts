@@ -11,7 +11,7 @@ import {
   type PeerAdminStatus,
 } from '../../actors/resources/peer-admin.ts';
 import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
-import { REGISTRATION_LOCK } from '../registration.ts';
+import { REGISTRATION_LOCK, type StoredProblems } from '../registration.ts';
 import { inTransaction } from '../transaction.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 import { tasksOf } from './task-holders.ts';
@@ -101,6 +101,8 @@ interface AdminRow {
   readonly clusters: number;
   readonly nodes: number;
   readonly tasks: readonly string[];
+  readonly instance_id: string | null;
+  readonly problems: StoredProblems | null;
 }
 
 interface OwnedRow {
@@ -182,7 +184,7 @@ async function adminsWhere(client: Pool | PoolClient, condition: Sql): Promise<r
 
 function admins(condition: Sql): Sql {
   return sql`
-    select coalesce(a.id, i.id) as id, coalesce(a.name, i.name) as name, a.url, a.peer_url, a.admin_cluster_name, a.version, a.link_version,
+    select coalesce(a.id, i.id) as id, coalesce(a.name, i.name) as name, a.url, a.peer_url, a.admin_cluster_name, a.version, a.link_version, a.instance_id, a.problems,
       a.max_wireguard_peers as peers_max, ${ms(sql`a.started_at`)} as started_ms, ${ms(sql`a.last_checked_in`)} as checked_in_ms,
       ${ms(sql`i.draining_since`)} as draining_ms, ${ms(sql`i.gone_since`)} as left_ms,
       coalesce(a.last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms', false) as is_live,
@@ -217,7 +219,13 @@ function adminOf(row: AdminRow): PeerAdmin {
     edge_node_capacity: capacity,
     tasks: row.tasks,
     room: status === 'live' ? Math.max(0, (capacity ?? 0) - row.nodes) : 0,
+    problems: row.is_live ? problemsOf(row) : null,
   };
+}
+
+/** Those of the process that checks in: one of a release before tells none, and leaves what another one said. */
+function problemsOf({ problems, instance_id: instance }: AdminRow): PeerAdmin['problems'] {
+  return problems !== null && problems.instance === instance ? problems.problems.map((one) => ({ ...one })) : null;
 }
 
 function statusOf(row: AdminRow): readonly [status: PeerAdminStatus, sinceMs: number | null] {

@@ -23,6 +23,7 @@ export function wellPorts(more: Partial<HealthPorts> = {}): HealthPorts {
     vpnManager: { status: () => Promise.resolve(null) },
     vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },
     proxies: () => ({ http: true, socks5: true }),
+    relay: () => ({ own: { isListening: true, certificateLeftMs: null, isMapped: true }, isMapMissing: false }),
     broker: { isReached: () => true, backlog: () => Promise.resolve(0) },
     releasesLeftMs: async () => 30 * 86_400_000,
     certificate: () => ({ leftMs: 30 * 86_400_000, isRefused: false }),

@@ -22,7 +22,12 @@ import {
   type AdminObserverPorts,
   type AdminObserverSettings,
 } from './observer/admin-observer.ts';
-import { createEmbeddedRelay, type EmbeddedRelay, type EmbeddedRelaySettings } from './relay/embedded.ts';
+import {
+  createEmbeddedRelay,
+  type EmbeddedRelay,
+  type EmbeddedRelaySettings,
+  type EmbeddedRelayState,
+} from './relay/embedded.ts';
 import { LiveRelays } from './relay/live-relays.ts';
 import type { OwnRegion } from './relay/map.ts';
 
@@ -81,12 +86,23 @@ export interface VpnPorts {
   readonly ends: Pick<Unwind, 'add'>;
 }
 
+/** How the relay of this admin is. */
+export interface OwnRelayState extends Omit<EmbeddedRelayState, 'region'> {
+  /** The map that all admins serve names it. */
+  readonly isMapped: boolean;
+}
+
 /** What was opened. */
 export interface Vpn {
   readonly manager: VpnManager;
   readonly gateway: Gateway;
   /** `derpMap`: of all relays inside admins that live, as it is published; null: there are none. */
-  readonly relay: { derpMap(): unknown; changed(cluster: ClusterId | null): void };
+  readonly relay: {
+    derpMap(): unknown;
+    changed(cluster: ClusterId | null): void;
+    /** How this admin's own is (null: it is off), and whether its gateway finds no map at any of its URLs. */
+    state(): { readonly own: OwnRelayState | null; readonly isMapMissing: boolean };
+  };
   /** Sees from where members come from now on, where that is switched on. Agents are told by whom. */
   observe(): Promise<void>;
   /**
@@ -111,7 +127,10 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
   const manager = managerOf(settings, rows);
   ends.add('the VPN manager', () => manager.close());
   const isEmbedded = manager.kind === 'embedded';
-  const gateway = gatewayOf(settings, ports, isEmbedded);
+  let isMapMissing = false;
+  const gateway = gatewayOf(settings, ports, isEmbedded, (isMissing) => {
+    isMapMissing = isMissing;
+  });
   ports.preferVpn((node) => gateway.urlFor(node));
   const relay = createEmbeddedRelay(settings, { clustersOf: rows.clustersOf, nowMs: () => clock.nowMs(), log });
   const relays = new LiveRelays({ read: () => rows.relays.live(), clock, log });
@@ -119,7 +138,11 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
   return {
     manager,
     gateway,
-    relay: { derpMap: () => relays.map(), changed: (cluster) => relay.changed(cluster) },
+    relay: {
+      derpMap: () => relays.map(),
+      changed: (cluster) => relay.changed(cluster),
+      state: () => ({ own: ownState(relay.state(), relays), isMapMissing }),
+    },
     async observe() {
       const started = await startAdminObserver(
         { ...settings, ADMIN_OBSERVER_ENABLED: settings.ADMIN_OBSERVER_ENABLED && isEmbedded },
@@ -170,7 +193,18 @@ function managerOf(
     : new NetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
 }
 
-function gatewayOf(settings: VpnSettings, ports: VpnPorts, isEmbedded: boolean): Gateway {
+function ownState(state: EmbeddedRelayState | null, relays: LiveRelays): OwnRelayState | null {
+  if (state === null) return null;
+  const { region, ...rest } = state;
+  return { ...rest, isMapped: region !== null && relays.names(region) };
+}
+
+function gatewayOf(
+  settings: VpnSettings,
+  ports: VpnPorts,
+  isEmbedded: boolean,
+  relayMapMissing: (isMissing: boolean) => void,
+): Gateway {
   const { adminId, rows, held, sessions, tunnels, told, urls, clock, log } = ports;
   return openGateway(
     adminId,
@@ -185,6 +219,7 @@ function gatewayOf(settings: VpnSettings, ports: VpnPorts, isEmbedded: boolean):
       log,
       monotonicMs,
       relayMapUrls: () => told.settings.derp_map_urls,
+      relayMapMissing,
       adminUrls: () => urls.all(),
       upgrade: createTunnelGate(tunnels, 'mesh'),
       send: (node, frame) => void sessions.sendToNode(node, frame),

@@ -1,6 +1,6 @@
 /** One admin: what it owns, and how to take it out of service for a while. */
 import { problemOf } from '../../failure.ts';
-import type { OwnedClusterResource, PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
+import type { AdminProblem, OwnedClusterResource, PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
@@ -15,6 +15,7 @@ import { usePolled } from '../../poll.ts';
 import { addressIfThere, addressOf } from '../../routes.ts';
 import { commandLine, curlLine } from '../../shell-words.ts';
 import { TEXTS } from '../../texts.ts';
+import { HEALTH } from '../../texts/health.ts';
 import { AdminStatus } from './table.tsx';
 
 const T = TEXTS.admins;
@@ -35,6 +36,7 @@ export function AdminPage({ live, id }: PageProps) {
         <>
           <Maintenance admin={data} live={live} done={again} />
           <Facts admin={data} />
+          {data.problems !== null && data.problems.length > 0 && <Problems problems={data.problems} />}
           <h2>{T.clusters}</h2>
           {(data.clusters ?? []).length === 0 ? (
             <State text={T.noCluster} />
@@ -117,6 +119,22 @@ function Facts({ admin }: { readonly admin: PeerAdminResource }) {
         )}
       </Fact>
     </dl>
+  );
+}
+
+function Problems({ problems }: { readonly problems: readonly AdminProblem[] }) {
+  return (
+    <section aria-labelledby="problems">
+      <h2 id="problems">{T.problems}</h2>
+      <ul>
+        {problems.map(({ check, problem }) => (
+          <li key={check}>
+            <code>{check}</code> <span class="ill">{problem}</span>
+            {HEALTH.remedies[check] !== undefined && <p class="soft remedy">{HEALTH.remedies[check]}</p>}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

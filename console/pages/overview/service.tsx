@@ -24,7 +24,7 @@ export function Admins({ polled }: { readonly polled: Polled<OverviewResource> }
   );
 }
 
-/** What fails: brokers, relays and the VPN stand among its checks. */
+/** What fails at the admin that answers; what others say of theirs stands among the troubles. */
 export function Health({ live }: { readonly live: Live }) {
   const health = usePolled(() => live.api.check_admin_health.query({}));
   const { data } = health.value;

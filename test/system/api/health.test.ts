@@ -34,6 +34,7 @@ test('check_admin_health has the checks of /healthz; proxies that listen no more
     ['vpn_client', true, 'does not apply: this admin is in no VPN'],
     ['proxy_servers', true, null],
     ['event_broker', true, 'does not apply: no event broker is configured'],
+    ['relay', true, 'does not apply: this admin has no relay'],
     ['tls_certificate', true, 'does not apply: this admin serves plain HTTP'],
     ['release_metadata', true, 'does not apply: no release is published'],
   ]);

@@ -34,6 +34,7 @@ const NAMES = [
   'vpn_client',
   'proxy_servers',
   'event_broker',
+  'relay',
   'tls_certificate',
   'release_metadata',
 ];

@@ -44,6 +44,16 @@ function joined(fixture: Fixture, name: ListName, row: Row): Row {
     return { ...row, cluster_name: fixture.nodes.find((node) => node.id === row['node_id'])?.cluster_name };
   if (name === 'enrollment_keys') return { ...row, key: keyBlob(String(row['id'])) };
   if (name === 'self_update_results') return { ...row, id: requestOf.get(row), inserted_at: null };
+  if (name === 'webhooks') {
+    const deliveries = fixture.webhook_deliveries.filter(({ webhook_id: id }) => id === row['id']); // in their order
+    const waits = deliveries.find(({ status }) => status === 'pending');
+    const dropped = deliveries.filter(({ status }) => status === 'dropped').map(({ updated_at: at }) => at);
+    return {
+      ...row,
+      waiting_since: waits === undefined ? null : Date.parse(waits.inserted_at),
+      dropped_at: dropped.toSorted().at(-1) ?? null,
+    };
+  }
   if (name === 'command_executions')
     return { ...row, has_cluster: fixture.clusters.some((cluster) => cluster.name === row['cluster_name']) };
   if (name !== 'ssh_public_keys') return row;

@@ -20,7 +20,7 @@ const BEYOND_ENTITIES: readonly RegExp[] = [
   /^alter table "\w+" drop constraint "\w+_check"$/u,
   /^alter table "cluster" drop constraint "cluster_ipv[46]_overlap"$/u,
   /^alter table "(?:command_execution|self_update_(?:request|node))" drop constraint "\w+_shape"$/u,
-  /^drop index "(?:command_execution_(?:open|expiring|finished|to_cancel|failed)|webhook_delivery_(?:pending|finished|dropped)|self_update_\w+_open|encryption_key_sealing|event_(?:login_)?of_node)"$/u, // partial
+  /^drop index "(?:command_execution_(?:open|expiring|finished|to_cancel|failed)|webhook_delivery_(?:pending|finished|dropped(?:_of_webhook)?)|self_update_\w+_open|encryption_key_sealing|event_(?:login_)?of_node)"$/u, // partial
   /^drop index "node_(?:facts_(?:hostname|os|arch)|labels_(?:labels|tokens))"$/u, // of expressions, and GIN
   /^alter table "node" drop column "wireguard_public_key"$/u, // kept for the release before
   /^alter table "event" alter column "seq" drop default$/u, // an identity column: it sees a default that is none

@@ -23,6 +23,7 @@ const ADMIN: PeerAdmin = {
   started_at: AS_OF,
   last_checked_in: AS_OF,
   tasks: [],
+  problems: [],
   cluster_count: 2,
   node_count: 3,
   edge_node_capacity: 10,

@@ -32,7 +32,11 @@ const PAGES: { readonly [Page in ListPage]: readonly [ListName, file: string, Re
     'ssh',
     { username: 'ada', cluster_name: 'lab', key_name: '-x', has_password: 'false', node_id__in: `${ONE},${OTHER}` },
   ],
-  webhooks: ['webhooks', 'webhooks', { url: 'example.com/?a=b&c', event_type: 'edge.node.status_changed' }],
+  webhooks: [
+    'webhooks',
+    'webhooks',
+    { url: 'example.com/?a=b&c', event_type: 'edge.node.status_changed', trouble: 'waiting' },
+  ],
   'ssh-username': ['ssh_public_keys', 'ssh-username', {}],
   webhook: ['webhook_deliveries', 'webhook', { status__in: 'dropped', event_type: 'edge.core.test' }],
   recordings: ['ssh_recordings', 'recordings/recordings', { username: 'ada', node_id__in: ONE }],

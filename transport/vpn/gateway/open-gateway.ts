@@ -36,6 +36,8 @@ export interface OpenGatewayPorts extends Omit<
 > {
   /** As agents are told them. */
   readonly relayMapUrls: () => readonly string[];
+  /** Told after each look whether none of the URLs gave a map, though there are some. */
+  readonly relayMapMissing?: (isMissing: boolean) => void;
   /** Of the admins, which may have a relay map wherever they are. */
   readonly adminUrls: () => readonly string[];
 }
@@ -68,7 +70,7 @@ export function openGateway(
 /** Looks for the map again and again; the answer ends it. */
 function followRelayMap(
   maps: MapSource,
-  { relayMapUrls, clock }: Pick<OpenGatewayPorts, 'relayMapUrls' | 'clock'>,
+  { relayMapUrls, relayMapMissing, clock }: Pick<OpenGatewayPorts, 'relayMapUrls' | 'relayMapMissing' | 'clock'>,
   mapped: (map: RelayMap | null) => void,
 ): () => void {
   const ended = new AbortController();
@@ -80,8 +82,10 @@ function followRelayMap(
   };
 
   async function refresh(): Promise<void> {
-    const known = await maps.refresh(relayMapUrls(), ended.signal);
+    const urls = relayMapUrls();
+    const known = await maps.refresh(urls, ended.signal);
     if (ended.signal.aborted) return;
+    relayMapMissing?.(maps.problems().length > 0);
     mapped(known?.map ?? null);
     cancelRefresh = clock.after(known === null ? MAP_RETRY_MS : MAP_REFRESH_MS, () => void refresh());
   }

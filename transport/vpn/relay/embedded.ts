@@ -20,6 +20,8 @@ export interface EmbeddedRelaySettings {
 export interface EmbeddedRelay {
   /** Null: it is off, or not open yet. */
   readings(): (Readonly<RelayCounters> & { readonly clients: number }) | null;
+  /** Null: it is off. One that is not open yet does not listen. */
+  state(): EmbeddedRelayState | null;
   /** A key that is nobody's any more (E5). */
   forget(publicKey: string): void;
   /** Something changed in a cluster, null in any: who of it is connected is looked up again, within a second. */
@@ -30,6 +32,15 @@ export interface EmbeddedRelay {
    */
   open(url: string, region: () => Promise<Pick<OwnRegion, 'id' | 'code'>>): Promise<OwnRegion | null>;
   close(): Promise<void>;
+}
+
+/** How it is. */
+export interface EmbeddedRelayState {
+  readonly isListening: boolean;
+  /** Until its certificate ends, in ms; null: it is known by its SHA-256. */
+  readonly certificateLeftMs: number | null;
+  /** Its region; null: not known yet. */
+  readonly region: number | null;
 }
 
 /** What it asks of the admin. */
@@ -49,6 +60,7 @@ export function createEmbeddedRelay(
 
   return {
     readings: () => (opened === null ? null : { clients: opened.relay.count(), ...opened.relay.counters }),
+    state: () => (settings.EMBEDDED_RELAY ? stateOf(opened, nowMs()) : null),
     forget: (publicKey) => opened?.relay.forget(publicKey),
     changed: (cluster) => opened?.relay.changed(cluster),
     async open(url, region) {
@@ -79,5 +91,15 @@ export function createEmbeddedRelay(
     close: async () => {
       await opened?.close();
     },
+  };
+}
+
+function stateOf(opened: OpenedRelay | null, nowMs: number): EmbeddedRelayState {
+  if (opened === null) return { isListening: false, certificateLeftMs: null, region: null };
+  const { certificateEndsMs: endsMs, region } = opened;
+  return {
+    isListening: opened.isListening(),
+    certificateLeftMs: endsMs === null ? null : endsMs - nowMs,
+    region: region.id,
   };
 }

@@ -47,6 +47,11 @@ export class LiveRelays {
     return this.#regions.length === 0 ? null : relayMapOf(this.#regions);
   }
 
+  /** Whether the map names this region. */
+  names(region: number): boolean {
+    return this.#regions.some(({ id }) => id === region);
+  }
+
   /**
    * Another one for each map; empty: there is none. It follows the map by one look, in which every other admin has looked
    * too: who is told of a version gets its map from any of them.

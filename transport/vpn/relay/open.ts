@@ -2,6 +2,7 @@
  * A relay put together: its certificate, its listener, and the map by which members find it. The same inside an admin and
  * alone.
  */
+import { X509Certificate } from 'node:crypto';
 import type { Log } from '../../net/log.ts';
 import type { RelayAdmission } from './admission.ts';
 import { relayCertificate, type CertificateOptions } from './certificate.ts';
@@ -27,6 +28,9 @@ export interface OpenedRelay {
   readonly region: OwnRegion;
   /** As a relay map is published. */
   readonly derpMap: unknown;
+  /** When what vouches for it ends, Unix ms; null: it is known by its SHA-256. */
+  readonly certificateEndsMs: number | null;
+  isListening(): boolean;
   close(): Promise<void>;
 }
 
@@ -50,5 +54,13 @@ export async function openRelay({
   );
   const own = { ...region, hostName: certificateOptions.hostName, port: server.port, pin };
   derpMap = ownRelayMap(own);
-  return { relay, port: server.port, region: own, derpMap, close: () => server.close() };
+  return {
+    relay,
+    port: server.port,
+    region: own,
+    derpMap,
+    certificateEndsMs: pin === null ? Date.parse(new X509Certificate(certificate).validTo) : null,
+    isListening: () => server.isListening(),
+    close: () => server.close(),
+  };
 }

@@ -31,6 +31,7 @@ export interface RelayServerOptions {
 /** A relay that listens. */
 export interface RelayServer {
   readonly port: number;
+  isListening(): boolean;
   /** Resolves when all connections are closed. */
   close(): Promise<void>;
 }
@@ -73,6 +74,7 @@ export async function listenForRelay({
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    isListening: () => server.listening,
     async close() {
       relay.close();
       server.closeAllConnections();

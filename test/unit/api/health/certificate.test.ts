@@ -1,7 +1,8 @@
 /** What health says of the certificate that an admin shows. */
 import test from 'ava';
 import { runChecks } from '../../../../api/health/check-runner.ts';
-import { CERTIFICATE_LEFT_MS_MIN, subsystems } from '../../../../api/health/subsystems.ts';
+import { CERTIFICATE_LEFT_MS_MIN } from '../../../../api/health/own-problems.ts';
+import { subsystems } from '../../../../api/health/subsystems.ts';
 import { wellPorts } from '../../../support/health-ports.ts';
 
 const DAY_MS = 86_400_000;
