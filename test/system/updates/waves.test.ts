@@ -16,7 +16,12 @@ const waves = ({ id }: { readonly id: string }): Promise<Request> =>
 
 /** A wave of nodes that are this far; nothing of it but what is given. */
 const wave = (number: number, more: Partial<SelfUpdateWave>): Omit<SelfUpdateWave, 'began_at'> => ({
-  ...{ wave: number, waiting: 0, under_way: 0, done: 0, failed: 0, skipped: 0 },
+  wave: number,
+  waiting: 0,
+  under_way: 0,
+  done: 0,
+  failed: 0,
+  skipped: 0,
   ...more,
 });
 

@@ -20,7 +20,7 @@ import { FleetTotals } from '../../../console/fleet/totals.ts';
 import { latestOf, NodesIndex } from '../../../console/fleet/view.ts';
 import type { NodesQuery } from '../../../console/fleet/query.ts';
 import { OVERSCAN_ROWS, rowAfter, scrollTo, sliceOf } from '../../../console/fleet/window.ts';
-import { agoOf } from '../../../console/relative-time.ts';
+import { agoOf, aheadOf } from '../../../console/relative-time.ts';
 import { addressOf, isPage, PAGE_NAMES, placeOf, routeOf } from '../../../console/routes.ts';
 import { node, NOW_MS } from '../../support/console/nodes-shown.ts';
 
@@ -260,4 +260,6 @@ test('times are told in their largest unit', (t) => {
     '2 h',
     '2 d',
   ]);
+  const ahead = (ms: number) => aheadOf(new Date(NOW_MS + ms).toISOString(), NOW_MS);
+  t.deepEqual([-5_000, 59_999, 7_200_000].map(ahead), ['0 s', '59 s', '2 h']);
 });

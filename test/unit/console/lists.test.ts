@@ -11,6 +11,7 @@ import { matrixOf, peersOf, PEERS_SEEN_MAX } from '../../../console/lists/paths.
 import { publicKeysIn } from '../../../console/lists/public-keys.ts';
 import { reachOf } from '../../../console/lists/groups-of-node.ts';
 import type { Api } from '../../../api/client/api.ts';
+import { DROPPED_MS, troubleFilters, WAITING_MS } from '../../../console/lists/webhook-trouble.ts';
 import { plainTargetingOf, targetingOf, targetingText } from '../../../console/lists/targeting.ts';
 import {
   anywhere,
@@ -247,4 +248,14 @@ test('of the peers of a node the gateway is seen first, then whom it does not re
   );
   t.deepEqual([seen.length, more.length], [PEERS_SEEN_MAX, 4]);
   t.deepEqual(counts, { direct: PEERS_SEEN_MAX + 1, relayed: 1, none: 2 });
+});
+
+test('webhooks in trouble are asked for by times; what is no trouble asks for all', (t) => {
+  const nowMs = Date.UTC(2026, 0, 1);
+  const before = (ms: number) => new Date(nowMs - ms).toISOString();
+
+  t.deepEqual(troubleFilters('waiting', nowMs), { waiting_since__lte: before(WAITING_MS) });
+  t.deepEqual(troubleFilters('dropped', nowMs), { dropped_at__gte: before(DROPPED_MS) });
+  t.deepEqual(troubleFilters('<b>', nowMs), {});
+  t.deepEqual(troubleFilters(undefined, nowMs), {});
 });
