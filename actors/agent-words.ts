@@ -10,7 +10,9 @@ const ADDRESSES = /(?=[\da-f:.]*::|(?:[\da-f]*:){5})[\da-f:.]+(?:%[\w.-]+)?|\d{1
 /** What stands in place of one. */
 const ADDRESS = '(address)';
 
-/** Without addresses, without what terminals obey and PostgreSQL cannot hold, and not longer than so many characters. */
+/**
+ * Without addresses, without what terminals obey and PostgreSQL cannot hold, and not longer than so many characters.
+ */
 export function shownWords(text: string, charsMax: number): string {
   return cutWords(plain(text).replaceAll(ADDRESSES, ADDRESS), charsMax);
 }

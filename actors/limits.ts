@@ -1,7 +1,8 @@
 /** Bounds of the actor runtime, with their units. */
 
 /**
- * Messages waiting at one actor. Above it the sender is refused: whoever waits gets `service_unavailable`, sessions are cut.
+ * Messages waiting at one actor. Above it the sender is refused: whoever waits gets `service_unavailable`, sessions are
+ * cut.
  * Source: docs/decisions/actors-on-nact.md: nact's own mailbox has no bound.
  */
 export const MAILBOX_MESSAGES_MAX = 1_024;

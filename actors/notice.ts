@@ -29,8 +29,8 @@ export type Notice =
   /** A request that has nodes. */
   | { readonly type: 'self-update-created'; readonly request: string }
   /**
-   * One of its nodes has another state. `triggeredAfterMs`, where it was triggered: from its turn until its updater took
-   * the signal.
+   * One of its nodes has another state. `triggeredAfterMs`, where it was triggered: from its turn until its updater
+   * took the signal.
    */
   | { readonly type: 'self-update-changed'; readonly request: string; readonly triggeredAfterMs?: number }
   /** Created by this admin, which owns it from the first instant. */

@@ -1,6 +1,6 @@
 /**
- * Expected failures are values of a closed list. A throw is a bug. The sentence stands with who refuses; for constraints
- * of the database in persistence/committer/constraint-refusals.ts.
+ * Expected failures are values of a closed list. A throw is a bug. The sentence stands with who refuses; for
+ * constraints of the database in persistence/committer/constraint-refusals.ts.
  */
 
 /** Every reason to refuse. Each surface maps them in an exhaustive table. Source: docs/api.md, Errors. */

@@ -13,8 +13,8 @@ import { SharedIdentity } from './session/shared-identity.ts';
 import { enrolledIdentity, type ProgramOptions } from './enrollment/joining.ts';
 
 /**
- * Runs until `signal` or until this machine is the node no more. Resolves with the exit status; throws an `AgentProblem` for
- * what stops it at once.
+ * Runs until `signal` or until this machine is the node no more. Resolves with the exit status; throws an
+ * `AgentProblem` for what stops it at once.
  */
 export async function runAgent(given: ProgramOptions): Promise<ExitStatus> {
   const outbound = createOutbound(given.config);

@@ -33,7 +33,7 @@ const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
 export const NAME_MODES = ['resolver', 'hosts', 'off'] as const;
 export type NameMode = (typeof NAME_MODES)[number];
 
-/** A port on which this agent listens; unset is not the same as set to the default. Admins are told which one it got. */
+/** A port on which this agent listens; unset is not set to the default. Admins are told which one it got. */
 const servedPort = (setting: PortSetting, what: string) =>
   port()
     .optional()

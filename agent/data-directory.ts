@@ -12,8 +12,8 @@ export const JOURNAL_FILE = 'journal.db';
 export const LEDGER_FILE = 'executions.ledger';
 
 /**
- * Names of the files of the SSH host key, of WireGuard's key, of Netmaker's network, and of the process and the API's port of the agent that
- * runs.
+ * Names of the files of the SSH host key, of WireGuard's key, of Netmaker's network, and of the process and the API's
+ * port of the agent that runs.
  */
 export const SSH_HOST_KEY_FILE = 'ssh-host-key';
 export const VPN_KEYS_FILE = 'mesh-keys.json';

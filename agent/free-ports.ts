@@ -49,7 +49,9 @@ function hostsOf(config: GivenConfig, setting: PortSetting): readonly string[] {
   return withLoopback(config.AGENT_METRICS_HOST);
 }
 
-/** False: another program has it at one of these addresses. What else is wrong with one is said by who listens there. */
+/**
+ * False: another program has it at one of these addresses. What else is wrong with one is said by who listens there.
+ */
 async function holdDefault(setting: PortSetting, hosts: readonly string[], held: Server[]): Promise<boolean> {
   for (const host of hosts) {
     const server = createServer();

@@ -70,8 +70,8 @@ async function tell(identity: Identity | null, config: GivenConfig): Promise<str
 }
 
 /**
- * Why something of the agent's own stays, each as the end of a sentence. What scripts left beside themselves, of which an
- * agent may be unable to remove all, is only told.
+ * Why something of the agent's own stays, each as the end of a sentence. What scripts left beside themselves, of which
+ * an agent may be unable to remove all, is only told.
  */
 async function removeAll(
   directory: DataDirectory,

@@ -1,4 +1,7 @@
-/** Listening for people and for admins: at the addresses and the port of the settings, and in any case where admins come from. */
+/**
+ * Listening for people and for admins: at the addresses and the port of the settings, and in any case where admins come
+ * from.
+ */
 import type { Server } from 'node:net';
 import { listenAt } from '../transport/net/streams/listen.ts';
 

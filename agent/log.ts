@@ -16,7 +16,8 @@ const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
  * Writes lines of at least `level`. With `isTerminal` they read `12:00:00 warn  message  field=value`, else
- * `{"level","time","name","msg",…fields}`, `name` being that of the program. A write that fails (closed pipe, full disk) is dropped: the agent goes on.
+ * `{"level","time","name","msg",…fields}`, `name` being that of the program. A write that fails (closed pipe, full
+ * disk) is dropped: the agent goes on.
  */
 export function createLog(
   level: LogLevel,

@@ -39,9 +39,9 @@ interface Directory {
 }
 
 /**
- * Removes what is at `path` with all below it, as far as it can: of what is mounted there nothing, whatever device it is
- * of. Links are followed up to the directory of `path`, and none below. Null: nothing is left. Else why something is, such
- * as another user's files, as the end of a sentence. Never throws.
+ * Removes what is at `path` with all below it, as far as it can: of what is mounted there nothing, whatever device it
+ * is of. Links are followed up to the directory of `path`, and none below. Null: nothing is left. Else why something
+ * is, such as another user's files, as the end of a sentence. Never throws.
  */
 export function removeTree(path: string): string | null {
   const place = Buffer.from(dirname(path)).toString('latin1');
@@ -55,8 +55,8 @@ export function removeTree(path: string): string | null {
 }
 
 /**
- * What an agent adds to the name of a file: not written to its end, the logs of a database, set aside with them. All else
- * that is named after the file is somebody's own.
+ * What an agent adds to the name of a file: not written to its end, the logs of a database, set aside with them. All
+ * else that is named after the file is somebody's own.
  */
 const VARIANT = /^(?:\.new|(?:\.damaged-.+?)?(?:-wal|-shm)?)$/u;
 

@@ -12,13 +12,13 @@ import type { Forwardable, ForwardingPorts } from './forwardable.ts';
 /** Patience with one operation, with all of its tries, in ms: as with one ask (L3 leaves 5 s). */
 export const FORWARD_MS_MAX = 4_500;
 
-/** Waits between two tries, in ms: the first is made at once, those after it wait longer each, up to the last of these. */
+/** Waits between two tries, in ms: the first is made at once, those after it wait longer each, up to the last. */
 const PAUSES_MS = [0, 50, 100, 200];
 
 /** A call that takes longer than this is watched, in ms: most are answered by then, and cost nothing for it. */
 const WATCHED_AFTER_MS = 50;
 
-/** An owner that handed over what it is asked about answers within this time, in ms: it had so long before, and more. */
+/** An owner that handed over what it is asked about answers within this time, in ms: it had more before. */
 const ANSWER_AFTER_CHANGE_MS = 100;
 
 /** The owner is another admin, and was another process or had another lease when this was asked. */

@@ -53,7 +53,9 @@ export interface HeldHere {
   deliversWebhooks(): boolean;
 }
 
-/** An operation as one admin asks another for it. Its names are those on the wire (transport/admins/protocol/call.ts). */
+/**
+ * An operation as one admin asks another for it. Its names are those on the wire (transport/admins/protocol/call.ts).
+ */
 export interface PeerCall {
   /** UUID, made once before all tries: a try that comes again joins the one under way, or gets its answer. */
   readonly call_id: string;

@@ -40,8 +40,8 @@ export const label_given_nodes = operation({
 });
 
 /**
- * Where a whole batch could not be asked, what is left is not tried; nor after `untilMs`, when what was not answered yet
- * may be done or not.
+ * Where a whole batch could not be asked, what is left is not tried; nor after `untilMs`, when what was not answered
+ * yet may be done or not.
  */
 export async function labelled(
   targets: readonly Target[],

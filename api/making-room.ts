@@ -1,4 +1,7 @@
-/** Room for a node that comes into a cluster whose owner is full, while another admin has some: made before it is refused. */
+/**
+ * Room for a node that comes into a cluster whose owner is full, while another admin has some: made before it is
+ * refused.
+ */
 import { z } from 'zod';
 import { ok, type Result } from '../actors/refusal.ts';
 import { ClusterId } from '../transport/protocol/ids.ts';

@@ -22,8 +22,8 @@ export interface Asking {
 }
 
 /**
- * Its paths as it says, each peer once; none where it is in no VPN. An agent may name nodes that are no members, or that
- * are not there. `service_unavailable` when it is away or does not answer.
+ * Its paths as it says, each peer once; none where it is in no VPN. An agent may name nodes that are no members, or
+ * that are not there. `service_unavailable` when it is away or does not answer.
  */
 export async function pathsOf(
   { id, status }: Pick<NodeResource, 'id' | 'status'>,

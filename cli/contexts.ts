@@ -42,8 +42,8 @@ const CONNECTION_VARIABLES = [
 ] as const;
 
 /**
- * Names the context of this call by an option, which comes before the variables: those of another service go. One that is
- * to be made is made of them.
+ * Names the context of this call by an option, which comes before the variables: those of another service go. One that
+ * is to be made is made of them.
  */
 export function chooseContext(
   name: string,
@@ -94,8 +94,8 @@ export function readContexts(env: Environment): Contexts {
 }
 
 /**
- * Writes all of it for its owner only, the current one where programs from before there were contexts look. Nothing left:
- * the file goes. Answers where.
+ * Writes all of it for its owner only, the current one where programs from before there were contexts look. Nothing
+ * left: the file goes. Answers where.
  */
 export function storeContexts({ current, connections }: Contexts, env: Environment): string {
   const file = contextsFile(env);

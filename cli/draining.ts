@@ -17,9 +17,9 @@ const LOOK_MS = 500;
 const TASKS_MS_MAX = 30_000;
 
 /**
- * The admin once it owns nothing and does no task for all, or keeps its tasks for `tasksMsMax`, which is told. Says what
- * it still has on a line of stderr that is rewritten in place, where that is a terminal. Throws a Problem when the time
- * is over, or somebody resumed it meanwhile; a service that is away is told of once, and asked again.
+ * The admin once it owns nothing and does no task for all, or keeps its tasks for `tasksMsMax`, which is told. Says
+ * what it still has on a line of stderr that is rewritten in place, where that is a terminal. Throws a Problem when the
+ * time is over, or somebody resumed it meanwhile; a service that is away is told of once, and asked again.
  */
 export async function drained(
   { api, connection }: Pick<Session, 'api' | 'connection'>,
@@ -64,7 +64,9 @@ export async function drained(
   }
 }
 
-/** What it still has, in words; null: nothing. An admin of a release that tells no tasks is not waited for with them. */
+/**
+ * What it still has, in words; null: nothing. An admin of a release that tells no tasks is not waited for with them.
+ */
 function leftAt({ name, cluster_count: clusters, node_count: nodes, tasks = [] }: Answered): string | null {
   const [admin, still] = [plainText(name), tasks.map(plainText).join(', ')];
   if (clusters === 0) return still === '' ? null : `${admin} still does what one admin does for all: ${still}`;

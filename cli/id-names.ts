@@ -80,7 +80,9 @@ export function canBeginId(text: string): boolean {
   return PREFIX.test(text.trim().toLowerCase());
 }
 
-/** The id that is meant: itself, or its unique beginning of 4 characters or more. Says what to do when it is neither. */
+/**
+ * The id that is meant: itself, or its unique beginning of 4 characters or more. Says what to do when it is neither.
+ */
 export async function idOf(api: Api, kind: Kind, given: string): Promise<string> {
   const text = given.trim().toLowerCase();
   if (isUuid(text)) return text;

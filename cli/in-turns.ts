@@ -1,6 +1,9 @@
 /** Work on many things, some of them at a time. */
 
-/** Does it to each, at most `atOnceMax` at the same time. Answers in the order of the things; rejects with the first that does. */
+/**
+ * Does it to each, at most `atOnceMax` at the same time. Answers in the order of the things; rejects with the first
+ * that does.
+ */
 export async function inTurns<T, R>(
   items: readonly T[],
   atOnceMax: number,

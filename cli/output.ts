@@ -31,7 +31,10 @@ export function writeForReader(text: string): Promise<void> {
   });
 }
 
-/** What is said of a reader that has gone: by the system, also where it left something unread, and by a stream after that. */
+/**
+ * What is said of a reader that has gone: by the system, also where it left something unread, and by a stream after
+ * that.
+ */
 const READER_GONE: readonly (string | undefined)[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'];
 
 /** Whether something could not be written as whoever read it (`| head`) had enough. */

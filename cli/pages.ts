@@ -20,8 +20,8 @@ export interface Listed<Row> {
 export type ReadPage<Row> = (page: PageQuery) => Promise<Listed<Row>>;
 
 /**
- * The first `limit` rows of a list, each once, and how many there are in all. What is created while pages are read moves
- * the others back, so that the last of a page comes again on the next.
+ * The first `limit` rows of a list, each once, and how many there are in all. What is created while pages are read
+ * moves the others back, so that the last of a page comes again on the next.
  */
 export async function firstRows<Row>(
   limit: number,

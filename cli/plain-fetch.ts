@@ -34,8 +34,8 @@ export interface Answer {
 }
 
 /**
- * As `fetch`, for bodies that are text. What redirects is left to `fetch` itself, which knows where keys may go. Rejects
- * with a lost answer where more than reading was asked for, and the connection was cut before its end.
+ * As `fetch`, for bodies that are text. What redirects is left to `fetch` itself, which knows where keys may go.
+ * Rejects with a lost answer where more than reading was asked for, and the connection was cut before its end.
  */
 export async function plainFetch(
   at: string | URL | Request,

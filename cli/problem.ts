@@ -3,7 +3,10 @@
  */
 import type { TRPCClientError } from '@trpc/client';
 
-/** The longest silence of a service that was asked, in ms. It answers within 30 s: one that takes twice as long stands still. */
+/**
+ * The longest silence of a service that was asked, in ms. It answers within 30 s: one that takes twice as long stands
+ * still.
+ */
 export const ANSWER_MS_MAX = 60_000;
 
 /** Code of the error after such a silence. */
@@ -161,7 +164,10 @@ function unreachableProblem(error: TRPCClientError<never>, url: string): Problem
   );
 }
 
-/** What keeps a connection by TLS from coming about, by the codes that Node tells, and what to do. Source: node:tls, OpenSSL. */
+/**
+ * What keeps a connection by TLS from coming about, by the codes that Node tells, and what to do. Source: node:tls,
+ * OpenSSL.
+ */
 const TLS_FAULTS: readonly (readonly [codes: RegExp, remedy: string])[] = [
   [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/u, 'its certificate is not valid today: renew it, or set the clock here'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/u, 'its certificate is of another name: EDGE_URL or --url should have that one'],

@@ -1,6 +1,6 @@
 /**
- * Creates, each under a key of its own: one whose answer was lost, or that cannot be done just now, is sent again and is
- * the same create. What a person asks for once is made once, whatever becomes of an admin or of the path to it.
+ * Creates, each under a key of its own: one whose answer was lost, or that cannot be done just now, is sent again and
+ * is the same create. What a person asks for once is made once, whatever becomes of an admin or of the path to it.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { isAnswerLost, lostAnswer, plainFetch, type Answer } from './plain-fetch.ts';
@@ -69,7 +69,9 @@ async function tryOnce(at: string, init: RequestInit, mayBeDone: boolean): Promi
   }
 }
 
-/** What stands in a 503; null: it does not pass soon. A balancer that has no admin just now says it in words of its own. */
+/**
+ * What stands in a 503; null: it does not pass soon. A balancer that has no admin just now says it in words of its own.
+ */
 async function passingIn(refusal: Answer): Promise<Passing | null> {
   const { error } = (await refusal.json().catch(() => ({}))) as {
     readonly error?: {

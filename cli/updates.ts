@@ -1,4 +1,6 @@
-/** A self-update request as somebody follows it: read again and again until it is completed, with one line of progress. */
+/**
+ * A self-update request as somebody follows it: read again and again until it is completed, with one line of progress.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Api, Outputs } from './client.ts';
 import { ending } from './ending.ts';

@@ -12,8 +12,8 @@ const OWN = [
 ] as const;
 
 /**
- * Settings of edge-admin, which may stand in the same file, names of its topics, what commands on nodes are given, and the
- * variable from which assistants take their key (the guide's page for them).
+ * Settings of edge-admin, which may stand in the same file, names of its topics, what commands on nodes are given, and
+ * the variable from which assistants take their key (the guide's page for them).
  */
 const OF_OTHERS = [
   'EDGE_VPN_DEFAULT_DOMAIN',
@@ -30,7 +30,9 @@ const OF_OTHERS = [
   'EDGE_MCP_KEY',
 ] as const;
 
-/** A sentence for each variable that is one of these misspelt. Others may use the beginning too: they are left alone. */
+/**
+ * A sentence for each variable that is one of these misspelt. Others may use the beginning too: they are left alone.
+ */
 export function misspeltVariables(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   return unknownVariables(env, { known: [...OWN, ...OF_OTHERS], own: [], shared: ['EDGE_'] });
 }

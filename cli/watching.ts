@@ -69,8 +69,8 @@ export async function watchList<Row>(
 }
 
 /**
- * Draws soon after each call of what it answers, at most every DRAW_MS however many there are, and what ages while there
- * is none; until `signal` aborts.
+ * Draws soon after each call of what it answers, at most every DRAW_MS however many there are, and what ages while
+ * there is none; until `signal` aborts.
  */
 export function redrawing(draw: () => Promise<void>, signal: AbortSignal): () => void {
   let change = Promise.withResolvers<void>();

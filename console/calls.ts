@@ -1,4 +1,7 @@
-/** How calls go over the connection of a page: those that change something now or never, and what is said where it is lost. */
+/**
+ * How calls go over the connection of a page: those that change something now or never, and what is said where it is
+ * lost.
+ */
 import { TRPCClientError, type TRPCLink } from '@trpc/client';
 import { observable, type Unsubscribable } from '@trpc/server/observable';
 import type { AppRouter } from '../api/trpc/router.ts';
@@ -7,8 +10,9 @@ import { isNotSent, NotSent } from './failure.ts';
 import { TEXTS } from './texts.ts';
 
 /**
- * What changes something is sent at once, or refused as `NotSent`: tRPC itself keeps it until the connection is back, when
- * whoever asked for it may have given up long ago. `isOpen`: whether there is a connection; it may wait for the first.
+ * What changes something is sent at once, or refused as `NotSent`: tRPC itself keeps it until the connection is back,
+ * when whoever asked for it may have given up long ago. `isOpen`: whether there is a connection; it may wait for the
+ * first.
  */
 export function sentNowOrNever(isOpen: () => Promise<boolean>): TRPCLink<AppRouter> {
   return () =>

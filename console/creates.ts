@@ -2,12 +2,14 @@
 import type { Keyed } from '../api/idempotency.ts';
 import { isLeftOpen } from './failure.ts';
 
-/** One that was in doubt and is asked for again after this is another one, in ms: nobody still asks what became of it. */
+/**
+ * One that was in doubt and is asked for again after this is another one, in ms: nobody still asks what became of it.
+ */
 export const IN_DOUBT_MS_MAX = 600_000;
 
 /**
- * What makes it the same one: what is asked for, with what was `chosen` for it beside that. When it expires does not, as
- * that is another time a moment later; how long it lasts is chosen.
+ * What makes it the same one: what is asked for, with what was `chosen` for it beside that. When it expires does not,
+ * as that is another time a moment later; how long it lasts is chosen.
  */
 export function whatOf(input: object, chosen: unknown): string {
   return JSON.stringify([{ ...input, expired_at: undefined }, chosen]);
@@ -27,8 +29,8 @@ export interface Create<I, O> {
 }
 
 /**
- * The create with a key of its own: asked for again after an answer that left open whether it was done, it is sent as it
- * was sent then, and answers what was made.
+ * The create with a key of its own: asked for again after an answer that left open whether it was done, it is sent as
+ * it was sent then, and answers what was made.
  */
 export function keyed<I extends Keyed, O>(
   create: (input: I) => Promise<O>,

@@ -14,9 +14,9 @@ const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 5_000;
 
 /**
- * The admin is asked for a sign of life after this silence, and taken for gone without one, in ms. It asks a silent page
- * itself every 20 s (api/trpc/sockets.ts), and need not where it was asked before: an open page costs it hardly more than
- * any other subscriber then.
+ * The admin is asked for a sign of life after this silence, and taken for gone without one, in ms. It asks a silent
+ * page itself every 20 s (api/trpc/sockets.ts), and need not where it was asked before: an open page costs it hardly
+ * more than any other subscriber then.
  */
 const PING_MS = 15_000;
 const PONG_MS_MAX = 3_000;
@@ -54,8 +54,8 @@ export interface Live {
 }
 
 /**
- * Opens it, and again until it is closed. Whenever it is lost, the admin is asked whether the session is over. Calls that
- * change something wait for the first connection, and for no other one.
+ * Opens it, and again until it is closed. Whenever it is lost, the admin is asked whether the session is over. Calls
+ * that change something wait for the first connection, and for no other one.
  */
 export function connect(): Live {
   const first = Promise.withResolvers<void>();

@@ -4,8 +4,8 @@
 export const SAID_MAX = 4;
 
 /**
- * Those with a way back, whose actions wait: they keep their time, whatever is said meanwhile. One more than so many has
- * the oldest done.
+ * Those with a way back, whose actions wait: they keep their time, whatever is said meanwhile. One more than so many
+ * has the oldest done.
  */
 export const WAITING_MAX = 12;
 

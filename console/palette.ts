@@ -37,7 +37,9 @@ export const ACTED_NODES_MAX = 3;
 export const SOUGHT_CHARACTERS_MAX = 200;
 const WORDS_MAX = 8;
 
-/** How good a word is found: in whole, at the beginning, at the beginning of a word, within, or its letters in order. */
+/**
+ * How good a word is found: in whole, at the beginning, at the beginning of a word, within, or its letters in order.
+ */
 const SCORES = { whole: 100, beginning: 80, word: 60, within: 40, letters: 10 } as const;
 
 /** What stands beside an item counts for less than its own text. */
@@ -76,8 +78,8 @@ export function findItems(items: Iterable<Item>, sought: string): readonly Item[
 
 /**
  * The same, with what can be done on the best of the nodes that were found, behind them. Words that begin that (`run
- * web-1`) are of the action, not of the node; then each of a few nodes is offered with it alone. `items`: asked anew for
- * each look through them.
+ * web-1`) are of the action, not of the node; then each of a few nodes is offered with it alone. `items`: asked anew
+ * for each look through them.
  */
 export function findWithActions(
   items: () => Iterable<Item>,

@@ -1,4 +1,6 @@
-/** Asks the admin for a sign of life when somebody comes to the page or does something there, and it has been silent. */
+/**
+ * Asks the admin for a sign of life when somebody comes to the page or does something there, and it has been silent.
+ */
 
 /** How the admin is asked, and when. */
 export interface SignOfLife {
@@ -6,7 +8,10 @@ export interface SignOfLife {
   /** Silence after which it is asked when somebody does something, in ms; and how long it may take to answer. */
   readonly silenceMs: number;
   readonly answerMs: number;
-  /** Silence after which it is asked though nobody does anything, in ms. Null: whoever opened the connection sees to that. */
+  /**
+   * Silence after which it is asked though nobody does anything, in ms. Null: whoever opened the connection sees to
+   * that.
+   */
   readonly quietMs: number | null;
 }
 
@@ -14,9 +19,9 @@ export interface SignOfLife {
 const SOMEBODY = ['keydown', 'pointerdown', 'focus', 'visibilitychange', 'online'] as const;
 
 /**
- * Until the connection is closed. One that does not answer in time is closed, and whoever opened it opens another. A page
- * at which nobody does anything asks more slowly: most open pages are such, and what 1,000 of them cost an idle admin was
- * these signs for the most part.
+ * Until the connection is closed. One that does not answer in time is closed, and whoever opened it opens another. A
+ * page at which nobody does anything asks more slowly: most open pages are such, and what 1,000 of them cost an idle
+ * admin was these signs for the most part.
  */
 export function askForSignsOfLife(socket: WebSocket, page: EventTarget, asked: SignOfLife): void {
   const { question, silenceMs, answerMs, quietMs } = asked;

@@ -116,8 +116,8 @@ export async function bundleForDevice(
 }
 
 /**
- * Takes HTTP of Node without all that it exports: an import reads WebSocket among it, which loads all of fetch, and that
- * takes a tenth of a start.
+ * Takes HTTP of Node without all that it exports: an import reads WebSocket among it, which loads all of fetch, and
+ * that takes a tenth of a start.
  */
 const HTTP_AS_NEEDED: Plugin = {
   name: 'http as needed',

@@ -17,8 +17,8 @@ import type { AdminDirectory } from '../api/admin-ports.ts';
 export interface AdminSelf {
   readonly name: string;
   /**
-   * Asked anew at each check-in: they may become known only once it listens. Empty: not known yet. `mine`: those that no
-   * other admin may have.
+   * Asked anew at each check-in: they may become known only once it listens. Empty: not known yet. `mine`: those that
+   * no other admin may have.
    */
   readonly urls: { own(): string; peer(): string; mine(): readonly OwnUrl[] };
   readonly adminClusterName: string;
@@ -65,8 +65,8 @@ export class AdminRegistry implements AdminDirectory {
   }
 
   /**
-   * Comes into the list in the place of this process of the name. Answers the id of the admin, which its name keeps; null:
-   * yet another process was faster. Throws AnotherAdminGroup and SharedAdminUrl.
+   * Comes into the list in the place of this process of the name. Answers the id of the admin, which its name keeps;
+   * null: yet another process was faster. Throws AnotherAdminGroup and SharedAdminUrl.
    */
   register(from: NameHolder | null): Promise<string | null> {
     return this.#register(from === null ? this.instanceId : from.instanceId);

@@ -13,7 +13,8 @@ export const ADMIN_CHANNEL = 'edge_peers';
 /** One of them. `to` and `from` are ids of admins. */
 const AdminMessage = z.discriminatedUnion('type', [
   /**
-   * Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. `http2`: as in `open-tunnel`.
+   * Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. `http2`: as in
+   * `open-tunnel`.
    */
   z.object({
     type: z.literal('tunnel-wanted'),

@@ -1,4 +1,6 @@
-/** Short texts from admin to admin, each on a channel of its own: heard by who listens at this moment, and kept nowhere. */
+/**
+ * Short texts from admin to admin, each on a channel of its own: heard by who listens at this moment, and kept nowhere.
+ */
 import type { Pool } from 'pg';
 import type { Listener } from './listening.ts';
 import { rowsOf, sql } from './reads/sql.ts';

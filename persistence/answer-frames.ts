@@ -27,7 +27,9 @@ export class AnswerFrames {
   /** What came of an error or a notice; null: another message. */
   #fields: Buffer[] | null = null;
 
-  /** The next bytes, which may end anywhere. Throws at what is not to be parsed: nothing that follows it is known then. */
+  /**
+   * The next bytes, which may end anywhere. Throws at what is not to be parsed: nothing that follows it is known then.
+   */
   check(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length) {

@@ -38,9 +38,10 @@ export class DatabaseArrival {
   }
 
   /**
-   * Does a step of the start, which must be one that can be done again. What says that the database is away, starting or
-   * busy is told in one line and tried again; after the patience, and for whatever else is wrong (a password, a name),
-   * rejects as that try did. Rejects with the reason of the signal at once when that aborts, whatever the step does then.
+   * Does a step of the start, which must be one that can be done again. What says that the database is away, starting
+   * or busy is told in one line and tried again; after the patience, and for whatever else is wrong (a password, a
+   * name), rejects as that try did. Rejects with the reason of the signal at once when that aborts, whatever the step
+   * does then.
    */
   async done<Result>(what: string, step: () => Promise<Result>): Promise<Result> {
     const { promise: aborted, reject } = Promise.withResolvers<never>();

@@ -1,4 +1,6 @@
-/** The database for one command beside the admins: the embedded PostgreSQL, started when it does not run, or another. */
+/**
+ * The database for one command beside the admins: the embedded PostgreSQL, started when it does not run, or another.
+ */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';

@@ -1,4 +1,6 @@
-/** Commits of this process that were acknowledged last: by them a server that was promoted shows whether it lost any. */
+/**
+ * Commits of this process that were acknowledged last: by them a server that was promoted shows whether it lost any.
+ */
 import type { Pool } from 'pg';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable, isUnavailable } from './availability.ts';
@@ -8,8 +10,8 @@ import { rowsOf, sql } from './reads/sql.ts';
 const TIMELINES_MAX = 2;
 
 /**
- * Commits of each that are remembered. More than there are connections: of so many, one at least began after all that came before
- * them were acknowledged, so that whoever has it has those.
+ * Commits of each that are remembered. More than there are connections: of so many, one at least began after all that
+ * came before them were acknowledged, so that whoever has it has those.
  */
 const WITNESSES_MAX = 512;
 
@@ -64,9 +66,9 @@ export class CommitWitnesses {
   }
 
   /**
-   * Whether the server, which was promoted to this timeline and not restarted since, has all of those before it: its log
-   * went on behind them, and they are committed in it. False also where it does not tell, or never did. Rejects with
-   * DatabaseUnavailable.
+   * Whether the server, which was promoted to this timeline and not restarted since, has all of those before it: its
+   * log went on behind them, and they are committed in it. False also where it does not tell, or never did. Rejects
+   * with DatabaseUnavailable.
    */
   async areIn(pool: Pool, timeline: string): Promise<boolean> {
     if (!this.#isTold) return false;

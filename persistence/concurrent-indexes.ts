@@ -1,6 +1,6 @@
 /**
- * Indexes of tables of any length. Where a table has rows they are made while others write, which a migration cannot do,
- * as it is one transaction; and beside the admin's work, which is slower without them and not wrong.
+ * Indexes of tables of any length. Where a table has rows they are made while others write, which a migration cannot
+ * do, as it is one transaction; and beside the admin's work, which is slower without them and not wrong.
  */
 import type { Client, Pool } from 'pg';
 import type { Clock } from '../actors/ports.ts';

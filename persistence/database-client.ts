@@ -16,8 +16,9 @@ interface ClientInside {
 
 /**
  * As the client of `pg`, whose parser throws within the socket's own events at what it cannot read, which would end the
- * process. Here such a connection is lost: whoever waits for it is told as of one that the server reset, and what became
- * of a commit is in doubt. To be used in every place where a server is dialled; pools take it by `placeDatabase`.
+ * process. Here such a connection is lost: whoever waits for it is told as of one that the server reset, and what
+ * became of a commit is in doubt. To be used in every place where a server is dialled; pools take it by
+ * `placeDatabase`.
  */
 export class DatabaseClient extends Client {
   constructor(config?: string | ClientConfig) {

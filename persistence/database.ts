@@ -50,8 +50,8 @@ export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
 const IDLE_CONNECTION_MS_MAX = 30_000;
 
 /**
- * Connections of MikroORM, beside those of the pool: for cold writes, each when it is its turn, for the check-in of each
- * round, and for reads of admins.
+ * Connections of MikroORM, beside those of the pool: for cold writes, each when it is its turn, for the check-in of
+ * each round, and for reads of admins.
  */
 export const ORM_CONNECTIONS_MAX = 2;
 

@@ -39,10 +39,10 @@ export class StoredHandOvers {
   }
 
   /**
-   * Gives those of the clusters that this admin holds under these epochs to an admin that is alive, knows of hand-overs,
-   * is not being drained and has room for them: the smallest first, as many as fit. Locks rows before the room of the
-   * new owner, as enrolments do (committer/capacity.ts), so nobody waits for it in a circle. Rejects: it is not known
-   * whether it was done.
+   * Gives those of the clusters that this admin holds under these epochs to an admin that is alive, knows of
+   * hand-overs, is not being drained and has room for them: the smallest first, as many as fit. Locks rows before the
+   * room of the new owner, as enrolments do (committer/capacity.ts), so nobody waits for it in a circle. Rejects: it is
+   * not known whether it was done.
    */
   give(from: string, owned: readonly Owned[], to: string): Promise<HandedOver> {
     return inTransaction(

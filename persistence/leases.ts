@@ -12,7 +12,9 @@ export const LEASE_MS = 3_000;
 /** An admin that has not checked in for this long counts as gone, in ms. */
 export const ADMIN_SILENCE_MS_MAX = 3_000;
 
-/** Since when the admin `a` with the identity `i` is given no clusters: it is being drained, or stops. Null: it is not. */
+/**
+ * Since when the admin `a` with the identity `i` is given no clusters: it is being drained, or stops. Null: it is not.
+ */
 export const GIVEN_NOTHING_SINCE = 'coalesce(i.draining_since, a.stopping_since)';
 
 /** Epoch of a cluster that its creator owns. */
@@ -232,8 +234,8 @@ const PLACEMENT = `select
     from cluster_ownership w join cluster c on c.id = w.cluster_id) as clusters`;
 
 /**
- * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (committer/hot-batch.ts): in
- * another order a renewal and a batch that writes for several clusters would wait for each other.
+ * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (committer/hot-batch.ts):
+ * in another order a renewal and a batch that writes for several clusters would wait for each other.
  */
 const MINE = `select o.cluster_id from cluster_ownership o join unnest($2::uuid[], $3::bigint[]) as v(id, epoch) on v.id = o.cluster_id and v.epoch = o.epoch
   where o.admin_id = $1 order by o.cluster_id for update of o`;

@@ -71,8 +71,8 @@ export class ListeningConnection {
   }
 
   /**
-   * Takes the lock of this name, which it keeps until it ends. False: another connection has it, and it is tried for again
-   * with each beat. Null: it was lost, or ended, before. Never rejects.
+   * Takes the lock of this name, which it keeps until it ends. False: another connection has it, and it is tried for
+   * again with each beat. Null: it was lost, or ended, before. Never rejects.
    */
   async lock(name: string): Promise<boolean | null> {
     this.#lockName = name;

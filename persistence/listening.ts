@@ -1,4 +1,6 @@
-/** Hears what the database notifies, on one connection for everybody, and says so when something may have been missed. */
+/**
+ * Hears what the database notifies, on one connection for everybody, and says so when something may have been missed.
+ */
 import type { PoolConfig } from 'pg';
 import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
 import { monotonicMs } from '../transport/net/clock.ts';
@@ -35,8 +37,8 @@ interface Hearing {
 }
 
 /**
- * One connection for all channels that anybody hears: dialled for the first of them, and again for ever when it is lost.
- * Channels are added while it is open.
+ * One connection for all channels that anybody hears: dialled for the first of them, and again for ever when it is
+ * lost. Channels are added while it is open.
  */
 export class Listener {
   readonly #options: PoolConfig;
@@ -71,8 +73,8 @@ export class Listener {
   }
 
   /**
-   * Takes the lock of this name for this connection and each that follows it, which have it as long as they last. False:
-   * another process has it. Rejects with DatabaseUnavailable.
+   * Takes the lock of this name for this connection and each that follows it, which have it as long as they last.
+   * False: another process has it. Rejects with DatabaseUnavailable.
    */
   async lock(name: string): Promise<boolean> {
     this.#lockName = name;

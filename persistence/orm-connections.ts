@@ -45,10 +45,10 @@ function readyForOrm(client: PoolClient): void {
 }
 
 /**
- * Closes a connection that does not answer in time: whatever asks on it next would wait behind that answer, and MikroORM
- * gives it back to its pool as if it were well. One that a firewall forgot, or whose server was lost without a word,
- * kept an admin from its leases until the system gave the connection up, after a quarter of an hour. A statement that is
- * slow is ended by the server before (STATEMENT_MS_MAX).
+ * Closes a connection that does not answer in time: whatever asks on it next would wait behind that answer, and
+ * MikroORM gives it back to its pool as if it were well. One that a firewall forgot, or whose server was lost without a
+ * word, kept an admin from its leases until the system gave the connection up, after a quarter of an hour. A statement
+ * that is slow is ended by the server before (STATEMENT_MS_MAX).
  */
 function endWhenSilent(client: PoolClient): void {
   onFailure(client, (error) => {
@@ -65,9 +65,9 @@ function giveBackUnbegun(client: PoolClient): void {
 }
 
 /**
- * A rollback on a connection that is lost is done: the server does it by itself. Where it is refused, Kysely never gives
- * the connection back to its pool, and an admin whose transactions the database ended while it was suspended could not
- * check in any more.
+ * A rollback on a connection that is lost is done: the server does it by itself. Where it is refused, Kysely never
+ * gives the connection back to its pool, and an admin whose transactions the database ended while it was suspended
+ * could not check in any more.
  */
 function forgiveRollback(client: PoolClient): void {
   const ask = client.query.bind(client) as Ask;

@@ -1,6 +1,6 @@
 /**
- * What the console's overview counts. Each number is bounded, found by an index, and has a time limit of its own, so that
- * one that cannot be had leaves the others.
+ * What the console's overview counts. Each number is bounded, found by an index, and has a time limit of its own, so
+ * that one that cannot be had leaves the others.
  */
 import type { Pool, PoolClient } from 'pg';
 import {
@@ -39,8 +39,8 @@ const EVENTS_MS = 60_000;
 const EVENTS_LOOKED_AT = [1_000, 10_000, OVERVIEW_COUNTED_MAX] as const;
 
 /**
- * Of deliveries that were given up, those made last are looked at: no index has when that was, as each try would have to
- * keep it.
+ * Of deliveries that were given up, those made last are looked at: no index has when that was, as each try would have
+ * to keep it.
  */
 const DROPPED_LOOKED_AT_MAX = 10_000;
 

@@ -9,7 +9,8 @@ import { ClusterId, CommandId, ExecutionId, NodeId, Uuid } from '../transport/pr
 export const OWN_CHANNEL_PREFIX = 'edge_admin_';
 
 /**
- * Commands in one message: PostgreSQL notifies of less than 8,000 bytes, and an id takes 37. Source: PostgreSQL, NOTIFY.
+ * Commands in one message: PostgreSQL notifies of less than 8,000 bytes, and an id takes 37. Source: PostgreSQL,
+ * NOTIFY.
  */
 export const WOKEN_COMMANDS_MAX = 190;
 

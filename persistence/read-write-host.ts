@@ -15,7 +15,9 @@ const FOUND_MS_MAX = 1_000;
 /** For so long nobody is asked again who was just asked in vain, in ms. */
 const IN_VAIN_MS = 100;
 
-/** Nothing says more than that the session may write: a standby says no, and so does a server that was made read-only. */
+/**
+ * Nothing says more than that the session may write: a standby says no, and so does a server that was made read-only.
+ */
 const MAY_WRITE = 'show transaction_read_only';
 
 interface Answer {
@@ -67,8 +69,8 @@ export class ReadWriteHost {
   }
 
   /**
-   * This connection goes there. When it is lost, whether that host still takes writes is asked at once: where another one
-   * does by then, connections to a host that stands still are not waited for, one after the other.
+   * This connection goes there. When it is lost, whether that host still takes writes is asked at once: where another
+   * one does by then, connections to a host that stands still are not waited for, one after the other.
    */
   opened(socket: Socket, place: DatabasePlace): void {
     this.#open.set(socket, place);

@@ -1,4 +1,7 @@
-/** How an admin comes into the list of admins under its name, and stays there: only one process of it, with URLs of its own. */
+/**
+ * How an admin comes into the list of admins under its name, and stays there: only one process of it, with URLs of its
+ * own.
+ */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { AdminProblem } from '../actors/resources/peer-admin.ts';
 import { v7 } from 'uuid';
@@ -92,7 +95,9 @@ export function register(
   });
 }
 
-/** Writes that this process is there now. Answers the id; null: another process than it and `inPlaceOf` has the name. */
+/**
+ * Writes that this process is there now. Answers the id; null: another process than it and `inPlaceOf` has the name.
+ */
 export async function checkInAs(
   em: EntityManager,
   id: string,

@@ -38,7 +38,9 @@ export async function storedKey(
   return { isThere: row !== undefined, id: row === undefined ? null : keyOfCheck(vault, row.sealed) };
 }
 
-/** Seals the known text under the key of this id: `first`, where there is none yet, else in the place of the one there. */
+/**
+ * Seals the known text under the key of this id: `first`, where there is none yet, else in the place of the one there.
+ */
 export async function storeCheck(
   client: Pool | ClientBase,
   vault: Keyring,

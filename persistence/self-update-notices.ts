@@ -43,8 +43,8 @@ function hearSelfUpdates(
 }
 
 /**
- * Tells the other admins that own nodes whose turn has come in a request, on their own channels. Best effort: those that
- * say nothing are told again. An admin that is alone asks nothing.
+ * Tells the other admins that own nodes whose turn has come in a request, on their own channels. Best effort: those
+ * that say nothing are told again. An admin that is alone asks nothing.
  */
 export function selfUpdateWaker(pool: Pool, { adminId, hasPeers }: WakeUpOptions, log: Log): (request: string) => void {
   return (request) => {

@@ -3,8 +3,8 @@ import { NothingWritten } from '../actors/ports.ts';
 
 export interface Semaphore {
   /**
-   * Does the work when it is its turn. Rejects with NothingWritten, at once when too many wait already, or when its turn
-   * did not come in time: the work was not begun.
+   * Does the work when it is its turn. Rejects with NothingWritten, at once when too many wait already, or when its
+   * turn did not come in time: the work was not begun.
    */
   <T>(work: () => Promise<T>): Promise<T>;
   /** Does the work if there is room for it now; null: there is none. */

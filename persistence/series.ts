@@ -8,7 +8,9 @@
 import { Query, type Connection, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import { QUERY_MS_MAX } from './database.ts';
 
-/** What ends a series whatever is said meanwhile, in ms: above what the patience with each of its statements comes to. */
+/**
+ * What ends a series whatever is said meanwhile, in ms: above what the patience with each of its statements comes to.
+ */
 const SERIES_MS_MAX = 60_000;
 
 /** What `pg` 8 says of a statement that was not answered in time. */

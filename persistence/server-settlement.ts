@@ -20,7 +20,10 @@ const STARTED_AT = 'select pg_postmaster_start_time()::text as at';
 /** A commit that leaves nothing but a record in the log, which a synchronous standby has to have. */
 const BARRIER = `select pg_logical_emit_message(true, 'edge-fleet-control', 'settled')`;
 
-/** That nothing was asked yet. With the code of a server that still starts, as MikroORM leaves of an error what it holds. */
+/**
+ * That nothing was asked yet. With the code of a server that still starts, as MikroORM leaves of an error what it
+ * holds.
+ */
 class NotSettled extends NothingWritten {
   readonly code = '57P03'; // cannot_connect_now. Source: PostgreSQL, appendix A
 }
@@ -37,7 +40,9 @@ export class ServerSettlement {
   #settled: string | undefined;
   #barrier: Barrier | null = null;
 
-  /** `options`: of a connection without limits of time. The commit is waited for as long as it takes, on one connection. */
+  /**
+   * `options`: of a connection without limits of time. The commit is waited for as long as it takes, on one connection.
+   */
   constructor(options: PoolConfig) {
     this.#options = options;
   }

@@ -39,7 +39,9 @@ export interface Root {
   readonly bytes: Uint8Array;
 }
 
-/** A vault over the keys of a rotation: one of them seals, and all of them open. Source: docs/decisions/key-rotation.md. */
+/**
+ * A vault over the keys of a rotation: one of them seals, and all of them open. Source: docs/decisions/key-rotation.md.
+ */
 export interface Keyring extends Vault {
   /** Id of ENCRYPTION_KEY, which is to seal once all admins want it. */
   readonly wanted: string;

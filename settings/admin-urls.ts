@@ -1,4 +1,6 @@
-/** Where an admin is reached: by its settings, or, where these leave the port to the system, as it was found to listen. */
+/**
+ * Where an admin is reached: by its settings, or, where these leave the port to the system, as it was found to listen.
+ */
 
 /** The settings that say so, under their names. */
 export interface AdminUrlSettings {

@@ -8,7 +8,9 @@ import { isWeakKey } from './weak-keys.ts';
 /** Former keys at once: a rotation has one, and one that was begun before the last was over has two. */
 const FORMER_KEYS_MAX = 4;
 
-/** Fewest different bytes of a key that was made at random: 32 digits have fewer than 8 once in 10^3, 32 letters never. */
+/**
+ * Fewest different bytes of a key that was made at random: 32 digits have fewer than 8 once in 10^3, 32 letters never.
+ */
 const DIFFERENT_BYTES_MIN = 8;
 
 /** Database and keeping. */

@@ -11,7 +11,10 @@ export interface Looked {
   readonly shared?: readonly string[];
 }
 
-/** What orchestrators put into every process for each of their services. Source: Kubernetes, environment variables of services. */
+/**
+ * What orchestrators put into every process for each of their services. Source: Kubernetes, environment variables of
+ * services.
+ */
 const OF_SERVICES = /_SERVICE_(?:HOST|PORT)|_PORT_\d+_(?:TCP|UDP)|^(?:tcp|udp):\/\//u;
 
 /** Most that are told of. */

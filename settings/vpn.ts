@@ -1,6 +1,6 @@
 /**
- * Settings of the VPN: who coordinates it, which relays its members know, the admin's gateway and its observer. Those of
- * a relay of this service's own: relay.ts.
+ * Settings of the VPN: who coordinates it, which relays its members know, the admin's gateway and its observer. Those
+ * of a relay of this service's own: relay.ts.
  */
 import { z } from 'zod';
 import type { Settings } from './environment.ts';

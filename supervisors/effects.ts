@@ -53,7 +53,8 @@ function executionEffects(loader: Pick<Loader, 'openExecutions' | 'findOpen'>): 
       const { self } = actor;
       if (self.kind !== 'node') return;
       const loaded = await actor.untilLoaded(() => loader.openExecutions(self.id, limit, except));
-      // Not to its successor, which could take it for the answer to a reading of its own, and run again what is over (C3).
+      // Not to its successor, which could take it for the answer to a reading of its own, and run again what is over
+      // (C3).
       if (loaded !== null)
         actor.report({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
     },

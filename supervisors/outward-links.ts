@@ -1,6 +1,6 @@
 /**
- * What actors reach beyond this admin's rows: agents, VPNs, receivers of webhooks. Those need the actors to be there, so
- * they are connected once they are open. Nobody lives here before that, so nobody misses them.
+ * What actors reach beyond this admin's rows: agents, VPNs, receivers of webhooks. Those need the actors to be there,
+ * so they are connected once they are open. Nobody lives here before that, so nobody misses them.
  */
 import type { GatewayLink, SessionLink, WebhookSender } from './ports.ts';
 

@@ -23,8 +23,8 @@ import type { SshCredential, SshGrant } from '../transport/protocol/ssh.ts';
 export interface Committer {
   /**
    * Stores the changes, each atomic with its events. Resolves when they are durable, with those that were refused.
-   * Rejects with DatabaseUnavailable when it cannot tell; after that the actor rebuilds itself from rows. `isAwaited`: a
-   * caller waits, who is refused while too much else is to be stored; without one a change waits for its turn.
+   * Rejects with DatabaseUnavailable when it cannot tell; after that the actor rebuilds itself from rows. `isAwaited`:
+   * a caller waits, who is refused while too much else is to be stored; without one a change waits for its turn.
    */
   commit(lease: Lease | null, changes: readonly Change[], isAwaited: boolean): Promise<readonly RefusedChange[]>;
   /** Resolves when the database answers again; at once when it does. */

@@ -12,7 +12,9 @@ import { HeldTask, type TaskLease } from './tasks/held-task.ts';
 /** Time between two looks at the rows of nodes of other admins, in ms: none while no request is open. */
 export const COUNT_EVERY_MS = 1_000;
 
-/** After so many of them open requests are looked for of which nobody told, as the admin that stored them was killed. */
+/**
+ * After so many of them open requests are looked for of which nobody told, as the admin that stored them was killed.
+ */
 const COUNTS_UNTIL_ALL = 5;
 
 /** What it needs. */

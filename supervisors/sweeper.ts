@@ -160,7 +160,7 @@ class Sweeper {
     await this.#tables.release();
   }
 
-  /** Where another admin holds the lease, the look is left to it; two that look at once do no harm, as each takes rows that no other holds. */
+  /** Where another admin holds the lease, the look is left to it; two at once take other rows each, and do no harm. */
   #everyHeld(ms: number, what: string, sweep: Sweep): void {
     this.#every(ms, what, async () => this.#tables.holds() && (await sweep()));
   }

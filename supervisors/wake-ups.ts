@@ -1,6 +1,6 @@
 /**
- * Work that other admins stored for nodes of this one: they say so at once, and name commands. Which nodes are meant the
- * rows tell; each then looks for what it was not told of, since what ended meanwhile must not run again (C3).
+ * Work that other admins stored for nodes of this one: they say so at once, and name commands. Which nodes are meant
+ * the rows tell; each then looks for what it was not told of, since what ended meanwhile must not run again (C3).
  */
 import { DatabaseUnavailable, NothingWritten, Unanswered, type Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
@@ -184,7 +184,9 @@ export class HeardWakeUps implements WakeUps {
   }
 }
 
-/** Whether the database was lost, so that trying costs it nothing: it neither ended the statement nor is busy with it. */
+/**
+ * Whether the database was lost, so that trying costs it nothing: it neither ended the statement nor is busy with it.
+ */
 function isAway(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && !(error instanceof NothingWritten || error instanceof Unanswered);
 }

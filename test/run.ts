@@ -1,9 +1,9 @@
 /**
- * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own, which unit
- * tests do without.
- * The last line is `N passed, N failed` and, where some were left out, `, N skipped`. The exit status is 0 only when
- * something passed and nothing failed. Programs that the tests talk to are installed first, where that can be done (see
- * support/peers.ts); the line before the last names those that are missing, which in CI fails the run.
+ * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own, which
+ * unit tests do without. The last line is `N passed, N failed` and, where some were left out, `, N skipped`. The exit
+ * status is 0 only when something passed and nothing failed. Programs that the tests talk to are installed first, where
+ * that can be done (see support/peers.ts); the line before the last names those that are missing, which in CI fails the
+ * run.
  *
  * When no more than RETRIED_TESTS_MAX tests failed, their files are run once more, by themselves. What passes then is
  * named as failed once, with its failure above: a fault of the test or of the code that somebody has to find. It goes

@@ -115,6 +115,9 @@ const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];
 const LINES_MAX = 300;
 const MAIN_LINES = 150;
 
+/** As the formatter has it. */
+const COLUMNS_MAX = 120;
+
 /** Names that say nothing about what a file is. */
 const EMPTY_NAME = /(?:^|[/-])(?:utils?|helpers?|commons?|managers?|misc|stuff)(?:[./-]|$)/u;
 
@@ -188,6 +191,16 @@ test(`no file is longer than ${LINES_MAX} lines, and main.ts has fewer than ${MA
 
   t.deepEqual(
     sources.filter(({ path, text }) => text.split('\n').length - 1 > linesMax(path)).map((file) => file.path),
+    [],
+  );
+});
+
+test(`no comment has lines of more than ${COLUMNS_MAX} characters, which the formatter leaves as they are`, (t) => {
+  const isLong = (line: string): boolean =>
+    line.length > COLUMNS_MAX && /^\s*(?:\/?\*|\/\/)(?!.*(?:eslint-|https?:))/u.test(line);
+
+  t.deepEqual(
+    sources.filter(({ text }) => text.split('\n').some(isLong)).map(({ path }) => path),
     [],
   );
 });

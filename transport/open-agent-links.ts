@@ -108,8 +108,8 @@ export interface AgentLinks {
   /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
   preferVpn(urlOf: (node: NodeId) => string | null): void;
   /**
-   * Agents may come in by this server from now on; `relays` have tunnels and sessions of other admins. Its own end comes
-   * after those of sessions and tunnels.
+   * Agents may come in by this server from now on; `relays` have tunnels and sessions of other admins. Its own end
+   * comes after those of sessions and tunnels.
    */
   admit(server: UpgradeServer, relays: AgentRelays): void;
   /** For metrics. */

@@ -29,8 +29,8 @@ export const VPN_MTU = 1_280;
 const WARN_MS = 10_000;
 
 /**
- * The rows were read: what differs from what is known becomes one change, told in one frame a member. Who is left out is
- * no part of it, as members are told of peers alone.
+ * The rows were read: what differs from what is known becomes one change, told in one frame a member. Who is left out
+ * is no part of it, as members are told of peers alone.
  */
 export function vpnRead(
   state: ClusterState,
@@ -93,8 +93,8 @@ function advanced(
 }
 
 /**
- * Who waits for what comes after this reading: listeners but those that have left, and of those that asked the ones whose
- * rows are not in it, as it may have begun before they were stored.
+ * Who waits for what comes after this reading: listeners but those that have left, and of those that asked the ones
+ * whose rows are not in it, as it may have begun before they were stored.
  */
 function waiting(next: ClusterVpn, before: ClusterVpn): ClusterVpn {
   const [are, were] = [nodesOf(next), nodesOf(before)];

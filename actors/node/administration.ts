@@ -15,8 +15,8 @@ import type { NodeState } from './state.ts';
 import { seen } from './status.ts';
 
 /**
- * Adds an alias; not more than the names of a machine that others are told of. A name taken in the cluster is refused by
- * its constraint.
+ * Adds an alias; not more than the names of a machine that others are told of. A name taken in the cluster is refused
+ * by its constraint.
  */
 export function createAlias(
   state: NodeState,

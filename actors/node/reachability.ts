@@ -22,8 +22,8 @@ export const AGENT_RETURN_MS_MAX = RECONNECT_MS_MAX + 10_000;
 export const REMINDER_LATE_MS_MAX = 3_000;
 
 /**
- * What a node without a session has ahead: to be out of reach, unless its agent comes. After an absence of the admin itself
- * the agents get the time that they may take to come back.
+ * What a node without a session has ahead: to be out of reach, unless its agent comes. After an absence of the admin
+ * itself the agents get the time that they may take to come back.
  */
 export function silenceRecoveryEffects(state: NodeState, unreachableAfterMs: number, nowMs: number): readonly Effect[] {
   if (state.session !== null || state.record.status === 'unreachable') return [];

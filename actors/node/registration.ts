@@ -9,7 +9,9 @@ import { nodeSnapshot } from './snapshots.ts';
 import type { NodeState } from './state.ts';
 import { seen } from './status.ts';
 
-/** Stores what the agent says of itself when it is news. One that says nothing of its machine is of before version 7. */
+/**
+ * Stores what the agent says of itself when it is news. One that says nothing of its machine is of before version 7.
+ */
 export function registration(state: NodeState, reported: Registration, nowMs: number): Step<NodeState> {
   const said = {
     ...state.record,

@@ -60,8 +60,8 @@ export interface NodeState {
    */
   readonly over: ReadonlySet<ExecutionId>;
   /**
-   * The youngest execution that the rows brought here. Word of this one or an older one that comes by itself may be late:
-   * it was read, ran and is over, perhaps, before the answer to its commit was here. Null: the rows brought none.
+   * The youngest execution that the rows brought here. Word of this one or an older one that comes by itself may be
+   * late: it was read, ran and is over, perhaps, before the answer to its commit was here. Null: the rows brought none.
    */
   readonly newestRead: ExecutionId | null;
   /** How many SSH logins are looked at from now on. */

@@ -33,8 +33,8 @@ export function problemsOf({ services }: HealthReport): readonly ServiceProblem[
 }
 
 /**
- * Why the node is told to be in `told`; null: it is healthy, and its session comes straight here. `isDamped`: its session
- * shows a better status, which is told once it has lasted.
+ * Why the node is told to be in `told`; null: it is healthy, and its session comes straight here. `isDamped`: its
+ * session shows a better status, which is told once it has lasted.
  */
 export function reasonOf(
   record: Pick<NodeRecord, 'lastSeenAtMs'>,

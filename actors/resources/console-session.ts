@@ -1,4 +1,6 @@
-/** A session of the console as clients see it: nothing of its token, and nothing of its key but what that reaches (E4). */
+/**
+ * A session of the console as clients see it: nothing of its token, and nothing of its key but what that reaches (E4).
+ */
 import { z } from 'zod';
 import { resource, type Given } from './resource.ts';
 

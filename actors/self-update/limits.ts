@@ -15,6 +15,8 @@ export const ANSWER_MS_MAX = 60_000;
 /** A node whose turn came so long ago and that said nothing is told again, in ms. */
 export const TOLD_AGAIN_AFTER_MS = 2_000;
 
-/** By default a node must be healthy again so long after it was triggered, in s; and the longest time that may be given. */
+/**
+ * By default a node must be healthy again so long after it was triggered, in s; and the longest time that may be given.
+ */
 export const HEALTH_TIMEOUT_S = 300;
 export const HEALTH_TIMEOUT_S_MAX = 86_400;

@@ -44,7 +44,9 @@ export interface SelfUpdateState {
   readonly record: SelfUpdateRecord | null;
   /** As they were counted last; null: not yet. */
   readonly counted: CountedSelfUpdate | null;
-  /** The revision of its last move here: what was counted at it, or before, is old. Null: none since the rows were read. */
+  /**
+   * The revision of its last move here: what was counted at it, or before, is old. Null: none since the rows were read.
+   */
   readonly movedAt: number | null;
   /** Whether a count is under way. */
   readonly isCounting: boolean;

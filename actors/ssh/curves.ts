@@ -1,4 +1,6 @@
-/** Whether bytes are a point of a curve, by `@noble/curves`. Only public values come here. See docs/decisions/curves.md. */
+/**
+ * Whether bytes are a point of a curve, by `@noble/curves`. Only public values come here. See docs/decisions/curves.md.
+ */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256, p384, p521 } from '@noble/curves/nist.js';
 

@@ -43,8 +43,8 @@ export interface AgentOptions extends ProgramOptions {
 export type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
 
 /**
- * The identity that was `stored`, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not
- * change.
+ * The identity that was `stored`, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that
+ * will not change.
  */
 export async function enrolledIdentity(
   options: AgentOptions,

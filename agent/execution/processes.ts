@@ -1,6 +1,6 @@
 /**
- * The processes of an execution, found in /proc: also those that left its process group or its parent. While no file can be
- * opened nothing is known of any, and every look throws.
+ * The processes of an execution, found in /proc: also those that left its process group or its parent. While no file
+ * can be opened nothing is known of any, and every look throws.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { isOutOfFiles } from '../problem.ts';
@@ -57,11 +57,11 @@ export interface Membership {
 }
 
 /**
- * The execution's processes, without its exec shim's own: those that carry its mark, those of its session, those that were
- * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What
- * drops its environment, its session and its parents before it is ever looked at cannot be found without a cgroup. Nor
- * can what dropped its environment alone, where all others of its session ended while no agent was there: by then the
- * number of the session may be a stranger's.
+ * The execution's processes, without its exec shim's own: those that carry its mark, those of its session, those that
+ * were seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now.
+ * What drops its environment, its session and its parents before it is ever looked at cannot be found without a cgroup.
+ * Nor can what dropped its environment alone, where all others of its session ended while no agent was there: by then
+ * the number of the session may be a stranger's.
  */
 export function membersOf(
   membership: Membership,

@@ -114,8 +114,8 @@ export class RunningExecution {
   }
 
   /**
-   * When its timeout ends it; null once it is over, or a look came behind that. Null as well until it was seen live: what
-   * a power cut interrupted did not time out.
+   * When its timeout ends it; null once it is over, or a look came behind that. Null as well until it was seen live:
+   * what a power cut interrupted did not time out.
    */
   get deadlineMs(): number | null {
     if (this.#isOver || this.#isOverdue || this.#reason !== null) return null;
@@ -141,8 +141,8 @@ export class RunningExecution {
   }
 
   /**
-   * Looks at it; true when it is over and no process of it lives. `processes` lists them, at most once a tick. Throws while
-   * no file can be opened: look again.
+   * Looks at it; true when it is over and no process of it lives. `processes` lists them, at most once a tick. Throws
+   * while no file can be opened: look again.
    */
   check(processes: () => readonly ProcessEntry[]): boolean {
     if (this.#isOver) return true;

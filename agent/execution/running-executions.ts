@@ -105,7 +105,9 @@ export class RunningExecutions {
     this.#ports.goesOn();
   }
 
-  /** When they are to be looked at again, in so many ms; null: not at all. `hasWork`: something else waits for a look. */
+  /**
+   * When they are to be looked at again, in so many ms; null: not at all. `hasWork`: something else waits for a look.
+   */
   nextLookMs(hasWork: boolean, nowMs: number): number | null {
     return nextLookMs(this.#running.values(), { isWatched: this.#watched.isWatched, hasWork, nowMs });
   }

@@ -1,6 +1,6 @@
 /**
- * What an agent that ends an execution notes of it, for the one that goes on where it is killed meanwhile. On a full disk
- * nothing is noted: the execution is ended all the same, and only the next agent would not know.
+ * What an agent that ends an execution notes of it, for the one that goes on where it is killed meanwhile. On a full
+ * disk nothing is noted: the execution is ended all the same, and only the next agent would not know.
  */
 import { join } from 'node:path';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
@@ -30,7 +30,9 @@ export function notedReason(directory: string): StopReason | null {
   return noted === 'cancel' || noted === 'timeout' || noted === 'settle' ? noted : null;
 }
 
-/** The names of its processes: those that have dropped its mark are known by nothing else once their parents are dead. */
+/**
+ * The names of its processes: those that have dropped its mark are known by nothing else once their parents are dead.
+ */
 export function noteMembers(directory: string, bootId: string, names: ReadonlySet<string>): void {
   writePlain(join(directory, SHIM_FILES.members), `${[bootId, ...names].join('\n')}\n`);
 }

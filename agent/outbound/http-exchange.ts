@@ -1,4 +1,6 @@
-/** One HTTP exchange with an admin. By `node:http`, which the session loads anyway: global fetch costs 8 MiB of memory. */
+/**
+ * One HTTP exchange with an admin. By `node:http`, which the session loads anyway: global fetch costs 8 MiB of memory.
+ */
 import type { Agent, IncomingMessage } from 'node:http';
 import { networkProblem } from '../problem.ts';
 

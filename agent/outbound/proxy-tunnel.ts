@@ -1,6 +1,7 @@
 /**
  * A connection through an HTTP proxy by CONNECT (RFC 9110, 9.3.6), bounded in bytes and time. By hand, since what there
- * is reads a head without end and keeps the socket of a proxy that is silent for ever: docs/decisions/outbound-proxy.md.
+ * is reads a head without end and keeps the socket of a proxy that is silent for ever:
+ * docs/decisions/outbound-proxy.md.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -19,7 +20,9 @@ export const PROXY_HEAD_BYTES_MAX = 16_384;
 /** Why there is no way through a proxy: one sentence, which names it without its credentials. */
 export class ProxyProblem extends Error {}
 
-/** Bytes to and from `host:port`, once the proxy has connected. Rejects with a ProxyProblem; nothing is left open then. */
+/**
+ * Bytes to and from `host:port`, once the proxy has connected. Rejects with a ProxyProblem; nothing is left open then.
+ */
 export async function throughProxy(
   proxy: OutboundProxy,
   { host, port }: { readonly host: string; readonly port: number },

@@ -10,7 +10,10 @@ const REDIRECT_MS_MAX = 200;
 /** What a connection is closed with that broke or never stood. Source: ports.ts, LinkOwner. */
 const NO_ANSWER = 1_006;
 
-/** Statuses by which a gateway before an admin says that it does not get there, by their hundreds. Source: RFC 9110, 15.6. */
+/**
+ * Statuses by which a gateway before an admin says that it does not get there, by their hundreds. Source: RFC 9110,
+ * 15.6.
+ */
 const STATUS_CLASS_SERVER = 5;
 
 /** What follows a lost connection. */
@@ -126,8 +129,8 @@ export class AdminChoice {
   }
 
   /**
-   * A connection ended without a welcome, with this status or close code. Where it was to be that with the owner, the one
-   * that sent it there is the next after so many ms, and is asked to pass the session on. Null: it was another one.
+   * A connection ended without a welcome, with this status or close code. Where it was to be that with the owner, the
+   * one that sent it there is the next after so many ms, and is asked to pass the session on. Null: it was another one.
    */
   unreached(code: number): number | null {
     const back = this.#sentBy;

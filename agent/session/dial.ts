@@ -19,7 +19,8 @@ const HANDSHAKE_MS_MAX = 10_000;
 
 /**
  * Dials with the token in the Authorization header. `options` are for those who need another source address or
- * certificate authorities; `outbound`: how admins are reached. Redirects are not followed: they would carry the token elsewhere.
+ * certificate authorities; `outbound`: how admins are reached. Redirects are not followed: they would carry the token
+ * elsewhere.
  */
 export function webSocketDial(options: ClientOptions = {}, outbound: Outbound = DIRECT): Dial {
   return (adminUrl, token, owner, { handshakeMsMax = HANDSHAKE_MS_MAX, stranded } = {}) => {

@@ -127,9 +127,9 @@ export class ResultSender {
   }
 
   /**
-   * Wherever code points lie, part n ends n + 1 times OUTPUT_PART_BYTES_MAX into the output, or up to 2 bytes before that or
-   * 1 behind it: OUTPUT_PARTS_MAX of them carry all that is kept. Where every letter that was read takes one byte, the last
-   * is one more than a part may have.
+   * Wherever code points lie, part n ends n + 1 times OUTPUT_PART_BYTES_MAX into the output, or up to 2 bytes before
+   * that or 1 behind it: OUTPUT_PARTS_MAX of them carry all that is kept. Where every letter that was read takes one
+   * byte, the last is one more than a part may have.
    */
   #partOf({ execution, part, next }: Upload): string | null {
     const end = (part + 1) * OUTPUT_PART_BYTES_MAX;

@@ -38,11 +38,11 @@ export class SharedIdentity {
   }
 
   /**
-   * The token of the node went to another enrolment. Returns for how long to leave the node to that, in ms: once, it may
-   * have been a late try of this machine. Again, before the longest wait of another agent is over, it is that agent's:
-   * each wait is then twice the one before, up to UNKNOWN_MS_MAX, as a token that is taken back costs the other machine
-   * what runs there. That is a problem until SHARED_MS after the wait: who then has the node does not know whether the
-   * other one waits to take it, or was stopped.
+   * The token of the node went to another enrolment. Returns for how long to leave the node to that, in ms: once, it
+   * may have been a late try of this machine. Again, before the longest wait of another agent is over, it is that
+   * agent's: each wait is then twice the one before, up to UNKNOWN_MS_MAX, as a token that is taken back costs the
+   * other machine what runs there. That is a problem until SHARED_MS after the wait: who then has the node does not
+   * know whether the other one waits to take it, or was stopped.
    */
   taken(): number {
     const nowMs = this.#nowMs();

@@ -8,15 +8,15 @@ export const BESIDE_HANDSHAKE_MS_MAX = 3_000;
 
 /**
  * While the silent admin still owns the cluster, the others say so: they are asked again after this, in ms. A lease
- * that nobody renews is taken over 3 to 4 s after its owner stood still, so the first wait is short; each further one is
- * twice as long, because an admin that is only slow has all of its agents asking.
+ * that nobody renews is taken over 3 to 4 s after its owner stood still, so the first wait is short; each further one
+ * is twice as long, because an admin that is only slow has all of its agents asking.
  */
 export const ASK_AGAIN_MS_MIN = 1_000;
 export const ASK_AGAIN_MS_MAX = 8_000;
 
 /**
- * Whoever looks later than this after the doubt has begun stood still itself, in ms: it first reads what came meanwhile,
- * for as long as HEARING_MS. Without that, agents that wake together would all ask around.
+ * Whoever looks later than this after the doubt has begun stood still itself, in ms: it first reads what came
+ * meanwhile, for as long as HEARING_MS. Without that, agents that wake together would all ask around.
  */
 const LATE_MS = 500;
 const HEARING_MS = 100;

@@ -2,15 +2,17 @@
 import { readFileSync, statSync } from 'node:fs';
 
 /**
- * An `until` that is further away than this, in ms, is no time of this machine's clock, or of no updater of ours: theirs
- * is over after 30 minutes at most.
+ * An `until` that is further away than this, in ms, is no time of this machine's clock, or of no updater of ours:
+ * theirs is over after 30 minutes at most.
  */
 const UPDATING_MS_MAX = 3_600_000;
 
 /** A file larger than this is none of the updater, in bytes. */
 const FILE_BYTES_MAX = 4_096;
 
-/** What the updater writes before it restarts the agent. `until` is Unix time in ms. Of anybody until it was looked at. */
+/**
+ * What the updater writes before it restarts the agent. `until` is Unix time in ms. Of anybody until it was looked at.
+ */
 interface Updating {
   readonly from: unknown;
   readonly to: unknown;

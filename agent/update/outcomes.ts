@@ -15,13 +15,15 @@ const WAIT_MS_MIN = 2_000;
 const WAIT_MS_MAX = 60_000;
 
 /**
- * Asked for so long, in ms, after an update was accepted and after a start: an updater waits half an hour for mirrors that
- * are busy, goes back after another one where it reaches no admin, and fetches in between. After that the next start asks
- * again.
+ * Asked for so long, in ms, after an update was accepted and after a start: an updater waits half an hour for mirrors
+ * that are busy, goes back after another one where it reaches no admin, and fetches in between. After that the next
+ * start asks again.
  */
 export const OUTCOME_MS_MAX = 7_200_000;
 
-/** What an updater says came of the last update. Nothing of it is trusted: it is cut, not refused, where it is too long. */
+/**
+ * What an updater says came of the last update. Nothing of it is trusted: it is cut, not refused, where it is too long.
+ */
 const SaidOutcome = z.object({
   request: z.string().max(64).nullable(),
   outcome: z.enum(['updated', 'rolled_back', 'unchanged']),

@@ -44,7 +44,9 @@ export function isNobodyThere({ cause }: UpdaterSilence): boolean {
   return code === 'ECONNREFUSED' || errors?.every((error) => error.code === 'ECONNREFUSED') === true;
 }
 
-/** Foreign words as a part of a line: cut, without what would change a terminal, and without the token if it is in them. */
+/**
+ * Foreign words as a part of a line: cut, without what would change a terminal, and without the token if it is in them.
+ */
 export function cleanWords(text: string, token: string, charactersMax: number = UPDATE_ERROR_CHARS_MAX): string {
   const safe = (token === '' ? text : text.replaceAll(token, '***')).replaceAll(CONTROLS, ' ').trim();
   return safe.length > charactersMax ? `${safe.slice(0, charactersMax - 1)}…` : safe;

@@ -11,7 +11,9 @@ import { UpdateOutcome } from '../../transport/protocol/updates.ts';
 import { writeDurably } from '../durable-file.ts';
 import { systemProblem } from '../problem.ts';
 
-/** Requests that are remembered; the oldest make room. An admin asks about one for as long as it is open, one at a time. */
+/**
+ * Requests that are remembered; the oldest make room. An admin asks about one for as long as it is open, one at a time.
+ */
 export const RECORDS_MAX = 16;
 
 /** A file larger than this is none of ours, in bytes: every text in it at its longest, as JSON. */

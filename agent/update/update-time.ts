@@ -42,8 +42,8 @@ const FILE_BYTES_MAX = 4_096;
 const PIN_CHARS_MAX = 200;
 
 /**
- * What an operator wrote into the file that keeps this machine at its version: its first line, which may be empty. Null:
- * there is none.
+ * What an operator wrote into the file that keeps this machine at its version: its first line, which may be empty.
+ * Null: there is none.
  */
 export function pinOf(path: string): string | null {
   try {

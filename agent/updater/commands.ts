@@ -86,7 +86,9 @@ function dropped(parts: UpdaterParts, { phase }: State): UpdaterEvent | null {
   return { type: 'left', from: from.version, to: to.version, error };
 }
 
-/** Whether the version that was tried last is left: a repair, or one without a whole version before it, stays in place. */
+/**
+ * Whether the version that was tried last is left: a repair, or one without a whole version before it, stays in place.
+ */
 function isTakenBack({ current }: Layout, { outcome, refused }: State): boolean {
   return outcome?.outcome === 'rolled_back' && refused?.name !== linkedName(current);
 }

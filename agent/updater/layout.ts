@@ -23,7 +23,9 @@ export interface Layout {
   readonly agentStarts: string;
   /** Starts of an updater that did not come up, counted by the launcher. */
   readonly updaterStarts: string;
-  /** Touched by an updater that has not come up or has something under way; the launcher ends one that stops doing so. */
+  /**
+   * Touched by an updater that has not come up or has something under way; the launcher ends one that stops doing so.
+   */
   readonly updaterAlive: string;
   /** One line a version whose hashes were looked at since the boot that it names. */
   readonly verified: string;

@@ -1,4 +1,7 @@
-/** How mirrors that have no room are waited for: at one of them for a while, then in turn, as long as all of it may take. */
+/**
+ * How mirrors that have no room are waited for: at one of them for a while, then in turn, as long as all of it may
+ * take.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../transport/net/log.ts';
 import { StatusProblem } from './mirror.ts';
@@ -18,8 +21,8 @@ export const BUSY_WAIT_SECONDS_MAX = 60;
 const JITTER = 0.5;
 
 /**
- * From its beginning an update asks mirrors in turn while one of them is busy for so long, in ms, in all. Source: an admin
- * has 64 places for machines behind one address and takes 2 minutes for 64 files of 45 MB, so 900 machines.
+ * From its beginning an update asks mirrors in turn while one of them is busy for so long, in ms, in all. Source: an
+ * admin has 64 places for machines behind one address and takes 2 minutes for 64 files of 45 MB, so 900 machines.
  */
 export const BUSY_MS_MAX = 1_800_000;
 
@@ -65,8 +68,8 @@ export async function whileBusy<Answer>(ask: () => Promise<Answer>, waiting: Wai
 }
 
 /**
- * The first answer of mirrors that are asked in turn. Where all fail and one of them was busy, they are asked again, while
- * there is time. Rejects with what each of them did wrong.
+ * The first answer of mirrors that are asked in turn. Where all fail and one of them was busy, they are asked again,
+ * while there is time. Rejects with what each of them did wrong.
  */
 export async function inTurn<Mirror, Answer>(
   mirrors: readonly Mirror[],

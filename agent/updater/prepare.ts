@@ -82,7 +82,10 @@ export function look({ signal }: Pick<UpdaterParts, 'signal'>): Waiting {
   return { signal, patience: IMPATIENCE, untilMs: performance.now(), meanwhile: () => Promise.resolve() };
 }
 
-/** What the channel names, or the version that is pinned. To `keep` what was verified takes the lock; a `look` needs none. */
+/**
+ * What the channel names, or the version that is pinned. To `keep` what was verified takes the lock; a `look` needs
+ * none.
+ */
 export async function findOffer(
   parts: UpdaterParts,
   pinned: string | null,

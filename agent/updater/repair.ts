@@ -1,4 +1,6 @@
-/** Whether the agent of this machine needs the updater although nobody asked: it is dead, and not stopped on purpose. */
+/**
+ * Whether the agent of this machine needs the updater although nobody asked: it is dead, and not stopped on purpose.
+ */
 import { isAlive, readHealth } from './health.ts';
 import { HEALTH_FILE } from './layout.ts';
 import type { AgentService } from './service.ts';

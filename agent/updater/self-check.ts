@@ -8,7 +8,9 @@ import { UpdateProblem } from './problem.ts';
 import { AGENT_FILE, UPDATER_FILE } from './release.ts';
 import type { UpdaterConfig } from './settings.ts';
 
-/** Each question is answered within this, in ms: compiling the programs for the first time takes 1 s on slow machines. */
+/**
+ * Each question is answered within this, in ms: compiling the programs for the first time takes 1 s on slow machines.
+ */
 export const CHECK_MS_MAX = 60_000;
 
 /** Most that an answer may hold, in bytes. */

@@ -1,4 +1,6 @@
-/** The resident updater: answers the agent, looks after it from time to time, and makes room for its own next version. */
+/**
+ * The resident updater: answers the agent, looks after it from time to time, and makes room for its own next version.
+ */
 import { realpathSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -76,8 +78,8 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
 }
 
 /**
- * What an update would do now, for GET /v1/check and `edge-updater update --dry-run`. It may be asked while one runs, and
- * changes nothing.
+ * What an update would do now, for GET /v1/check and `edge-updater update --dry-run`. It may be asked while one runs,
+ * and changes nothing.
  */
 export async function wouldBe(parts: UpdaterParts): Promise<object> {
   const state = stateOf(parts);

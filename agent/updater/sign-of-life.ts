@@ -1,6 +1,6 @@
 /**
- * By what the launcher tells a new updater that works from one that hangs: a file that is touched until this updater has
- * come up and what it took up is done. Source: deploy/launcher.sh, which gives it 60 s.
+ * By what the launcher tells a new updater that works from one that hangs: a file that is touched until this updater
+ * has come up and what it took up is done. Source: deploy/launcher.sh, which gives it 60 s.
  */
 import { closeSync, futimesSync, openSync, rmSync } from 'node:fs';
 

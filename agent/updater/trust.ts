@@ -54,8 +54,8 @@ export interface Trusted {
 }
 
 /**
- * Verifies what one mirror has now, from what is trusted here, and keeps it, unless it is only looked at. Refuses what is
- * forged, expired, older than what was seen before, or does not belong together, with an UpdateProblem.
+ * Verifies what one mirror has now, from what is trusted here, and keeps it, unless it is only looked at. Refuses what
+ * is forged, expired, older than what was seen before, or does not belong together, with an UpdateProblem.
  */
 export async function refreshTrust(
   trust: string,
@@ -85,8 +85,9 @@ export async function refreshTrust(
 }
 
 /**
- * Makes this the root that is trusted. Where one of its chain is trusted already, that stays: it may be newer. Throws an
- * UpdateProblem for what is no root, and for one of another chain, as its keys were not those that this machine trusts.
+ * Makes this the root that is trusted. Where one of its chain is trusted already, that stays: it may be newer. Throws
+ * an UpdateProblem for what is no root, and for one of another chain, as its keys were not those that this machine
+ * trusts.
  */
 export function trustRoot(trust: string, text: string): 'trusted' | 'kept' {
   const path = join(trust, 'root.json');

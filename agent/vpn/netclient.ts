@@ -115,8 +115,9 @@ function noteEntered(statePath: string, network: string, log: Log): void {
 }
 
 /**
- * Leaves the network that this agent has entered, and that of the cluster in which its node is by now, into which the admin
- * moves hosts by itself. Forgets it then. `clusterName` is null where none is known. Never rejects; what fails is a warning.
+ * Leaves the network that this agent has entered, and that of the cluster in which its node is by now, into which the
+ * admin moves hosts by itself. Forgets it then. `clusterName` is null where none is known. Never rejects; what fails is
+ * a warning.
  */
 export async function leaveNetmaker(
   directory: string,

@@ -115,8 +115,8 @@ export function openVpn({
 }
 
 /**
- * Removes what an agent of this node left: the interface, and names. `clusterName` is that of its cluster; null: it is in
- * none that is known. Never rejects; what cannot be removed is a warning.
+ * Removes what an agent of this node left: the interface, and names. `clusterName` is that of its cluster; null: it is
+ * in none that is known. Never rejects; what cannot be removed is a warning.
  */
 export async function leaveVpn(
   directory: DataDirectory,

@@ -18,8 +18,8 @@ export interface Cast {
 }
 
 /**
- * Reads a recording. Input, markers and lines that are no events, such as one that was cut, are left out. Null: it is no
- * asciicast of version 2.
+ * Reads a recording. Input, markers and lines that are no events, such as one that was cut, are left out. Null: it is
+ * no asciicast of version 2.
  */
 export function parseCast(text: string): Cast | null {
   const end = text.indexOf('\n');

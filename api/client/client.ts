@@ -4,7 +4,9 @@ import type { AppRouter } from '../trpc/router.ts';
 import type { Api } from './api.ts';
 import { promptWebSocket } from './prompt-web-socket.ts';
 
-/** Longest URL, in bytes; a query that would have a longer one is a POST. Source: RFC 9110, 4.1, what everybody takes. */
+/**
+ * Longest URL, in bytes; a query that would have a longer one is a POST. Source: RFC 9110, 4.1, what everybody takes.
+ */
 const URL_BYTES_MAX = 8_000;
 
 /** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */
@@ -18,8 +20,8 @@ const RETRY_MS_MAX = 5_000;
 const IDLE_MS = 10_000;
 
 /**
- * The service is asked for a sign of life after this silence, and the connection is taken for lost without one after the
- * second, in ms. A machine that fell asleep, or a path that forgot the connection, says nothing of it.
+ * The service is asked for a sign of life after this silence, and the connection is taken for lost without one after
+ * the second, in ms. A machine that fell asleep, or a path that forgot the connection, says nothing of it.
  */
 const PING_MS = 10_000;
 const PONG_MS_MAX = 10_000;
@@ -90,8 +92,8 @@ export interface SilenceLimits {
 }
 
 /**
- * Opens the WebSocket at the first subscription, and again until it is closed. Needs a global `WebSocket`: browsers, and
- * Node 22 or later. Throws a TypeError where the URL is none.
+ * Opens the WebSocket at the first subscription, and again until it is closed. Needs a global `WebSocket`: browsers,
+ * and Node 22 or later. Throws a TypeError where the URL is none.
  */
 export function createLiveClient(
   { url, key }: Connection,

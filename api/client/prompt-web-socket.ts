@@ -1,7 +1,7 @@
 /**
- * A WebSocket that is over soon after it is closed here, and when it does not open in time, whatever the other side says.
- * The standard one waits for an answer: browsers for a minute, Node without an end. On a path that forgot the connection
- * none comes.
+ * A WebSocket that is over soon after it is closed here, and when it does not open in time, whatever the other side
+ * says. The standard one waits for an answer: browsers for a minute, Node without an end. On a path that forgot the
+ * connection none comes.
  */
 
 /** How long the other side may take to open it, in ms. */
@@ -15,8 +15,8 @@ type Kind = typeof WebSocket;
 let made: Kind | undefined;
 
 /**
- * The class: as the standard one; `close` comes once. Made when it is asked for: the name of the standard one alone loads
- * all of fetch in Node, a third of a short command of `edge`.
+ * The class: as the standard one; `close` comes once. Made when it is asked for: the name of the standard one alone
+ * loads all of fetch in Node, a third of a short command of `edge`.
  */
 export function promptWebSocket(): Kind {
   made ??= class PromptWebSocket extends WebSocket {

@@ -2,8 +2,8 @@
 
 /**
  * How a sign-in can end. `insecure`: over plain HTTP, where that is not allowed; `forbidden`: a key that does not reach
- * the API; `throttled`: too many wrong keys came from that address; `unneeded`: no key is asked for; `invalid`: what came
- * is no key; `unavailable`: the database is away.
+ * the API; `throttled`: too many wrong keys came from that address; `unneeded`: no key is asked for; `invalid`: what
+ * came is no key; `unavailable`: the database is away.
  */
 export type SignInResult =
   | 'signed_in'

@@ -30,8 +30,8 @@ export interface SessionRows {
   /** Those of these tokens, over or not. */
   find(tokenHashes: readonly Uint8Array[]): Promise<readonly StoredSession[]>;
   /**
-   * Stands for all that are there and not over: another one whenever one more is, or one less. Asked twice a second while
-   * pages are open, so it costs next to nothing.
+   * Stands for all that are there and not over: another one whenever one more is, or one less. Asked twice a second
+   * while pages are open, so it costs next to nothing.
    */
   mark(limits: Pick<SessionLimits, 'idleMsMax' | 'ageMsMax'>): Promise<string>;
   /** Which of these are there and not over. */

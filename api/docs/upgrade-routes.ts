@@ -1,4 +1,7 @@
-/** The routes that are taken over as WebSockets, for the OpenAPI document: they are no operations, and answer no envelope. */
+/**
+ * The routes that are taken over as WebSockets, for the OpenAPI document: they are no operations, and answer no
+ * envelope.
+ */
 import { TERMINAL_PROTOCOL } from '../terminal/messages.ts';
 import { TERMINAL_PATH } from '../terminal/path.ts';
 

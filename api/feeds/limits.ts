@@ -93,7 +93,9 @@ export const TAIL_WAITING_TOTAL_BYTES_MAX = 67_108_864;
  */
 export const TAIL_GAPS_MAX = 2;
 
-/** A tail whose node is away, or streams as much as it may, asks again this often, in ms, besides at news of the node. */
+/**
+ * A tail whose node is away, or streams as much as it may, asks again this often, in ms, besides at news of the node.
+ */
 export const TAIL_RETRY_MS = 1_000;
 
 /**

@@ -6,8 +6,8 @@ import type { SnapshotPlace } from './snapshot.ts';
 /**
  * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known, and the feed is consistent once what
  * follows the last page is known too.
- * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new. `total` is how
- * many there were when the snapshot began: of those that went meanwhile its pages have nothing.
+ * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new. `total` is
+ * how many there were when the snapshot began: of those that went meanwhile its pages have nothing.
  */
 export type NodesMessage =
   | {

@@ -12,7 +12,9 @@ export interface SnapshotPlace {
   readonly total: number;
 }
 
-/** A snapshot of a log, for all who begin to read at this moment; or, of one that is still loaded, until it is whole. */
+/**
+ * A snapshot of a log, for all who begin to read at this moment; or, of one that is still loaded, until it is whole.
+ */
 export class Snapshot<V extends { readonly id: string }, M extends object> {
   /** Where its readers go on. */
   readonly position: number;

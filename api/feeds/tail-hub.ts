@@ -220,8 +220,8 @@ class OutputHub implements TailHub {
 }
 
 /**
- * Pieces that were on their way when another place was asked for: each begins where the one before ended. The agent does
- * not say to which request a piece belongs.
+ * Pieces that were on their way when another place was asked for: each begins where the one before ended. The agent
+ * does not say to which request a piece belongs.
  */
 class LatePieces {
   #next: number;

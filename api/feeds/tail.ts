@@ -9,8 +9,8 @@ import { createTailHub, type TailHub, type TailsWaiting } from './tail-hub.ts';
 
 /**
  * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
- * text so far. Between an `output` and one that begins later lies what the machine no longer keeps. `end` is last, unless
- * the execution is deleted before. The id of a message is the offset up to which the reader then has the output.
+ * text so far. Between an `output` and one that begins later lies what the machine no longer keeps. `end` is last,
+ * unless the execution is deleted before. The id of a message is the offset up to which the reader then has the output.
  */
 export type TailMessage =
   | {
@@ -207,7 +207,9 @@ function* stored(
   yield* rest(execution, from, complete);
 }
 
-/** What of the stored output a reader at `from` has not had, and the end. `complete`: the agent said that it was all. */
+/**
+ * What of the stored output a reader at `from` has not had, and the end. `complete`: the agent said that it was all.
+ */
 function* rest(
   execution: ExecutionResource,
   from: number,
@@ -215,8 +217,8 @@ function* rest(
 ): Generator<Tracked<TailMessage>, void, undefined> {
   const bytes = Buffer.from(execution.output ?? '');
   let at = from;
-  // The middle of a long output is cut out when it is stored, so its places are not those of the live stream. One who saw
-  // all of that has had at least as much as is stored.
+  // The middle of a long output is cut out when it is stored, so its places are not those of the live stream. One who
+  // saw all of that has had at least as much as is stored.
   if (execution.output_truncated && from > 0 && !(complete && from >= bytes.length)) {
     at = 0;
     yield snapshot(execution, 0);

@@ -1,5 +1,6 @@
 /**
- * What does not work of an admin's own that only this admin can tell: the checks say it here, and its row to all admins.
+ * What does not work of an admin's own that only this admin can tell: the checks say it here, and its row to all
+ * admins.
  */
 import type { AdminProblem } from '../../actors/resources/peer-admin.ts';
 import type { HealthPorts, RelayState } from './ports.ts';

@@ -14,8 +14,9 @@ import type { RequestRecord, RequestRecords } from '../request-record.ts';
 import type { Principal, Surface } from '../surface.ts';
 
 /**
- * A call whose caller has less time left when it is to be begun is not begun, in ms: its answer would come too late to be
- * told, as a commit on a busy database takes so long, and its client would hear that nobody knows whether it was done.
+ * A call whose caller has less time left when it is to be begun is not begun, in ms: its answer would come too late to
+ * be told, as a commit on a busy database takes so long, and its client would hear that nobody knows whether it was
+ * done.
  */
 export const CALL_LEFT_MS_MIN = 100;
 

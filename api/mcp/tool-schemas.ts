@@ -6,7 +6,9 @@ import type { Keyed } from '../idempotency.ts';
 import type { AnyOperation } from '../operation.ts';
 import { inputSchema, outputSchema, type JsonSchema } from '../schemas.ts';
 
-/** Patterns up to this length say something to a reader, such as that of a name; longer ones only check. In characters. */
+/**
+ * Patterns up to this length say something to a reader, such as that of a name; longer ones only check. In characters.
+ */
 const PATTERN_CHARS_MAX = 40;
 
 /** Numbers and lengths beyond these bound a column, not a wish. */

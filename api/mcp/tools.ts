@@ -46,8 +46,8 @@ export function toolResult(operation: AnyOperation, result: Result<unknown>, req
 }
 
 /**
- * No structured content: a refusal does not fit the tool's output schema, and clients of version 1 of the SDK then throw
- * their own error in its place.
+ * No structured content: a refusal does not fit the tool's output schema, and clients of version 1 of the SDK then
+ * throw their own error in its place.
  */
 function refused(refusal: Refusal, requestId: string): CallToolResult {
   const { code, message, details } = refusal;

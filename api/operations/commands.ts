@@ -15,8 +15,8 @@ import { targetsOf } from '../targets.ts';
 
 /**
  * Script of a command times the nodes that it reaches, in bytes as JSON: it stands in the event of each execution, and
- * all of these are stored in one transaction (C1). More may not be stored in the time that a caller waits: one core of a
- * server takes 25 MiB/s of shell scripts, which it compresses (measured), and a slow or busy one 15.
+ * all of these are stored in one transaction (C1). More may not be stored in the time that a caller waits: one core of
+ * a server takes 25 MiB/s of shell scripts, which it compresses (measured), and a slow or busy one 15.
  */
 export const FAN_OUT_SCRIPT_BYTES_MAX = 67_108_864;
 

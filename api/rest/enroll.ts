@@ -162,8 +162,8 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
 }
 
 /**
- * 0: its cluster is to be asked. Else it would refuse, and an event of that is one too many: ms to wait. Whether a cluster
- * is full is looked at only then, so that a good key costs nothing more.
+ * 0: its cluster is to be asked. Else it would refuse, and an event of that is one too many: ms to wait. Whether a
+ * cluster is full is looked at only then, so that a good key costs nothing more.
  */
 async function uselessMs(
   key: EnrollmentKeyRecord,

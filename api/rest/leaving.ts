@@ -17,7 +17,9 @@ const LEAVING_MAX = 32;
 /** When those should, in seconds. */
 const RETRY_SECONDS = 1;
 
-/** Tries of one node in a minute: one is enough, unless the service cannot do it. And nodes that are remembered for it. */
+/**
+ * Tries of one node in a minute: one is enough, unless the service cannot do it. And nodes that are remembered for it.
+ */
 const NODE_TRIES_PER_MINUTE_MAX = 12;
 const NODES_REMEMBERED_MAX = 20_000;
 const MINUTE_MS = 60_000;

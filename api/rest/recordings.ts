@@ -24,8 +24,8 @@ import { createNodeEntrance, NO_TOKEN, type NodeEntrance } from './node-entrance
 const UPLOADS_MAX = 8;
 
 /**
- * Beside them, those that are longer than the settings say today: they were made when the settings said more, or another
- * admin's do, and are as good as the others.
+ * Beside them, those that are longer than the settings say today: they were made when the settings said more, or
+ * another admin's do, and are as good as the others.
  */
 const LONG_UPLOADS_MAX = 1;
 

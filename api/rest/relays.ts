@@ -1,6 +1,6 @@
 /**
- * What relays and their users ask of an admin, without a credential: the map of the relays inside admins, and whether a key is a
- * member's. Not in the catalogue: the forms are those of the public DERP protocol.
+ * What relays and their users ask of an admin, without a credential: the map of the relays inside admins, and whether a
+ * key is a member's. Not in the catalogue: the forms are those of the public DERP protocol.
  */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';

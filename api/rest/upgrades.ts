@@ -30,8 +30,8 @@ const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
 const SPOKEN: ReadonlySet<string | undefined> = new Set(['websocket', TUNNEL_UPGRADE]);
 
 /**
- * Whether a request is an upgrade. Clients offer others that they could do without, HTTP/2 above all, and get the answer
- * to their request as if they had not. Source: RFC 9110, 7.8.
+ * Whether a request is an upgrade. Clients offer others that they could do without, HTTP/2 above all, and get the
+ * answer to their request as if they had not. Source: RFC 9110, 7.8.
  */
 export function isUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return SPOKEN.has(headers.upgrade?.toLowerCase());

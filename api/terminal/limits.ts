@@ -32,7 +32,10 @@ export const WINDOW_BYTES = 262_144;
 /** Messages of a client, whatever they are: several times what quick typing and fast files take. */
 export const MESSAGES: BucketLimits = { tokensMax: 4_000, tokensPerSecond: 2_000 };
 
-/** Largest file that is uploaded, in bytes: 4 GiB. Nothing of one is kept here; it is the disk of the machine that fills. */
+/**
+ * Largest file that is uploaded, in bytes: 4 GiB. Nothing of one is kept here; it is the disk of the machine that
+ * fills.
+ */
 export const UPLOAD_BYTES_MAX = 4_294_967_296;
 
 /** A machine has this long to take back what is there of an upload whose client went, in ms; then it is hung up. */
@@ -53,5 +56,8 @@ export const SIDE_MAX = 1_000;
 /** What was made for a terminal and cannot be taken back just now is tried again after these, in ms. */
 export const TAKE_BACK_AFTER_MS: readonly number[] = [0, 1_000, 5_000, 30_000, 120_000];
 
-/** Keys that terminals before this one left behind, as their admin was killed, are deleted when they are this old, in ms. */
+/**
+ * Keys that terminals before this one left behind, as their admin was killed, are deleted when they are this old, in
+ * ms.
+ */
 export const LEFT_BEHIND_MS = AGE_MS_MAX;

@@ -92,7 +92,9 @@ export type OpenMessage = Extract<ClientMessage, { readonly type: 'open' }>;
 /** Why a terminal is over. `exited`: its shell ended. */
 export type OverReason = 'exited' | 'refused' | 'cut' | 'idle' | 'old' | 'session_over' | 'stopping' | 'misused';
 
-/** Close codes: it is over as it should be; the client broke the rules; the service goes away. Source: RFC 6455, 7.4.1. */
+/**
+ * Close codes: it is over as it should be; the client broke the rules; the service goes away. Source: RFC 6455, 7.4.1.
+ */
 export const CLOSE_CODE: Readonly<Record<OverReason, number>> = {
   exited: 1_000,
   refused: 1_000,
@@ -112,7 +114,9 @@ export type ServiceMessage =
       readonly type: 'opened';
       /** Whether what the shell shows is recorded on the node. */
       readonly is_recorded: boolean;
-      /** The key that the machine has shown, as ssh-keygen -l does, and whether it is the one that the service knows. */
+      /**
+       * The key that the machine has shown, as ssh-keygen -l does, and whether it is the one that the service knows.
+       */
       readonly host_key: { readonly fingerprint: string; readonly is_known: boolean };
       /** Whether `ping` is answered: it was not always. */
       readonly answers_pings: boolean;

@@ -84,7 +84,9 @@ export interface FileReader {
   close(): Promise<void>;
 }
 
-/** A file that is written beside its place and is there once it is whole, with the mode and owner of what it replaces. */
+/**
+ * A file that is written beside its place and is there once it is whole, with the mode and owner of what it replaces.
+ */
 export interface FileWriter {
   readonly path: string;
   write(bytes: Uint8Array): Promise<Result<null>>;

@@ -109,7 +109,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** All faults, or those named behind the case: `kill`, `freeze`, `term`, `drain`, `join`. `--seconds`: how long one is frozen. */
+/** All faults, or those that are named behind the case. `--seconds`: how long an admin is frozen. */
 export async function failover(options: CaseOptions): Promise<void> {
   const nodes = options.nodes[0] ?? NODES;
   const names = options.names.length > 0 ? options.names : Object.keys(FAULTS);

@@ -1,6 +1,6 @@
 /**
- * `fanout --admins N`: one command to a fleet that is spread over several admins, beside the same fleet at one. One side
- * after the other: admins that were put to sleep meanwhile would lose their clusters.
+ * `fanout --admins N`: one command to a fleet that is spread over several admins, beside the same fleet at one. One
+ * side after the other: admins that were put to sleep meanwhile would lose their clusters.
  */
 import { NODES_PER_CLUSTER } from '../fleet/nodes.ts';
 import { startBenchServer, type BenchServer } from '../fleet/database.ts';

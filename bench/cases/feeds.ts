@@ -1,6 +1,6 @@
 /**
- * `feeds`: what happens to nodes of one of three admins, in the feeds of all three: when it is seen at its owner and when
- * at each of the others, from the moment in which its agent said it.
+ * `feeds`: what happens to nodes of one of three admins, in the feeds of all three: when it is seen at its owner and
+ * when at each of the others, from the moment in which its agent said it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLiveClient, type LiveClient } from '../../api/client/client.ts';

@@ -1,6 +1,6 @@
 /**
- * `updates`: what a request for an update does to a fleet, by the kind of the release. `simulated`: a thousand agents in
- * four batches, good ones and such as crash, hang, cannot connect or are lost. `machines`: real agents with real
+ * `updates`: what a request for an update does to a fleet, by the kind of the release. `simulated`: a thousand agents
+ * in four batches, good ones and such as crash, hang, cannot connect or are lost. `machines`: real agents with real
  * updaters, one after the other.
  */
 import { setTimeout as wait } from 'node:timers/promises';

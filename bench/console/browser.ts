@@ -1,4 +1,6 @@
-/** Pages of the console in Debian's Chromium: signed in by cookie, in a browser of their own each, so with a cold cache. */
+/**
+ * Pages of the console in Debian's Chromium: signed in by cookie, in a browser of their own each, so with a cold cache.
+ */
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import type { Scope } from '../../test/support/scope.ts';
 import { startBrowser } from '../../test/support/browser.ts';

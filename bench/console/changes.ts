@@ -1,5 +1,6 @@
 /**
- * `console frames` and `console storm`: the list of nodes while nodes change, and how soon it shows that all of them did.
+ * `console frames` and `console storm`: the list of nodes while nodes change, and how soon it shows that all of them
+ * did.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
@@ -37,8 +38,8 @@ const STORM_SECONDS_MAX = 2;
 const JUDGED_SECONDS = 300;
 
 /**
- * What a page learns once is no growth: why each node was not well, and that it is well again. Where a growth is judged,
- * every node has changed so often before; a shorter run leaves a page so long, in s.
+ * What a page learns once is no growth: why each node was not well, and that it is well again. Where a growth is
+ * judged, every node has changed so often before; a shorter run leaves a page so long, in s.
  */
 const FLIPS_LEARNT = 2;
 const LEARNS_SECONDS_MIN = 2;
@@ -231,7 +232,10 @@ async function saysWhatIsSo(open: OpenPage, name: (typeof PAGES)[number], unheal
   return (await trueAt(open, isSo, SHOWN_MS_MAX)) !== null;
 }
 
-/** The whole fleet changes at once, in turns with nothing: a lean subscriber beside the page says when the feed had told all. */
+/**
+ * The whole fleet changes at once, in turns with nothing: a lean subscriber beside the page says when the feed had told
+ * all.
+ */
 async function storms({ report, repeats = STORMS }: CaseOptions, kit: Kit): Promise<void> {
   const { product, made, nodes } = kit;
   const subscriber = await startWorker(new URL('../fleet/watchers.ts', import.meta.url));

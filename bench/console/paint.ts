@@ -1,4 +1,6 @@
-/** `console paint`: from the address to the first paint and to a page that answers, with nothing in the browser's cache. */
+/**
+ * `console paint`: from the address to the first paint and to a page that answers, with nothing in the browser's cache.
+ */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

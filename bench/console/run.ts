@@ -82,7 +82,9 @@ function commandLine(directory: string, { place }: Product, nodes: number): Side
   };
 }
 
-/** The form, sent by its button in the dialog that asks once more; the page it leads to is followed to the last result. */
+/**
+ * The form, sent by its button in the dialog that asks once more; the page it leads to is followed to the last result.
+ */
 function page(browser: Browser, { place }: Product, cookie: string, nodes: number): Side {
   const all = nodes.toLocaleString('en');
   return {

@@ -9,7 +9,10 @@ import { serveQuestions } from '../method/worker.ts';
 /** Subscriptions that are opened at once. */
 const OPENS_AT_ONCE = 32;
 
-/** How often a page of the console at which nobody does anything asks for a sign of life, in ms. Source: console/live.ts. */
+/**
+ * How often a page of the console at which nobody does anything asks for a sign of life, in ms. Source:
+ * console/live.ts.
+ */
 const PING_MS = 15_000;
 
 /** How often an open page asks what no feed tells, in ms. Source: console/poll.ts. */

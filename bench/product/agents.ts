@@ -84,7 +84,10 @@ async function sustainCommands({
 
 serveQuestions({
   sustain: sustainCommands,
-  /** Connects nodes 0 … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial to the last welcome. */
+  /**
+   * Connects nodes 0 … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial to the
+   * last welcome.
+   */
   connect: async ({
     port = 0,
     ports = [port],

@@ -1,4 +1,6 @@
-/** A small REST client for single requests, on kept-alive connections. Sustained load has its own (pipelined-client.ts). */
+/**
+ * A small REST client for single requests, on kept-alive connections. Sustained load has its own (pipelined-client.ts).
+ */
 import { Agent, request } from 'node:http';
 
 /** An answer, whatever its status. */

@@ -1,4 +1,7 @@
-/** Scripts of simulated agents that take their time, `sleep SECONDS`: what they print is there at their end, and not before. */
+/**
+ * Scripts of simulated agents that take their time, `sleep SECONDS`: what they print is there at their end, and not
+ * before.
+ */
 import type { OutputCursor } from '../../agent/session/ports.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { nowMs } from '../method/clock.ts';

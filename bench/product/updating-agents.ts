@@ -22,8 +22,8 @@ const [BEFORE, AFTER] = ['1.0.0', '1.1.0'];
 export type ReleaseKind = 'good' | 'crashes' | 'hangs' | 'cannot-connect' | 'lost';
 
 /**
- * From the end of the old agent until the machine is back, in ms; null: never. A real one takes 1.4 s, a crash loop some
- * 10 s, and what is not well 5 minutes.
+ * From the end of the old agent until the machine is back, in ms; null: never. A real one takes 1.4 s, a crash loop
+ * some 10 s, and what is not well 5 minutes.
  */
 const AWAY_MS: Readonly<Record<ReleaseKind, number | null>> = {
   good: 300,

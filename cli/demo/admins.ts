@@ -6,7 +6,10 @@ import { freePorts, type DemoPorts } from './ports.ts';
 import { startProgram } from './processes.ts';
 import type { Running } from './running.ts';
 
-/** An admin that owns nothing after a start on the rows of before gets its share after this, in ms: soon enough to be seen. */
+/**
+ * An admin that owns nothing after a start on the rows of before gets its share after this, in ms: soon enough to be
+ * seen.
+ */
 export const BALANCE_AFTER_MS = 10_000;
 
 /** An admin of the demo: its name, its process, and where it is reached beside the balancer. */

@@ -1,4 +1,6 @@
-/** The directory in which the demo lives, from one run to the next: rows, identities, keys, ports, logs, and who runs. */
+/**
+ * The directory in which the demo lives, from one run to the next: rows, identities, keys, ports, logs, and who runs.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

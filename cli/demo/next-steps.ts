@@ -1,4 +1,6 @@
-/** What the demo says at its end: where it is, and lines to paste that work in any directory and as often as one likes. */
+/**
+ * What the demo says at its end: where it is, and lines to paste that work in any directory and as often as one likes.
+ */
 import { fileURLToPath } from 'node:url';
 import type { Connection } from '../connection.ts';
 import { shellWord } from '../reach/openssh.ts';

@@ -18,8 +18,8 @@ export function hostKeysDirectory(env: Environment): string {
 }
 
 /**
- * The key, as the service said it; null: it says none. Throws a Problem for what is no key: it could hold lines of a file
- * of ssh.
+ * The key, as the service said it; null: it says none. Throws a Problem for what is no key: it could hold lines of a
+ * file of ssh.
  */
 export function checkedHostKey(key: unknown): string | null {
   if (key === null || key === undefined) return null;

@@ -65,7 +65,10 @@ export function cpWordsOf(words: readonly string[]): {
   return { options, node, operands };
 }
 
-/** Whether options lead to another server than that of the agent, such as the machine's own sshd: it has keys of its own. */
+/**
+ * Whether options lead to another server than that of the agent, such as the machine's own sshd: it has keys of its
+ * own.
+ */
 export function namesOtherServer(program: 'ssh' | 'scp', options: readonly string[]): boolean {
   const port = program === 'ssh' ? new RegExp(`^-[^o${SSH_VALUES}]*p`, 'u') : new RegExp(`^-[^o${SCP_VALUES}]*P`, 'u');
   return options.some((word) => port.test(word) || OTHER_SERVER.test(word));

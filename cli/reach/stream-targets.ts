@@ -67,7 +67,9 @@ function readTarget(host: string, port: string, portMin: number): Target | null 
   return { host: bare, port: number };
 }
 
-/** The names of loopback that a tunnel to the node itself stands for. Its other addresses go to the node's own rules. */
+/**
+ * The names of loopback that a tunnel to the node itself stands for. Its other addresses go to the node's own rules.
+ */
 function isNodeItself(host: string): boolean {
   return host.toLowerCase() === 'localhost' || host === '127.0.0.1' || host === '::1';
 }

@@ -1,4 +1,7 @@
-/** Files of a release as they are downloaded: gzip without a time or a name in it, so that the same file is the same bytes. */
+/**
+ * Files of a release as they are downloaded: gzip without a time or a name in it, so that the same file is the same
+ * bytes.
+ */
 import { mkdirSync, renameSync, createReadStream, createWriteStream, existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';

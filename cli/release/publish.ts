@@ -1,4 +1,6 @@
-/** Brings a repository of releases to an admin: files that it does not have, in pieces, and the signed metadata last. */
+/**
+ * Brings a repository of releases to an admin: files that it does not have, in pieces, and the signed metadata last.
+ */
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RELEASE_FILES_PATH, RELEASE_PIECE_BYTES_MAX } from '../../transport/protocol/releases.ts';
@@ -32,7 +34,9 @@ export interface Published {
   readonly bytes: number;
 }
 
-/** Publishes what is signed. Throws a Problem for a file that is not the one that was signed, before anything is sent. */
+/**
+ * Publishes what is signed. Throws a Problem for a file that is not the one that was signed, before anything is sent.
+ */
 export async function publishRepository(repository: Repository, publishing: Publishing): Promise<Published> {
   const texts = repository.metadata();
   const targets = repository.signedTargets();

@@ -22,8 +22,8 @@ export interface Rotation {
   /** Where the keys are. */
   readonly directory: string;
   /**
-   * Keys that count no more, by the names of their files, or by the beginnings of their ids where the files are elsewhere.
-   * They sign this one root still, where they are root keys.
+   * Keys that count no more, by the names of their files, or by the beginnings of their ids where the files are
+   * elsewhere. They sign this one root still, where they are root keys.
    */
   readonly retire: readonly string[];
   /** Root keys that sign together from now on; null: as many as before. */

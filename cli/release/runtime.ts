@@ -8,7 +8,9 @@ import { EXIT, Problem } from '../problem.ts';
 /** What an ELF header says of the machine. Source: System V ABI, e_machine: EM_X86_64 and EM_AARCH64. */
 const MACHINES: Readonly<Record<Architecture, number>> = { 'linux-x64': 0x3e, 'linux-arm64': 0xb7 };
 
-/** A Node that is whole has more: one of a distribution that keeps most of itself in a library does not run elsewhere. */
+/**
+ * A Node that is whole has more: one of a distribution that keeps most of itself in a library does not run elsewhere.
+ */
 const WHOLE_BYTES_MIN = 50_000_000;
 
 /** `strip` has so long, in ms. */

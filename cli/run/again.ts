@@ -15,8 +15,8 @@ export interface Again {
 }
 
 /**
- * The command of this id, or the beginning of one, for all of its nodes, or for those on which it did not succeed. Nodes
- * that are gone are left out, and those on which it still runs. Refuses when none is left.
+ * The command of this id, or the beginning of one, for all of its nodes, or for those on which it did not succeed.
+ * Nodes that are gone are left out, and those on which it still runs. Refuses when none is left.
  */
 export async function commandAgain(
   { api, live }: Session,

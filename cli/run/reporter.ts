@@ -95,7 +95,8 @@ interface Tail {
 }
 
 /**
- * Line by line as it comes, no faster than it is read; of more nodes than can be followed at once, each when it is over.
+ * Line by line as it comes, no faster than it is read; of more nodes than can be followed at once, each when it is
+ * over.
  */
 class LiveReporter implements Reporter {
   readonly #parts: ReporterParts;

@@ -7,7 +7,9 @@ import { quotedWord } from '../shell-words.ts';
 
 /** Where the script and its input come from. */
 export interface ScriptSource {
-  /** Words of the command line: one is a script as it stands, several are joined as a shell shows them, `-` is stdin. */
+  /**
+   * Words of the command line: one is a script as it stands, several are joined as a shell shows them, `-` is stdin.
+   */
   readonly words: readonly string[];
   /** A file that holds it. */
   readonly file?: string | undefined;

@@ -5,7 +5,10 @@ import { subscribePatiently, type Subscription } from '../../api/client/client.t
 /** Executions followed live at a time over one connection; of more, the outputs are told when they are over. */
 export const TAILS_MAX = 100;
 
-/** A line that is longer is told in several, in characters. As much as an agent keeps of an output unless told otherwise. */
+/**
+ * A line that is longer is told in several, in characters. As much as an agent keeps of an output unless told
+ * otherwise.
+ */
 export const LINE_CHARS_MAX = 1_048_576;
 
 type TailMessage =

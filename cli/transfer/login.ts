@@ -26,8 +26,8 @@ export interface LoginFlags {
 }
 
 /**
- * The login of this call. A key that is named must be usable, and is asked for its passphrase at a terminal; of the usual
- * ones those are left out that are not. Rejects with a Problem when none is left.
+ * The login of this call. A key that is named must be usable, and is asked for its passphrase at a terminal; of the
+ * usual ones those are left out that are not. Rejects with a Problem when none is left.
  */
 export async function loginOf({ user, identity }: LoginFlags, env: Environment): Promise<Login> {
   const username = user ?? userInfo().username;

@@ -11,7 +11,9 @@ export class PendingAnswers {
   readonly #rejects = new Set<(reason: Error) => void>();
   #end: Error | null = null;
 
-  /** Resolves with what `done` is told, or rejects with its error, with what `ask` throws, or when the connection ends. */
+  /**
+   * Resolves with what `done` is told, or rejects with its error, with what `ask` throws, or when the connection ends.
+   */
   ask<T>(ask: (done: Done<T>) => unknown): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     if (this.#end !== null) {

@@ -9,8 +9,8 @@ export interface PlacedPaths {
 }
 
 /**
- * Takes a path off `-l SELECTOR:PATH`, `-c`, `-n` or `--in`, and adds those of `flag`. Rejects none, and one that is not
- * absolute: machines have no directory that both sides mean.
+ * Takes a path off `-l SELECTOR:PATH`, `-c`, `-n` or `--in`, and adds those of `flag`. Rejects none, and one that is
+ * not absolute: machines have no directory that both sides mean.
  */
 export function placedPaths(places: Places, given: readonly string[], flag: '--to' | '--from'): PlacedPaths {
   const { labels, cluster, node, in: group, ...rest } = places;

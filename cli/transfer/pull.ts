@@ -28,8 +28,9 @@ interface Source {
 }
 
 /**
- * Fetches a file into a directory, which is made. Goes on with what is there of it from before, where that is right, and
- * fetches nothing where the file is there already. One that grows meanwhile is fetched as long as it was. Rejects with a Problem.
+ * Fetches a file into a directory, which is made. Goes on with what is there of it from before, where that is right,
+ * and fetches nothing where the file is there already. One that grows meanwhile is fetched as long as it was. Rejects
+ * with a Problem.
  */
 export async function pullFile(
   machine: Machine,

@@ -25,7 +25,8 @@ export type Moved = (bytes: number) => void;
 
 /**
  * Sends a file. Goes on with what is there of it from before, where that is right, and sends nothing where the file is
- * there already. What is in its place stays until then, and gives the new one its mode, and its owner where the user may.
+ * there already. What is in its place stays until then, and gives the new one its mode, and its owner where the user
+ * may.
  * Rejects with a Problem.
  */
 export async function pushFile(machine: Machine, file: LocalFile, target: PushTarget, moved: Moved): Promise<FileEnd> {

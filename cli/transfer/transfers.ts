@@ -20,7 +20,10 @@ import { tellAll, tellMachine } from './telling.ts';
 /** Machines that are talked to at the same time: each has up to 2 MiB under way here. */
 export const MACHINES_AT_ONCE_MAX = 16;
 
-/** What is done with one machine: each file that is over is told to `ended`. Rejects with a Problem at the first failure. */
+/**
+ * What is done with one machine: each file that is over is told to `ended`. Rejects with a Problem at the first
+ * failure.
+ */
 export type Transfer = (
   machine: Machine,
   place: NodePlace,

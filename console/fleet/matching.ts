@@ -1,4 +1,6 @@
-/** Why a node is in the list: in which words of it what was looked for stands, and which choice of a filter it is. Pure. */
+/**
+ * Why a node is in the list: in which words of it what was looked for stands, and which choice of a filter it is. Pure.
+ */
 import type { NodeResource } from '../../actors/resources/node.ts';
 import type { ColumnName } from './columns.ts';
 import { askedOf, byKey, pairsOf, valueOf } from './facets.ts';

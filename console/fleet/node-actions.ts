@@ -4,7 +4,10 @@ import type { NodeResource } from '../../actors/resources/node.ts';
 /** Nodes that a form to run commands is filled in with: above it a command is clearer by cluster, label and status. */
 export const RUN_NODES_MAX = 5_000;
 
-/** Nodes that one request to update names: 39 bytes each, in a message of 1 MiB. Source: maxPayload of api/trpc/sockets.ts. */
+/**
+ * Nodes that one request to update names: 39 bytes each, in a message of 1 MiB. Source: maxPayload of
+ * api/trpc/sockets.ts.
+ */
 export const UPDATE_NODES_MAX = 25_000;
 
 /** A node in a list of those that something is done to: two may have one name. */
@@ -13,7 +16,9 @@ export function lineOf(id: string, node: NodeResource | undefined): string {
   return node === undefined ? short : `${node.name} (${node.cluster_name}, ${short})`;
 }
 
-/** What somebody has to type before one thing is deleted: its name, or where no keyboard has that, the start of its id. */
+/**
+ * What somebody has to type before one thing is deleted: its name, or where no keyboard has that, the start of its id.
+ */
 export function typedNameOf({ name, id }: { readonly name: string; readonly id: string }): string {
   return /^[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?$/u.test(name) ? name : id.slice(0, 8);
 }

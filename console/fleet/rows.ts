@@ -35,8 +35,8 @@ export class NodeRows {
   }
 
   /**
-   * What changed since then, in order. Null: all rows are to be looked at again, as so much changed, or as others looked
-   * twice meanwhile. All who look do so once a frame: what came before the look before this one is forgotten.
+   * What changed since then, in order. Null: all rows are to be looked at again, as so much changed, or as others
+   * looked twice meanwhile. All who look do so once a frame: what came before the look before this one is forgotten.
    */
   changesSince(position: number): readonly RowChange[] | null {
     const changes = position < this.#changesBefore ? null : this.#changes.slice(position - this.#changesBefore);

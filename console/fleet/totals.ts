@@ -22,7 +22,9 @@ export class FleetTotals {
   #ill = new Map<string, NodeResource>();
   /** Those that came to their status lately, as they were then. */
   #recent = new Map<string, NodeResource>();
-  /** The same in the order in which they came, which is about that of their times, with those that have changed since. */
+  /**
+   * The same in the order in which they came, which is about that of their times, with those that have changed since.
+   */
   #ending: NodeResource[] = [];
 
   /** `lastMs`: what is lately, in ms. */

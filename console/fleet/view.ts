@@ -140,7 +140,9 @@ function add(counts: Map<string, number>, value: string, by: 1 | -1): void {
   else counts.set(value, count);
 }
 
-/** The nodes that came to their status last, the latest first: a few of many, so that none are sorted that nobody sees. */
+/**
+ * The nodes that came to their status last, the latest first: a few of many, so that none are sorted that nobody sees.
+ */
 export function latestOf(nodes: Iterable<NodeResource>, max: number): readonly NodeResource[] {
   const latest: NodeResource[] = [];
   for (const node of nodes) {

@@ -2,7 +2,9 @@
 import type { NodeResource } from '../../actors/resources/node.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 
-/** Whether a targeting reaches a node; where labels or filters decide it, the targeting by which the service is asked. */
+/**
+ * Whether a targeting reaches a node; where labels or filters decide it, the targeting by which the service is asked.
+ */
 export function reachOf(targeting: Targeting, node: Pick<NodeResource, 'id' | 'cluster_name'>): boolean | Targeting {
   const { type, node_ids: ids, cluster_names: clusters, group: _group, ...narrowing } = targeting;
   if (type === 'nodes' && ids?.includes(node.id) !== true) return false;

@@ -51,7 +51,10 @@ export async function nodesNamed(names: readonly string[], idsBy: (name: string)
   return { ids: [...new Set(names.map((name) => found.get(name) ?? name))] } satisfies Named;
 }
 
-/** The ids of those that are called so: by id, alias (also with its cluster, `web.prod`), or the name of the machine. Two: there are several. */
+/**
+ * The ids of those that are called so: by id, alias (also with its cluster, `web.prod`), or the name of the machine.
+ * Two: there are several.
+ */
 export async function idsOf(api: Api, name: string): Promise<readonly string[]> {
   if (UUID.test(name)) return [name];
   // a wildcard would be some that nobody meant

@@ -104,8 +104,8 @@ export interface ListLines {
 }
 
 /**
- * The lines that show what a page shows: `edge` all of it, `curl` the same page. `origin`: of this admin; `id`: what the
- * rows are of, where the list is that of one thing.
+ * The lines that show what a page shows: `edge` all of it, `curl` the same page. `origin`: of this admin; `id`: what
+ * the rows are of, where the list is that of one thing.
  */
 export function listLinesOf<Page extends ListPage>(
   page: Page,

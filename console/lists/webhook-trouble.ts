@@ -1,6 +1,9 @@
 /** Which webhooks are in trouble, as the API is asked for them. Pure. */
 
-/** A webhook whose next delivery waits for so long is in trouble, in ms: one that is well answers within one or two seconds. */
+/**
+ * A webhook whose next delivery waits for so long is in trouble, in ms: one that is well answers within one or two
+ * seconds.
+ */
 export const WAITING_MS = 15_000;
 
 /** What was given up within this time is news, in ms. */

@@ -1,4 +1,6 @@
-/** Asks for what is to be created or changed: a dialog of the browser's own, which says what was refused at its fields. */
+/**
+ * Asks for what is to be created or changed: a dialog of the browser's own, which says what was refused at its fields.
+ */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
@@ -14,7 +16,10 @@ export interface FormDialogProps {
   readonly title: string;
   /** What the button says. */
   readonly action: string;
-  /** Does it with the text of each field, without spaces at its ends but for passwords, which are what they are. What it throws is said, and the dialog stays; where it was closed meanwhile, in a notice. */
+  /**
+   * Does it with the text of each field, without spaces at its ends but for passwords, which are what they are. What it
+   * throws is said, and the dialog stays; where it was closed meanwhile, in a notice.
+   */
   readonly send: (valueOf: (name: string) => string) => Promise<void>;
   /** It was closed, done or not. */
   readonly onClose: () => void;

@@ -63,8 +63,8 @@ export function useChoosing<Row>({ chosen, rows, idOf, active }: Chosen<Row>): C
 }
 
 /**
- * The checkbox of a row. The focus stays with the table: its keys go on where they were. A browser turns each box that is
- * clicked, also where nothing changes and so nothing is drawn: the click itself puts it right.
+ * The checkbox of a row. The focus stays with the table: its keys go on where they were. A browser turns each box that
+ * is clicked, also where nothing changes and so nothing is drawn: the click itself puts it right.
  */
 export function ChooseOne({
   name,

@@ -1,4 +1,7 @@
-/** What was done or failed, said for some seconds at the foot of the window; and what is about to be done, with a way back. */
+/**
+ * What was done or failed, said for some seconds at the foot of the window; and what is about to be done, with a way
+ * back.
+ */
 import { signal } from '@preact/signals';
 import { surplusOf } from '../notices.ts';
 import { TEXTS } from '../texts.ts';

@@ -4,7 +4,10 @@ import { spansOf } from '../run/ansi.ts';
 import { markedPieces } from '../run/output-search.ts';
 import { RUN } from '../texts/run.ts';
 
-/** Characters that are drawn at once, and one after the other for whoever wants more: browsers lay out a long line slowly. */
+/**
+ * Characters that are drawn at once, and one after the other for whoever wants more: browsers lay out a long line
+ * slowly.
+ */
 export const DRAWN_CHARACTERS = 65_536;
 
 const T = RUN.group;

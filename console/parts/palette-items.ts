@@ -1,4 +1,6 @@
-/** What the palette offers without asking: pages and actions, the nodes that are known, and what can be done on them. */
+/**
+ * What the palette offers without asking: pages and actions, the nodes that are known, and what can be done on them.
+ */
 import type { NodeResource } from '../../actors/resources/node.ts';
 import { isHelpOpen } from '../keys.ts';
 import { NODE_VERBS, type Item, type NodeAction } from '../palette.ts';

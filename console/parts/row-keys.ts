@@ -6,8 +6,8 @@ import { rowAfter } from '../fleet/window.ts';
 const WINDOW_ROWS = 10;
 
 /**
- * For `onKeyDown` of the region around a table. A row is come to by what opens it (`data-opens`), else by its first link
- * or button, so that Enter opens it; a row that has neither takes the focus itself.
+ * For `onKeyDown` of the region around a table. A row is come to by what opens it (`data-opens`), else by its first
+ * link or button, so that Enter opens it; a row that has neither takes the focus itself.
  */
 export function toRow(event: TargetedKeyboardEvent<HTMLElement>): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;

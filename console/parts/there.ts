@@ -1,4 +1,6 @@
-/** Whether a page or a dialog is still there when an answer comes: who went elsewhere meanwhile stays where they are. */
+/**
+ * Whether a page or a dialog is still there when an answer comes: who went elsewhere meanwhile stays where they are.
+ */
 import { useEffect, useRef } from 'preact/hooks';
 import { go } from '../router.ts';
 

@@ -1,4 +1,7 @@
-/** A recording made ready to be played: every event with its time, waits that are cut short, words that were shown. Pure. */
+/**
+ * A recording made ready to be played: every event with its time, waits that are cut short, words that were shown.
+ * Pure.
+ */
 import { parseCast, type CastEvent, type TerminalSize } from '../../api/client/asciicast.ts';
 import { plainTextOf } from '../run/ansi.ts';
 

@@ -9,7 +9,9 @@ import { ExecutionRows } from './execution-rows.ts';
 import { OutputGroups } from './grouping.ts';
 import { knownOf, OutputQueue } from './output-queue.ts';
 
-/** Least time between two drawings of what changed, in ms: what people can follow, and 10,000 groups are sorted in each. */
+/**
+ * Least time between two drawings of what changed, in ms: what people can follow, and 10,000 groups are sorted in each.
+ */
 const DRAWN_EVERY_MS = 100;
 
 /** Why it cannot be followed; null: it can. */

@@ -1,6 +1,9 @@
 /** How one text differs from another, line by line. Pure. */
 
-/** Lines of a text that are compared: comparing takes the square of it, and 1,000 take a few ms. Equals that of `edge run --diff`. */
+/**
+ * Lines of a text that are compared: comparing takes the square of it, and 1,000 take a few ms. Equals that of `edge
+ * run --diff`.
+ */
 export const DIFF_LINES_MAX = 1_000;
 
 /** Lines around a difference. Source: diff -u. */

@@ -48,10 +48,10 @@ export class Submissions {
   }
 
   /**
-   * Answers what is stored. Each try shows the same key, so that one of which only the answer was lost is not done again;
-   * so does the same command that is sent once more within `IN_DOUBT_MS_MAX`. While it is under way, it is the same sending.
-   * Throws what the service refuses, and when the time is over the last failure: one that leaves open whether it is stored,
-   * where there was any.
+   * Answers what is stored. Each try shows the same key, so that one of which only the answer was lost is not done
+   * again; so does the same command that is sent once more within `IN_DOUBT_MS_MAX`. While it is under way, it is the
+   * same sending. Throws what the service refuses, and when the time is over the last failure: one that leaves open
+   * whether it is stored, where there was any.
    */
   send({ command, expiresMs }: MadeCommand, newKey: () => string, kit: SubmissionKit): Promise<Command> {
     const what = whatOf(command, expiresMs);

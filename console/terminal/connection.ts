@@ -11,8 +11,8 @@ const CHANNELS = { shell: 0, file: 1 } as const satisfies Record<Channel, number
 const WINDOW_BYTES = 262_144;
 
 /**
- * What one message carries. Each is told as taken once it has arrived, which is a sign of life: at 16 kbit/s in time for
- * SIGN_OF_LIFE, whose own answer waits behind all that is under way.
+ * What one message carries. Each is told as taken once it has arrived, which is a sign of life: at 16 kbit/s in time
+ * for SIGN_OF_LIFE, whose own answer waits behind all that is under way.
  */
 const PIECE_BYTES_MAX = 16_384;
 

@@ -1,4 +1,7 @@
-/** Files over the connection of a terminal, as the page sees them: a folder, what is changed in it, and one file that moves. */
+/**
+ * Files over the connection of a terminal, as the page sees them: a folder, what is changed in it, and one file that
+ * moves.
+ */
 import { signal } from '@preact/signals';
 import type { ClientMessage, ServiceMessage } from '../../api/terminal/messages.ts';
 import { bytesOf } from '../quantities.ts';

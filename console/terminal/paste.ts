@@ -3,7 +3,9 @@
 /** Lines that are shown before it is pasted. */
 const SHOWN_LINES_MAX = 200;
 
-/** Characters that terminals act on; tabs and ends of lines are left. Among them is what would end a bracketed paste. */
+/**
+ * Characters that terminals act on; tabs and ends of lines are left. Among them is what would end a bracketed paste.
+ */
 // eslint-disable-next-line no-control-regex -- these are what is looked for
 const CONTROLS = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/gu;
 

@@ -16,7 +16,9 @@ const RESTORED = '\u0018\u001B[!p\u001B[?1000;1002;1003;1006;2004l\u001B[?25h\u0
 /** Out of the other screen. On the first one it would move the cursor to where that was long ago. */
 const FIRST_SCREEN = '\u001B[?1049l';
 
-/** A terminal that was lost is opened again after these, in ms, where a key signs in: agents that restart are back soon. */
+/**
+ * A terminal that was lost is opened again after these, in ms, where a key signs in: agents that restart are back soon.
+ */
 const AGAIN_AFTER_MS: readonly number[] = [500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 30_000];
 
 /** The size follows the window at this pace, in ms. */

@@ -53,8 +53,8 @@ export function openScreen(parent: HTMLElement, options: ITerminalOptions & ITer
 let screens = 0;
 
 /**
- * While there are any, the document makes elements that the policy allows. `documentOverride` of xterm.js 6.0.0 does not
- * do: its viewport and its rows ask the window for the document, whatever they were given.
+ * While there are any, the document makes elements that the policy allows. `documentOverride` of xterm.js 6.0.0 does
+ * not do: its viewport and its rows ask the window for the document, whatever they were given.
  */
 function makePlainly(more: 1 | -1): void {
   screens += more;

@@ -61,8 +61,8 @@ function eventField(type: (typeof EVENT_TYPES)[number]): string {
 }
 
 /**
- * What is made of them. Held equal to the router and the feeds by test/system/deploy/client-programs.ts, which is checked
- * with the package.
+ * What is made of them. Held equal to the router and the feeds by test/system/deploy/client-programs.ts, which is
+ * checked with the package.
  */
 const SHAPES = `/** A page of a list. */
 export interface List<Row> {
@@ -114,7 +114,9 @@ export interface Resume {
 /** What changed of a thing; all of its fields where it is new. */
 export type Patch<Value> = { id: string } & Partial<Value>;
 
-/** A snapshot comes as pages 1 to \`pages\`, of which the first replaces all that is known. Changes are merged by id. */
+/**
+ * A snapshot comes as pages 1 to \`pages\`, of which the first replaces all that is known. Changes are merged by id.
+ */
 export type NodesMessage =
   | { type: 'snapshot'; page: number; pages: number; total: number; nodes: readonly Node[] }
   | { type: 'changed'; nodes: readonly Patch<Node>[]; removed: readonly string[] };

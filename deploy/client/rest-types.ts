@@ -1,6 +1,6 @@
 /**
- * The types of REST: `paths`, `components` and `operations` of the OpenAPI document, in the shape that openapi-fetch and
- * other clients of openapi-typescript read.
+ * The types of REST: `paths`, `components` and `operations` of the OpenAPI document, in the shape that openapi-fetch
+ * and other clients of openapi-typescript read.
  */
 import type { JsonSchema } from '../../api/schemas.ts';
 import { commentText, fieldText, objectText, typeText, type TypeStyle } from './type-text.ts';

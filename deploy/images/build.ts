@@ -1,6 +1,6 @@
 /**
- * `npm run images -- --out DIR`: container images of the admin, the relay and the agent, as one OCI image layout, without
- * a container engine: of packages of Debian, this Node and the programs as they are published.
+ * `npm run images -- --out DIR`: container images of the admin, the relay and the agent, as one OCI image layout,
+ * without a container engine: of packages of Debian, this Node and the programs as they are published.
  */
 import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';

@@ -29,7 +29,9 @@ export function edgeHelp(): string {
 
 /** A command of one of our programs. */
 export interface KnownCommand {
-  /** Those that it takes, also with those of the commands above it; null: whatever is written goes to another program. */
+  /**
+   * Those that it takes, also with those of the commands above it; null: whatever is written goes to another program.
+   */
   readonly options: readonly string[] | null;
   /** Whether commands follow it, and no arguments of its own. */
   readonly hasCommands: boolean;

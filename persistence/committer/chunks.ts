@@ -32,8 +32,8 @@ export class Chunks {
   }
 
   /**
-   * Marks the open executions of a command as to be cancelled. An intent that is stored twice is stored once; a crash in
-   * between leaves some marked, and nobody was answered: whoever asks again marks the rest. Answers whether any is
+   * Marks the open executions of a command as to be cancelled. An intent that is stored twice is stored once; a crash
+   * in between leaves some marked, and nobody was answered: whoever asks again marks the rest. Answers whether any is
    * marked.
    */
   async markCancelled(command: CommandId, atMs: number): Promise<boolean> {

@@ -81,8 +81,8 @@ export async function enrollNode(
 
 /**
  * Those that no other node of the cluster has, as far as there is room: a name that was given twice, or that is one too
- * many, keeps no machine out. In the order of their names, so that two machines that bring the same ones do not wait for
- * each other. What the node is called then.
+ * many, keeps no machine out. In the order of their names, so that two machines that bring the same ones do not wait
+ * for each other. What the node is called then.
  */
 async function takeAliases(em: EntityManager, { aliases, node, cluster, facts, atMs }: NodeEnrolled): Promise<string> {
   const at = new Date(atMs);

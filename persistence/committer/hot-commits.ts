@@ -46,8 +46,9 @@ export const CONFLICTS_MAX = 3;
 const STORING = 'storing a batch';
 
 /**
- * A batch that sends more goes step by step, in bytes as estimated: its round trips are little beside its work, and what
- * does not fit into the buffers of a connection would be sent bit by bit, by an admin that may stand still meanwhile.
+ * A batch that sends more goes step by step, in bytes as estimated: its round trips are little beside its work, and
+ * what does not fit into the buffers of a connection would be sent bit by bit, by an admin that may stand still
+ * meanwhile.
  */
 export const SERIES_BYTES_MAX = 131_072;
 

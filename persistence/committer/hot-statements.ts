@@ -18,8 +18,8 @@ import {
 import { SELF_UPDATE_STATEMENTS } from './self-update-statements.ts';
 
 /**
- * The statements of each kind, in the order in which a batch runs them: an execution may be created, sent and finished in one
- * batch.
+ * The statements of each kind, in the order in which a batch runs them: an execution may be created, sent and finished
+ * in one batch.
  */
 export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: StatementsOf<K> } = {
   'command-created': createCommands,

@@ -58,8 +58,8 @@ const LAST_PATIENCE: Patience = { lockMsMax: 700, statementMsMax: null };
 /** What taking apart needs of the committer. */
 export interface IsolationPorts {
   /**
-   * Stores them in one transaction, tells of them and resolves them. Rejects when nothing of it was stored: nobody waits
-   * for it after `untilMs`, by the monotonic clock.
+   * Stores them in one transaction, tells of them and resolves them. Rejects when nothing of it was stored: nobody
+   * waits for it after `untilMs`, by the monotonic clock.
    */
   store(waiting: readonly Waiting[], patience: Patience, untilMs: number): Promise<void>;
   /** Whether this error says that the database is away for everybody. */

@@ -83,7 +83,9 @@ export class Outage {
     void this.#settleInDoubt();
   }
 
-  /** The oldest are left out where the database is lost again and again: feeds read the rows by themselves in the end. */
+  /**
+   * The oldest are left out where the database is lost again and again: feeds read the rows by themselves in the end.
+   */
   #keep(notices: readonly Notice[]): void {
     this.#inDoubtNotices = [...this.#inDoubtNotices, ...notices].slice(-IN_DOUBT_NOTICES_MAX);
   }
@@ -130,9 +132,9 @@ async function waitForDatabase(pool: Pool): Promise<void> {
 
 /**
  * The notices of commits in doubt, as the rows have it: executions in the state that is stored, if it is not the one
- * they began in; nodes and commands that are gone; nodes of which anything else was changed, or whose credential may have
- * been replaced, for whoever hears of them to look again; and that there may be events. Others tell of rows that whoever
- * asked was not promised.
+ * they began in; nodes and commands that are gone; nodes of which anything else was changed, or whose credential may
+ * have been replaced, for whoever hears of them to look again; and that there may be events. Others tell of rows that
+ * whoever asked was not promised.
  */
 export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
   const executions = inDoubt.filter((notice) => notice.type === 'execution-changed');

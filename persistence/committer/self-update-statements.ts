@@ -61,8 +61,8 @@ function fail(writes: readonly Of<'self-update-failed'>[]): readonly Statement[]
 }
 
 /**
- * One that went back, had nothing to do or could do nothing takes no place of its batch any more; one that is updated must
- * be well. Whose updater could do nothing says so by an error, and has failed.
+ * One that went back, had nothing to do or could do nothing takes no place of its batch any more; one that is updated
+ * must be well. Whose updater could do nothing says so by an error, and has failed.
  */
 function end(writes: readonly Of<'self-update-ended'>[]): readonly Statement[] {
   const ended: Statement = {

@@ -38,8 +38,8 @@ export interface Waiting {
 }
 
 /**
- * Changes in their order, as many at a time as one transaction takes, with about how many bytes they send. A node has up
- * to 256 executions that may end in one step, each with its script in two events.
+ * Changes in their order, as many at a time as one transaction takes, with about how many bytes they send. A node has
+ * up to 256 executions that may end in one step, each with its script in two events.
  */
 export function inTransactions(
   changes: readonly HotChange[],

@@ -93,7 +93,8 @@ export class WakeUps {
 
   /**
    * Nodes that were deleted, or whose credential was replaced: whatever is open to them at any admin ends (E5). All
-   * admins are told, since any of them may have a tunnel, and also when none is known: one that just came has to hear it.
+   * admins are told, since any of them may have a tunnel, and also when none is known: one that just came has to hear
+   * it.
    */
   async ofRevoked(em: EntityManager, notices: readonly Notice[]): Promise<void> {
     for (const notice of notices) {

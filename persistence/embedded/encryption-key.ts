@@ -48,8 +48,8 @@ export function encryptionKeysIn(dataDir: string): {
 }
 
 /**
- * Makes another key in DATA_DIR, and keeps the former one beside it: the next start of the admin changes to it. Whatever
- * it is cut off by, both files are whole, and no key is lost. Answers what to tell the operator. Throws an
+ * Makes another key in DATA_DIR, and keeps the former one beside it: the next start of the admin changes to it.
+ * Whatever it is cut off by, both files are whole, and no key is lost. Answers what to tell the operator. Throws an
  * EmbeddedPostgresError, where nothing was changed.
  */
 export function rotateEncryptionKeyIn(dataDir: string): string {

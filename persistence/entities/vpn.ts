@@ -1,4 +1,6 @@
-/** VPNs of clusters: members, gateways, addresses that rest, moves under way, hosts of the manager, and who reconciles. */
+/**
+ * VPNs of clusters: members, gateways, addresses that rest, moves under way, hosts of the manager, and who reconciles.
+ */
 import { defineEntity, p } from '@mikro-orm/core';
 import { Cluster } from './cluster.ts';
 import { dates, instant } from './columns.ts';

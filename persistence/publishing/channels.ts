@@ -4,8 +4,8 @@ import { settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
 /**
- * How long a channel is held without renewal, in ms, as long as other tasks and clusters: events of a killed admin go on
- * after this.
+ * How long a channel is held without renewal, in ms, as long as other tasks and clusters: events of a killed admin go
+ * on after this.
  */
 export const CHANNEL_LEASE_MS = 3_000;
 

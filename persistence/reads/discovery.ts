@@ -15,8 +15,8 @@ import type { Discovery } from '../../api/ports.ts';
 const PAGE_ROWS = 2_000;
 
 /**
- * Nodes a piece: some 30 KB, so that the driver takes it in as it comes, and V8 as garbage for a minor GC. Ten times as much
- * cost twice the processor time and 100 MB.
+ * Nodes a piece: some 30 KB, so that the driver takes it in as it comes, and V8 as garbage for a minor GC. Ten times as
+ * much cost twice the processor time and 100 MB.
  */
 const PIECE_ROWS = 400;
 

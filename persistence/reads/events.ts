@@ -10,8 +10,8 @@ import { rowsOf, sql } from './sql.ts';
 const CURSOR = /^(\d{1,19})-(\d{1,18})$/u;
 
 /**
- * Text of the events in one read, in bytes; an event that is larger is one by itself. It is a message to whoever watches,
- * so that it stays far below what may wait in a socket (UNREAD_BYTES_MAX).
+ * Text of the events in one read, in bytes; an event that is larger is one by itself. It is a message to whoever
+ * watches, so that it stays far below what may wait in a socket (UNREAD_BYTES_MAX).
  */
 export const EVENTS_READ_BYTES_MAX = 1_048_576;
 

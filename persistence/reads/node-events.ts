@@ -10,7 +10,9 @@ import { join, rowsOf, sql, type Sql } from './sql.ts';
 const OWN = sql`e.type like 'edge.node.%'`;
 const LOGINS = sql`e.type = 'edge.ssh_username.verified'`;
 
-/** One page in order of commit, and the count of all. However many of one kind there are, the other is found as fast. */
+/**
+ * One page in order of commit, and the count of all. However many of one kind there are, the other is found as fast.
+ */
 export async function nodeEvents(
   pool: Pool,
   { node, types, page, pageSize, isOldestFirst }: NodeEventsQuery,

@@ -13,7 +13,9 @@ import { inTransaction } from '../transaction.ts';
 /** Both statements of a page see the same rows. */
 const ONE_SNAPSHOT = 'begin isolation level repeatable read read only';
 
-/** Rows that a page may lie from the nearer end before page anchors are looked for, since they cost a statement more. */
+/**
+ * Rows that a page may lie from the nearer end before page anchors are looked for, since they cost a statement more.
+ */
 const NEAR_ROWS = 20_000;
 
 /**

@@ -12,7 +12,8 @@ export interface SelfUpdateTotalsRow {
 
 /**
  * Selects one. Of a request that is open, what has to come next has its time: an answer, or health, by its limit; where
- * nothing is under way, or a batch has room, the next turn at once. `overdue`: so many s since the first of these times.
+ * nothing is under way, or a batch has room, the next turn at once. `overdue`: so many s since the first of these
+ * times.
  */
 export const SELF_UPDATE_TOTALS = sql`
   with node_of as (

@@ -63,7 +63,9 @@ async function progressOf(pool: Pool, request: string): Promise<SelfUpdateProgre
 /** That its turn has come is not shown. */
 const SHOWN_STATUS = sql`case when u.state = 'due' then 'waiting' else u.state end`;
 
-/** The list of the nodes of one request. A row has no id of its own: it is that of the request with that of the node. */
+/**
+ * The list of the nodes of one request. A row has no id of its own: it is that of the request with that of the node.
+ */
 export const SELF_UPDATE_RESULTS_SOURCE: Source<SelfUpdateResultResource> = {
   spec: LISTS.self_update_results,
   counted: null,

@@ -8,9 +8,9 @@ export class ForgetRefused extends Error {
 }
 
 /**
- * Deletes all signed metadata, roots too, in one transaction, while admins may run: they serve no release until the next
- * publish, whose first root they trust. Files stay for the day that a next publish has to name them. Answers what to tell
- * the operator; rejects with an error whose message is for him.
+ * Deletes all signed metadata, roots too, in one transaction, while admins may run: they serve no release until the
+ * next publish, whose first root they trust. Files stay for the day that a next publish has to name them. Answers what
+ * to tell the operator; rejects with an error whose message is for him.
  */
 export async function forgetReleases(storage: Storage, log: Log): Promise<string> {
   const problem = await missingDatabase(storage);

@@ -13,14 +13,14 @@ import { SealBroken, type Keyring } from '../vault.ts';
 import { unreadableRows } from './sealed-rows.ts';
 
 /**
- * An admin that has not checked in for so long does not hold up the change to a new key, in ms. One that wakes later ends
- * itself where it does not know that key.
+ * An admin that has not checked in for so long does not hold up the change to a new key, in ms. One that wakes later
+ * ends itself where it does not know that key.
  */
 export const ADMIN_AWAY_MS_MAX = 60_000;
 
 /**
- * What an admin sealed before it knew of a change is stored within this time, in ms: no request takes longer (30 s), and
- * each admin asks every 2 s. Only who looks later sees that a former key is not needed.
+ * What an admin sealed before it knew of a change is stored within this time, in ms: no request takes longer (30 s),
+ * and each admin asks every 2 s. Only who looks later sees that a former key is not needed.
  */
 export const IN_FLIGHT_MS_MAX = 35_000;
 

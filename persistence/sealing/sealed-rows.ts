@@ -83,7 +83,9 @@ export interface LookedAt {
   readonly unreadable: number;
 }
 
-/** Seals a batch anew where it is not under the key that seals now. One statement; a row that somebody holds is left. */
+/**
+ * Seals a batch anew where it is not under the key that seals now. One statement; a row that somebody holds is left.
+ */
 export async function sealBatchAnew(
   pool: Pool,
   vault: Keyring,

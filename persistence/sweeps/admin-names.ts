@@ -8,8 +8,8 @@ import { inTransaction } from '../transaction.ts';
 export const NAME_KEPT_DAYS = 30;
 
 /**
- * Removes names that no admin has had for so long at `now`, that own no cluster, keep no relay and do not drain. Answers how many.
- * Nobody comes into the list meanwhile. Rejects with DatabaseUnavailable.
+ * Removes names that no admin has had for so long at `now`, that own no cluster, keep no relay and do not drain.
+ * Answers how many. Nobody comes into the list meanwhile. Rejects with DatabaseUnavailable.
  */
 export function pruneAdminNames(pool: Pool, now: Sql): Promise<number> {
   const doing = 'forgetting names of admins';

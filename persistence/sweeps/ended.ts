@@ -64,8 +64,8 @@ function due(now: Sql): Sql {
 }
 
 /**
- * The ids between two nodes that are neighbours in their order: no node has them. A look for what is open there costs by
- * the nodes that there are, and not by what waits for them.
+ * The ids between two nodes that are neighbours in their order: no node has them. A look for what is open there costs
+ * by the nodes that there are, and not by what waits for them.
  */
 const GAPS = sql`(select lag(id, 1, ${NIL}::uuid) over (order by id) as above, id as below from (select id from node union all select ${MAX}::uuid) n) gap`;
 

@@ -41,13 +41,13 @@ export interface Forgotten {
 
 /**
  * At most `limit` of each that have stood still for longer than `afterMs`, among clusters that this admin owns. Telling
- * a node twice does no harm. One that is unreachable is told only of what is cancelled before its agent had it: the rest
- * waits for that agent, and is not read, however much it is.
+ * a node twice does no harm. One that is unreachable is told only of what is cancelled before its agent had it: the
+ * rest waits for that agent, and is not read, however much it is.
  */
 export async function findForgotten(pool: Pool, adminId: string, afterMs: number, limit: number): Promise<Forgotten> {
   const longAgo = before(DATABASE_NOW, afterMs);
-  // A range in its order is read by the index of what is open. An equality may be read by the whole table for each node,
-  // once a few nodes hold most of it.
+  // A range in its order is read by the index of what is open. An equality may be read by the whole table for each
+  // node, once a few nodes hold most of it.
   const pending = await rowsOf<{ node_id: NodeId }>(
     pool,
     'looking for forgotten executions',

@@ -78,7 +78,10 @@ export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): P
   );
 }
 
-/** Forgets at most `limit` answers that are no longer promised, and none whose place another takes now. Returns how many. */
+/**
+ * Forgets at most `limit` answers that are no longer promised, and none whose place another takes now. Returns how
+ * many.
+ */
 export function pruneIdempotencyRecords(pool: Pool, now: Sql, limit: number): Promise<number> {
   return deleted(
     pool,

@@ -18,8 +18,8 @@ const NEVER_CONNECTED_HOURS = 1;
 export const AGENTS_BACK_MS_MAX = 300_000;
 
 /**
- * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` at `now`. The clusters are those that were owned for long enough: while no admin ran, nobody could be
- * seen.
+ * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` at `now`.
+ * The clusters are those that were owned for long enough: while no admin ran, nobody could be seen.
  */
 export async function findGone(
   pool: Pool,

@@ -41,8 +41,8 @@ export interface SweepInputs {
 }
 
 /**
- * The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. `ownMs`: the time
- * by the clock of its machine.
+ * The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. `ownMs`: the
+ * time by the clock of its machine.
  */
 export function createSweepRows(
   pool: Pool,

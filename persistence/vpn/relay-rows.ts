@@ -27,7 +27,10 @@ export interface StoredRelay {
 
 /** What an admin asks of them. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface RelayRows {
-  /** The region of this admin's name, given to it the first time. Rejects with a line for the operator when none is left. */
+  /**
+   * The region of this admin's name, given to it the first time. Rejects with a line for the operator when none is
+   * left.
+   */
   region(): Promise<number>;
   /** Says where the relay of this admin is; null: it has none. */
   publish(relay: StoredRelay | null): Promise<void>;
@@ -60,7 +63,10 @@ export function relayRows(pool: Pool, adminName: string): RelayRows {
   };
 }
 
-/** Names come into the list, and get a region, one after the other. Where none is left, that of a name long gone is given on. */
+/**
+ * Names come into the list, and get a region, one after the other. Where none is left, that of a name long gone is
+ * given on.
+ */
 function regionOf(pool: Pool, name: string): Promise<number> {
   const doing = 'giving a relay its region';
   return inTransaction(pool, doing, async (client) => {

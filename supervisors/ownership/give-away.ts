@@ -1,4 +1,6 @@
-/** An admin that gives everything away, as it stops or is drained: to whoever has room, as a takeover would place it. */
+/**
+ * An admin that gives everything away, as it stops or is drained: to whoever has room, as a takeover would place it.
+ */
 import { takesClusters, type HandOverReason } from '../../actors/hand-over.ts';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import type { Log } from '../../transport/net/log.ts';

@@ -127,8 +127,8 @@ export class HandOvers {
   }
 
   /**
-   * Gives those of the clusters that are held here at this pace, HANDED_OVER_AT_ONCE_MAX at a time, until it is not known
-   * what became of some. Those that are not given stay as if nothing had been. Never rejects.
+   * Gives those of the clusters that are held here at this pace, HANDED_OVER_AT_ONCE_MAX at a time, until it is not
+   * known what became of some. Those that are not given stay as if nothing had been. Never rejects.
    */
   async give(
     clusters: readonly GivenCluster[],

@@ -15,7 +15,10 @@ export interface HeldLeases {
    * were read before may be older than what its last owner wrote.
    */
   gainOf(cluster: ClusterId): number;
-  /** Null: not held, on its way to another admin, or only under a lease that is not fresh, where a fresh one is asked for. */
+  /**
+   * Null: not held, on its way to another admin, or only under a lease that is not fresh, where a fresh one is asked
+   * for.
+   */
   epochOf(cluster: ClusterId, isFresh: boolean): number | null;
   /** Held, not on its way to another admin, and not run out by this machine's own clock. */
   isFresh(cluster: ClusterId): boolean;

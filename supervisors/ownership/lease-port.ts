@@ -58,8 +58,8 @@ export interface LeasePort {
 /** Clusters from one admin to another while both live. Implemented by persistence. */
 export interface HandOverPort {
   /**
-   * Gives what the other admin can take in one transaction, which tells it so. `url`: where agents reach it. Rejects: it
-   * is not known whether it was done.
+   * Gives what the other admin can take in one transaction, which tells it so. `url`: where agents reach it. Rejects:
+   * it is not known whether it was done.
    */
   give(
     from: string,

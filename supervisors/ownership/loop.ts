@@ -70,8 +70,8 @@ export class Ownership {
   }
 
   /**
-   * Gives everything to the other admins, as far as they take it, and takes nothing more. Resolves when their agents are
-   * told where to go too, or the time is up. Never rejects; an admin that is alone, or starts anew, keeps all.
+   * Gives everything to the other admins, as far as they take it, and takes nothing more. Resolves when their agents
+   * are told where to go too, or the time is up. Never rejects; an admin that is alone, or starts anew, keeps all.
    */
   async handOverAll(): Promise<void> {
     this.#isLeaving = true;
@@ -122,8 +122,8 @@ export class Ownership {
   }
 
   /**
-   * Whether this admin does what one does at a time, as of the last round: one that is drained or stops leaves it to the
-   * others, as long as one lives that is neither.
+   * Whether this admin does what one does at a time, as of the last round: one that is drained or stops leaves it to
+   * the others, as long as one lives that is neither.
    */
   takesTasks(): boolean {
     return this.#takesTasks;

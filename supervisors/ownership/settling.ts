@@ -12,7 +12,9 @@ export interface SettlingPorts {
   readonly directory: Pick<Directory, 'settle'>;
   /** The database answered. Returns at once. */
   readonly answered: () => void;
-  /** What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once. */
+  /**
+   * What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once.
+   */
   readonly missed: () => void;
 }
 

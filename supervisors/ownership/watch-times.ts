@@ -1,4 +1,6 @@
-/** Since when this admin has looked after the leases, and how much of the others' silence it saw, by its lease clock. */
+/**
+ * Since when this admin has looked after the leases, and how much of the others' silence it saw, by its lease clock.
+ */
 
 /**
  * An admin whose rounds are further apart than this was away itself, in ms: as long as a lease lasts, so that its own
@@ -7,8 +9,8 @@
 export const ROUNDS_APART_MS_MAX = 3_000;
 
 /**
- * Answers of the database that are further apart than this have a gap between them, in ms: a round failed, or came late.
- * Less than two rounds; and with one more, by which the renewals of others may be older, less than a lease.
+ * Answers of the database that are further apart than this have a gap between them, in ms: a round failed, or came
+ * late. Less than two rounds; and with one more, by which the renewals of others may be older, less than a lease.
  */
 export const ANSWERS_APART_MS_MAX = 1_900;
 
@@ -103,9 +105,9 @@ export class WatchTimes {
   }
 
   /**
-   * For how long there was no gap between rounds, in ms; 0: there is one now. A lease that ran out says something of its
-   * owner only to whoever was there to see it: not to an admin that stood still itself, or had no database, just as the
-   * owner perhaps.
+   * For how long there was no gap between rounds, in ms; 0: there is one now. A lease that ran out says something of
+   * its owner only to whoever was there to see it: not to an admin that stood still itself, or had no database, just as
+   * the owner perhaps.
    */
   watchedMs(): number {
     return this.quietMs() > ROUNDS_APART_MS_MAX ? 0 : this.#leaseClockMs() - this.#watchedSinceMs;

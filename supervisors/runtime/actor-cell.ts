@@ -1,6 +1,6 @@
 /**
- * The cell of one actor: its mailbox and its past outlive every actor that it starts. It is there from the first message
- * on, while the rows are still read.
+ * The cell of one actor: its mailbox and its past outlive every actor that it starts. It is there from the first
+ * message on, while the rows are still read.
  */
 import type { Behaviour, Lease } from '../../actors/behaviour.ts';
 import { Mailbox } from './mailbox.ts';

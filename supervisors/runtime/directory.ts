@@ -259,9 +259,9 @@ export class Directory {
   }
 
   /**
-   * Deleted, though nobody could be told: what is under way ends all the same (V2, E5). An agent is told why by the gate,
-   * as a database that was set back lacks rows that nobody deleted. A create whose commit was in doubt may still come
-   * through, when the server works off what it had: its nodes are told then.
+   * Deleted, though nobody could be told: what is under way ends all the same (V2, E5). An agent is told why by the
+   * gate, as a database that was set back lacks rows that nobody deleted. A create whose commit was in doubt may still
+   * come through, when the server works off what it had: its nodes are told then.
    */
   #vanished({ address }: ActorCell): void {
     if (address.kind === 'webhook') this.#ports.webhookSender.cut(address.id);

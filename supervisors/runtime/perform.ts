@@ -19,7 +19,9 @@ export interface EffectPorts {
   readonly domains: Performers;
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly log: Log;
-  /** False: its mailbox is full, or it takes nothing now. `cluster`: the one that it belongs to, where that is known. */
+  /**
+   * False: its mailbox is full, or it takes nothing now. `cluster`: the one that it belongs to, where that is known.
+   */
   tell(addressed: Addressed, cluster?: ClusterId): boolean;
   /**
    * Runs while this admin holds the lease behind an actor, by its own lease clock: now, when the lease is renewed, or

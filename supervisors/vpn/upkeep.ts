@@ -1,4 +1,6 @@
-/** Keeps VPNs as they should be: those of owned clusters as the rows have them, all of them as their manager has them. */
+/**
+ * Keeps VPNs as they should be: those of owned clusters as the rows have them, all of them as their manager has them.
+ */
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';

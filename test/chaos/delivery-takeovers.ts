@@ -7,7 +7,10 @@ import { burden } from './delivery-points.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { KillPoint } from './kill-points.ts';
 
-/** Longest until the other admin delivers, in ms: a lease of 3 s, a look each second, and a second for the rest of the way. */
+/**
+ * Longest until the other admin delivers, in ms: a lease of 3 s, a look each second, and a second for the rest of the
+ * way.
+ */
 const TAKEN_OVER_MS_MAX = 5_000;
 
 const POINTS: readonly { readonly name: string; readonly strike: (deliveries: Deliveries) => Promise<void> }[] = [

@@ -53,8 +53,8 @@ export const EVENTS = `select subject, array_agg(type order by txid, seq) as typ
 
 /**
  * How long after its end an execution may start, in s: an agent notices a stall of 2 s
- * (agent/execution/starts/start-gate.ts), and takes a second to start a script on a busy machine. Who stands still longer than
- * that beyond an end starts nothing.
+ * (agent/execution/starts/start-gate.ts), and takes a second to start a script on a busy machine. Who stands still
+ * longer than that beyond an end starts nothing.
  */
 export const LATE_S_MAX = 3;
 
@@ -161,8 +161,8 @@ function ofRow(row: Row, attempt: Attempt | undefined, runs: number, evidence: E
 }
 
 /**
- * Whether the admin ended it without its agent: it expired, its node was deleted, or its cancel came before the word that
- * the agent has it. A result that comes later is confirmed as such, so that the agent stops sending it (C8).
+ * Whether the admin ended it without its agent: it expired, its node was deleted, or its cancel came before the word
+ * that the agent has it. A result that comes later is confirmed as such, so that the agent stops sending it (C8).
  */
 function isOverBefore({ status, output }: Row): boolean {
   return status === 'expired' || status === 'dropped' || (status === 'cancelled' && output === null);

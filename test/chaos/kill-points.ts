@@ -203,7 +203,9 @@ export async function accepted(fixture: Fixture, kind?: ScriptKind, more?: Creat
   return attempt;
 }
 
-/** Asks for it again as long as it is refused for now. An admin that is killed meanwhile leaves it without an answer. */
+/**
+ * Asks for it again as long as it is refused for now. An admin that is killed meanwhile leaves it without an answer.
+ */
 async function insisted(fixture: Fixture, attempt: Attempt): Promise<void> {
   const isForNow = (): boolean => attempt.answer === 'refused' && attempt.isForNow === true;
   await until('a create that is not refused for now', async () => {

@@ -3,10 +3,10 @@
  * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
  * line a round, a summary at the end; the exit status says whether all held.
  *
- * `npm run chaos -- --history [--faults 400] [--seconds 3600] [--admins 3] [--seed 1] [--only WORDS]`: clients ask several
- * admins for everything, while these are killed, frozen, ended and cut from their database, their agents and each other,
- * and what the clients were told is judged. Figures at the end say how often each operation was answered how, at the
- * owner and elsewhere.
+ * `npm run chaos -- --history [--faults 400] [--seconds 3600] [--admins 3] [--seed 1] [--only WORDS]`: clients ask
+ * several admins for everything, while these are killed, frozen, ended and cut from their database, their agents and
+ * each other, and what the clients were told is judged. Figures at the end say how often each operation was answered
+ * how, at the owner and elsewhere.
  */
 import { parseArgs } from 'node:util';
 import { missingPeers } from '../support/peers.ts';

@@ -21,7 +21,9 @@ import { patientLimits } from './opened.ts';
 import type { TestConnection } from './server.ts';
 import { until } from './until.ts';
 
-/** What a test begins with is stored again for so long where the database of a busy machine had no time for it, in ms. */
+/**
+ * What a test begins with is stored again for so long where the database of a busy machine had no time for it, in ms.
+ */
 const STORE_MS_MAX = 10_000;
 
 /** A cluster under the epoch at which the fixture owns it. */

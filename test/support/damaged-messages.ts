@@ -16,8 +16,8 @@ export function damagedMessages(messages: readonly Buffer[], numbers: () => numb
 }
 
 /**
- * One message that is another type, empty, cut, longer or shorter than it says, or of which a byte or a count of columns
- * is another one. No error becomes anything else: a client that is not told of it could not know.
+ * One message that is another type, empty, cut, longer or shorter than it says, or of which a byte or a count of
+ * columns is another one. No error becomes anything else: a client that is not told of it could not know.
  */
 export function damagedMessage(whole: Buffer, numbers: () => number): Buffer {
   const bytes = Buffer.from(whole);

@@ -7,15 +7,18 @@ import { SERVER_VARIABLE, startTestServer, type TestConnection } from './server.
 /** Database that holds the migrated schema, from which those of the tests are copied. */
 const TEMPLATE = 'migrated';
 
-/** A server that does not answer is a test that fails, in ms. The template is made by one file and waited for by others. */
+/**
+ * A server that does not answer is a test that fails, in ms. The template is made by one file and waited for by others.
+ */
 const PATIENCE = { connectionTimeoutMillis: 60_000, query_timeout: 120_000 };
 
 /** Advisory lock under which the template is made; any number does, the server being the tests' own. */
 const TEMPLATE_LOCK = 4_711;
 
 /**
- * A database of the test's own with the migrated schema, or an empty one, which may have another encoding, dropped at the end of the test with all who
- * are connected. Uses the server of the run; a test file that is run alone starts its own.
+ * A database of the test's own with the migrated schema, or an empty one, which may have another encoding, dropped at
+ * the end of the test with all who are connected. Uses the server of the run; a test file that is run alone starts its
+ * own.
  */
 export async function createDatabase(
   t: { teardown(task: () => Promise<void>): void },

@@ -7,7 +7,9 @@ import type { SourceFile } from './source-text.ts';
 const PROMISE = /\b[CEOVRL]\d{1,2}\b(?!%)/gu;
 const NO_PROMISES = new Set(['V8', 'C0', 'V6']);
 
-/** Words that look like settings: capitals with an underline in between. Those that end in one are beginnings of some. */
+/**
+ * Words that look like settings: capitals with an underline in between. Those that end in one are beginnings of some.
+ */
 const SETTING = /(?<![\w$])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+_?(?!\w)/gu;
 
 /** A page of our own, however it is called; URLs are taken out before. */
@@ -77,8 +79,8 @@ export function goneSettings({ path, text }: SourceFile, known: ReadonlySet<stri
 }
 
 /**
- * Commands of our programs on a page that do not exist, and options that these do not take: in spans and blocks of code,
- * but for what is written from the programs themselves.
+ * Commands of our programs on a page that do not exist, and options that these do not take: in spans and blocks of
+ * code, but for what is written from the programs themselves.
  */
 export function goneCommands({ path, text }: SourceFile, known: ReadonlyMap<string, KnownCommand>): string[] {
   const written = text.replaceAll(/<!-- begin: [\s\S]*?<!-- end: /gu, '');

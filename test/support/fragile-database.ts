@@ -17,7 +17,9 @@ export interface FragileDatabase {
   readonly url: string;
   /** What was asked since it was opened or armed last: statements, and `DIAL` for each connection. */
   readonly asked: readonly string[];
-  /** It is lost once, when so many more were asked, and answers again after it refused as many connections as are given. */
+  /**
+   * It is lost once, when so many more were asked, and answers again after it refused as many connections as are given.
+   */
   loseAt(count: number, how: Losing, refused?: number): void;
 }
 

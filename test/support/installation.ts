@@ -53,7 +53,9 @@ export async function installPackage(scope: Scope): Promise<InstalledPackage> {
   return { home, dist, ...installation(join(home, 'node_modules/.bin')) };
 }
 
-/** The files of this repository that are under version control, as they are now, with the packages that npm ci brought. */
+/**
+ * The files of this repository that are under version control, as they are now, with the packages that npm ci brought.
+ */
 export function clone(scope: Scope): Installation {
   const root = join(temporaryDirectory(scope), 'edge');
   for (const path of trackedPaths())

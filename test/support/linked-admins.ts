@@ -1,4 +1,6 @@
-/** Two admins that know of each other, each with a real API server, in the test's own process; their rows are made up. */
+/**
+ * Two admins that know of each other, each with a real API server, in the test's own process; their rows are made up.
+ */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -38,7 +40,9 @@ export interface LinkedAdmin {
   tails: TailSource;
   /** What it does with a call: it answers `done` at first. */
   handler: PeerCallHandler;
-  /** Requests that its server offered to the entrance: whether it took each, and whether anything of its body was read. */
+  /**
+   * Requests that its server offered to the entrance: whether it took each, and whether anything of its body was read.
+   */
   readonly offered: { readonly length: number; readonly isTaken: boolean; readonly isRead: boolean }[];
   /** The same requests from the moment they are offered. */
   readonly offering: IncomingMessage[];

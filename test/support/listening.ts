@@ -92,7 +92,9 @@ export function silentPort(scope: Scope): Promise<number> {
   );
 }
 
-/** Writes the same again and again, as fast as it is taken, until the stream is gone; `wrote` hears how much it took. */
+/**
+ * Writes the same again and again, as fast as it is taken, until the stream is gone; `wrote` hears how much it took.
+ */
 export function pour(stream: Writable, piece: string | Buffer, wrote: (bytes: number) => void = () => {}): void {
   const more = (): void => {
     while (!stream.destroyed && stream.write(piece)) wrote(piece.length);

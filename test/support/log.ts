@@ -12,7 +12,9 @@ export interface LogLine {
 /** A log that drops everything. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A log that keeps everything in `lines`, in order, and waits for the first line, old or new, whose message matches. */
+/**
+ * A log that keeps everything in `lines`, in order, and waits for the first line, old or new, whose message matches.
+ */
 export function recordingLog(): Log & { readonly lines: readonly LogLine[]; seen(message: RegExp): Promise<LogLine> } {
   const lines: LogLine[] = [];
   const at = (level: LogLine['level']) => (fields: object, message: string) =>

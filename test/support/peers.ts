@@ -128,7 +128,9 @@ export function isUnitTest(path: string): boolean {
   return !relative('test/unit', path).startsWith('..');
 }
 
-/** The test files that these arguments of ava select. A directory means all in it, and `file:12` is a line of a file. */
+/**
+ * The test files that these arguments of ava select. A directory means all in it, and `file:12` is a line of a file.
+ */
 export function selectedFiles(avaArguments: readonly string[]): string[] {
   const { positionals } = parseArgs({
     args: [...avaArguments],

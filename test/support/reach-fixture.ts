@@ -37,7 +37,9 @@ export async function allow(
   return { username, path, resource };
 }
 
-/** Words of ssh up to the command for somebody at a machine: through an admin, or straight to its agent as from its LAN. */
+/**
+ * Words of ssh up to the command for somebody at a machine: through an admin, or straight to its agent as from its LAN.
+ */
 export function wordsTo(
   { ssh_port: port, vpn_hostname: name }: Pick<NodeResource, 'ssh_port' | 'vpn_hostname'>,
   { username, path }: Pick<Login, 'username'> & { readonly path: string | null },

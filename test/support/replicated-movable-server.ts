@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL with a synchronous standby that takes its place when it is lost: those who are connected find it where the
- * one of before was. A server that dies otherwise starts again by itself.
+ * A PostgreSQL with a synchronous standby that takes its place when it is lost: those who are connected find it where
+ * the one of before was. A server that dies otherwise starts again by itself.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** Two real PostgreSQL servers: a primary, and a standby that follows it by streaming replication and can be promoted. */
+/**
+ * Two real PostgreSQL servers: a primary, and a standby that follows it by streaming replication and can be promoted.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, chmod, cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises';

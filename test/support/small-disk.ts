@@ -29,7 +29,10 @@ export function fill(disk: string, bytesFree = 0): () => void {
   return () => rmSync(filler);
 }
 
-/** As on a full disk, without one: whatever is written to this path is refused for want of room, until the answer is called. */
+/**
+ * As on a full disk, without one: whatever is written to this path is refused for want of room, until the answer is
+ * called.
+ */
 export function fillAt(path: string): () => void {
   symlinkSync('/dev/full', path);
   return () => rmSync(path);

@@ -56,7 +56,9 @@ export function withoutLiterals(text: string): string {
   return withoutComments(text).replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gu, "''");
 }
 
-/** Without the text of programs that it holds as templates: what they import and export is not the file's. Lines stay. */
+/**
+ * Without the text of programs that it holds as templates: what they import and export is not the file's. Lines stay.
+ */
 function withoutPrograms(text: string): string {
   return text.replaceAll(
     /(?<=(?:=|=>|return) )`(?:[^`\\]|\\.)*`/gu,

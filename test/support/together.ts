@@ -13,8 +13,8 @@ export const TOGETHER_DIRECTORY = 'test/unit/together';
 export const TOGETHER_VARIABLE = 'EDGE_TEST_TOGETHER';
 
 /**
- * What runs in which process: tests that only compute, or that wait for nothing but themselves. Those that measure time,
- * memory or the event loop, or that fuzz, have a process of their own.
+ * What runs in which process: tests that only compute, or that wait for nothing but themselves. Those that measure
+ * time, memory or the event loop, or that fuzz, have a process of their own.
  */
 const TOGETHER = {
   actors: ['{actors,settings,supervisors,cli}/**'],

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { patient } from './busy.ts';
 
 /**
- * Wait between two looks, in ms, at first and at most: a look asks a server, which costs both sides more than the answer
- * is worth when it comes after seconds anyway.
+ * Wait between two looks, in ms, at first and at most: a look asks a server, which costs both sides more than the
+ * answer is worth when it comes after seconds anyway.
  */
 const [LOOK_MS_MIN, LOOK_MS_MAX] = [15, 100];
 

@@ -46,8 +46,8 @@ interface Line {
 }
 
 /**
- * No connection is open before the first call. Calls go over one connection where that is open (`call-link.ts`), else as
- * a request each.
+ * No connection is open before the first call. Calls go over one connection where that is open (`call-link.ts`), else
+ * as a request each.
  */
 export class Calls implements PeerCalls {
   readonly #ports: CallsPorts;

@@ -1,6 +1,6 @@
 /**
- * Upgrades of agents that came in here and are passed on to another admin: what the agent sent to make a WebSocket, with
- * the proof of an admin and something sealed beside it, and then the bytes both ways.
+ * Upgrades of agents that came in here and are passed on to another admin: what the agent sent to make a WebSocket,
+ * with the proof of an admin and something sealed beside it, and then the bytes both ways.
  */
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';

@@ -9,12 +9,14 @@ export const FORWARDS_OPEN_MAX = 1_024;
 /** Calls that one connection of calls carries at once. More go as requests of their own. */
 export const LINK_CALLS_MAX = 256;
 
-/** Largest call that goes over it, in bytes: what is larger goes as a request of its own, so that none waits behind it. */
+/**
+ * Largest call that goes over it, in bytes: what is larger goes as a request of its own, so that none waits behind it.
+ */
 export const LINK_CALL_BYTES_MAX = 65_536;
 
 /**
- * What waits to be sent over it, in bytes: calls beyond go as requests of their own, and who lets answers pile up beyond
- * loses the connection. As large as the largest answer.
+ * What waits to be sent over it, in bytes: calls beyond go as requests of their own, and who lets answers pile up
+ * beyond loses the connection. As large as the largest answer.
  */
 export const LINK_UNSENT_BYTES_MAX = 16_777_216;
 
@@ -46,8 +48,8 @@ export const ANSWERS_KEPT_BYTES_MAX = 16_777_216;
 export const PEER_CONNECT_MS_MAX = 500;
 
 /**
- * A call that has no answer over the link after so long goes by way of the database too, in ms: above what any call takes
- * on a link that is well.
+ * A call that has no answer over the link after so long goes by way of the database too, in ms: above what any call
+ * takes on a link that is well.
  */
 export const DETOUR_AFTER_MS = 1_000;
 
@@ -63,8 +65,8 @@ export const DATABASE_PROBE_MS_MAX = 500;
 export const DATABASE_PROBE_GOOD_MS = 1_000;
 
 /**
- * Base64 of one piece of such a message, in characters: PostgreSQL notifies of less than 8,000 bytes. Source: PostgreSQL,
- * NOTIFY.
+ * Base64 of one piece of such a message, in characters: PostgreSQL notifies of less than 8,000 bytes. Source:
+ * PostgreSQL, NOTIFY.
  */
 export const PIECE_CHARS_MAX = 7_500;
 
@@ -129,7 +131,10 @@ export const RELAYS_OPENING_MAX = 256;
 /** The other admin answers such an upgrade within this, in ms: half of the time that its token is good for. */
 export const RELAY_OPEN_MS_MAX = 5_000;
 
-/** Sessions of agents that are carried on to other admins, at once. More are sent to the owner, as those of older agents. */
+/**
+ * Sessions of agents that are carried on to other admins, at once. More are sent to the owner, as those of older
+ * agents.
+ */
 export const CARRIED_SESSIONS_MAX = 10_000;
 
 /** Connections of agents whose bytes go on to other admins, at once. More are told to come again. */

@@ -1,4 +1,7 @@
-/** The links between this admin and the others: calls and news both ways, and tunnels of agents that came to the wrong one. */
+/**
+ * The links between this admin and the others: calls and news both ways, and tunnels of agents that came to the wrong
+ * one.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../actors/bus.ts';
 import type { Clock } from '../../actors/ports.ts';

@@ -56,8 +56,8 @@ export class PeerKeys {
   readonly #kept = new Map<string, Keys>();
 
   /**
-   * `roots`: of the key by which this admin speaks, then of others by which it hears too, while keys are rotated. `admin`
-   * and `instance`: ids of this admin and of this process.
+   * `roots`: of the key by which this admin speaks, then of others by which it hears too, while keys are rotated.
+   * `admin` and `instance`: ids of this admin and of this process.
    */
   constructor(
     roots: () => readonly LinkRoot[],

@@ -11,8 +11,8 @@ import { ROUND_TRIP_MS_MAX, ROUND_TRIP_MS_WARN, TUNNEL_MS_MAX } from './limits.t
 import type { AdminCheck } from './reading.ts';
 
 /**
- * Silence that is nothing to worry about while there is a session, in ms: an agent on a metered link says something each
- * minute, and times are stored every 10 s. Source: docs/diagnostics.md.
+ * Silence that is nothing to worry about while there is a session, in ms: an agent on a metered link says something
+ * each minute, and times are stored every 10 s. Source: docs/diagnostics.md.
  */
 const SILENCE_MS_WARN = METERED_PING_MS + 30_000;
 
@@ -182,7 +182,9 @@ function roundTripCheck({ isOpen, ms }: Dial): DiagnosisCheck {
   return checked('node_round_trip', 'pass', `A word to the machine and back takes ${ms} ms.`, null, ms, details);
 }
 
-/** What to do about a report that did not come, by what there is instead: an answer of the agent, of something, or none. */
+/**
+ * What to do about a report that did not come, by what there is instead: an answer of the agent, of something, or none.
+ */
 const HINTS = {
   agent: 'Update the agent if it is old; an agent that answers so at the present version is not to be trusted.',
   stranger:

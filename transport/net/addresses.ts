@@ -1,7 +1,7 @@
 /**
  * The one judge of addresses. What an address is (its class) is said once, by the registries as `ipaddr.js` knows them;
- * who asks something narrower asks one of the questions below. Whether somebody may dial it is policy: `guard/policy.ts`.
- * Pure.
+ * who asks something narrower asks one of the questions below. Whether somebody may dial it is policy:
+ * `guard/policy.ts`. Pure.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';

@@ -11,7 +11,9 @@ const SLOT_MS = 250;
 /** What a share of one a second allows in a window, and so in one go. */
 export const WINDOW_SECONDS = (SLOTS * SLOT_MS) / 1_000;
 
-/** Steady senders that are above their share are over it after this at the latest, in ms: they may begin amid a slot. */
+/**
+ * Steady senders that are above their share are over it after this at the latest, in ms: they may begin amid a slot.
+ */
 export const OVER_WITHIN_MS = (SLOTS + 1) * SLOT_MS;
 
 /** What came lately from one peer. A class, because there are ten thousand of them. */

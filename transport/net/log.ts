@@ -11,9 +11,9 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * Structured lines. `fields` may hold anything but secrets; their names are those of the table in docs/tracing.md, which
- * a test compares. `{}` where there is nothing to add. `message` is constant, so that lines can be counted by it, and
- * says what happened; what it happened to is in the fields.
+ * Structured lines. `fields` may hold anything but secrets; their names are those of the table in docs/tracing.md,
+ * which a test compares. `{}` where there is nothing to add. `message` is constant, so that lines can be counted by it,
+ * and says what happened; what it happened to is in the fields.
  */
 export interface Log {
   debug(fields: object, message: string): void;

@@ -7,7 +7,9 @@ export interface PlaceLimits {
   readonly ofOneMax: number;
 }
 
-/** Places, counted by whoever holds them: where that is an address, it is its `sourceNetwork`. Nobody has one at first. */
+/**
+ * Places, counted by whoever holds them: where that is an address, it is its `sourceNetwork`. Nobody has one at first.
+ */
 export class Places {
   readonly #placesMax: number;
   readonly #ofOneMax: number;

@@ -6,8 +6,8 @@ import { plainAddress } from './addresses.ts';
 const SITE_GROUPS = 4;
 
 /**
- * The /64 of an IPv6 address, such as `2001:db8:1:2::/64`, since one machine has all of it; the IPv4 address of one that
- * a socket of both families writes as `::ffff:192.0.2.1`; everything else as it is.
+ * The /64 of an IPv6 address, such as `2001:db8:1:2::/64`, since one machine has all of it; the IPv4 address of one
+ * that a socket of both families writes as `::ffff:192.0.2.1`; everything else as it is.
  */
 export function sourceNetwork(address: string): string {
   if (!isIPv6(address)) return address;

@@ -19,8 +19,8 @@ export const AgentPorts = z.object({
 export type AgentPorts = z.infer<typeof AgentPorts>;
 
 /**
- * How often an agent that counts bytes shows that it lives, and how often it repeats a report in which nothing changed, in
- * ms. An admin is patient in proportion: two missed pings, three missed reports.
+ * How often an agent that counts bytes shows that it lives, and how often it repeats a report in which nothing changed,
+ * in ms. An admin is patient in proportion: two missed pings, three missed reports.
  */
 export const SessionRhythm = z.object({
   ping_ms: z.int().min(PING_INTERVAL_MS).max(300_000),

@@ -5,8 +5,8 @@ export const CLOSE = {
   /** A newer session of the same node took over: this one must not come back by itself. */
   replaced: 4001,
   /**
-   * The token is worth nothing any more. The reason says why: where the node was deleted, or is another machine now, its
-   * agent stops; else it may have been enrolled again by a try of its own that came late.
+   * The token is worth nothing any more. The reason says why: where the node was deleted, or is another machine now,
+   * its agent stops; else it may have been enrolled again by a try of its own that came late.
    */
   revoked: 4003,
   /** Flood, oversize or a frame that breaks the contract. The reason names it. */

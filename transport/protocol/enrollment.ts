@@ -48,8 +48,8 @@ export const EnrollAnswer = z.object({
   admin_urls: z.array(wireText()),
   settings: AgentSettings,
   /**
-   * Aliases that were asked for and that other nodes of the cluster have, or that the node has no room for. Absent: there
-   * are none, or an older admin.
+   * Aliases that were asked for and that other nodes of the cluster have, or that the node has no room for. Absent:
+   * there are none, or an older admin.
    */
   aliases_taken: z.array(AliasName).max(8).optional(),
 });

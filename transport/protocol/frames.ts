@@ -214,8 +214,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
   /**
    * Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named, or where
-   * that one is not reached. First through the VPN, where there is a way. `http2`: that admin also takes TUNNEL_UPGRADE,
-   * which costs both sides half as much as a WebSocket; none before it says so.
+   * that one is not reached. First through the VPN, where there is a way. `http2`: that admin also takes
+   * TUNNEL_UPGRADE, which costs both sides half as much as a WebSocket; none before it says so.
    */
   z.object({
     seq,

@@ -15,7 +15,9 @@ const PREFIX_CHARS_MAX = 253;
 /** Characters of a whole key: prefix, slash, name. */
 export const LABEL_KEY_CHARS_MAX = PREFIX_CHARS_MAX + 1 + NAME_CHARS_MAX;
 
-/** Letters, digits, `-`, `_` and `.`, a letter or digit at both ends. Written for any dialect: `\w` is ASCII in some. */
+/**
+ * Letters, digits, `-`, `_` and `.`, a letter or digit at both ends. Written for any dialect: `\w` is ASCII in some.
+ */
 const NAME = `[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,${NAME_CHARS_MAX - 2}}[A-Za-z0-9])?`;
 
 /** One label of a DNS name, in lower case. */

@@ -8,8 +8,8 @@ export const FRAME_BYTES_MAX = 1_048_576;
 
 /**
  * Output carried in one `output-part` or inside a `result`, in UTF-8 bytes before JSON escaping. Worst-case escaping is
- * six-fold and stays below FRAME_BYTES_MAX. A part with letters of several bytes may have up to 3 bytes more, and has no
- * more UTF-16 code units than this, which is what both sides count.
+ * six-fold and stays below FRAME_BYTES_MAX. A part with letters of several bytes may have up to 3 bytes more, and has
+ * no more UTF-16 code units than this, which is what both sides count.
  */
 export const OUTPUT_PART_BYTES_MAX = 65_536;
 

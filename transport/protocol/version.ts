@@ -19,15 +19,13 @@
  * | 6 | 2026-11-23 | rhythm: an agent on a metered link says how seldom it pings and reports; a stream of a tunnel may
  * name the server of the agent that it is for; an enrolment's answer names aliases that other nodes have; a node may
  * remove itself |
- * | 7 | 2026-11-23 | facts: what an agent says of its machine, with the registration of its hello and as facts-changed when
- * they change |
- * | 8 | 2026-11-23 | facts name the public host key of the agent's SSH server |
- * | 9 | 2026-11-23 | settings may say how often to ping, and after how long without an answer another admin is asked beside
- * the one that is silent; an agent that does not reach the admin that an open-tunnel names tries the one of its session
- * |
- * | 10 | 2026-11-23 | an agent that does not reach the admin to which it was sent says so with its next dial, by a header, and
- * the admin that it reaches passes its session on |
- * | 11 | 2026-11-23 | self-updates: update, update-answer, update-outcome, update-outcome-stored |
+ * | 7 | 2026-11-23 | facts: what an agent says of its machine, with the registration of its hello and as facts-changed
+ * when they change | | 8 | 2026-11-23 | facts name the public host key of the agent's SSH server | | 9 | 2026-11-23 |
+ * settings may say how often to ping, and after how long without an answer another admin is asked beside the one that
+ * is silent; an agent that does not reach the admin that an open-tunnel names tries the one of its session | | 10 |
+ * 2026-11-23 | an agent that does not reach the admin to which it was sent says so with its next dial, by a header, and
+ * the admin that it reaches passes its session on | | 11 | 2026-11-23 | self-updates: update, update-answer,
+ * update-outcome, update-outcome-stored |
  */
 export const PROTOCOL_VERSION = 11;
 
@@ -55,7 +53,9 @@ export const PROTOCOL_VERSION_RHYTHM = 6;
 /** From this version on an agent says what its machine is, and an admin listens. */
 export const PROTOCOL_VERSION_FACTS = 7;
 
-/** From this version on an agent pings as often as its admin says, and asks another one beside an admin that is silent. */
+/**
+ * From this version on an agent pings as often as its admin says, and asks another one beside an admin that is silent.
+ */
 export const PROTOCOL_VERSION_DOUBTS = 9;
 
 /** From this version on an agent that does not reach the admin that an open-tunnel names tries that of its session. */
@@ -90,8 +90,8 @@ export const STRANDED_HEADER = 'x-edge-stranded';
 export const TUNNEL_SUBPROTOCOL = 'edge.tunnel.v1';
 
 /**
- * What an agent asks a connection to become for a tunnel without WebSocket: HTTP/2 on the connection itself, the agent is
- * the server. Source of the form: RFC 9110, 7.8.
+ * What an agent asks a connection to become for a tunnel without WebSocket: HTTP/2 on the connection itself, the agent
+ * is the server. Source of the form: RFC 9110, 7.8.
  */
 export const TUNNEL_UPGRADE = 'edge-tunnel';
 

@@ -55,8 +55,8 @@ export class Pace {
   }
 
   /**
-   * Resolves when it is the turn of this source, and what went out before is paid for. Rejects when `signal` is aborted,
-   * which takes the turn out of the queue: it costs nobody anything.
+   * Resolves when it is the turn of this source, and what went out before is paid for. Rejects when `signal` is
+   * aborted, which takes the turn out of the queue: it costs nobody anything.
    */
   turn(source: string, bytes: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);

@@ -279,8 +279,8 @@ const LENGTH_16_BITS = 126;
 const LENGTH_64_BITS = 127;
 
 /**
- * Frames a text as a server does: unmasked, unfragmented, uncompressed. One buffer, since `ws` writes header and payload
- * apart, which costs a gathering system call a frame: a quarter of the admin's time in a fan-out.
+ * Frames a text as a server does: unmasked, unfragmented, uncompressed. One buffer, since `ws` writes header and
+ * payload apart, which costs a gathering system call a frame: a quarter of the admin's time in a fan-out.
  */
 export function textFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);

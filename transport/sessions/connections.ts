@@ -1,4 +1,7 @@
-/** The connections that there are: by session, and of each node the one that said hello last and those that have not yet. */
+/**
+ * The connections that there are: by session, and of each node the one that said hello last and those that have not
+ * yet.
+ */
 import type { NodeId, SessionId } from '../protocol/ids.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Agents that are to go to another admin, told at a pace: those of one large cluster do not all come to its new owner at
- * once. Until then they stay connected.
+ * Agents that are to go to another admin, told at a pace: those of one large cluster do not all come to its new owner
+ * at once. Until then they stay connected.
  */
 import type { Clock } from '../../actors/ports.ts';
 import { DEPARTURE_GAP_MS, DEPARTURE_JITTER_MS } from './limits.ts';

@@ -60,8 +60,8 @@ export const REPORT_LATE_MS = 30_000;
 export const WS_FRAGMENTS_MAX = 64;
 
 /**
- * Between two agents that are told to go to another admin lie at least so many ms, and up to so many more: at most 1,000
- * are told within 5 s. Source: docs/decisions/placement.md.
+ * Between two agents that are told to go to another admin lie at least so many ms, and up to so many more: at most
+ * 1,000 are told within 5 s. Source: docs/decisions/placement.md.
  */
 export const DEPARTURE_GAP_MS = 5;
 export const DEPARTURE_JITTER_MS = 2;

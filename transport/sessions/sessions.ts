@@ -62,8 +62,8 @@ export class Sessions implements SessionLink {
   }
 
   /**
-   * Takes over an authenticated socket, `via` an admin where one passed it on. Answers 0, or for how many ms its node may
-   * begin no further session: then it was closed.
+   * Takes over an authenticated socket, `via` an admin where one passed it on. Answers 0, or for how many ms its node
+   * may begin no further session: then it was closed.
    */
   accept(socket: WebSocket, node: NodeId, cluster: ClusterId, via: SessionVia | null = null): number {
     const nowMs = this.#ports.clock.nowMs();

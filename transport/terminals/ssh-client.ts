@@ -12,7 +12,9 @@ import { boundServer } from './ssh-library.ts';
 /** What programs in it are told of the terminal: what xterm.js speaks. */
 const TERM = 'xterm-256color';
 
-/** Silence after which a node is asked whether it is there, in ms, and how many such questions stay unanswered at most. */
+/**
+ * Silence after which a node is asked whether it is there, in ms, and how many such questions stay unanswered at most.
+ */
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVES_MISSED_MAX = 3;
 

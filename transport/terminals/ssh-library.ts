@@ -6,7 +6,9 @@
 import type { Duplex } from 'node:stream';
 import type { Client } from 'ssh2';
 
-/** Answers that wait for the server to read them before nothing more is read of it, in bytes. As at the agent's server. */
+/**
+ * Answers that wait for the server to read them before nothing more is read of it, in bytes. As at the agent's server.
+ */
 export const ANSWERS_WAITING_BYTES_MAX = 1_048_576;
 
 /** Extended data of the only kind there is. Source: RFC 4254, 5.2. */
@@ -46,8 +48,8 @@ export function boundServer(client: Client, stream: Duplex, violated: () => void
 }
 
 /**
- * What is more than a window violates: ssh2 would keep it without end. Errors of a shell are its output, in the order in
- * which they come: both have one window, which ssh2 would open again for either while the other is full.
+ * What is more than a window violates: ssh2 would keep it without end. Errors of a shell are its output, in the order
+ * in which they come: both have one window, which ssh2 would open again for either while the other is full.
  */
 function guardWindows(client: Client, { _handlers: handlers }: Protocol, violated: () => void): void {
   const { _chanMgr: channels } = client as unknown as Insides;

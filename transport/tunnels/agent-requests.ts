@@ -115,8 +115,8 @@ export class AgentRequests {
   }
 
   /**
-   * Where a stream is kept, as what was known when it was opened: it ends with the credential and with the server. Where
-   * its agent had closed it, on another one, as asking for nothing but to read may be repeated.
+   * Where a stream is kept, as what was known when it was opened: it ends with the credential and with the server.
+   * Where its agent had closed it, on another one, as asking for nothing but to read may be repeated.
    */
   async #ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
     const known = this.#place.streams.placeOf(nameOf(node, wanted));

@@ -9,7 +9,8 @@ const FRAME_HEADER_BYTES = 9;
 const DATA = 0;
 
 /**
- * Types of frames that open, steer and end streams: HEADERS, RST_STREAM, WINDOW_UPDATE, CONTINUATION. Source: RFC 9113, 6.
+ * Types of frames that open, steer and end streams: HEADERS, RST_STREAM, WINDOW_UPDATE, CONTINUATION. Source: RFC 9113,
+ * 6.
  */
 const OF_STREAMS: ReadonlySet<number | undefined> = new Set([1, 3, 8, 9]);
 

@@ -10,7 +10,9 @@ const PACE: BucketLimits = { tokensMax: PIECE_FRAMES_MAX, tokensPerSecond: FRAME
 
 /** Of one tunnel. Is shown all bytes that came, from the first on. */
 export interface FrameQuota {
-  /** Counts what came, before anybody handles it. In which pieces it is handed on; null: the tunnel is over its share. */
+  /**
+   * Counts what came, before anybody handles it. In which pieces it is handed on; null: the tunnel is over its share.
+   */
   take(chunk: Buffer, nowMs: number): readonly Piece[] | null;
   /** Which of the pieces that wait are handed on now. */
   pass(waiting: readonly Piece[], nowMs: number): Passing;

@@ -42,8 +42,8 @@ interface OpenStream<Place> {
 }
 
 /**
- * One stream a name is kept, for as long as its agent says and no longer than KEPT_STREAM_MS_MAX, and only while nothing
- * comes on it. After KEPT_STREAM_AGE_MS_MAX it is not kept any more. None is open at first.
+ * One stream a name is kept, for as long as its agent says and no longer than KEPT_STREAM_MS_MAX, and only while
+ * nothing comes on it. After KEPT_STREAM_AGE_MS_MAX it is not kept any more. None is open at first.
  */
 export class KeptStreams<Place> extends Agent {
   readonly #kept = new Set<Duplex>();
@@ -106,7 +106,10 @@ export class KeptStreams<Place> extends Agent {
     tell();
   }
 
-  /** Beyond the limit the one that was just used goes: were it another, nodes that are asked in turns would all lose theirs. */
+  /**
+   * Beyond the limit the one that was just used goes: were it another, nodes that are asked in turns would all lose
+   * theirs.
+   */
   override keepSocketAlive(stream: Duplex): boolean {
     const { openedMs } = this.#open.get(stream) ?? { openedMs: -Infinity };
     const isOld = this.#nowMs() - openedMs > KEPT_STREAM_AGE_MS_MAX;

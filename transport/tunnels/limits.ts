@@ -43,7 +43,9 @@ export const AGENT_REQUESTS_MAX = 256;
  */
 export const AGENT_REQUEST_GIVES_WAY_MS = 1_000;
 
-/** Streams to servers of agents that stay open between requests: some 10 KiB each. Beyond it each request opens its own. */
+/**
+ * Streams to servers of agents that stay open between requests: some 10 KiB each. Beyond it each request opens its own.
+ */
 export const KEPT_STREAMS_MAX = 4_096;
 
 /**
@@ -53,7 +55,8 @@ export const KEPT_STREAMS_MAX = 4_096;
 export const KEPT_STREAM_MS_MAX = 70_000;
 
 /**
- * A stream is not kept any more after this, in ms: the next one may go through the VPN, or by another tunnel, since then.
+ * A stream is not kept any more after this, in ms: the next one may go through the VPN, or by another tunnel, since
+ * then.
  */
 export const KEPT_STREAM_AGE_MS_MAX = 600_000;
 
@@ -83,7 +86,9 @@ export const AGENT_PIECES_MAX = 8_192;
  */
 export const VPN_AGAIN_MS = 60_000;
 
-/** That wait doubles each time that it was in vain, up to this, in ms: each asking is a handshake of TLS for nothing. */
+/**
+ * That wait doubles each time that it was in vain, up to this, in ms: each asking is a handshake of TLS for nothing.
+ */
 export const VPN_AGAIN_MS_MAX = 600_000;
 
 /** Tokens of tunnels that nobody waits for, which one address may show in a minute before it is named in the log. */

@@ -136,8 +136,8 @@ export class Tunnel {
   }
 
   /**
-   * Ends it at once: with an error, or its streams would end as if their far ends were done. One that said goodbye waits
-   * for its agent no longer.
+   * Ends it at once: with an error, or its streams would end as if their far ends were done. One that said goodbye
+   * waits for its agent no longer.
    */
   destroy(): void {
     if (this.#session.destroyed) this.#bytes.destroy();

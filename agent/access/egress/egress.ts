@@ -1,4 +1,6 @@
-/** How streams leave this machine: what may be dialled, and the dial. Implemented in `agent/access/egress/dialler.ts`. */
+/**
+ * How streams leave this machine: what may be dialled, and the dial. Implemented in `agent/access/egress/dialler.ts`.
+ */
 import type { TunnelServer } from '../../../transport/protocol/tunnel.ts';
 import type { Dialled } from '../../../transport/net/streams/dialled.ts';
 
@@ -20,8 +22,8 @@ export interface EgressTarget {
 /** Egress: how streams leave this machine. */
 export interface Egress {
   /**
-   * Opens a TCP stream; it is connected when this resolves. `host` of a `self` dial is ignored, and what is for a server
-   * of this agent never comes to another program. Never rejects.
+   * Opens a TCP stream; it is connected when this resolves. `host` of a `self` dial is ignored, and what is for a
+   * server of this agent never comes to another program. Never rejects.
    */
   dial(target: EgressTarget, use: EgressUse, signal: AbortSignal): Promise<Dialled>;
 }

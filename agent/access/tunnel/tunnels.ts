@@ -1,6 +1,6 @@
 /**
- * Tunnels of this agent, each of which an admin asked for: HTTP/2 on the connection itself where that admin takes it and
- * nothing in between is against it, else in a WebSocket.
+ * Tunnels of this agent, each of which an admin asked for: HTTP/2 on the connection itself where that admin takes it
+ * and nothing in between is against it, else in a WebSocket.
  */
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';

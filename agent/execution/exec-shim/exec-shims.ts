@@ -126,7 +126,9 @@ export class ExecShims {
   }
 }
 
-/** Removes the directory of one that got no job, also while no file can be opened, which else leaves one at each try. */
+/**
+ * Removes the directory of one that got no job, also while no file can be opened, which else leaves one at each try.
+ */
 function removeIdle(directory: string): void {
   try {
     for (const file of [SHIM_FILES.script, SHIM_FILES.first]) rmSync(join(directory, file), { force: true });

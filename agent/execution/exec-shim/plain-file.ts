@@ -1,6 +1,6 @@
 /**
- * Files in an exec shim's directory. A script finds that directory, and may put anything in their place: what is no plain
- * file is as none, and nothing waits for whoever is behind it.
+ * Files in an exec shim's directory. A script finds that directory, and may put anything in their place: what is no
+ * plain file is as none, and nothing waits for whoever is behind it.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, writeSync } from 'node:fs';
 import { isOutOfFiles } from '../../problem.ts';

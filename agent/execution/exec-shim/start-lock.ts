@@ -17,8 +17,8 @@ export interface StartLock {
 }
 
 /**
- * Makes the start lock in the exec shim's place. True: that exec shim never started anything, and never will. Throws while
- * no file can be opened.
+ * Makes the start lock in the exec shim's place. True: that exec shim never started anything, and never will. Throws
+ * while no file can be opened.
  */
 export function takeStartLock(directory: string): boolean {
   try {
@@ -31,7 +31,9 @@ export function takeStartLock(directory: string): boolean {
   }
 }
 
-/** The exec shim's start lock; null when there is none, or it is just being written. Throws while no file can be opened. */
+/**
+ * The exec shim's start lock; null when there is none, or it is just being written. Throws while no file can be opened.
+ */
 export function readStartLock(directory: string): StartLock | null {
   const text = readPlainSurely(join(directory, SHIM_FILES.startLock), 0, LOCK_BYTES_MAX)?.toString() ?? '';
   const [, pid, execution] = /^(\d+) (\S+)\n$/.exec(text) ?? [];

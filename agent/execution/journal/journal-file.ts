@@ -136,8 +136,8 @@ export class JournalFile {
   }
 
   /**
-   * Gives the disk back what deleted rows took, where that is more than FREE_BYTES_MAX. What is left is written anew, in
-   * one transaction: only once it fits into the log, so that this takes a moment and no room.
+   * Gives the disk back what deleted rows took, where that is more than FREE_BYTES_MAX. What is left is written anew,
+   * in one transaction: only once it fits into the log, so that this takes a moment and no room.
    */
   shrink(): void {
     if (this.#isUnreadable) return;
@@ -154,7 +154,10 @@ export class JournalFile {
     }
   }
 
-  /** Changes a row that nobody reads: SQLite writes and syncs nothing for a transaction that leaves every page as it was. */
+  /**
+   * Changes a row that nobody reads: SQLite writes and syncs nothing for a transaction that leaves every page as it
+   * was.
+   */
   touch(): void {
     this.run(
       'INSERT INTO probe (id, filler) VALUES (2, randomblob(8)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler',

@@ -27,9 +27,9 @@ import { stampNow, type Timeline } from '../timeline.ts';
  * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them.
  * A start is fsynced in the ledger, which a damaged journal does not touch; the journal's own record of it follows with
  * the next fsync.
- * Ends are fsynced a moment later (`LateSync`), if they are not confirmed by then, and forgetting is not: a machine that goes
- * down in between finds an execution that was started and lost, which it was a moment before as well, and an admin that
- * has the result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
+ * Ends are fsynced a moment later (`LateSync`), if they are not confirmed by then, and forgetting is not: a machine
+ * that goes down in between finds an execution that was started and lost, which it was a moment before as well, and an
+ * admin that has the result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
  */
 export class Journal implements SessionJournal {
   readonly #file: JournalFile;

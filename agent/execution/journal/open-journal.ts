@@ -33,8 +33,8 @@ export function openJournal(path: string, timeline: Timeline, log: Log, ledger: 
 }
 
 /**
- * Removes the journal and the ledger of an identity that is given up, and damaged ones, which hold scripts and outputs as
- * well. Throws an `AgentProblem` when something of them stays.
+ * Removes the journal and the ledger of an identity that is given up, and damaged ones, which hold scripts and outputs
+ * as well. Throws an `AgentProblem` when something of them stays.
  */
 export function removeJournal(directory: Pick<DataDirectory, 'journal' | 'ledger'>): void {
   for (const path of [directory.ledger, directory.journal]) {

@@ -1,6 +1,6 @@
 /**
- * What the exec shim of one execution has captured, read from its files: any position while it runs, head and tail in the
- * end.
+ * What the exec shim of one execution has captured, read from its files: any position while it runs, head and tail in
+ * the end.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -76,8 +76,8 @@ export class CapturedOutput {
 
   /**
    * All of it when it is kept whole and at most `bytesMax` long, else its first and last `half` bytes, less where fewer
-   * are kept on that side of a gap: the exec shim had a lower limit then. For an output that is over. Throws while no file
-   * can be opened.
+   * are kept on that side of a gap: the exec shim had a lower limit then. For an output that is over. Throws while no
+   * file can be opened.
    */
   ends(bytesMax: number, half: number): CapturedBytes {
     const extents = this.#extents(readPlainSurely);

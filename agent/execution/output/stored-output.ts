@@ -1,4 +1,6 @@
-/** The output of a finished execution, for those who watch: the journal's stored text, where nothing was cut out of it. */
+/**
+ * The output of a finished execution, for those who watch: the journal's stored text, where nothing was cut out of it.
+ */
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import type { OutputCursor, SessionJournal } from '../../session/ports.ts';
 

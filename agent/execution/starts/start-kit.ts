@@ -1,4 +1,6 @@
-/** Gets exec shims ready, each with its script on the disk, before its start is recorded; and then gives them their job. */
+/**
+ * Gets exec shims ready, each with its script on the disk, before its start is recorded; and then gives them their job.
+ */
 import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +74,10 @@ export class StartKit {
   }
 }
 
-/** Gives an exec shim the job whose start is recorded. `exited` is called when the exec shim, a child of this agent, ended. */
+/**
+ * Gives an exec shim the job whose start is recorded. `exited` is called when the exec shim, a child of this agent,
+ * ended.
+ */
 export function begin(
   { waiting, shim }: Start,
   { timeline, outputBytesMax, log }: ExecutorOptions,

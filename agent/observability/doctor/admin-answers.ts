@@ -59,7 +59,10 @@ async function askAdmin(url: string, signal: AbortSignal, outbound: Outbound): P
   }
 }
 
-/** By `node:http` as it is loaded anyway, and on a connection of its own: see agent/outbound/http-exchange.ts. Follows no redirect. */
+/**
+ * By `node:http` as it is loaded anyway, and on a connection of its own: see agent/outbound/http-exchange.ts. Follows
+ * no redirect.
+ */
 function head(
   url: string,
   signal: AbortSignal,

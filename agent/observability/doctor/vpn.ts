@@ -1,6 +1,6 @@
 /**
- * What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, names, and the relay map. Addresses of the
- * VPN are told nowhere (R3).
+ * What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, names, and the relay map. Addresses of
+ * the VPN are told nowhere (R3).
  */
 import { open } from 'node:fs/promises';
 import { fetchMap, type MapReach } from '../../../transport/vpn/derp/map-source.ts';

@@ -42,8 +42,8 @@ interface Sockets {
 }
 
 /**
- * An address that is listened on, or will be. Starts at once; what fails is tried again after 0.1 s, 0.2 s, … 5 s, until
- * `close`.
+ * An address that is listened on, or will be. Starts at once; what fails is tried again after 0.1 s, 0.2 s, … 5 s,
+ * until `close`.
  */
 export class Listener {
   readonly address: string;

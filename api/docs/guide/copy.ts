@@ -5,7 +5,9 @@
  */
 import { createHash } from 'node:crypto';
 
-/** What is pasted is what a shell takes: no comments, which an interactive zsh does not know, and no newline at the end. */
+/**
+ * What is pasted is what a shell takes: no comments, which an interactive zsh does not know, and no newline at the end.
+ */
 const COPY = `for (const button of document.querySelectorAll('button.copy')) {
   const code = button.closest('figure').querySelector('code');
   const said = document.querySelector('.said');

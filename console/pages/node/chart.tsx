@@ -70,7 +70,8 @@ function optionsOf(
   element: HTMLElement,
   onPoint: ChartProps['onPoint'],
 ): UPlot.Options {
-  // asked at each drawing, as colours change with the theme, and as a colour of the element: a canvas knows no variables
+  // asked at each drawing, as colours change with the theme, and as a colour of the element: a canvas knows no
+  // variables
   const colour = (name: string) => () => {
     element.style.color = `var(${name})`;
     return getComputedStyle(element).color;

@@ -1,4 +1,6 @@
-/** What is wrong with a node, and what to do about it: asked live when the page is opened, and when somebody says so. */
+/**
+ * What is wrong with a node, and what to do about it: asked live when the page is opened, and when somebody says so.
+ */
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';

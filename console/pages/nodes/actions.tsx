@@ -30,7 +30,10 @@ import { chosenOf } from './chosen-nodes.ts';
 /** Longest text of a field, in characters. */
 const FIELD_CHARACTERS_MAX = 2_000;
 
-/** Nodes that one request labels: as many as its answer has failures. Source: FAILED_NODES_MAX of actors/resources/labelled-nodes.ts. */
+/**
+ * Nodes that one request labels: as many as its answer has failures. Source: FAILED_NODES_MAX of
+ * actors/resources/labelled-nodes.ts.
+ */
 const LABELLED_PER_CALL = 100;
 
 interface Chosen {

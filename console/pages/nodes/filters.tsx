@@ -1,4 +1,6 @@
-/** The filters of the list of nodes: words, and what nodes are told apart by. Each choice says how many it would show. */
+/**
+ * The filters of the list of nodes: words, and what nodes are told apart by. Each choice says how many it would show.
+ */
 import { useSignal } from '@preact/signals';
 import { askedOf } from '../../fleet/facets.ts';
 import {

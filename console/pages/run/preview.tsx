@@ -6,7 +6,9 @@ import { usePolled } from '../../poll.ts';
 import { targetingOf, type KnownNodes, type RunForm } from '../../run/form.ts';
 import { RUN } from '../../texts/run.ts';
 
-/** Nodes that stand by name beside the form, each 10 s anew; of more, all are named in the question before it is sent. */
+/**
+ * Nodes that stand by name beside the form, each 10 s anew; of more, all are named in the question before it is sent.
+ */
 const LISTED_NODES_MAX = 1_000;
 
 const T = RUN.preview;

@@ -84,7 +84,10 @@ function InTerminal({ form, known }: { readonly form: RunForm; readonly known: K
   return <Elsewhere cli={runLine(form)} curl={runRequest(form, known, location.origin, atMs)} />;
 }
 
-/** What is wrong with the form, how its sending goes on, and how it is sent. A page that was left says in a notice how it went. */
+/**
+ * What is wrong with the form, how its sending goes on, and how it is sent. A page that was left says in a notice how
+ * it went.
+ */
 function useSending(kit: SendingKit, form: Signal<RunForm>, known: ReadonlySignal<KnownNodes>) {
   const wrong = useSignal<readonly FormField[]>([]);
   const progress = useSignal<string | null>(null);

@@ -19,7 +19,9 @@ const TRIES_MAX = 3;
 /** Of so many reads of executions one is followed by a reading of an output as it comes. */
 const TAILED_OF = 4;
 
-/** A client waits so long at most between two actions, in ms: as much as two processors serve beside admins and agents. */
+/**
+ * A client waits so long at most between two actions, in ms: as much as two processors serve beside admins and agents.
+ */
 const REST_MS_MAX = 60;
 
 /** What all clients share. */

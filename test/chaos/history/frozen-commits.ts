@@ -1,7 +1,7 @@
 /**
- * The hardest moment of an owner that freezes: a commit of its own is done and it was not told, more waits behind it and
- * comes meanwhile, its agents stay with it, and it wakes when another admin has become the owner, of which it learns
- * late. What it then does from memory nothing stops but the checks of its lease (O1).
+ * The hardest moment of an owner that freezes: a commit of its own is done and it was not told, more waits behind it
+ * and comes meanwhile, its agents stay with it, and it wakes when another admin has become the owner, of which it
+ * learns late. What it then does from memory nothing stops but the checks of its lease (O1).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -25,8 +25,8 @@ create constraint trigger edge_history_hold after update on command_execution de
   for each row when (new.finished_at is not null and old.finished_at is null) execute function edge_history_hold();`;
 
 /**
- * It freezes when its lease runs for so long at most, in ms, which is soon before it would be renewed: the database ends
- * a transaction that stands still for 3 s (IDLE_IN_TRANSACTION_MS_MAX), and it is to wake before that.
+ * It freezes when its lease runs for so long at most, in ms, which is soon before it would be renewed: the database
+ * ends a transaction that stands still for 3 s (IDLE_IN_TRANSACTION_MS_MAX), and it is to wake before that.
  */
 const LEASE_MS_LEFT = 2_400;
 

@@ -142,7 +142,9 @@ export interface EventReader {
   readonly events: readonly { readonly id: string; readonly type: string }[];
 }
 
-/** What a reader of `commands.watch` was told of each execution, in order, and whether it was told that all was over. */
+/**
+ * What a reader of `commands.watch` was told of each execution, in order, and whether it was told that all was over.
+ */
 export interface CommandReader {
   readonly command: string;
   readonly admin: string;

@@ -18,9 +18,9 @@ export interface NameState {
 const EXPIRED = 'validation_failed';
 
 /**
- * A name that one thing has at a time, under whose Idempotency-Key nothing is made twice: a cluster, a group, an alias, an
- * SSH username; and what has a name of its own that nobody else asks for: a command, a webhook, an enrolment key, whose
- * value is how many uses are left (E1).
+ * A name that one thing has at a time, under whose Idempotency-Key nothing is made twice: a cluster, a group, an alias,
+ * an SSH username; and what has a name of its own that nobody else asks for: a command, a webhook, an enrolment key,
+ * whose value is how many uses are left (E1).
  */
 export const NAME: Machine<NameState> = {
   start: { holder: null, made: {}, gone: [], joined: [] },

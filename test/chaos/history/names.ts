@@ -1,7 +1,9 @@
 /** Names for which clients contend: few at a time, so that they meet, and new ones again and again. */
 import type { Named, Resource } from './history.ts';
 
-/** Times that a name is drawn before another takes its place. Source: an order of some tens of calls is found at once. */
+/**
+ * Times that a name is drawn before another takes its place. Source: an order of some tens of calls is found at once.
+ */
 const DRAWN_MAX = 24;
 
 /** One of them, with what is known of it now. */

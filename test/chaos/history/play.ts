@@ -36,7 +36,7 @@ import { storedNodes, storedRows } from './stored.ts';
 import { subscribe, SUBSCRIBER, SUBSCRIBER_ENV } from './subscriber.ts';
 import { namedConnections, ownersOf, staleWrites, watchWrites } from './writes.ts';
 
-/** Clients at a time, unless told otherwise: so many that they meet, and no more than two processors serve beside the admins. */
+/** Clients at a time, unless told otherwise: so many that they meet, and two processors serve them beside admins. */
 const CLIENTS = 6;
 
 /** Readers of all events. */
@@ -45,7 +45,7 @@ const EVENT_READERS = 2;
 /** Wait between two looks at who owns what, in ms. */
 const OWNERS_MS = 100;
 
-/** Longest until feeds have told all, when all is over, in ms: an admin that just came back is reached after some seconds. */
+/** Longest until feeds have told all, when all is over, in ms: who just came back is reached after some seconds. */
 const TOLD_MS_MAX = 20_000;
 
 /** Faults after which it is told how far it is. */

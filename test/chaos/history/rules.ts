@@ -157,8 +157,8 @@ export const owners: Rule = ({ owners: seen }) =>
   });
 
 /**
- * Nobody hands an execution to a node of which another admin is the owner already (O1). Of nodes that never moved: whose
- * the others were at that moment is not known.
+ * Nobody hands an execution to a node of which another admin is the owner already (O1). Of nodes that never moved:
+ * whose the others were at that moment is not known.
  */
 export const deliveries: Rule = (
   { handed, owners: seen, calls, faults },
@@ -227,7 +227,9 @@ export const watchedCommands: Rule = ({ commandReaders }, { executions: stored }
   );
 };
 
-/** Who watches all nodes knows them at the end as they are stored: in their clusters, with their labels, and no others. */
+/**
+ * Who watches all nodes knows them at the end as they are stored: in their clusters, with their labels, and no others.
+ */
 export const watchedNodes: Rule = ({ nodeReaders }, { nodes: stored }) =>
   nodeReaders.flatMap(({ admin, nodes }) =>
     [...new Set([...stored.keys(), ...nodes.keys()])].flatMap((id) => {

@@ -1,6 +1,6 @@
 /**
- * Plays one history and tells of it: figures, a line for each breach, and a verdict. What this machine cannot do is left
- * out, and it says what.
+ * Plays one history and tells of it: figures, a line for each breach, and a verdict. What this machine cannot do is
+ * left out, and it says what.
  */
 import { missingPeers } from '../../support/peers.ts';
 import { enterOwnNamespaces } from '../../support/own-namespaces.ts';

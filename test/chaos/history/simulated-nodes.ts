@@ -1,6 +1,6 @@
 /**
- * Agents without machines: the real agent's session, a journal in memory, and scripts that take the time that their text
- * says. They run what they are told to, each time, so that what is delivered twice is seen.
+ * Agents without machines: the real agent's session, a journal in memory, and scripts that take the time that their
+ * text says. They run what they are told to, each time, so that what is delivered twice is seen.
  */
 import { appendFileSync } from 'node:fs';
 import { MemoryJournal, REGISTRATION, systemClock } from '../../../bench/product/simulated-agent.ts';

@@ -1,4 +1,7 @@
-/** A webhook that is there from the beginning to the end, and what came to its receiver: whether that is all, in order (V2). */
+/**
+ * A webhook that is there from the beginning to the end, and what came to its receiver: whether that is all, in order
+ * (V2).
+ */
 import type { EventType } from '../../../actors/events.ts';
 import { answers, openReceiver } from '../../support/receiver.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -29,7 +32,9 @@ const SETTLED_MS_MAX = 30_000;
 /** How things that clients ask for never are called. */
 export const SUBSCRIBER = 'hook-1';
 
-/** Subscribes; the returned function says what was broken, once everything is back. `address`: where its receiver is. */
+/**
+ * Subscribes; the returned function says what was broken, once everything is back. `address`: where its receiver is.
+ */
 export async function subscribe(
   scope: Scope,
   { fleet }: Fixture,

@@ -1,4 +1,6 @@
-/** A history taken apart into the things that it is about: each is looked at by itself, with the rows as a last read. */
+/**
+ * A history taken apart into the things that it is about: each is looked at by itself, with the rows as a last read.
+ */
 import { DATABASE, subjectOf, type Call, type Named, type Request } from './history.ts';
 import { labelMachine, NAME, NODE } from './machines.ts';
 import { contradictionIn, type Contradiction, type Machine } from './linearization.ts';

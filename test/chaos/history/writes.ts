@@ -1,11 +1,14 @@
 /**
- * What the rows took, as triggers of the test note it: each change that is for the owner of a node or a cluster alone and
- * that another admin made (O1), and who became the owner of what when.
+ * What the rows took, as triggers of the test note it: each change that is for the owner of a node or a cluster alone
+ * and that another admin made (O1), and who became the owner of what when.
  */
 import type { Fleet } from '../../support/fleet.ts';
 import type { OwnerSighting } from './history.ts';
 
-/** Has each connection of an admin say whose it is. What an admin sets of its own accord is set here, since this is instead. */
+/**
+ * Has each connection of an admin say whose it is. What an admin sets of its own accord is set here, since this is
+ * instead.
+ */
 export function namedConnections(
   name: string,
   { DATABASE_URL = '' }: Readonly<Record<string, string>>,
@@ -16,8 +19,8 @@ export function namedConnections(
 }
 
 /**
- * What the owner of a node or a cluster alone may write; of what is created it counts who owns it at the commit. A sweep of any admin expires executions; what goes with a node
- * that is moved or deleted is no write of its own.
+ * What the owner of a node or a cluster alone may write; of what is created it counts who owns it at the commit. A
+ * sweep of any admin expires executions; what goes with a node that is moved or deleted is no write of its own.
  */
 const NOTES = `
 create table edge_history_write (what text not null, id uuid not null, change text not null, writer text not null, owner text not null);

@@ -1,4 +1,7 @@
-/** Histories written by hand, for tests of the checker: each call takes a second, and begins when the one before has ended. */
+/**
+ * Histories written by hand, for tests of the checker: each call takes a second, and begins when the one before has
+ * ended.
+ */
 import type { Call, Named, Outcome, Request, Shown, ShownNode } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
 

@@ -69,7 +69,9 @@ export async function publishOn(broker: Broker, atOnce = BATCH_EVENTS_MAX): Prom
   for (;;) await broker.publish(numberedEvents(atOnce, 1));
 }
 
-/** Publishes them; the server is killed when so many were taken. What the publish says then, and how many were taken. */
+/**
+ * Publishes them; the server is killed when so many were taken. What the publish says then, and how many were taken.
+ */
 export async function publishUntilKilled(
   t: ExecutionContext,
   broker: Broker,

@@ -1,6 +1,6 @@
 /**
- * Watchtower itself as the updater, as containrrr made it (v1.7.1), at the API that podman serves for Docker's. There are
- * no containers: what is looked at is that it takes the signal, and what agents make of its answers.
+ * Watchtower itself as the updater, as containrrr made it (v1.7.1), at the API that podman serves for Docker's. There
+ * are no containers: what is looked at is that it takes the signal, and what agents make of its answers.
  */
 import { connect, createServer } from 'node:net';
 import { existsSync } from 'node:fs';

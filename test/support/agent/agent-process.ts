@@ -24,8 +24,8 @@ export class AgentProcess {
   }
 
   /**
-   * Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. `file`: of
-   * another version.
+   * Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. `file`:
+   * of another version.
    */
   static start(
     t: ExecutionContext,

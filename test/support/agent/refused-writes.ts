@@ -17,7 +17,9 @@ export function refusing<T>(statement: 'COMMIT' | 'ROLLBACK', act: () => T): T {
   }
 }
 
-/** What `act` gives while the system lets nobody write to a file that is open, as when it mounted the disk read-only. */
+/**
+ * What `act` gives while the system lets nobody write to a file that is open, as when it mounted the disk read-only.
+ */
 export function readOnly<T>(act: () => T): T {
   const { writeSync } = fs;
   fs.writeSync = () => {

@@ -1,7 +1,7 @@
 /**
- * A stand-in for Watchtower: an HTTP server that keeps the answers of its two lines, as their sources and pages have them,
- * and updates nothing. `containrrr` is the one that is not maintained any more (v1.7.1): any method, an empty 200 when its
- * work is done. `nicholas-fedor` is the one that is: POST alone, 202 for `async=true`, 429 while it is busy.
+ * A stand-in for Watchtower: an HTTP server that keeps the answers of its two lines, as their sources and pages have
+ * them, and updates nothing. `containrrr` is the one that is not maintained any more (v1.7.1): any method, an empty 200
+ * when its work is done. `nicholas-fedor` is the one that is: POST alone, 202 for `async=true`, 429 while it is busy.
  */
 import type { ServerResponse } from 'node:http';
 import type { Scope } from '../scope.ts';

@@ -7,7 +7,9 @@ import { PORTS } from '../actors.ts';
 /** Clusters of such a fleet. */
 const SITES = 40;
 
-/** Ordered by their ids. Every second one has an alias, and all of them facts, labels and what their status rests on. */
+/**
+ * Ordered by their ids. Every second one has an alias, and all of them facts, labels and what their status rests on.
+ */
 export function freshNode(n: number): NodeResource {
   const hash = createHash('sha256').update(String(n)).digest('hex');
   const id = uuidOf(n.toString(16).padStart(8, '0') + hash.slice(0, 24));

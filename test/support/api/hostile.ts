@@ -71,7 +71,9 @@ export const anything = fc.oneof(
   fc.double(),
 );
 
-/** Labels and what names nodes by them: right, nearly right, and over their limits. Chance would hardly ever make them. */
+/**
+ * Labels and what names nodes by them: right, nearly right, and over their limits. Chance would hardly ever make them.
+ */
 const LABELS = [
   { env: 'prod' },
   { 'example.com/tier': '', zone: 'a' },

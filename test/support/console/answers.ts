@@ -1,4 +1,7 @@
-/** What becomes of the answers to a page on their way: refused, lost, or late. Over connections that are opened from now on. */
+/**
+ * What becomes of the answers to a page on their way: refused, lost, or late. Over connections that are opened from now
+ * on.
+ */
 import type { Page } from 'playwright-core';
 import { framesIn } from './frames.ts';
 
@@ -18,7 +21,10 @@ export async function refusesFirst(page: Page, name: string): Promise<void> {
   });
 }
 
-/** Cuts the connection when the first call of this name is answered, before the page hears it; while held, no later answer comes. */
+/**
+ * Cuts the connection when the first call of this name is answered, before the page hears it; while held, no later
+ * answer comes.
+ */
 export async function losesAnswerOf(page: Page, name: string) {
   const inputs: string[] = [];
   let isHeld = false;
@@ -52,7 +58,10 @@ export async function losesAnswerOf(page: Page, name: string) {
   };
 }
 
-/** Has the answers of calls of this name wait, from `hold` to `release`. `asked`: those calls, by how their answers begin. */
+/**
+ * Has the answers of calls of this name wait, from `hold` to `release`. `asked`: those calls, by how their answers
+ * begin.
+ */
 export async function holdsAnswersOf(page: Page, name: string) {
   const asked = new Set<string>();
   let held: (() => void)[] | null = null;

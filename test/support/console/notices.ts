@@ -5,8 +5,8 @@ import type { Page } from 'playwright-core';
 const STANDS_MS = 10_000;
 
 /**
- * Has the notices of this page, until it is loaded anew, stand until somebody sends them away or takes them back. Answers
- * what lets the time pass of all that stand.
+ * Has the notices of this page, until it is loaded anew, stand until somebody sends them away or takes them back.
+ * Answers what lets the time pass of all that stand.
  */
 export async function holdNotices(page: Page): Promise<() => Promise<void>> {
   await page.evaluate(`(() => {

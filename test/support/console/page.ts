@@ -81,7 +81,10 @@ async function violations(page: Page): Promise<readonly string[]> {
   );
 }
 
-/** What makes a page wider than its window, the last first; nothing where it fits. What scrolls by itself does not count. */
+/**
+ * What makes a page wider than its window, the last first; nothing where it fits. What scrolls by itself does not
+ * count.
+ */
 function tooWide(page: Page): Promise<readonly string[]> {
   return page.evaluate<string[]>(`(() => {
     if (document.documentElement.scrollWidth <= innerWidth) return [];
@@ -92,7 +95,10 @@ function tooWide(page: Page): Promise<readonly string[]> {
   })()`);
 }
 
-/** Asks axe, and whether anything is too wide, light and dark, on a phone and a laptop. The context bypasses the policy: axe is a script from elsewhere. */
+/**
+ * Asks axe, and whether anything is too wide, light and dark, on a phone and a laptop. The context bypasses the policy:
+ * axe is a script from elsewhere.
+ */
 export async function looksWell(t: ExecutionContext, page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [360, 1_280]) {

@@ -31,8 +31,8 @@ export interface AdminProgram {
 export type FrontProxy = (adminUrl: string) => Promise<string>;
 
 /**
- * Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. `file`: the
- * program of another release. `place`: a network of its own, from which and at whose address it serves.
+ * Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. `file`:
+ * the program of another release. `place`: a network of its own, from which and at whose address it serves.
  */
 export async function prepareAdmin(
   scope: Scope,

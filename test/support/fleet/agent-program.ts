@@ -118,8 +118,8 @@ function environments(): { pid: number; variables: string[] }[] {
 }
 
 /**
- * Ends what runs for a node: exec shims and scripts outlive their agent on purpose, and after a test nobody will take them
- * up.
+ * Ends what runs for a node: exec shims and scripts outlive their agent on purpose, and after a test nobody will take
+ * them up.
  */
 export function endScripts(node: string): void {
   signalAll(processesWith(`EDGE_NODE_ID=${node}`), 'SIGKILL');

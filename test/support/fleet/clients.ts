@@ -1,4 +1,6 @@
-/** Clients that go on calling several admins while these are restarted, as people's programs do: one retry elsewhere. */
+/**
+ * Clients that go on calling several admins while these are restarted, as people's programs do: one retry elsewhere.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isCrowded } from '../busy.ts';

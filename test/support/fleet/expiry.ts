@@ -1,4 +1,6 @@
-/** Commands that expire when a test says so: a time that is given when they are created may have passed before they are. */
+/**
+ * Commands that expire when a test says so: a time that is given when they are created may have passed before they are.
+ */
 import type { Fleet } from '../fleet.ts';
 
 /** For `expired_at` of a command that is to expire by a test: later than any test lasts. */

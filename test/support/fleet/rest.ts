@@ -23,7 +23,9 @@ export interface Sent {
 /** Patience with one answer, in ms: above the longest that an admin may take (docs/promises.md, L3). */
 const ANSWER_MS_MAX = 15_000;
 
-/** How long something that cannot be done right now is asked for again, in ms: leases that were lost are back by then. */
+/**
+ * How long something that cannot be done right now is asked for again, in ms: leases that were lost are back by then.
+ */
 const PATIENCE_MS_MAX = 10_000;
 
 /** Calls of one admin under one key. Every call rejects only when there is no answer at all. */

@@ -6,8 +6,8 @@ import { until } from '../until.ts';
 import { rawAgent, type RawAgent, type RawSession } from './raw-agent.ts';
 
 /**
- * What an agent does when it is asked: its updater takes the signal, and it is back with a new version; it takes it, and
- * nothing comes of it; it refuses; or nobody says anything.
+ * What an agent does when it is asked: its updater takes the signal, and it is back with a new version; it takes it,
+ * and nothing comes of it; it refuses; or nobody says anything.
  */
 export type Updater = 'updates' | 'takes' | 'refuses' | 'silent';
 

@@ -6,7 +6,9 @@ export interface Quirks {
   readonly wraps: boolean;
   /** What is not there is answered with this. */
   readonly missing: 400 | 404 | 500;
-  /** Hosts that leave a network stay in its list, `pendingdelete`, until `settle`; otherwise they go without a trace. */
+  /**
+   * Hosts that leave a network stay in its list, `pendingdelete`, until `settle`; otherwise they go without a trace.
+   */
   readonly lateDeletes: boolean;
   /** A network comes with an enrolment key of its own. */
   readonly defaultKeys: boolean;

@@ -49,8 +49,8 @@ export interface Cut {
 }
 
 /**
- * A slow link: each way takes half of the delay where the kernel has netem, and loses so many packets of a hundred, which
- * come after a pause of TCP.
+ * A slow link: each way takes half of the delay where the kernel has netem, and loses so many packets of a hundred,
+ * which come after a pause of TCP.
  */
 export interface Slowness {
   readonly roundTripMs: number;

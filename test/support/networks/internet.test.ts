@@ -34,8 +34,8 @@ const ask = () => { for (const place of places) { const [host, to] = place.split
 ask(); setInterval(ask, 300); setTimeout(end, Number(msMax));`;
 
 /**
- * Two who send to each other, from port 6000 to port 6000, for this time in ms, as one may start late: prints whether the
- * other was heard.
+ * Two who send to each other, from port 6000 to port 6000, for this time in ms, as one may start late: prints whether
+ * the other was heard.
  */
 const CALLER = `const [other, msMax] = process.argv.slice(1);
 const socket = require('node:dgram').createSocket('udp4').bind(6000, '0.0.0.0');

@@ -1,4 +1,7 @@
-/** kubernetes-validate, which brings the schemas of what Kubernetes takes, of several versions: nothing is fetched to use it. */
+/**
+ * kubernetes-validate, which brings the schemas of what Kubernetes takes, of several versions: nothing is fetched to
+ * use it.
+ */
 import { pythonPeer } from './python.ts';
 
 /** Found as a Python that has it. */

@@ -36,7 +36,9 @@ export interface Place {
   agent(name: string): Program;
 }
 
-/** So soon is a machine that says nothing called unreachable, in ms: one that only has to wait for a processor is not. */
+/**
+ * So soon is a machine that says nothing called unreachable, in ms: one that only has to wait for a processor is not.
+ */
 const UNREACHABLE_AFTER_MS = patient(4_000);
 
 /** Starts the admin and the machines of a cluster. All of it ends with the scope. */

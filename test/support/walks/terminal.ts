@@ -141,7 +141,9 @@ export class Terminal {
     return withoutBlanks(await this.#say('capture-pane', '-p', '-J', '-S', place(this.#fromLine), '-E', place(last)));
   }
 
-  /** Resolves when one command more has ended, and its prompt is there: on a line of its own, if need be after Enter. */
+  /**
+   * Resolves when one command more has ended, and its prompt is there: on a line of its own, if need be after Enter.
+   */
   async #prompted(): Promise<Cursor> {
     this.#begun += 1;
     const cursor = await until(

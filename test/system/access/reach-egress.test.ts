@@ -1,6 +1,6 @@
 /**
- * Only agents are egress points (R1): the kernel is asked what sockets an admin has while clients are taken everywhere. Linux
- * only.
+ * Only agents are egress points (R1): the kernel is asked what sockets an admin has while clients are taken everywhere.
+ * Linux only.
  */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import test from 'ava';

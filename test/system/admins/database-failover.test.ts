@@ -13,7 +13,9 @@ import { hangAfter, patient } from '../../support/busy.ts';
 import { startReplicatedServers } from '../../support/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
-/** Longest from the promotion until creates are taken again at every admin, in ms: a second for a host, two for a lease. */
+/**
+ * Longest from the promotion until creates are taken again at every admin, in ms: a second for a host, two for a lease.
+ */
 const BACK_MS_MAX = 5_000;
 
 /** Pause between two creates of a client, in ms. */

@@ -1,4 +1,7 @@
-/** An owner that stands still while another admin is asked for what only it can do: a slow answer, nothing lost or twice. */
+/**
+ * An owner that stands still while another admin is asked for what only it can do: a slow answer, nothing lost or
+ * twice.
+ */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { FORWARD_MS_MAX } from '../../../api/forwarded-call.ts';

@@ -1,4 +1,7 @@
-/** Hand-overs that do not go as they should: whoever dies, stalls or hears nothing in the middle, each cluster has one owner soon. */
+/**
+ * Hand-overs that do not go as they should: whoever dies, stalls or hears nothing in the middle, each cluster has one
+ * owner soon.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -1,4 +1,6 @@
-/** The admin that gives a cluster is killed at each step of the hand-over: one owner soon, nothing lost, nothing twice. */
+/**
+ * The admin that gives a cluster is killed at each step of the hand-over: one owner soon, nothing lost, nothing twice.
+ */
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -31,7 +33,9 @@ interface Moment {
   readonly when: 'before' | 'after';
 }
 
-/** One in each stretch: nothing is locked, rows are, the owner is changed, all is said, and it is done and not heard of. */
+/**
+ * One in each stretch: nothing is locked, rows are, the owner is changed, all is said, and it is done and not heard of.
+ */
 const MOMENTS: readonly Moment[] = [
   { at: 'begin', when: 'before' },
   { at: 'lock of the rows', when: 'after' },

@@ -25,7 +25,8 @@ interface Calls {
 }
 
 /**
- * Clients that create commands and labels at every admin in turn, and try once more at the next one when that fails, until they are stopped.
+ * Clients that create commands and labels at every admin in turn, and try once more at the next one when that fails,
+ * until they are stopped.
  */
 function callers(fleet: Fleet, script: string): Calls {
   const failed: string[] = [];

@@ -1,4 +1,6 @@
-/** docs/high-availability.md: its settings and commands, as they stand there, make two admins of which one is drained. */
+/**
+ * docs/high-availability.md: its settings and commands, as they stand there, make two admins of which one is drained.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** ENCRYPTION_KEY is rotated beneath two admins in use, one restarted after the other, and one killed while it seals. */
+/**
+ * ENCRYPTION_KEY is rotated beneath two admins in use, one restarted after the other, and one killed while it seals.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import { Client } from 'pg';

@@ -1,4 +1,7 @@
-/** Releases that operations are asked about: one small repository, which grows by a version for each call that wants one. */
+/**
+ * Releases that operations are asked about: one small repository, which grows by a version for each call that wants
+ * one.
+ */
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { createClient } from '../../../cli/client.ts';
 import { createReleases, type ReleaseFixture } from '../../support/releases.ts';

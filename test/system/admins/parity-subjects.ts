@@ -1,6 +1,6 @@
 /**
- * What operations are asked about: things of every kind, made for one call alone or kept, and a value for each field. By
- * the route of an operation and the names of its fields, so that a new one on a kind that is here needs nothing.
+ * What operations are asked about: things of every kind, made for one call alone or kept, and a value for each field.
+ * By the route of an operation and the names of its fields, so that a new one on a kind that is here needs nothing.
  */
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import { pathParameters, type AnyOperation } from '../../../api/operation.ts';

@@ -195,7 +195,8 @@ async function wrongOnes(
 }
 
 /**
- * Asks; on a crowded machine, where a lease may have run out, for STILL_MS_MAX again where that cannot be done right now.
+ * Asks; on a crowded machine, where a lease may have run out, for STILL_MS_MAX again where that cannot be done right
+ * now.
  */
 async function ask(
   surface: Surface,

@@ -10,7 +10,9 @@ import { hangAfter } from '../../support/busy.ts';
 import { connectedClient, mapOf } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
 
-/** Longest until agents are told of another map, in ms: the time of a relay that is gone, two looks of 5 s, and a ping. */
+/**
+ * Longest until agents are told of another map, in ms: the time of a relay that is gone, two looks of 5 s, and a ping.
+ */
 const TOLD_MS_MAX = RELAY_GONE_MS + 20_000;
 
 const regionsAt = async (admin: AdminProgram): Promise<readonly RelayRegion[]> => {

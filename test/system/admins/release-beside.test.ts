@@ -22,8 +22,8 @@ import { until } from '../../support/until.ts';
 
 /**
  * Commits that stand for releases, since there are none yet: the last one whose admins do not call each other, and the
- * last one whose admins do and hand nothing over. With the first release its commit takes their place. Beside each: what
- * an admin answers where the owner is of the other release, and how the newer one ends.
+ * last one whose admins do and hand nothing over. With the first release its commit takes their place. Beside each:
+ * what an admin answers where the owner is of the other release, and how the newer one ends.
  */
 const RELEASES = {
   'whose admins do not call each other': {

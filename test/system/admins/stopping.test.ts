@@ -7,8 +7,8 @@ import { urlOf } from '../../support/server.ts';
 import { openPool } from '../../support/pool.ts';
 
 /**
- * First the clusters go to other admins, then ends whatever begins something new, then the ways in, then what was decided is stored before others may take the
- * clusters over, and the rows last.
+ * First the clusters go to other admins, then ends whatever begins something new, then the ways in, then what was
+ * decided is stored before others may take the clusters over, and the rows last.
  */
 const ORDER = [
   'clusters',

@@ -1,6 +1,6 @@
 /**
- * Two real admins that serve HTTPS by themselves, with an authority of their own: agents, `edge`, the link between them,
- * and a certificate that is replaced beneath a live session.
+ * Two real admins that serve HTTPS by themselves, with an authority of their own: agents, `edge`, the link between
+ * them, and a certificate that is replaced beneath a live session.
  */
 import { execFile } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';

@@ -28,7 +28,9 @@ const TEST_MS_MAX = 300_000;
 /** One step on a busy machine, in ms. */
 const WAIT_MS_MAX = 90_000;
 
-/** Two admins of the release before, each with an agent of its own cluster, and their successors under the same names. */
+/**
+ * Two admins of the release before, each with an agent of its own cluster, and their successors under the same names.
+ */
 async function pair(t: ExecutionContext, release: Release) {
   const connection = await createDatabase(t, { schema: 'empty' });
   const env = {

@@ -18,7 +18,9 @@ import { column } from '../../support/columns.ts';
 /** Longest without deliveries, in ms: a lease of 3 s, a look each second, and a second for the rest of the way. */
 const TAKEN_OVER_MS_MAX = 5_000;
 
-/** Patience of an admin with one request, in ms: above what a busy machine takes to answer, so that none is sent again. */
+/**
+ * Patience of an admin with one request, in ms: above what a busy machine takes to answer, so that none is sent again.
+ */
 const TIMEOUT_MS = 60_000;
 
 /** Longest until the other admin has heard of a deletion, in ms: without that the requests last for TIMEOUT_MS. */
@@ -51,7 +53,10 @@ const events = (admin: AdminProgram, count: number): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => event(admin)));
 const idsAt = ({ arrivals }: Endpoint): Set<string> => new Set(arrivals.map(({ id }) => id));
 
-/** Answers so many requests, and holds what comes after them until it is to go on: most events wait, however late that is. */
+/**
+ * Answers so many requests, and holds what comes after them until it is to go on: most events wait, however late that
+ * is.
+ */
 function holdingAfter(requests: number): { readonly endpoint: Endpoint; readonly goOn: () => void } {
   const gate = Promise.withResolvers<void>();
   const endpoint: Endpoint = receiver.endpoint(async (response, arrival) => {

@@ -1,5 +1,6 @@
 /**
- * Work that is asked of an admin that does not own the nodes: their owner is told at once, and does not have to find it.
+ * Work that is asked of an admin that does not own the nodes: their owner is told at once, and does not have to find
+ * it.
  */
 import test, { type ExecutionContext } from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';

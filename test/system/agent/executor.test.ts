@@ -205,8 +205,9 @@ test.serial('a fork bomb is ended', async (t) => {
   const fixture = new Fixture(t);
   const mark = `8${process.pid}${Date.now() % 100_000}`;
   const endsAt = Math.floor(Date.now() / 1_000) + 60; // a bomb that nobody ends burns out
-  // A tree of shells, each in a session of its own: whoever of it is killed alone is started again by the one above, with
-  // all that was below it. It waits and does not look, so that it takes no processor from the tests beside this one.
+  // A tree of shells, each in a session of its own: whoever of it is killed alone is started again by the one above,
+  // with all that was below it. It waits and does not look, so that it takes no processor from the tests beside this
+  // one.
   const bomb = `trap "" TERM
 depth=\${1:-0}
 [ $depth -ge 4 ] && echo a leaf && exec sleep 60 0.${mark}

@@ -1,6 +1,6 @@
 /**
- * Going back: an updater that takes a new version back starts the one before on the journal that the new one wrote. What
- * ran is not run again, what waited is run once, and no result is lost.
+ * Going back: an updater that takes a new version back starts the one before on the journal that the new one wrote.
+ * What ran is not run again, what waited is run once, and no result is lost.
  *
  * Promises: C3, C5.
  */

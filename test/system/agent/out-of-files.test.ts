@@ -1,4 +1,7 @@
-/** An agent while no file can be opened: it goes on, what it cannot see is not known to it, and what it begins leaves nothing. */
+/**
+ * An agent while no file can be opened: it goes on, what it cannot see is not known to it, and what it begins leaves
+ * nothing.
+ */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,8 +17,8 @@ import { until } from '../../support/until.ts';
 const DESCRIPTORS_MAX = 512;
 
 /**
- * Leaves this process so many file descriptors and no more. The answer gives the others back; null: it has no limit that
- * can be set.
+ * Leaves this process so many file descriptors and no more. The answer gives the others back; null: it has no limit
+ * that can be set.
  */
 function takeDescriptors(t: ExecutionContext, free: number): { refill(): void; giveBack(): void } | null {
   if (spawnSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${DESCRIPTORS_MAX}:`]).status !== 0) return null;

@@ -17,8 +17,8 @@ import { delivery } from '../../support/agent/session-fixture.ts';
 const TIMEOUT_MS = 60_000;
 
 /**
- * An execution recorded as started with exec shim `k`, whose directory has a script that would leave a mark. Its id is its
- * own: whoever ends an execution ends all processes that bear its id.
+ * An execution recorded as started with exec shim `k`, whose directory has a script that would leave a mark. Its id is
+ * its own: whoever ends an execution ends all processes that bear its id.
  */
 function startedBefore(t: ExecutionContext, options: Partial<ExecutorOptions> = {}) {
   const fixture = new Fixture(t, options);

@@ -1,4 +1,6 @@
-/** Recordings of SSH sessions as nodes bring them to a whole admin: which are taken, from whom, and how many at once. */
+/**
+ * Recordings of SSH sessions as nodes bring them to a whole admin: which are taken, from whom, and how many at once.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import ava from 'ava';

@@ -165,7 +165,9 @@ test.serial('a port that is taken is told, and so is an argument that is none', 
   }
 });
 
-/** Longest for a demo that ends by itself, in ms: below the time of its test, which tells nothing of where it stands. */
+/**
+ * Longest for a demo that ends by itself, in ms: below the time of its test, which tells nothing of where it stands.
+ */
 const RUN_MS_MAX = 180_000;
 
 const run = (args: readonly string[]) => startNode([DEMO, ...args]).endedWithin(RUN_MS_MAX);

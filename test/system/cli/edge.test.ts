@@ -18,7 +18,9 @@ const nodeIds = () =>
     .map(({ node }) => node ?? '')
     .toSorted();
 
-/** The first characters of an id: what nodes are called that have one name, as agents of one machine without aliases. */
+/**
+ * The first characters of an id: what nodes are called that have one name, as agents of one machine without aliases.
+ */
 const short = (id: string): string => id.slice(0, 8);
 const shortIds = () => nodeIds().map(short);
 

@@ -23,7 +23,10 @@ export interface Service {
 export const ADMIN = { name: 'own', version: '1', proxies: { http_port: 43_128, socks5_port: 41_080 } };
 const NOTHING = { total_count: 0, has_next: false };
 
-/** Answers by what is asked: the input of the operation, as JSON. What it throws is that it is not available, or not there. */
+/**
+ * Answers by what is asked: the input of the operation, as JSON. What it throws is that it is not available, or not
+ * there.
+ */
 export type Answer = (input: Readonly<Record<string, unknown>>) => unknown;
 
 /** What an answer throws where there is no such thing. */

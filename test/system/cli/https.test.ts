@@ -1,4 +1,7 @@
-/** `edge` at a service behind TLS, as a proxy in front of an admin has it: calls, live feeds, and what cannot be trusted. */
+/**
+ * `edge` at a service behind TLS, as a proxy in front of an admin has it: calls, live feeds, and what cannot be
+ * trusted.
+ */
 import { connect, createServer } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:tls';

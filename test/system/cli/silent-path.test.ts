@@ -1,6 +1,6 @@
 /**
- * Paths to the service that forget a connection, so that nothing comes through any more and nobody is told, or that cut it
- * before the answer is through.
+ * Paths to the service that forget a connection, so that nothing comes through any more and nobody is told, or that cut
+ * it before the answer is through.
  */
 import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -14,7 +14,9 @@ import type { Scope } from '../../support/scope.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
-/** Until the silence is noticed, the command is over and all has ended: 21 s on a machine that does nothing else. In ms. */
+/**
+ * Until the silence is noticed, the command is over and all has ended: 21 s on a machine that does nothing else. In ms.
+ */
 const RUN_MS_MAX = 60_000;
 
 test('edge run goes on over another connection, tells all, and ends', async (t) => {

@@ -18,7 +18,10 @@ const OUTPUT = Array.from({ length: UNWRITTEN_BYTES_MAX / 512 }, (_none, line) =
 );
 const KEPT_BYTES = '16777216';
 
-/** What was kept when there was enough, at most: the limit, a piece, and what the pipe had taken. The rest must come again. */
+/**
+ * What was kept when there was enough, at most: the limit, a piece, and what the pipe had taken. The rest must come
+ * again.
+ */
 const HELD_BYTES_MAX = UNWRITTEN_BYTES_MAX + TAIL_PIECE_BYTES + 1_048_576;
 
 /** Nothing came for so long, in ms: what was on its way has arrived, and was let go. */

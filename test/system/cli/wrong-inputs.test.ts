@@ -1,6 +1,6 @@
 /**
- * What people type wrongly, and the line that they get: every command of wrong-inputs.txt is run as it stands there, and
- * says what stands below it. `EDGE_TEST_KEEP_WRONG_INPUTS=yes` writes the file anew, to be read before it is kept.
+ * What people type wrongly, and the line that they get: every command of wrong-inputs.txt is run as it stands there,
+ * and says what stands below it. `EDGE_TEST_KEEP_WRONG_INPUTS=yes` writes the file anew, to be read before it is kept.
  */
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync, mkdtempSync } from 'node:fs';

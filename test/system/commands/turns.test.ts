@@ -15,9 +15,9 @@ const COUNTER = fileURLToPath(new URL('../../support/fleet/counted-work.ts', imp
 const COMMANDS = 30;
 
 /**
- * For each command, at most. Immediates are turns of actors and of the group commit: 7.1 were counted, with 231 promises
- * and 33 timers (2026-11-29), where it was stored twice: created, and ended. One that takes its machine over 20 ms is
- * stored once more, which was 10.0, 320 and 45.3.
+ * For each command, at most. Immediates are turns of actors and of the group commit: 7.1 were counted, with 231
+ * promises and 33 timers (2026-11-29), where it was stored twice: created, and ended. One that takes its machine over
+ * 20 ms is stored once more, which was 10.0, 320 and 45.3.
  */
 const MOST = { Immediate: 12, PROMISE: 380, Timeout: 60 } as const;
 

@@ -1,4 +1,6 @@
-/** What is the same on every page of the console, in a real browser: its lines for a terminal, its keys, its palette. */
+/**
+ * What is the same on every page of the console, in a real browser: its lines for a terminal, its keys, its palette.
+ */
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';

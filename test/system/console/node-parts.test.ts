@@ -1,4 +1,7 @@
-/** What a node's page shows of its work, its logins and its ports, in a real browser, against a real agent and its SSH server. */
+/**
+ * What a node's page shows of its work, its logins and its ports, in a real browser, against a real agent and its SSH
+ * server.
+ */
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';

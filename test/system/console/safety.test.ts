@@ -1,4 +1,6 @@
-/** What other pages can do to somebody who is signed in to the console, and what becomes of open pages when admins die. */
+/**
+ * What other pages can do to somebody who is signed in to the console, and what becomes of open pages when admins die.
+ */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';

@@ -1,4 +1,7 @@
-/** What the console says of the service itself: work in flight, admins, health. Debian's Chromium, a real admin, a real agent. */
+/**
+ * What the console says of the service itself: work in flight, admins, health. Debian's Chromium, a real admin, a real
+ * agent.
+ */
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';

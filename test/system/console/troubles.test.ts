@@ -1,4 +1,6 @@
-/** Brokers, relays and webhooks in trouble, as the overview of any admin tells them. Debian's Chromium, two real admins. */
+/**
+ * Brokers, relays and webhooks in trouble, as the overview of any admin tells them. Debian's Chromium, two real admins.
+ */
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';

@@ -1,4 +1,7 @@
-/** An update in a real browser, Debian's Chromium: its waves as they go, over agents by hand; by keyboard; looked at by axe. */
+/**
+ * An update in a real browser, Debian's Chromium: its waves as they go, over agents by hand; by keyboard; looked at by
+ * axe.
+ */
 import ava from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';

@@ -1,6 +1,9 @@
 /** Series of two hours for the tests of alerts. */
 
-/** Series by name, with values in promtool's notation: `a+bxn` is a, a+b, … with n steps, of a minute unless the case says otherwise. */
+/**
+ * Series by name, with values in promtool's notation: `a+bxn` is a, a+b, … with n steps, of a minute unless the case
+ * says otherwise.
+ */
 export type SeriesValues = Readonly<Record<string, string>>;
 
 /** An alert and its two sides. */

@@ -1,4 +1,6 @@
-/** The Helm chart: manifests that Kubernetes takes, of settings that the programs take, for the images that are made. */
+/**
+ * The Helm chart: manifests that Kubernetes takes, of settings that the programs take, for the images that are made.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fastify from 'fastify';

@@ -1,6 +1,6 @@
 /**
- * The container images: made without an engine and run by podman. An admin on a given database, a relay that asks it, an
- * agent that enrols and runs a command, and what a stop leaves.
+ * The container images: made without an engine and run by podman. An admin on a given database, a relay that asks it,
+ * an agent that enrols and runs a command, and what a stop leaves.
  */
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** The keys of releases were lost, and others sign from now on: what the line of the installation does on machines then. */
+/**
+ * The keys of releases were lost, and others sign from now on: what the line of the installation does on machines then.
+ */
 import { hash } from 'node:crypto';
 import { hangAfter } from '../../support/busy.ts';
 import { CLUSTER } from '../../support/fleet.ts';

@@ -1,4 +1,7 @@
-/** What goes wrong on the way from the line to an agent, and the line that says so: on a plain Debian, before anything is installed. */
+/**
+ * What goes wrong on the way from the line to an agent, and the line that says so: on a plain Debian, before anything
+ * is installed.
+ */
 import { readFileSync } from 'node:fs';
 import { certificates } from '../../support/certificates.ts';
 import { hangAfter } from '../../support/busy.ts';

@@ -1,6 +1,6 @@
 /**
- * Services that were stopped: how the updater learns, where systemd does not start the agent for all users, that somebody
- * stopped it, and what the script stopped itself.
+ * Services that were stopped: how the updater learns, where systemd does not start the agent for all users, that
+ * somebody stopped it, and what the script stopped itself.
  */
 import { hangAfter } from '../../support/busy.ts';
 import { startMachine, type Machine } from '../../support/installing/machine.ts';

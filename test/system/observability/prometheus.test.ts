@@ -22,7 +22,10 @@ const test = await peerTest('prometheus', 'promtool');
 const NAMES_OF_NODE_EXPORTER =
   /^node_\w+ (?:metric names should be written in 'snake_case'|use base unit "bytes" instead of "bits")/u;
 
-/** As long as this machine takes for an agent that runs. One that stands still is asked three times while it has a session. */
+/**
+ * As long as this machine takes for an agent that runs. One that stands still is asked three times while it has a
+ * session.
+ */
 const SCRAPE_MS_MAX = Math.min(patient(1_500), 4_000);
 
 /** A scrape has as long before Prometheus gives it up, in s. */

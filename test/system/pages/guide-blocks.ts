@@ -36,8 +36,8 @@ export function guideBlocks(html: string): readonly GuideBlock[] {
 }
 
 /**
- * Whether this was promised. `…` stands for anything, an id and a time, whole or short, for any other one, and space for more of it.
- * `isWhole`: nothing else came.
+ * Whether this was promised. `…` stands for anything, an id and a time, whole or short, for any other one, and space
+ * for more of it. `isWhole`: nothing else came.
  */
 export function isPromised(prints: string, printed: string, isWhole: boolean): boolean {
   const pattern = prints

@@ -92,7 +92,9 @@ function matches(fixture: Fixture, name: ListName, row: Row, { field, op, value 
   return wanted.includes(actual as never);
 }
 
-/** Versions of the fixture, number by number; a pre-release before its release; what is no number behind all that are. */
+/**
+ * Versions of the fixture, number by number; a pre-release before its release; what is no number behind all that are.
+ */
 function compareVersions(one: string, other: string): number {
   const parts = (version: string) => {
     const [release = '', ...pre] = (version.replace(/^v/u, '').split('+')[0] ?? '').split('-');

@@ -125,7 +125,9 @@ test('a commit that waits for a synchronous standby that is away is not acknowle
   t.is(outcome, 'DatabaseUnavailable');
 });
 
-/** A value is stored on the primary alone, which dies before anybody was told, and is started again without its standby. */
+/**
+ * A value is stored on the primary alone, which dies before anybody was told, and is started again without its standby.
+ */
 async function startAgainAhead({ servers, store }: Awaited<ReturnType<typeof openWatched>>): Promise<void> {
   await store(1);
   await servers.standby.kill();

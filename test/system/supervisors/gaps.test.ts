@@ -1,4 +1,6 @@
-/** What an admin that stood still itself, or had no database, takes for the silence of others: trees on one database. */
+/**
+ * What an admin that stood still itself, or had no database, takes for the silence of others: trees on one database.
+ */
 import test from 'ava';
 import { Leases } from '../../../persistence/leases.ts';
 import type { Loader } from '../../../supervisors/ports.ts';

@@ -1,4 +1,6 @@
-/** What updaters tell of an update that is none: it was taken back, there was nothing to do, or nothing could be done. */
+/**
+ * What updaters tell of an update that is none: it was taken back, there was nothing to do, or nothing could be done.
+ */
 import test from 'ava';
 import { NEW, OLD } from '../../support/fleet/updating-agent.ts';
 import type { UpdatingAgent } from '../../support/fleet/updating-agent.ts';

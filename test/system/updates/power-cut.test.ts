@@ -1,4 +1,6 @@
-/** A machine that goes down at any step of an update starts in the old version or the new one, and ends in the new one. */
+/**
+ * A machine that goes down at any step of an update starts in the old version or the new one, and ends in the new one.
+ */
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

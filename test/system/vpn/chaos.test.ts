@@ -165,7 +165,10 @@ async function join({ fleet, members, everyone, keys, t, directory, pick }: Fixt
   members.set(member.node, member);
 }
 
-/** Asked again until there is an answer, since one is lost with the admin that is killed: 404 says then that it was done. */
+/**
+ * Asked again until there is an answer, since one is lost with the admin that is killed: 404 says then that it was
+ * done.
+ */
 async function leave({ fleet, members, pick }: Fixture): Promise<void> {
   const node = pick([...members.keys()]);
   await until('a node to be gone', async () => {

@@ -1,4 +1,6 @@
-/** What the API and the console say of a VPN of real agents: how one node reaches its peers, and all of them each other. */
+/**
+ * What the API and the console say of a VPN of real agents: how one node reaches its peers, and all of them each other.
+ */
 import ava from 'ava';
 import type { NodePathsResource } from '../../../actors/resources/cluster-paths.ts';
 import { startBrowser } from '../../support/browser.ts';

@@ -57,7 +57,10 @@ export interface Everybody {
   readonly stranger: Member;
 }
 
-/** Starts them with the admin; they end with the scope. On each member's machine a server says its name, by HTTP at port 8080, and iperf3 listens. */
+/**
+ * Starts them with the admin; they end with the scope. On each member's machine a server says its name, by HTTP at port
+ * 8080, and iperf3 listens.
+ */
 export async function startEverybody(scope: Scope): Promise<Everybody> {
   const fixture = await startFixture(scope);
   for (const name of ['red', 'blue']) await fixture.rest.post('/clusters', { name });

@@ -23,7 +23,9 @@ const TARGETS = Array.from(
 /** What the node in this place answers, and after which time in ms. */
 type Answers = (place: number) => readonly [ms: number, answer: Result<unknown>];
 
-/** What comes of labelling all of them, and after which time. `readMs`: that of finding them; `forward`: their owner. */
+/**
+ * What comes of labelling all of them, and after which time. `readMs`: that of finding them; `forward`: their owner.
+ */
 async function label(
   answers: Answers,
   { readMs = 0, forward = (part) => part.handle(null, false) }: { readMs?: number; forward?: Call['forward'] } = {},

@@ -24,7 +24,9 @@ const made = answer(200, { result: { data: { id: 'made' } } });
 const page: Turn = (_request, response) => response.writeHead(504).end('<html>');
 const away = refusal(503, 'service_unavailable');
 
-/** A service that does these in turn, the last of them for good. Its keys are those that it was called with, in order. */
+/**
+ * A service that does these in turn, the last of them for good. Its keys are those that it was called with, in order.
+ */
 async function serve(t: ExecutionContext, ...turns: readonly Turn[]) {
   const keys: (string | undefined)[] = [];
   const url = await origin(t, (request, response) => {

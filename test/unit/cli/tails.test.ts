@@ -1,4 +1,6 @@
-/** Outputs that are read slowly, or not at all: over a real WebSocket, from a machine that says more than anybody reads. */
+/**
+ * Outputs that are read slowly, or not at all: over a real WebSocket, from a machine that says more than anybody reads.
+ */
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX } from '../../../api/feeds/limits.ts';
@@ -21,8 +23,8 @@ const OUTPUT = Array.from({ length: UNWRITTEN_BYTES_MAX / 256 }, (_none, line) =
 );
 
 /**
- * Says its output to whoever listens, from where each wants it or it still has it, until the test ends. `gone` is what it
- * has no more: all before that.
+ * Says its output to whoever listens, from where each wants it or it still has it, until the test ends. `gone` is what
+ * it has no more: all before that.
  */
 function machine(t: ExecutionContext, { streams }: Fixture, output: string, gone: () => number): void {
   const end = new AbortController();

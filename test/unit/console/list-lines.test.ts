@@ -1,4 +1,6 @@
-/** The lines of each page that is a list, taken by a shell and by `edge` itself: they ask for what the page asks for. */
+/**
+ * The lines of each page that is a list, taken by a shell and by `edge` itself: they ask for what the page asks for.
+ */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -17,7 +19,10 @@ import { ROOT } from '../../support/source-text.ts';
 
 const [ONE, OTHER] = ['0193a1c2-0000-7000-8000-000000000001', '0193a1c2-0000-7000-8000-000000000002'];
 
-/** Of each page: the list of the API behind it, its file, and values of its filters. What a shell would obey is among them. */
+/**
+ * Of each page: the list of the API behind it, its file, and values of its filters. What a shell would obey is among
+ * them.
+ */
 const PAGES: { readonly [Page in ListPage]: readonly [ListName, file: string, Readonly<Record<string, string>>] } = {
   clusters: ['clusters', 'clusters', { name: 'lab' }],
   groups: ['groups', 'groups', { name: "it's $(mine)*" }],

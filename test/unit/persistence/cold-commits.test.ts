@@ -1,6 +1,6 @@
 /**
- * Cold changes: whose turn it is, and what they would have told where the database is lost under way, whoever noticed it
- * first.
+ * Cold changes: whose turn it is, and what they would have told where the database is lost under way, whoever noticed
+ * it first.
  *
  * Promises: E5, V1, L4.
  */

@@ -5,7 +5,10 @@ import { domainPerformers, type DomainPorts } from '../../../supervisors/effects
 import type { Requester } from '../../../supervisors/runtime/domain-effects.ts';
 import { execution, NODE } from '../../support/actors.ts';
 
-/** An actor of a node, which ends when it is told to, and what it and its successor are told, by the rules of both words. */
+/**
+ * An actor of a node, which ends when it is told to, and what it and its successor are told, by the rules of both
+ * words.
+ */
 function requester() {
   const told: { readonly own: Message[]; readonly successor: Message[] } = { own: [], successor: [] };
   let isOver = false;

@@ -22,8 +22,8 @@ export type FromDialler =
   | FromTailing;
 
 /**
- * From an admin at which a running execution is tailed. `n` names the tail on this connection. `tail-read`: so many bytes
- * of messages with output were read, of whatever tail.
+ * From an admin at which a running execution is tailed. `n` names the tail on this connection. `tail-read`: so many
+ * bytes of messages with output were read, of whatever tail.
  */
 export type FromTailing =
   | {
@@ -37,8 +37,8 @@ export type FromTailing =
   | { readonly type: 'tail-read'; readonly bytes: number };
 
 /**
- * To it, from the owner of the node. `offset` counts bytes of UTF-8, `end` is last. `untailed`: nothing more comes of this
- * tail, though the execution may go on: under another owner, or not to be had from here.
+ * To it, from the owner of the node. `offset` counts bytes of UTF-8, `end` is last. `untailed`: nothing more comes of
+ * this tail, though the execution may go on: under another owner, or not to be had from here.
  */
 export type FromTailed =
   | {

@@ -8,9 +8,9 @@
  * | version | date | what changed |
  * |---|---|---|
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
- * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed; an admin
- * hears by its channel that it was handed a cluster over (`owned`); sessions of agents are passed on; calls go over a
- * connection of their own where it is open |
+ * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed; an
+ * admin hears by its channel that it was handed a cluster over (`owned`); sessions of agents are passed on; calls go
+ * over a connection of their own where it is open |
  */
 export const LINK_VERSION = 2;
 
@@ -50,8 +50,8 @@ export const NEWS_PATH = `${INTERNAL_PREFIX}news`;
 export const PEER_HEADER = 'x-edge-peer';
 
 /**
- * Header of a tunnel or a session that an admin passes on to another one, sealed, base64url: the token, and of a session
- * as JSON also the address at which its agent came in.
+ * Header of a tunnel or a session that an admin passes on to another one, sealed, base64url: the token, and of a
+ * session as JSON also the address at which its agent came in.
  */
 export const RELAYED_HEADER = 'x-edge-relayed';
 

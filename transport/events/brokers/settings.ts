@@ -1,4 +1,6 @@
-/** How each broker is reached, as the operator configured it. Read from the environment by settings/broker-choice.ts. */
+/**
+ * How each broker is reached, as the operator configured it. Read from the environment by settings/broker-choice.ts.
+ */
 
 /** Name and password. */
 export interface Login {

@@ -65,7 +65,8 @@ export class Post implements ConnectionUser, Dispatcher.DispatchHandler {
   }
 
   /**
-   * Takes a connection, or stands in line, where its time does not run yet: whoever is before it has a limit. Called once.
+   * Takes a connection, or stands in line, where its time does not run yet: whoever is before it has a limit. Called
+   * once.
    */
   start(): void {
     this.#options.connections.take(this);

@@ -1,4 +1,6 @@
-/** Which addresses may be dialled (R2): what each class is to the guard, and what an operator opened or closed. Pure. */
+/**
+ * Which addresses may be dialled (R2): what each class is to the guard, and what an operator opened or closed. Pure.
+ */
 import { addressClass, isMetadataAddress, type AddressClass } from '../addresses.ts';
 
 /**

@@ -1,4 +1,6 @@
-/** Streams joined in pairs into tunnels, which are counted, watched by one timer, and have one end with a cause each. */
+/**
+ * Streams joined in pairs into tunnels, which are counted, watched by one timer, and have one end with a cause each.
+ */
 import type { Duplex } from 'node:stream';
 import { JoinedStreams } from './joined-streams.ts';
 import { IDLE_MS_MAX, LIFE_MS_MAX, SWEEP_MS } from './limits.ts';

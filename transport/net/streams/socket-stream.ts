@@ -15,8 +15,8 @@ export interface SocketStreamOptions extends PacedStreamOptions {
 const CLOSE_MS_MAX = 10_000;
 
 /**
- * The stream of an open socket, which it owns from now on. For HTTP/2 as `webSocketStream`, whose place it takes where no
- * WebSocket is needed: a socket that breaks ends it, as one does that closes.
+ * The stream of an open socket, which it owns from now on. For HTTP/2 as `webSocketStream`, whose place it takes where
+ * no WebSocket is needed: a socket that breaks ends it, as one does that closes.
  */
 export function socketStream(socket: Duplex, unreadBytesMax: number, options: SocketStreamOptions = {}): Duplex {
   return new SocketStream(socket, unreadBytesMax, options);

@@ -13,9 +13,9 @@ const MERGED_BYTES_MAX = 131_072;
  * The stream of an open socket, which it owns from now on. A text message breaks it, and so does an empty one. Ending
  * it closes the socket; a socket that closes ends it, and one that breaks destroys it with an error.
  *
- * For HTTP/2 `unreadBytesMax` must be the window of the connection: Node reads nothing while a write of its own is under
- * way, so two ends that write and hold less than that wait for each other for ever (measured: 200 streams both ways
- * stood still within a second).
+ * For HTTP/2 `unreadBytesMax` must be the window of the connection: Node reads nothing while a write of its own is
+ * under way, so two ends that write and hold less than that wait for each other for ever (measured: 200 streams both
+ * ways stood still within a second).
  */
 export function webSocketStream(socket: WebSocket, unreadBytesMax: number, options: PacedStreamOptions = {}): Duplex {
   return new WebSocketStream(socket, unreadBytesMax, options);

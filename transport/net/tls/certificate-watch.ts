@@ -1,6 +1,6 @@
 /**
- * A certificate in files that others replace while it is shown, as certbot and Kubernetes do: looked at now and then, and
- * taken up where it is whole.
+ * A certificate in files that others replace while it is shown, as certbot and Kubernetes do: looked at now and then,
+ * and taken up where it is whole.
  */
 import { stat } from 'node:fs/promises';
 import type { Log } from '../log.ts';

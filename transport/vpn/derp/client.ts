@@ -66,8 +66,9 @@ const DEFAULTS = {
 } as const;
 
 /**
- * A live connection, or one that is being made again: connects whenever the connection is lost, until it is closed. The relays of the region are tried in their
- * order, each by upgrade and then as a WebSocket; the form that a relay took is tried first the next time.
+ * A live connection, or one that is being made again: connects whenever the connection is lost, until it is closed. The
+ * relays of the region are tried in their order, each by upgrade and then as a WebSocket; the form that a relay took is
+ * tried first the next time.
  */
 export class DerpClient {
   readonly #options: Required<DerpOptions>;

@@ -39,7 +39,9 @@ const NFT_MS_MAX = 5_000;
  */
 const PRIORITY = -50;
 
-/** The firewall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings. */
+/**
+ * The firewall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings.
+ */
 export function createFirewall(
   interfaceName: string,
   { nft = 'nft', sysctls = '/proc/sys' }: { readonly nft?: string; readonly sysctls?: string } = {},

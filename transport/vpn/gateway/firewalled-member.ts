@@ -1,4 +1,6 @@
-/** The interface of the gateway behind its firewall. Rules first, then the interface: members reach nothing in between. */
+/**
+ * The interface of the gateway behind its firewall. Rules first, then the interface: members reach nothing in between.
+ */
 import type { Log } from '../../net/log.ts';
 import type { CreatedMember } from '../member/create-member.ts';
 import type { Member, MemberPorts, WantedMember } from '../member/member.ts';

@@ -40,7 +40,8 @@ export class InterfaceRepair {
     if (removed.length > 0) await device.apply({ removed, set: [] });
     if (isRotated) {
       await device.setPrivateKey(target.privateKey);
-      // Sessions begin anew, and so do peers: WireGuard leaves one to which it began a handshake with the old key alone for 5 s.
+      // Sessions begin anew, and so do peers: WireGuard leaves one to which it began a handshake with the old key alone
+      // for 5 s.
       await device.apply({ removed: this.#peers.keys(), set: [] });
       this.#peers.clear();
     }

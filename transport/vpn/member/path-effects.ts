@@ -82,9 +82,9 @@ interface Probe {
 }
 
 /**
- * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a packet sent at once where it was
- * told to speak at that moment, and is told at once to speak over the relay again. What comes by the relay is held back
- * while it listens, since it would hide from where else the peer was heard.
+ * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a packet sent at
+ * once where it was told to speak at that moment, and is told at once to speak over the relay again. What comes by the
+ * relay is held back while it listens, since it would hide from where else the peer was heard.
  */
 async function probe(effects: readonly PeerEffect[], { device, relaySockets, read }: PathEffectPorts): Promise<void> {
   const probes = effects.flatMap(({ publicKey, effect }) =>

@@ -5,7 +5,9 @@
 
 import { SETTLE_MS } from './limits.ts';
 
-/** What WireGuard puts around a packet, in bytes, over IPv4 and over IPv6. Source: WireGuard, 5.4.6; RFC 791, 8200, 768. */
+/**
+ * What WireGuard puts around a packet, in bytes, over IPv4 and over IPv6. Source: WireGuard, 5.4.6; RFC 791, 8200, 768.
+ */
 const AROUND_BYTES = { ipv4: 60, ipv6: 80 } as const;
 
 /** The same, in bytes, as it is counted of a peer. Source: WireGuard, 5.4.6. */
@@ -17,7 +19,9 @@ const COUNTED_AROUND_BYTES = 32;
  */
 const LENGTHS = [1_440, 1_408] as const;
 
-/** Sent so often at most, one after the other this long after the one before, in ms: what is lost is rarely lost thrice. */
+/**
+ * Sent so often at most, one after the other this long after the one before, in ms: what is lost is rarely lost thrice.
+ */
 const ASKS_MAX = 4;
 const ASK_MS = 250;
 
@@ -37,8 +41,8 @@ export const CHECK_MS = 5_000;
 const CHECK_BYTES_MIN = 1_300;
 
 /**
- * Waits after lengths were in vain, in ms, after the first, second, … time: a path that takes a shorter one is asked about
- * the longest again, too, as four packets may have been lost otherwise.
+ * Waits after lengths were in vain, in ms, after the first, second, … time: a path that takes a shorter one is asked
+ * about the longest again, too, as four packets may have been lost otherwise.
  */
 const AGAIN_MS = [10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
 

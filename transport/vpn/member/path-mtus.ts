@@ -14,16 +14,16 @@ const LOOKS_MAX = 64;
 const PAUSE_MS = 60_000;
 
 /**
- * What is sent at most over IPv4 where an answer says no more than that all pieces arrived, in bytes: what fits into the
- * paths of homes (PPPoE, 1,492), and less than the 1,480 that `wg-quick` sends everywhere.
+ * What is sent at most over IPv4 where an answer says no more than that all pieces arrived, in bytes: what fits into
+ * the paths of homes (PPPoE, 1,492), and less than the 1,480 that `wg-quick` sends everywhere.
  */
 const CUT_ROOM_BYTES = 1_468;
 
 const NONCE_BYTES = 8;
 
 /**
- * Packets over a relay, in bytes: it takes any up to 64 KiB, and each costs the same whatever it holds. Twice as fast as
- * 1,280 (measured), and short enough that a slow line has one out in a tenth of a second at 1 Mbit/s.
+ * Packets over a relay, in bytes: it takes any up to 64 KiB, and each costs the same whatever it holds. Twice as fast
+ * as 1,280 (measured), and short enough that a slow line has one out in a tenth of a second at 1 Mbit/s.
  */
 const RELAYED_BYTES = 8_960;
 
@@ -250,8 +250,8 @@ export class PathMtus {
   }
 
   /**
-   * Both addresses of a peer whose path takes them; while that is not known yet, the one alone by which it is asked, and
-   * that is the one of IPv6, by which hardly anybody talks.
+   * Both addresses of a peer whose path takes them; while that is not known yet, the one alone by which it is asked,
+   * and that is the one of IPv6, by which hardly anybody talks.
    */
   #mtusOf({ peer, state: { length, asking } }: Known): readonly (readonly [string, number])[] {
     const asked = asking === null ? null : this.#askedAddress(peer);

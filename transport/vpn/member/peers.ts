@@ -211,8 +211,8 @@ export class Peers {
     }
     const isRegular = nowMs >= this.#repairAtMs;
     if (this.#isWantedNew || isRegular) await this.#repair(device, nowMs, isRegular);
-    // A peer whose handshake is next may have begun one meanwhile: handshakes that cross lead nowhere, and a peer that is added
-    // anew forgets the one under way.
+    // A peer whose handshake is next may have begun one meanwhile: handshakes that cross lead nowhere, and a peer that
+    // is added anew forgets the one under way.
     else if (
       nowMs >= this.#readAtMs ||
       (nowMs >= this.#heededAtMs + READ_HANDSHAKE_MS && this.#peers.isHandshakeDue(nowMs))

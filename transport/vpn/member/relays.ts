@@ -67,7 +67,9 @@ export class Relays {
     return this.#toldHome;
   }
 
-  /** Others hear now that this is the own region. Until all have, those that look at the one before find this member. */
+  /**
+   * Others hear now that this is the own region. Until all have, those that look at the one before find this member.
+   */
   told(region: number | null): void {
     if (region === null || region === this.#heardHome) return;
     if (this.#heardHome !== null) this.#connections.use(this.#heardHome);
@@ -102,7 +104,9 @@ export class Relays {
     this.#connectHomes();
   }
 
-  /** Looks after time: idle connections end, a home that is away for too long is replaced. Of `performance.now`, in ms. */
+  /**
+   * Looks after time: idle connections end, a home that is away for too long is replaced. Of `performance.now`, in ms.
+   */
   sweep(nowMs: number): void {
     this.#connections.closeIdle([this.#home, this.#toldHome, this.#heardHome], nowMs);
     if (this.#homes.length < 2) return;

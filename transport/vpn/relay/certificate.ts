@@ -79,7 +79,9 @@ async function kept(
   }
 }
 
-/** Two that make one at the same time show each its own until they start again. Rejects with a line for the operator. */
+/**
+ * Two that make one at the same time show each its own until they start again. Rejects with a line for the operator.
+ */
 async function made(
   dataDir: string,
   hostName: string,

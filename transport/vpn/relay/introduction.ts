@@ -10,7 +10,9 @@ export interface Introduction {
   readonly answersPings: boolean;
 }
 
-/** What the first frame of a stranger says. Null: it is none of the protocol, or not sealed with the key that it names. */
+/**
+ * What the first frame of a stranger says. Null: it is none of the protocol, or not sealed with the key that it names.
+ */
 export function readIntroduction(type: number, payload: Buffer, { privateKey }: BoxKeys): Introduction | null {
   if (type !== FRAME.clientInfo || payload.length < KEY_BYTES) return null;
   const key = Buffer.from(payload.subarray(0, KEY_BYTES));

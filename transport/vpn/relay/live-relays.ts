@@ -53,8 +53,8 @@ export class LiveRelays {
   }
 
   /**
-   * Another one for each map; empty: there is none. It follows the map by one look, in which every other admin has looked
-   * too: who is told of a version gets its map from any of them.
+   * Another one for each map; empty: there is none. It follows the map by one look, in which every other admin has
+   * looked too: who is told of a version gets its map from any of them.
    */
   version(): string {
     return this.#told ?? '';

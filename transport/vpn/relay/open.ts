@@ -1,6 +1,6 @@
 /**
- * A relay put together: its certificate, its listener, and the map by which members find it. The same inside an admin and
- * alone.
+ * A relay put together: its certificate, its listener, and the map by which members find it. The same inside an admin
+ * and alone.
  */
 import { X509Certificate } from 'node:crypto';
 import type { Log } from '../../net/log.ts';

@@ -1,6 +1,6 @@
 /**
- * The listener of a relay: HTTP over TLS on a port of its own, with the upgrade to DERP, its WebSocket form, and the probes
- * that clients of the protocol make.
+ * The listener of a relay: HTTP over TLS on a port of its own, with the upgrade to DERP, its WebSocket form, and the
+ * probes that clients of the protocol make.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

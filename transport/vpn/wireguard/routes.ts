@@ -23,8 +23,8 @@ const LINKS = z.array(z.object({ ifname: z.string(), mtu: z.number() }));
 
 /**
  * Packets to these addresses have the MTU that stands beside them; those to all others that of the interface. What
- * comes back are those that have that one, too: the system refused them, or led them elsewhere before (another interface
- * has their range, or somebody gave them a route).
+ * comes back are those that have that one, too: the system refused them, or led them elsewhere before (another
+ * interface has their range, or somebody gave them a route).
  */
 export async function setRouteMtus(
   name: string,

@@ -19,8 +19,8 @@ import { systemProblem } from '../../../problem.ts';
 export const UNANSWERED_MAX = 256;
 
 /**
- * On a session that lives a login is told so long after it was given up, in ms: its verdict may be late, and of what the
- * admin stored by itself nothing is told. Twice as long as a statement of its database may take (L3).
+ * On a session that lives a login is told so long after it was given up, in ms: its verdict may be late, and of what
+ * the admin stored by itself nothing is told. Twice as long as a statement of its database may take (L3).
  */
 export const TOLD_AFTER_MS = 10_000;
 

@@ -143,7 +143,10 @@ interface Failure {
   readonly isLasting: boolean;
 }
 
-/** The status of the answer, which may come before all of the body went. By `node:http`: see agent/outbound/http-exchange.ts. */
+/**
+ * The status of the answer, which may come before all of the body went. By `node:http`: see
+ * agent/outbound/http-exchange.ts.
+ */
 async function put(
   url: string,
   recording: FinishedRecording,

@@ -17,7 +17,9 @@ export function envelopes(texts: readonly string[]): Envelope[] {
   ];
 }
 
-/** A test event and what a command makes happen arrive, the latter in its order. Returns what arrived of the command. */
+/**
+ * A test event and what a command makes happen arrive, the latter in its order. Returns what arrived of the command.
+ */
 export async function publishesWhatHappens(
   t: ExecutionContext,
   admin: PublishingAdmin,
@@ -43,7 +45,9 @@ export async function publishesWhatHappens(
   return { execution, told };
 }
 
-/** A broker that refuses the credentials delays no command; it is told once, with this error and without the secrets. */
+/**
+ * A broker that refuses the credentials delays no command; it is told once, with this error and without the secrets.
+ */
 export async function toldOnce(
   t: ExecutionContext,
   admin: PublishingAdmin,

@@ -87,7 +87,9 @@ async function uploading(t: ExecutionContext) {
 }
 
 const allGone = (spool: RecordingSpool) => until('all recordings to be gone', () => spool.list().length === 0);
-/** Of the warnings, those of recordings that are not sent any more: a busy admin is asked again, and that is told too. */
+/**
+ * Of the warnings, those of recordings that are not sent any more: a busy admin is asked again, and that is told too.
+ */
 const givenUp = ({ warnings }: ReturnType<typeof startUploads>) =>
   warnings.filter(([message]) => message === 'A recording of an SSH session was given up');
 const idsIn = (spool: RecordingSpool) => spool.list().map(({ id }) => id);

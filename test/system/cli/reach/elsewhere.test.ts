@@ -1,6 +1,6 @@
 /**
- * A machine by a terminal, a command, files and both proxies, where the admin that is asked does not own it, and where a
- * balancer leads each connection to another admin.
+ * A machine by a terminal, a command, files and both proxies, where the admin that is asked does not own it, and where
+ * a balancer leads each connection to another admin.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** With which keys `edge push` and `edge pull` log in: the ssh-agent's, those of the person's own directory, and named ones. */
+/**
+ * With which keys `edge push` and `edge pull` log in: the ssh-agent's, those of the person's own directory, and named
+ * ones.
+ */
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import ava from 'ava';

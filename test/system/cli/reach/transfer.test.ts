@@ -146,7 +146,9 @@ test.serial('what was left of a push is gone on from where its digest is right, 
   t.deepEqual(readdirSync(at('left')), ['large']);
 });
 
-/** A way to the proxy that lets so much up, and no more: who pushes more is still at it, however busy the machine is. */
+/**
+ * A way to the proxy that lets so much up, and no more: who pushes more is still at it, however busy the machine is.
+ */
 async function narrowWay(t: Scope): Promise<Env> {
   const server = createServer((near) => {
     const far = connect(Number(new URL(fixture.env.EDGE_PROXY_URL).port), '127.0.0.1');

@@ -19,13 +19,18 @@ const CALL_MS_MAX = 5_000;
 /** Callers wait for 4.5 s: all but the one at fault are well within it, in ms. */
 const OTHERS_MS_MAX = 4_000;
 
-/** Neighbours of what waits for locks: well below the 2 s after which a connection that is not to be had is a lost database. */
+/**
+ * Neighbours of what waits for locks: well below the 2 s after which a connection that is not to be had is a lost
+ * database.
+ */
 const CANCEL_NEIGHBOURS_MS_MAX = 1_000;
 
 /** Tries of one that cannot be stored, about a second each. */
 const TRIES_MAX = 16;
 
-/** On a crowded machine a neighbour may miss the time that the committer takes for all of a batch, or for a connection. */
+/**
+ * On a crowded machine a neighbour may miss the time that the committer takes for all of a batch, or for a connection.
+ */
 const isLate = (outcome: unknown): boolean =>
   isCrowded() && /takes too long|is not available\.$/u.test(String(outcome));
 

@@ -74,7 +74,8 @@ test('in one batch, the changes of a stale owner are refused and those of a good
 
 test('a takeover waits for a batch that is under way, so that what the batch checked still holds when it commits (O1)', async (t) => {
   const fixture = await openFixture(t, undefined, LONG_WAITS);
-  // A batch that waits for too long is taken apart, and asks for its lease anew: on a busy machine it may be too late then.
+  // A batch that waits for too long is taken apart, and asks for its lease anew: on a busy machine it may be too late
+  // then.
   const seen = await until('a batch that kept its locks until they were seen', async () => {
     const one = await takenOver(fixture);
     if (one.outcome[0] !== 'ok') t.false(one.isStored);

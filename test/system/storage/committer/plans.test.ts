@@ -7,7 +7,9 @@ import { NOW_MS } from '../../../support/actors.ts';
 /** Rows that come once everything was planned: reading them all is seen, and takes no time. */
 const ROWS = 5_000;
 
-/** How often each of these tables was read from end to end. The connection of the batches is asked for its part first. */
+/**
+ * How often each of these tables was read from end to end. The connection of the batches is asked for its part first.
+ */
 async function wholeReads(fixture: Fixture): Promise<Readonly<Record<string, number>>> {
   for (const pool of [fixture.database.writes, fixture.database.pool])
     await pool.query('select pg_stat_force_next_flush()');

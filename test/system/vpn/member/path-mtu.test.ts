@@ -1,4 +1,6 @@
-/** How long packets between two members are: as long as their direct path takes, also where it takes less than before. */
+/**
+ * How long packets between two members are: as long as their direct path takes, also where it takes less than before.
+ */
 import ava from 'ava';
 import { startInternet, type Internet } from '../../../support/networks/internet.ts';
 import { ipLines } from '../wireguard/pair.ts';
@@ -47,8 +49,8 @@ function passes(bytes: number): Promise<boolean> {
 }
 
 /**
- * Whether packets so long are answered, and longer ones are not sent. On a busy machine a path may be taken for dead for
- * a moment, and packets are short then.
+ * Whether packets so long are answered, and longer ones are not sent. On a busy machine a path may be taken for dead
+ * for a moment, and packets are short then.
  */
 async function isLongest(bytes: number): Promise<boolean> {
   await until(`packets of ${bytes} bytes`, () => passes(bytes));

@@ -1,4 +1,7 @@
-/** MTUs of single addresses beside that of their interface, and what the ways out of a machine take, over real wireguard-go. */
+/**
+ * MTUs of single addresses beside that of their interface, and what the ways out of a machine take, over real
+ * wireguard-go.
+ */
 import ava from 'ava';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';

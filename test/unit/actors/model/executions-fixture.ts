@@ -1,7 +1,7 @@
 /**
  * All that is around one node: its actor as the kit runs it, rows with the guards of the database, an agent with a
- * journal, and a network that delays, cuts and forgets. Everything waits until it is told to happen, so that a test may let it
- * happen in any order.
+ * journal, and a network that delays, cuts and forgets. Everything waits until it is told to happen, so that a test may
+ * let it happen in any order.
  */
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { OPEN_EXECUTIONS_MAX, type NodeState } from '../../../../actors/node/state.ts';

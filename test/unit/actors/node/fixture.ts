@@ -15,7 +15,10 @@ export function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
   return behaviour.transition(state, message, nowMs);
 }
 
-/** An agent connects by session `number`: well, with what it always says of itself, holding nothing, unless said otherwise. */
+/**
+ * An agent connects by session `number`: well, with what it always says of itself, holding nothing, unless said
+ * otherwise.
+ */
 export function connected(
   number: number,
   more: Partial<Extract<NodeMessage, { type: 'agent-connected' }>['hello']> = {},

@@ -38,8 +38,9 @@ const SERVICES = [
 ].map((name) => ({ name, healthy: true, detail: null }));
 
 /**
- * Around a message, in bytes: the header of a WebSocket (RFC 6455, 5.2; with the mask of a client), a record of TLS 1.3,
- * and TCP over IPv4 with timestamps, once for the segment and once for its acknowledgement, as if none went with another.
+ * Around a message, in bytes: the header of a WebSocket (RFC 6455, 5.2; with the mask of a client), a record of TLS
+ * 1.3, and TCP over IPv4 with timestamps, once for the segment and once for its acknowledgement, as if none went with
+ * another.
  */
 const AROUND = { fromAgent: 8, fromAdmin: 4, tls: 22, segment: 52, acknowledgement: 52 } as const;
 

@@ -16,7 +16,9 @@ function uploaded(text: string) {
   return { text: parts.join(''), parts: parts.length, last: link().frames.at(-1) };
 }
 
-/** The largest, of one byte a letter but for one over each of the first edges of parts, `before` bytes of it before it. */
+/**
+ * The largest, of one byte a letter but for one over each of the first edges of parts, `before` bytes of it before it.
+ */
 function withLettersOverEdges(letter: string, before: number, edges: number): string {
   const bytes = Buffer.alloc(LARGEST_BYTES, 'x');
   for (let edge = 1; edge <= edges; edge += 1) bytes.write(letter, edge * OUTPUT_PART_BYTES_MAX - before);

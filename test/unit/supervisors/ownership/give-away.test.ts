@@ -56,8 +56,8 @@ interface Script {
 }
 
 /**
- * An admin that owns so many clusters, with an agent for each node, beside one that has room for all. `tried`: clusters of
- * each transaction; `waitedMs`: how long each agent waited until it was told.
+ * An admin that owns so many clusters, with an agent for each node, beside one that has room for all. `tried`: clusters
+ * of each transaction; `waitedMs`: how long each agent waited until it was told.
  */
 function fixture({
   clusters,

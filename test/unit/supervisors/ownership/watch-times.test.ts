@@ -2,7 +2,10 @@
 import test from 'ava';
 import { WatchTimes } from '../../../../supervisors/ownership/watch-times.ts';
 
-/** An admin that checks in and looks at the leases at each of these times, in ms: how much of the silence it had not seen then. */
+/**
+ * An admin that checks in and looks at the leases at each of these times, in ms: how much of the silence it had not
+ * seen then.
+ */
 function unseen(looksMs: readonly number[], wasAway = false): readonly number[] {
   let nowMs = looksMs[0] ?? 0;
   const times = new WatchTimes(() => nowMs);

@@ -1,4 +1,6 @@
-/** Calls that go over one connection: what crosses, what becomes of it when that is lost, and what does not go over it. */
+/**
+ * Calls that go over one connection: what crosses, what becomes of it when that is lost, and what does not go over it.
+ */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';

@@ -1,6 +1,6 @@
 /**
- * What admins of earlier versions said, as it was on the wire: it is read as they meant it. A recording is never edited;
- * a new version adds its own.
+ * What admins of earlier versions said, as it was on the wire: it is read as they meant it. A recording is never
+ * edited; a new version adds its own.
  */
 import { readFileSync } from 'node:fs';
 import test from 'ava';

@@ -1,4 +1,7 @@
-/** What an address is, and what is asked of it. The registries, block by block: test/unit/transport/net/guard/addresses.test.ts. */
+/**
+ * What an address is, and what is asked of it. The registries, block by block:
+ * test/unit/transport/net/guard/addresses.test.ts.
+ */
 import test from 'ava';
 import {
   addressClass,

@@ -1,4 +1,6 @@
-/** Files that are written over the connection of a terminal, by the agent's own server of files, as the disk has them. */
+/**
+ * Files that are written over the connection of a terminal, by the agent's own server of files, as the disk has them.
+ */
 import {
   chmodSync,
   chownSync,

@@ -22,7 +22,9 @@ const BYTES_MAX = 1_000;
 const PLACE: AgentEndpoint = { ports: portsOf(1), tokenHash: Buffer.from('hash') };
 const KEPT_ANSWER = answer('up 1\n', { 'Keep-Alive': 'timeout=75' });
 
-/** A stream on which its end says this in one piece, once it was asked, and does what a stream of a tunnel does besides. */
+/**
+ * A stream on which its end says this in one piece, once it was asked, and does what a stream of a tunnel does besides.
+ */
 function saying(says: Buffer, { ends = false, isTaken = true } = {}): Duplex {
   const stream = new Duplex({
     read() {},

@@ -1,4 +1,6 @@
-/** Which form a tunnel takes: HTTP/2 on the connection itself, and a WebSocket where something in between is against it. */
+/**
+ * Which form a tunnel takes: HTTP/2 on the connection itself, and a WebSocket where something in between is against it.
+ */
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -15,7 +17,9 @@ interface Between {
   readonly asked: string[];
 }
 
-/** Something between an agent and its admin that does `otherwise` with what is no WebSocket, and passes WebSockets on. */
+/**
+ * Something between an agent and its admin that does `otherwise` with what is no WebSocket, and passes WebSockets on.
+ */
 async function between(
   t: ExecutionContext,
   to: () => string,

@@ -12,8 +12,8 @@ import { until } from '../../../../support/until.ts';
 import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 
 /**
- * systemd-resolved is asked again after 30 s where a program took over 5 s, or seemed to as this process was held up. In
- * ms.
+ * systemd-resolved is asked again after 30 s where a program took over 5 s, or seemed to as this process was held up.
+ * In ms.
  */
 const ASKED_AGAIN_MS_MAX = 120_000;
 

@@ -1,4 +1,7 @@
-/** What an interface is told of the lengths of paths, and what that costs: with a device that writes down what it is asked. */
+/**
+ * What an interface is told of the lengths of paths, and what that costs: with a device that writes down what it is
+ * asked.
+ */
 import test, { type ExecutionContext } from 'ava';
 import { MtuEcho } from '../../../../../transport/vpn/member/mtu-echo.ts';
 import { PathMtus, type ReachedPeer } from '../../../../../transport/vpn/member/path-mtus.ts';

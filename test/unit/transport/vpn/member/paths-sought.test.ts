@@ -166,8 +166,8 @@ test('a relayed peer whose session is over is looked for on all ways', (t) => {
   t.deepEqual(path.read(RELAY).taken(), [use(RELAY)]);
   t.is(path.state.path, 'none');
 
-  // Both see it at about the same time: the second one leaves the first message to the other, and so does the first where
-  // the other spoke already.
+  // Both see it at about the same time: the second one leaves the first message to the other, and so does the first
+  // where the other spoke already.
   for (const [isFirst, received] of [
     [false, 0],
     [true, 148],
