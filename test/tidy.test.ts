@@ -114,7 +114,6 @@ const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];
 /** A file is read in one go, and the order in which an admin starts on two screens. */
 const LINES_MAX = 300;
 const MAIN_LINES = 150;
-
 /** As the formatter has it. */
 const COLUMNS_MAX = 120;
 

@@ -27,6 +27,7 @@ const TABLE: Table<Execution> = {
     ['EXIT', 'exit_code', { sorts: 'exit_code', tone: toneOf }],
     ['CLUSTER', 'cluster_name', { cut: 8, drop: 1, sorts: 'cluster_name' }],
     ['COMMAND', 'command_text', { cut: 16 }],
+    ['COMPLETED', 'completed_at', { wide: true, age: true, sorts: 'completed_at' }],
     ['COMMAND ID', 'command_id', { wide: true, id: true }],
   ],
 };
