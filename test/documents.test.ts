@@ -8,6 +8,7 @@ import { promiseNames } from '../deploy/pages/promise-tests.ts';
 import {
   anchorsOf,
   citationsElsewhere,
+  codeNames,
   deadLinks,
   deadPaths,
   goneCommands,
@@ -91,10 +92,10 @@ test('every command that a page names exists, and takes the options that it name
 });
 
 test('every path of the code that a page or a comment names leads to it', (t) => {
-  const paths = trackedFiles().map(({ path }) => path);
+  const names = codeNames(trackedFiles().map(({ path }) => path));
 
   t.deepEqual(
-    [...pages, ...code].flatMap((file) => deadPaths(file, paths, exists)),
+    [...pages, ...code].flatMap((file) => deadPaths(file, names, exists)),
     [],
   );
 });
@@ -182,7 +183,7 @@ test('the checks see what they look for', (t) => {
   t.deepEqual(
     deadPaths(
       source('// agent/here.ts, agent/gone, agent/here, here.ts, gone.ts, agent/v<N>\nimport "agent/never.ts"'),
-      ['agent/here.ts'],
+      codeNames(['agent/here.ts']),
       (path) => path === 'agent/here.ts',
     ),
     ['x.ts: agent/gone', 'x.ts: gone.ts'],

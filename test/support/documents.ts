@@ -108,24 +108,36 @@ function goneIn(
   return options.filter((option) => command.options?.includes(option) === false).map((option) => `${two} ${option}`);
 }
 
+/** What the code is called: its folders at the root, and its files. */
+export interface CodeNames {
+  readonly cited: RegExp;
+  readonly files: ReadonlySet<string>;
+}
+
+/** `paths`: of all sources. */
+export function codeNames(paths: readonly string[]): CodeNames {
+  const folders = new Set(paths.map((path) => path.split('/')[0] ?? '').filter((one) => /^[a-z]+$/u.test(one)));
+  return {
+    cited: new RegExp(
+      `(?<![\\w./@*$}-])(?:(?:${[...folders].join('|')})/[\\w/-]+(?:\\.[a-z]+)*|[a-z][\\w-]*(?:\\.test)?\\.tsx?)(?![\\w/<-])`,
+      'gu',
+    ),
+    files: new Set(paths.map((path) => posix.basename(path))),
+  };
+}
+
 /**
  * Paths and names of the code in comments and on pages that lead to nothing. A path begins at the root; a name alone
- * ends in `.ts`, and is one of `paths`, which are those of all sources. `exists` takes a path.
+ * ends in `.ts`. `exists` takes a path.
  */
 export function deadPaths(
   { path, text }: SourceFile,
-  paths: readonly string[],
+  { cited, files }: CodeNames,
   exists: (path: string) => boolean,
 ): string[] {
-  const names = new Set(paths.map((each) => posix.basename(each)));
-  const atRoot = [...new Set(paths.map((each) => each.split('/')[0] ?? ''))].filter((each) => /^[a-z]+$/u.test(each));
-  const cited = new RegExp(
-    `(?<![\\w./@*$}-])(?:(?:${atRoot.join('|')})/[\\w/-]+(?:\\.[a-z]+)*|[a-z][\\w-]*(?:\\.test)?\\.tsx?)(?![\\w/<-])`,
-    'gu',
-  );
   const comments = path.endsWith('.md') ? text : commentsOf(text);
   return [...new Set([...comments.replaceAll(URL, '').matchAll(cited)].map(({ 0: each }) => each))]
-    .filter((each) => !(each.includes('/') ? exists(each) || exists(`${each}.ts`) : names.has(each)))
+    .filter((each) => !(each.includes('/') ? exists(each) || exists(`${each}.ts`) : files.has(each)))
     .map((each) => `${path}: ${each}`);
 }
 
