@@ -115,7 +115,7 @@ test.serial('the palette finds pages, nodes and actions by the keyboard, and giv
     .waitFor();
 
   await sought('web-29', 'web-29');
-  t.is(await page.locator('[role=option]').count(), 8, 'no more of a kind are shown');
+  t.is(await page.getByRole('group', { name: 'Nodes' }).getByRole('option').count(), 8, 'no more of a kind are shown');
   await page.keyboard.press('ArrowUp');
   await chosen.filter({ hasText: 'web-29' }).waitFor();
   await page.keyboard.press('ArrowDown');
