@@ -53,7 +53,10 @@ export class ListeningConnection {
     this.#client.on('end', () => this.#lost());
     this.#client.on('notification', ({ channel, payload }) => {
       ports.heard();
-      ports.tell(channel, payload ?? '');
+      // not within what pg reads: a fault of whoever is told is no answer that cannot be read
+      queueMicrotask(() => {
+        if (!this.#isOver) ports.tell(channel, payload ?? '');
+      });
     });
     this.#connected = this.#client.connect();
     this.#last = this.#connected;

@@ -53,9 +53,9 @@ export function keptOverview(pool: Pool): () => Promise<Overview> {
 
 /** Reads one number after another, on one connection at a time, within 5 s. Rejects with DatabaseUnavailable. */
 export async function readOverview(pool: Pool): Promise<Overview> {
+  const read = timedReads(pool, DOING, { eachMs: OVERVIEW_READ_MS_MAX, allMs: OVERVIEW_READS_MS_MAX });
   const [now] = await rowsOf<{ at: Date }>(pool, DOING, sql`select clock_timestamp()::timestamptz(3) as at`);
   if (now === undefined) throw new Error('The database told no time.');
-  const read = timedReads(pool, DOING, { eachMs: OVERVIEW_READ_MS_MAX, allMs: OVERVIEW_READS_MS_MAX });
   const count = (rows: Sql): Promise<number | null> => read((client) => countOf(client, rows));
   const since = new Date(now.at.getTime() - RECENT_MS);
   const failed = sql`from command_execution e where e.exit_code >= 1 and e.completed_at >= ${since}::timestamptz`;

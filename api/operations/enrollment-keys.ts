@@ -27,7 +27,7 @@ const PUBLIC_KEYS_PER_MINUTE_MAX = 20;
 
 /**
  * Public keys that one address, or /64 of IPv6, gets in the hour for which they last: a quarter of those that may wait,
- * so that others get some whatever one address does.
+ * so that others get some whatever one address does at one admin within one hour of its clock.
  */
 export const PUBLIC_KEYS_PER_HOUR_MAX = 250;
 

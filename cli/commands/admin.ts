@@ -25,7 +25,7 @@ Examples:
   edge admin drain admin-2 --wait && ssh admin-2 reboot     nobody is without service meanwhile
   edge admin resume admin-2                                 it takes clusters again, also where it is not back yet
 
-Exit status: 0 it drains, with --wait: it owns nothing any more, and others do its tasks; 1 it could not be drained, or the time was over; 2, 3, 4 as of edge.`;
+Exit status: 0 it drains, with --wait: it owns nothing any more, and others do its tasks, or it keeps these for 30 s, which is told; 1 it could not be drained, or the time was over; 2, 3, 4 as of edge.`;
 
 /** The admins of the service: list, look at, drain. */
 export function addAdminCommands(program: Program): void {

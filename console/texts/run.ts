@@ -43,6 +43,7 @@ export const RUN = {
     onlyFailed: 'Only where it did not succeed',
     run: 'Run',
     naming: 'Looking up the nodes',
+    changed: 'The form was changed before it was sent, so nothing runs. Press Run again.',
     noNode: (name: string) => `No node is called "${name}".`,
     manyNodes: (name: string) => `Several nodes are called "${name}": give an id.`,
     tooManyNames: (count: number) =>

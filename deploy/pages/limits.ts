@@ -164,7 +164,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['PUBLIC_KEYS_MAX', 'Public enrolment keys that wait to be used. Beyond it none are made (429).'],
     ]),
     limits('api/operations/enrollment-keys.ts', keyOperations, [
-      ['PUBLIC_KEYS_PER_HOUR_MAX', 'Of them, those that one address or /64 is given in an hour (429).'],
+      ['PUBLIC_KEYS_PER_HOUR_MAX', 'Of them, those that one address or /64 is given in an hour, at each admin (429).'],
     ]),
     limits('api/rest/enroll.ts', enrolling, [
       ['REFUSED_EVENTS_PER_MINUTE_MAX', 'Events of refused enrolments in a minute, at each admin; then 429 or none.'],

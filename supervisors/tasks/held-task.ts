@@ -104,7 +104,8 @@ export class HeldTask {
 
   /**
    * Begins nothing more, and gives the lease back once all of it is over: what ends in that time is stored under it, so
-   * that nobody does it again. What takes longer than the lease, which is not renewed, is as if it had been lost.
+   * that nobody does it again; requests of webhooks that are under way are cut, and sent again by the next admin. What
+   * takes longer than the lease, which is not renewed, is as if it had been lost.
    */
   async #leave(): Promise<void> {
     const { name, log } = this.#ports;

@@ -95,9 +95,15 @@ function useSending(kit: SendingKit, form: Signal<RunForm>, known: ReadonlySigna
   const isThere = useIsThere();
   const send = async (): Promise<void> => {
     if (progress.value !== null) return;
+    const pressed = form.value;
     progress.value = T.naming;
     await kit.named.settled();
     progress.value = null;
+    // what is typed on is not what somebody sent off, and names of now are not those of then
+    if (form.value !== pressed) {
+      problem.value = T.changed;
+      return undefined;
+    }
     const made = commandOfForm(form.value, known.value, Date.now());
     wrong.value = 'wrong' in made ? made.wrong : [];
     problem.value = null;

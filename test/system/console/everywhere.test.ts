@@ -270,9 +270,20 @@ test.serial('a run names all of its nodes before, and takes their names', async 
   await page.locator('.run-preview').getByText('2 nodes').waitFor();
   t.is(await list.count(), 2);
   // typed and sent at once: what is not looked up yet runs nowhere else
-  await page.getByRole('textbox', { name: 'Command' }).fill('echo by-name');
+  const script = page.getByRole('textbox', { name: 'Command' });
+  await script.fill('echo by-name');
   await names.fill('front-1');
-  await names.press('ControlOrMeta+Enter');
+  await page.evaluate(`
+    document.querySelector('form.run').dispatchEvent(
+      new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }));
+    const typed = document.querySelector('form.run textarea');
+    typed.value = 'echo typed-on';
+    typed.dispatchEvent(new Event('input', { bubbles: true }));
+  `);
+  await page.getByRole('alert').getByText('The form was changed before it was sent').waitFor();
+  t.deepEqual(await fleet.rest.get('/commands?command_text=echo typed-on'), []);
+  await script.fill('echo by-name');
+  await script.press('ControlOrMeta+Enter');
   await page.waitForURL(/\/console\/commands\//u);
   const [made] = await fleet.rest.get<readonly { readonly targeting: object }[]>('/commands?command_text=echo by-name');
   t.like(made, { targeting: { node_ids: [node] } });
