@@ -134,10 +134,11 @@ test('each page has its own title, says where one is, and names its operations a
   }
 
   t.is(titles.size, PAGES.length);
-  // Admins of a service, and who is signed in to its console, are looked at in the reference alone.
+  // Admins of a service, its overview, and who is signed in to its console, are looked at in the reference alone.
   const told = Object.values(catalogue)
     .filter(
-      ({ rest }) => rest !== null && (!/^\/(?:admins|console)/u.test(rest.path) || rest.path.includes('/metrics')),
+      ({ rest }) =>
+        rest !== null && (!/^\/(?:admins|console|overview)/u.test(rest.path) || rest.path.includes('/metrics')),
     )
     .map(({ name }) => name);
   t.deepEqual([...linked].toSorted(), told.toSorted());
