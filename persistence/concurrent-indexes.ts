@@ -46,11 +46,11 @@ const INDEXES: readonly ConcurrentIndex[] = [
     columns: '"subject", "txid", "seq"',
     where: `"type" = 'edge.ssh_username.verified'`,
   },
-  // Deliveries that were dropped: by which webhook is in trouble. No column that a try changes, so that its row stays.
+  // Deliveries of one webhook that were given up, those made last first. No column that a try changes, as above.
   {
     name: 'webhook_delivery_dropped_of_webhook',
     table: 'webhook_delivery',
-    columns: '"webhook_id"',
+    columns: '"webhook_id", "id"',
     where: `"status" = 'dropped'`,
   },
 ];

@@ -7,14 +7,17 @@ import {
   OVERVIEW_ADMINS_MAX,
   OVERVIEW_COUNTED_MAX,
   OVERVIEW_FAILURES_MAX,
+  OVERVIEW_RECENT_MS,
   OVERVIEW_SCRIPT_CHARACTERS_MAX,
   type Overview,
   type OverviewFailure,
 } from '../actors/resources/overview.ts';
+import type { PeerAdmin } from '../api/admin-ports.ts';
 import { monotonicMs } from '../transport/net/clock.ts';
 import { kept } from '../transport/net/kept.ts';
 import { listedAdmins } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
+import { troubledWebhooks } from './reads/troubled-webhooks.ts';
 import { timedReads, type TimedRead } from './timed-reads.ts';
 
 /** What was read is told for so long to whoever asks, in ms: half of what lies between two questions of a page. */
@@ -25,9 +28,6 @@ export const OVERVIEW_READ_MS_MAX = 500;
 
 /** No number is begun later than this after the first, in ms: all of them are, also where a whole table is locked. */
 const OVERVIEW_READS_MS_MAX = 3_500;
-
-/** What has ended within this time is news, in ms. */
-const RECENT_MS = 3_600_000;
 
 /** Events are counted over this, in ms. */
 const EVENTS_MS = 60_000;
@@ -57,7 +57,7 @@ export async function readOverview(pool: Pool): Promise<Overview> {
   const [now] = await rowsOf<{ at: Date }>(pool, DOING, sql`select clock_timestamp()::timestamptz(3) as at`);
   if (now === undefined) throw new Error('The database told no time.');
   const count = (rows: Sql): Promise<number | null> => read((client) => countOf(client, rows));
-  const since = new Date(now.at.getTime() - RECENT_MS);
+  const since = new Date(now.at.getTime() - OVERVIEW_RECENT_MS);
   const failed = sql`from command_execution e where e.exit_code >= 1 and e.completed_at >= ${since}::timestamptz`;
   return {
     as_of: now.at.toISOString(),
@@ -66,7 +66,7 @@ export async function readOverview(pool: Pool): Promise<Overview> {
     latest_failures: await read((client) => failures(client, failed)),
     executions_in_flight: await count(sql`select from command_execution where finished_at is null`),
     events_stored: await eventsSince(read, new Date(now.at.getTime() - EVENTS_MS)),
-    admins: await read(async (client) => (await listedAdmins(client)).slice(0, OVERVIEW_ADMINS_MAX)),
+    admins: await read(async (client) => named(await listedAdmins(client))),
     executions_completed: await count(
       sql`select from command_execution where finished_at >= ${since}::timestamptz and status = 'completed'`,
     ),
@@ -74,7 +74,15 @@ export async function readOverview(pool: Pool): Promise<Overview> {
     deliveries_dropped: await count(sql`
       select from (select updated_at from webhook_delivery where status = 'dropped' order by id desc limit ${DROPPED_LOOKED_AT_MAX}::int) dropped
       where updated_at >= ${since}::timestamptz`),
+    webhooks_in_trouble: await read((client) => troubledWebhooks(client, now.at)),
   };
+}
+
+/** OVERVIEW_ADMINS_MAX of them, by name. */
+function named(admins: readonly PeerAdmin[]): readonly PeerAdmin[] {
+  const isIll = ({ problems }: PeerAdmin): boolean => (problems ?? []).length > 0;
+  const first = [...admins.filter(isIll), ...admins.filter((admin) => !isIll(admin))].slice(0, OVERVIEW_ADMINS_MAX);
+  return admins.filter((admin) => first.includes(admin));
 }
 
 async function countOf(client: PoolClient, rows: Sql): Promise<number> {

@@ -15,8 +15,23 @@ export const OVERVIEW_FAILURES_MAX = 5;
 /** First characters of a script that stand for it in an overview. */
 export const OVERVIEW_SCRIPT_CHARACTERS_MAX = 256;
 
-/** Admins that an overview names, by name. */
+/** Admins that an overview names, by name: of more, those with problems before the others. */
 export const OVERVIEW_ADMINS_MAX = 20;
+
+/** Webhooks in trouble that an overview names: those whose deliveries wait before those that only gave up. */
+export const OVERVIEW_WEBHOOKS_MAX = 5;
+
+/** Deliveries of such a webhook are counted up to this. */
+export const OVERVIEW_DELIVERIES_COUNTED_MAX = 1_000;
+
+/**
+ * A webhook whose next delivery waits for so long is in trouble, in ms: one that is well answers within one or two
+ * seconds.
+ */
+export const OVERVIEW_WAITING_MS = 15_000;
+
+/** What ended within this time before it was read is news, in ms. */
+export const OVERVIEW_RECENT_MS = 3_600_000;
 
 const failure = z.object({
   id: z.uuid(),
@@ -28,6 +43,27 @@ const failure = z.object({
 });
 /** An execution that failed. */
 export type OverviewFailure = Given<typeof failure>;
+
+const webhook = z.object({
+  id: z.uuid(),
+  url: z.string(),
+  waiting_since: z.iso.datetime().nullable().describe('When its next delivery was made. Null: none waits for long.'),
+  waiting: z.int(),
+  dropped: z.int().describe('Given up in the hour before as_of, of those made last.'),
+  last_status_code: z.int().nullable(),
+  last_error: z.string().nullable(),
+});
+/** A webhook in trouble, and how the latest try of the delivery that waits went, else of the latest given up. */
+export type OverviewWebhook = Given<typeof webhook>;
+
+const webhooks = z.object({
+  waiting: z.int().describe('How many have waited for over 15 s, but for what is sent again by hand.'),
+  dropped: z.int().describe('How many gave up a delivery in the hour before as_of, of the 100 made last of each.'),
+  deliveries_counted_max: z.int().describe('Deliveries of one are not counted beyond this.'),
+  named: z.array(webhook).max(OVERVIEW_WEBHOOKS_MAX),
+});
+/** Webhooks in trouble: how many, and the first of them. */
+export type OverviewWebhooks = Given<typeof webhooks>;
 
 const count = z.int().nullable();
 
@@ -53,7 +89,10 @@ export const OverviewResource = resource(
       .array(z.object(PeerAdminResource.shape))
       .max(OVERVIEW_ADMINS_MAX)
       .nullable()
-      .describe(`As in list_admins, the first ${OVERVIEW_ADMINS_MAX} by name.`),
+      .describe(`As in list_admins, ${OVERVIEW_ADMINS_MAX} by name: of more, those with problems first.`),
+    webhooks_in_trouble: webhooks
+      .nullable()
+      .describe(`Names ${OVERVIEW_WEBHOOKS_MAX}: those that wait, the longest first, before those that only gave up.`),
   },
 );
 /** What goes on. */

@@ -1,13 +1,14 @@
-/** Which webhooks are in trouble, as the API is asked for them. Pure. */
+/** Which webhooks are in trouble, as the API is asked for them, and what of its answer has no room. Pure. */
+import type { OVERVIEW_RECENT_MS, OVERVIEW_WAITING_MS, OverviewWebhooks } from '../../actors/resources/overview.ts';
 
 /**
  * A webhook whose next delivery waits for so long is in trouble, in ms: one that is well answers within one or two
  * seconds.
  */
-export const WAITING_MS = 15_000;
+export const WAITING_MS: typeof OVERVIEW_WAITING_MS = 15_000;
 
 /** What was given up within this time is news, in ms. */
-export const DROPPED_MS = 3_600_000;
+export const DROPPED_MS: typeof OVERVIEW_RECENT_MS = 3_600_000;
 
 /** What may be wrong with one: its deliveries wait, or some were given up. */
 export const TROUBLES = ['waiting', 'dropped'] as const;
@@ -28,4 +29,11 @@ export function troubleFilters(trouble: string | undefined, atMs: number): Troub
 interface TroubleFilters {
   readonly waiting_since__lte?: string;
   readonly dropped_at__gte?: string;
+}
+
+/** How many there are of each kind of which not all are named; null: all are. */
+export function cutOf({ waiting, dropped, named }: OverviewWebhooks): Readonly<Record<Trouble, number | null>> {
+  const namedWaiting = named.filter(({ waiting_since: since }) => since !== null).length;
+  const namedDropped = named.filter((one) => one.dropped > 0).length;
+  return { waiting: waiting > namedWaiting ? waiting : null, dropped: dropped > namedDropped ? dropped : null };
 }

@@ -29,7 +29,7 @@ export function OverviewPage({ live, fleet }: PageProps) {
       <Heading text={TEXTS.pages.overview} />
       <Nodes live={live} fleet={fleet} />
       <Work polled={overview.value} fleet={fleet} />
-      <Troubles live={live} />
+      <Troubles polled={overview.value} />
       <Admins polled={overview.value} />
       <Health live={live} />
     </>

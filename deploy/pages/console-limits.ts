@@ -2,6 +2,7 @@
 import * as overviews from '../../actors/resources/overview.ts';
 import * as sessions from '../../api/console/limits.ts';
 import * as readings from '../../persistence/overview.ts';
+import * as troubled from '../../persistence/reads/troubled-webhooks.ts';
 import { limits, type Limit } from './limit.ts';
 
 /** Of one theme of the page. */
@@ -17,10 +18,20 @@ export const CONSOLE_LIMITS: readonly (readonly Limit[])[] = [
     ['OVERVIEW_KEPT_MS', 'What `get_overview` tells was read so long ago at most, once at each admin for all who ask.'],
     ['OVERVIEW_READ_MS_MAX', 'A number of it that takes longer to count is null.'],
   ]),
+  limits('persistence/reads/troubled-webhooks.ts', troubled, [
+    [
+      'DROPPED_LOOKED_AT_MAX',
+      'Deliveries that a webhook gave up, those made last, are looked at for `dropped_at__gte`.',
+    ],
+  ]),
   limits('actors/resources/overview.ts', overviews, [
     ['OVERVIEW_COUNTED_MAX', 'Nothing is counted further for it.'],
     ['OVERVIEW_FAILURES_MAX', 'Failures that it names, the latest first.'],
     ['OVERVIEW_SCRIPT_CHARACTERS_MAX', 'First characters of a script that stand for it there.'],
-    ['OVERVIEW_ADMINS_MAX', 'Admins that it names, by name.'],
+    ['OVERVIEW_ADMINS_MAX', 'Admins that it names, by name: of more, those with problems before the others.'],
+    ['OVERVIEW_WEBHOOKS_MAX', 'Webhooks in trouble that it names.'],
+    ['OVERVIEW_DELIVERIES_COUNTED_MAX', 'Deliveries of such a webhook are not counted further.'],
+    ['OVERVIEW_WAITING_MS', 'A webhook is in trouble when its next delivery waits for so long.'],
+    ['OVERVIEW_RECENT_MS', 'It tells what ended, failed or was given up so long before at most.'],
   ]),
 ];

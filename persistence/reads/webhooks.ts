@@ -3,16 +3,8 @@ import { LISTS } from '../../actors/filters.ts';
 import type { WebhookResource } from '../../actors/resources/webhook.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
-import { timestamp } from './conditions.ts';
-import { rowsOf, sql, type Sql } from './sql.ts';
-
-/** Since when the delivery waits that is next: an index has it first. */
-const WAITING_SINCE = sql`(select d.inserted_at from webhook_delivery d where d.webhook_id = w.id and d.status = 'pending' order by d.event_txid, d.event_seq limit 1)`;
-
-/** Whether one was dropped then or later, Unix ms. An index has those that were dropped at all. */
-function droppedSince(ms: number): Sql {
-  return sql`(w.id in (select d.webhook_id from webhook_delivery d where d.status = 'dropped' and d.updated_at >= ${timestamp(ms)}::timestamptz))`;
-}
+import { rowsOf, sql } from './sql.ts';
+import { droppedSince, nextWaiting } from './troubled-webhooks.ts';
 
 /** The list of webhooks, of which there are at most WEBHOOKS_MAX. */
 export const WEBHOOKS: Source<WebhookResource> = {
@@ -23,8 +15,8 @@ export const WEBHOOKS: Source<WebhookResource> = {
   joinCluster: sql``,
   fields: {
     url: { column: sql`w.url` },
-    waiting_since: { column: WAITING_SINCE },
-    dropped_at: { matches: ({ value }) => droppedSince(Number(value)) },
+    waiting_since: { column: sql`(select next.inserted_at from ${nextWaiting(sql`w.id`)} next)` },
+    dropped_at: { matches: ({ value }) => droppedSince(sql`w.id`, Number(value)) },
     event_type: { matches: ({ value }) => sql`${value}::text = any(w.subscribed_events)` },
     inserted_at: { column: sql`w.inserted_at`, creation: true },
     updated_at: { column: sql`w.updated_at` },

@@ -1,108 +1,50 @@
 /** Brokers, relays and webhooks in trouble, at whichever admin, each with the way to its page. */
+import type { OverviewResource, OverviewWebhook, OverviewWebhooks } from '../../../actors/resources/overview.ts';
 import type { PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
-import type { WebhookDeliveryResource, WebhookResource } from '../../../actors/resources/webhook.ts';
-import { troubleFilters, type Trouble } from '../../lists/webhook-trouble.ts';
-import type { Live } from '../../live.ts';
+import { cutOf, type Trouble } from '../../lists/webhook-trouble.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
-import { usePolled } from '../../poll.ts';
+import type { Polled } from '../../poll.ts';
 import { addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
 import { TROUBLES_TEXTS as T } from '../../texts/troubles.ts';
 
-/** Admins of one answer: as many as a page of a list has at most, and more than ever share a database. */
-const ADMINS_MAX = 100;
-
-/** Webhooks that stand here: what each has to tell are two questions more. */
-const WEBHOOKS_MAX = 5;
-
-/** A webhook, with what waits and what was given up lately. */
-interface TroubledWebhook {
-  readonly webhook: WebhookResource;
-  readonly waiting: Found;
-  readonly dropped: Found;
-}
-
-/** How many, and one of them: the oldest that waits, the latest that was given up. */
-interface Found {
-  readonly count: number;
-  readonly first: WebhookDeliveryResource | null;
-}
-
-async function askTroubles({ api }: Live) {
-  const nowMs = Date.now();
-  const inTrouble = (trouble: Trouble) =>
-    api.list_webhooks.query({ ...troubleFilters(trouble, nowMs), page_size: WEBHOOKS_MAX });
-  const [admins, waiting, dropped] = await Promise.all([
-    api.list_admins.query({ status__in: ['live', 'draining'], page_size: ADMINS_MAX }),
-    inTrouble('waiting'),
-    inTrouble('dropped'),
-  ]);
-  const named = [...new Map([...waiting.data, ...dropped.data].map((one) => [one.id, one])).values()];
-  return {
-    admins: admins.data,
-    webhooks: await Promise.all(named.slice(0, WEBHOOKS_MAX).map((webhook) => troublesOf(api, webhook, nowMs))),
-    waiting: waiting.pagination.total_count,
-    dropped: dropped.pagination.total_count,
-  };
-}
-
-async function troublesOf(api: Live['api'], webhook: WebhookResource, nowMs: number): Promise<TroubledWebhook> {
-  const { dropped_at__gte: since = '' } = troubleFilters('dropped', nowMs);
-  const [waiting, dropped] = await Promise.all([
-    api.list_webhook_deliveries.query({
-      webhook_id__in: webhook.id,
-      status__in: ['pending'],
-      sort: 'inserted_at',
-      page_size: 1,
-    }),
-    api.list_webhook_deliveries.query({
-      webhook_id__in: webhook.id,
-      status__in: ['dropped'],
-      updated_at__gte: since,
-      sort: '-updated_at',
-      page_size: 1,
-    }),
-  ]);
-  return { webhook, waiting: foundIn(waiting), dropped: foundIn(dropped) };
-}
-
-function foundIn({ data, pagination }: DeliveryPage): Found {
-  return { count: pagination.total_count, first: data[0] ?? null };
-}
-
-type DeliveryPage = Awaited<ReturnType<Live['api']['list_webhook_deliveries']['query']>>;
-
-/** The section, asked again as every list is. */
-export function Troubles({ live }: { readonly live: Live }) {
-  const asked = usePolled(() => askTroubles(live));
-  const { data } = asked.value;
+/** The section. What the service could not read in time says so, and leaves the other. */
+export function Troubles({ polled }: { readonly polled: Polled<OverviewResource> }) {
+  const { data } = polled;
   return (
     <section aria-labelledby="troubles">
       <h2 id="troubles">{T.title}</h2>
-      <Asked polled={asked.value} text={TEXTS.overview.notAsked} />
+      <Asked polled={polled} text={TEXTS.overview.notAsked} />
       {data !== null && <Listed {...data} />}
     </section>
   );
 }
 
-function Listed({ admins, webhooks, waiting, dropped }: Awaited<ReturnType<typeof askTroubles>>) {
-  const troubled = admins.filter(({ problems }) => problems !== null && problems.length > 0);
-  const untold = admins.filter(({ problems }) => problems === null).map(({ name }) => name);
+function Listed({ admins, webhooks_in_trouble: webhooks }: OverviewResource) {
+  const troubled = (admins ?? []).filter(({ problems }) => problems !== null && problems.length > 0);
+  const untold = (admins ?? []).filter(isUntold).map(({ name }) => name);
+  const named = webhooks?.named ?? [];
   return (
     <>
-      {troubled.length + webhooks.length === 0 && <p class="well">{T.none}</p>}
+      {admins === null && <p class="soft">{T.adminsNotRead}</p>}
+      {webhooks == null && <p class="soft">{T.webhooksNotRead}</p>}
+      {admins !== null && webhooks != null && troubled.length + named.length === 0 && <p class="well">{T.none}</p>}
       <ul class="troubles">
         {troubled.flatMap(problemsOf)}
-        {webhooks.map((one) => (
-          <Webhook key={one.webhook.id} {...one} />
+        {named.map((one) => (
+          <Webhook key={one.id} webhook={one} max={webhooks?.deliveries_counted_max ?? Infinity} />
         ))}
       </ul>
       {untold.length > 0 && <p class="soft">{T.untold(untold)}</p>}
-      {waiting > WEBHOOKS_MAX && <AllOf trouble="waiting" text={T.allWaiting(waiting)} />}
-      {dropped > WEBHOOKS_MAX && <AllOf trouble="dropped" text={T.allDropped(dropped)} />}
+      {webhooks != null && <Cut webhooks={webhooks} />}
     </>
   );
+}
+
+/** Whether it is there, and of a release that does not tell: of one that is not there nothing is known. */
+function isUntold({ status, problems }: PeerAdminResource): boolean {
+  return problems === null && (status === 'live' || status === 'draining');
 }
 
 function problemsOf({ name, problems }: PeerAdminResource) {
@@ -116,30 +58,38 @@ function problemsOf({ name, problems }: PeerAdminResource) {
   ));
 }
 
-function Webhook({ webhook: { id, url }, waiting, dropped }: TroubledWebhook) {
-  const status = waiting.count > 0 ? 'pending' : 'dropped';
-  const why = reasonOf(waiting.first) ?? reasonOf(dropped.first);
+function Webhook({ webhook, max }: { readonly webhook: OverviewWebhook; readonly max: number }) {
+  const { id, url, waiting, waiting_since: since, dropped } = webhook;
+  const why = reasonOf(webhook);
   return (
     <li>
-      <a href={addressOf('webhook', { id, search: `?status__in=${status}` })}>
+      <a href={addressOf('webhook', { id, search: `?status__in=${since === null ? 'dropped' : 'pending'}` })}>
         <bdi class="url">{url}</bdi>
       </a>{' '}
-      {waiting.first !== null && (
+      {since !== null && (
         <span class="ill">
-          {T.waiting(waiting.count)} <Ago at={waiting.first.inserted_at} />
+          {T.waiting(waiting, max)} <Ago at={since} />
         </span>
       )}{' '}
-      {dropped.count > 0 && <span class="ill">{T.dropped(dropped.count)}</span>}{' '}
+      {dropped > 0 && <span class="ill">{T.dropped(dropped, max)}</span>}{' '}
       {why !== null && <bdi class="soft">{why}</bdi>}
     </li>
   );
 }
 
 /** Of its latest try; null: there was none. */
-function reasonOf(delivery: WebhookDeliveryResource | null): string | null {
-  if (delivery === null) return null;
-  const { last_error: error, last_status_code: code } = delivery;
+function reasonOf({ last_error: error, last_status_code: code }: OverviewWebhook): string | null {
   return error ?? (code === null ? null : T.status(code));
+}
+
+function Cut({ webhooks }: { readonly webhooks: OverviewWebhooks }) {
+  const { waiting, dropped } = cutOf(webhooks);
+  return (
+    <>
+      {waiting !== null && <AllOf trouble="waiting" text={T.allWaiting(waiting)} />}
+      {dropped !== null && <AllOf trouble="dropped" text={T.allDropped(dropped)} />}
+    </>
+  );
 }
 
 function AllOf({ trouble, text }: { readonly trouble: Trouble; readonly text: string }) {

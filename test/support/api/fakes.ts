@@ -43,6 +43,7 @@ const NOTHING_GOES_ON = {
   deliveries_dropped: 0,
   events_stored: 0,
   admins: [],
+  webhooks_in_trouble: { waiting: 0, dropped: 0, deliveries_counted_max: 1_000, named: [] },
 };
 
 /** What a test may replace. */

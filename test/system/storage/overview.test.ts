@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Client, type Pool } from 'pg';
 import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import type { Overview } from '../../../actors/resources/overview.ts';
+import { OVERVIEW_ADMINS_MAX, type Overview } from '../../../actors/resources/overview.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { keptOverview, readOverview } from '../../../persistence/overview.ts';
 import { silentLog } from '../../support/log.ts';
@@ -71,6 +71,7 @@ test('everything is counted as the rows have it, what is older than an hour left
     deliveries_waiting: 2,
     deliveries_dropped: 6,
     events_stored: 3,
+    webhooks_in_trouble: { waiting: 0, dropped: 0, deliveries_counted_max: 1_000, named: [] }, // they are of no webhook
   });
   t.is(new Date(asOf).toISOString(), asOf);
   t.deepEqual(
@@ -98,6 +99,7 @@ test('an empty fleet has zeros, and no number is missing', async (t) => {
     deliveries_dropped: 0,
     events_stored: 0,
     admins: [],
+    webhooks_in_trouble: { waiting: 0, dropped: 0, deliveries_counted_max: 1_000, named: [] },
   });
 });
 
@@ -178,12 +180,31 @@ test('a number that cannot be had leaves the others', async (t) => {
   // A busy machine may be late with the rest too.
   const overview = await until('the rest', async () => {
     const read = await readOverview(pool);
-    const { deliveries_waiting: _locked, deliveries_dropped: _too, ...others } = read;
+    const { deliveries_waiting: _locked, deliveries_dropped: _too, webhooks_in_trouble: _three, ...others } = read;
     return !Object.values(others).includes(null) && read;
   });
 
   t.deepEqual([overview.deliveries_waiting, overview.deliveries_dropped], [null, null]);
+  t.is(overview.webhooks_in_trouble, null);
   t.like(overview, { executions_failed: 2, executions_completed: 2, executions_in_flight: 0, events_stored: 3 });
+});
+
+test('of more admins than it names, those with problems are among them', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const names = Array.from({ length: OVERVIEW_ADMINS_MAX + 1 }, (_none, index) => `admin-${index + 10}`);
+  for (const name of names) await storeAdmin(pool, name);
+  await pool.query(
+    `update admin set instance_id = id, problems = jsonb_build_object('instance', id, 'problems', '[{"check":"relay","problem":"down"}]'::jsonb) where name = $1`,
+    [names.at(-1)],
+  );
+
+  const { admins } = await whole(pool);
+
+  t.deepEqual(
+    admins?.map(({ name }) => name),
+    [...names.slice(0, -2), names.at(-1)],
+  );
+  t.deepEqual(admins?.at(-1)?.problems, [{ check: 'relay', problem: 'down' }]);
 });
 
 test('all who ask within some seconds get one reading', async (t) => {

@@ -43,6 +43,7 @@ const OVERVIEW: Overview = {
   deliveries_dropped: 0,
   events_stored: 12,
   admins: [ADMIN],
+  webhooks_in_trouble: null,
 };
 
 test('a number that could not be had is null beside the others, and admins say how they are reached from here', async (t) => {

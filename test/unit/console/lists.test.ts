@@ -11,7 +11,7 @@ import { matrixOf, peersOf, PEERS_SEEN_MAX } from '../../../console/lists/paths.
 import { publicKeysIn } from '../../../console/lists/public-keys.ts';
 import { reachOf } from '../../../console/lists/groups-of-node.ts';
 import type { Api } from '../../../api/client/api.ts';
-import { DROPPED_MS, troubleFilters, WAITING_MS } from '../../../console/lists/webhook-trouble.ts';
+import { cutOf, DROPPED_MS, troubleFilters, WAITING_MS } from '../../../console/lists/webhook-trouble.ts';
 import { plainTargetingOf, targetingOf, targetingText } from '../../../console/lists/targeting.ts';
 import {
   anywhere,
@@ -258,4 +258,18 @@ test('webhooks in trouble are asked for by times; what is no trouble asks for al
   t.deepEqual(troubleFilters('dropped', nowMs), { dropped_at__gte: before(DROPPED_MS) });
   t.deepEqual(troubleFilters('<b>', nowMs), {});
   t.deepEqual(troubleFilters(undefined, nowMs), {});
+});
+
+test('all webhooks of a kind are offered wherever one of that kind is not named', (t) => {
+  const webhook = { id: 'i', url: 'u', waiting: 1, last_status_code: null, last_error: null };
+  const waits = { ...webhook, waiting_since: '2026-01-01T00:00:00.000Z', dropped: 0 };
+  const gaveUp = { ...webhook, waiting_since: null, dropped: 2 };
+  const cut = (waiting: number, dropped: number, named: readonly (typeof waits | typeof gaveUp)[]) =>
+    cutOf({ waiting, dropped, deliveries_counted_max: 1_000, named });
+
+  t.deepEqual(cut(0, 0, []), { waiting: null, dropped: null });
+  t.deepEqual(cut(5, 1, [waits, waits, waits, waits, waits]), { waiting: null, dropped: 1 });
+  t.deepEqual(cut(6, 0, [waits, waits, waits, waits, waits]), { waiting: 6, dropped: null });
+  t.deepEqual(cut(3, 4, [waits, waits, waits, gaveUp, gaveUp]), { waiting: null, dropped: 4 });
+  t.deepEqual(cut(1, 2, [{ ...waits, dropped: 1 }, gaveUp]), { waiting: null, dropped: null });
 });
