@@ -8,9 +8,19 @@ import { longestWordOf, type Item } from './palette.ts';
 import { addressOf } from './routes.ts';
 import { PALETTE } from './texts/palette.ts';
 
-/** Rows of each list that are asked for: one page of it. As long as nothing is typed, commands are the last few. */
+/** Clusters and groups that are asked for: one page of each list. */
 export const ASKED_ROWS_MAX = 100;
-export const RECENT_COMMANDS_MAX = 20;
+
+/** Commands that are asked for, the latest first. Fewer, as each comes with its whole script. */
+export const ASKED_COMMANDS_MAX = 20;
+
+/** A word of fewer letters than this is looked for among the latest commands alone: most scripts have it. */
+export const SCRIPT_WORD_LETTERS_MIN = 3;
+
+/** Age of the commands whose scripts are looked through for a word, in days: no index has words of scripts. */
+export const SCRIPTS_DAYS_MAX = 7;
+
+const DAY_MS = 86_400_000;
 
 /** What is typed is asked for after this, in ms: not at each letter. */
 export const ASKED_AFTER_MS = 200;
@@ -25,19 +35,23 @@ const SCRIPT_LOOKED_THROUGH_MAX = 4_000;
 export type PaletteApi = Pick<Api, 'list_clusters' | 'list_groups' | 'list_commands'>;
 
 /**
- * Clusters, groups and commands that have the longest word of what is sought; of the other words the palette judges
- * itself. Without a word: the first ones by name, and the latest commands. What cannot be had is left out.
+ * Clusters, groups and commands of the last days that have the longest word of what is sought; of the other words the
+ * palette judges itself. Without a word: the first ones by name. Without one that is long enough: the latest commands.
+ * What cannot be had is left out. `nowMs`: Unix time in ms.
  */
-export async function askedItems(api: PaletteApi, sought: string): Promise<readonly Item[]> {
+export async function askedItems(api: PaletteApi, sought: string, nowMs: number): Promise<readonly Item[]> {
   const word = longestWordOf(sought);
   const named = { page_size: ASKED_ROWS_MAX, sort: 'name', ...(word !== '' && { name: anywhere(word.toLowerCase()) }) };
   const [clusters, groups, commands] = await Promise.allSettled([
     api.list_clusters.query(named),
     api.list_groups.query(named),
     api.list_commands.query({
-      page_size: word === '' ? RECENT_COMMANDS_MAX : ASKED_ROWS_MAX,
+      page_size: ASKED_COMMANDS_MAX,
       sort: '-inserted_at',
-      ...(word !== '' && { command_text: anywhere(word) }),
+      ...(word.length >= SCRIPT_WORD_LETTERS_MIN && {
+        command_text: anywhere(word),
+        inserted_at__gte: new Date(nowMs - SCRIPTS_DAYS_MAX * DAY_MS).toISOString(),
+      }),
     }),
   ]);
   return [

@@ -28,7 +28,7 @@ export function PaletteDialog({ me, live, fleet }: PaletteProps) {
   const search = useMemo(
     () =>
       new PaletteSearch(
-        (words) => askedItems(live.api, words),
+        (words) => askedItems(live.api, words, Date.now()),
         (items) => (asked.value = items),
       ),
     [live],

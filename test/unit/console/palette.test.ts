@@ -2,10 +2,10 @@
 import { EventEmitter, once } from 'node:events';
 import test from 'ava';
 import {
+  ASKED_COMMANDS_MAX,
   ASKED_ROWS_MAX,
   askedItems,
   PaletteSearch,
-  RECENT_COMMANDS_MAX,
   type PaletteApi,
 } from '../../../console/palette-asked.ts';
 import {
@@ -107,6 +107,9 @@ test('more nodes than a few are not offered with an action', (t) => {
   t.is(found(items, 'run web').length, ACTED_NODES_MAX);
 });
 
+/** When it is asked, in ms. */
+const NOW_MS = Date.UTC(2026, 0, 15, 12);
+
 /** A service with more clusters, groups and commands than a page of a list has, and what it was asked. */
 function serviceOf() {
   const asked: unknown[] = [];
@@ -137,7 +140,7 @@ test('clusters, groups and commands beyond the first page are found by what is t
   const { api, asked } = serviceOf();
   const typed = 'lab-477 up';
 
-  const items = await askedItems(api, typed);
+  const items = await askedItems(api, typed, NOW_MS);
 
   t.deepEqual(
     findItems(items, 'lab-477').map(({ kind, text, leads }) => [kind, text, 'to' in leads && leads.to]),
@@ -151,7 +154,12 @@ test('clusters, groups and commands beyond the first page are found by what is t
   t.deepEqual(asked, [
     { page_size: ASKED_ROWS_MAX, sort: 'name', name: '*lab-477*' },
     { page_size: ASKED_ROWS_MAX, sort: 'name', name: '*lab-477*' },
-    { page_size: ASKED_ROWS_MAX, sort: '-inserted_at', command_text: '*lab-477*' },
+    {
+      page_size: ASKED_COMMANDS_MAX,
+      sort: '-inserted_at',
+      command_text: '*lab-477*',
+      inserted_at__gte: '2026-01-08T12:00:00.000Z',
+    },
   ]);
 });
 
@@ -159,19 +167,33 @@ test('without a word the first and the latest are asked for; what cannot be had 
   const { api, asked } = serviceOf();
   const broken = { ...api, list_groups: { query: () => Promise.reject(new Error('away')) } } as unknown as PaletteApi;
 
-  const items = await askedItems(broken, ' * ');
+  const items = await askedItems(broken, ' * ', NOW_MS);
 
   t.deepEqual(
     [...new Set(items.map(({ kind }) => kind))].map((kind) => [kind, items.filter((one) => one.kind === kind).length]),
     [
       ['clusters', ASKED_ROWS_MAX],
-      ['commands', RECENT_COMMANDS_MAX],
+      ['commands', ASKED_COMMANDS_MAX],
     ],
   );
   t.deepEqual(asked, [
     { page_size: ASKED_ROWS_MAX, sort: 'name' },
-    { page_size: RECENT_COMMANDS_MAX, sort: '-inserted_at' },
+    { page_size: ASKED_COMMANDS_MAX, sort: '-inserted_at' },
   ]);
+});
+
+test('a word of fewer letters than three is looked for among the latest commands, and no script is looked through for it', async (t) => {
+  const { api, asked } = serviceOf();
+
+  for (const typed of ['l', 'la']) {
+    const items = await askedItems(api, typed, NOW_MS);
+
+    t.is(items.filter(({ kind }) => kind === 'commands').length, ASKED_COMMANDS_MAX);
+    t.is(findItems(items, typed).filter(({ kind }) => kind === 'commands').length, FOUND_OF_KIND_MAX);
+    t.deepEqual(asked.at(-1), { page_size: ASKED_COMMANDS_MAX, sort: '-inserted_at' }, typed);
+  }
+  await askedItems(api, 'lab', NOW_MS);
+  t.like(asked.at(-1), { command_text: '*lab*' });
 });
 
 test('one question is asked at a time, and of what was typed meanwhile the last alone', async (t) => {
