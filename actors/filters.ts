@@ -63,6 +63,8 @@ export interface ListSpec {
   readonly sortable: readonly string[];
   /** Parameters that cannot be left out: what the rows are of. */
   readonly required?: readonly string[];
+  /** What parameters mean that are no filters of the rows. */
+  readonly descriptions?: Readonly<Record<string, string>>;
 }
 
 const text: FilterField = { kind: 'text', ops: ['eq', 'in'] };

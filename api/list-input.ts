@@ -93,8 +93,12 @@ export function inputOf<Spec extends ListSpec>(spec: Spec): z.ZodType<ListQuery,
       .describe('Rows a page.'),
     sort: sortOf(spec.sortable),
   };
-  for (const { name, field, op } of parameters)
-    shape[name] = isRequired(spec, name) ? parameterSchema(field.kind, op) : parameterSchema(field.kind, op).optional();
+  for (const { name, field, op } of parameters) {
+    const schema = parameterSchema(field.kind, op);
+    const described = spec.descriptions?.[name];
+    const parameter = isRequired(spec, name) ? schema : schema.optional();
+    shape[name] = described === undefined ? parameter : parameter.describe(described);
+  }
 
   return z.strictObject(shape).transform((given): ListQuery => ({
     filters: parameters.flatMap(({ name, key, op }): Filter[] =>

@@ -95,13 +95,14 @@ export interface KeyedPage<T> {
   readonly next: string | null;
 }
 
-/** Which events of a node: `types` null, all of them; the newest first unless said otherwise. */
+/** Events of a node. Null `types`: all. No more than `countedMax`, and one beyond the page, are counted; null: all. */
 export interface NodeEventsQuery {
   readonly node: NodeId;
   readonly types: readonly EventType[] | null;
   readonly page: number;
   readonly pageSize: number;
   readonly isOldestFirst: boolean;
+  readonly countedMax: number | null;
 }
 
 /** Resource rows of every list. */
@@ -177,8 +178,8 @@ export interface Reads {
   eventsAfter(cursor: string | null, limit: number): Promise<EventsRead>;
   /** The same for those who are behind: of these there may be any number, so they take turns with lists. */
   missedEvents(cursor: string, limit: number): Promise<EventsRead>;
-  /** Stored events of one node, also of one that is deleted. */
-  nodeEvents(query: NodeEventsQuery): Promise<Page<StoredEvent>>;
+  /** Stored events of one node, also of one that is deleted. Without logins as long as no index finds them. */
+  nodeEvents(query: NodeEventsQuery): Promise<Result<Page<StoredEvent>>>;
   /** Answers when the database does, for health. */
   ping(): Promise<void>;
 }

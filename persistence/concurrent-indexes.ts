@@ -15,6 +15,9 @@ interface ConcurrentIndex {
   readonly where?: string;
 }
 
+/** By which logins to a node are found. Who reads them asks whether it is there: `event` is the longest table. */
+export const LOGINS_INDEX = 'event_login_of_node';
+
 const INDEXES: readonly ConcurrentIndex[] = [
   // Executions of one node, the latest first.
   { name: 'command_execution_of_node', table: 'command_execution', columns: '"node_id", "id"' },
@@ -41,7 +44,7 @@ const INDEXES: readonly ConcurrentIndex[] = [
   },
   // Logins to one node, the latest first. Apart from what else happens to it: somebody may guess passwords for days.
   {
-    name: 'event_login_of_node',
+    name: LOGINS_INDEX,
     table: 'event',
     columns: '"subject", "txid", "seq"',
     where: `"type" = 'edge.ssh_username.verified'`,

@@ -15,7 +15,12 @@ export const list_node_events = operation({
   rest: { method: 'GET', path: '/nodes/:node_id/events', status: 200 },
   list: true,
   input: inputOf({
-    fields: { node_id: { kind: 'uuid', ops: ['eq'] }, type: { kind: NODE_EVENT_TYPES, ops: ['in'] } },
+    fields: {
+      node_id: { kind: 'uuid', ops: ['eq'] },
+      type: { kind: NODE_EVENT_TYPES, ops: ['in'] },
+      counted_max: { kind: 'integer', ops: ['eq'] },
+    },
+    descriptions: { counted_max: 'Count no more than this, and than one beyond the page, in total_count.' },
     required: ['node_id'],
     sortable: ['time'],
   }),
@@ -24,13 +29,11 @@ export const list_node_events = operation({
     const valueOf = (name: string) => filters.find(({ field }) => field === name)?.value;
     const node = String(valueOf('node_id')) as NodeId;
     const types = (valueOf('type') as readonly EventType[] | undefined) ?? null;
-    const { rows, totalCount } = await ports.reads.nodeEvents({
-      node,
-      types,
-      page,
-      pageSize,
-      isOldestFirst: sort?.descending === false,
-    });
+    const countedMax = (valueOf('counted_max') as number | undefined) ?? null;
+    const isOldestFirst = sort?.descending === false;
+    const read = await ports.reads.nodeEvents({ node, types, page, pageSize, isOldestFirst, countedMax });
+    if (!read.ok) return read;
+    const { rows, totalCount } = read.value;
     const isKnown =
       totalCount > 0 ||
       (await ports.reads.get('nodes', node)) !== null ||
@@ -42,6 +45,7 @@ export const list_node_events = operation({
 
 /** Of any type: so much is left of a node that was deleted. */
 async function hasEvents(node: NodeId, reads: Pick<Reads, 'nodeEvents'>): Promise<boolean> {
-  const { totalCount } = await reads.nodeEvents({ node, types: null, page: 1, pageSize: 1, isOldestFirst: false });
-  return totalCount > 0;
+  const one = { page: 1, pageSize: 1, isOldestFirst: false, countedMax: 1 };
+  const read = await reads.nodeEvents({ node, types: null, ...one });
+  return read.ok && read.value.totalCount > 0;
 }

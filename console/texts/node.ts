@@ -126,7 +126,8 @@ export const NODE = {
   history: {
     title: 'History',
     none: 'Nothing is known of what happened to it: events are kept for some days.',
-    more: (shown: number, total: number) => `The latest ${number(shown)} of ${number(total)} events.`,
+    more: (shown: number, total: number, isMore: boolean) =>
+      `The latest ${number(shown)} of ${number(total)} events${isMore ? ' or more' : ''}.`,
     bar: (span: string, shares: string) => `The last ${span}: ${shares}.`,
     happened: {
       registered: 'enrolled for the first time',
@@ -159,7 +160,8 @@ export const NODE = {
   logins: {
     title: 'Logins by SSH',
     none: 'Nobody tried to log in, as far as events are kept.',
-    more: (shown: number, total: number) => `The latest ${number(shown)} of ${number(total)}.`,
+    more: (shown: number, total: number, isMore: boolean) =>
+      `The latest ${number(shown)} of ${number(total)}${isMore ? ' or more' : ''}.`,
   },
   executions: {
     title: 'Executions',

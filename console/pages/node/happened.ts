@@ -14,6 +14,12 @@ export const HISTORY_TYPES = [
   'edge.node.update_triggered',
 ] as const satisfies readonly EventType[];
 
+/**
+ * Events of one kind that are counted, as the page asks every few seconds: a count of so many says that there may be
+ * more.
+ */
+export const COUNTED_MAX = 1_000;
+
 const T = NODE.history.happened;
 
 /** One sentence of an event. What it says of versions and clusters is a machine's or an operator's own word. */

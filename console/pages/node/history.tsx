@@ -9,7 +9,7 @@ import { usePolled } from '../../poll.ts';
 import { durationOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
 import { TEXTS } from '../../texts.ts';
-import { happened, HISTORY_TYPES, stretchesOf, type Changes, type Stretch } from './happened.ts';
+import { COUNTED_MAX, happened, HISTORY_TYPES, stretchesOf, type Changes, type Stretch } from './happened.ts';
 import { Section } from './section.tsx';
 
 /** Events that are shown: one page of a list. */
@@ -27,12 +27,24 @@ const T = NODE.history;
 export function History({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
   const { id } = node;
   const events = usePolled(
-    () => live.api.list_node_events.query({ node_id: id, type__in: HISTORY_TYPES, page_size: EVENTS_MAX }),
+    () =>
+      live.api.list_node_events.query({
+        node_id: id,
+        type__in: HISTORY_TYPES,
+        page_size: EVENTS_MAX,
+        counted_max: COUNTED_MAX,
+      }),
     node.updated_at,
   );
+  const total = events.value.data?.pagination.total_count ?? 0;
   const changes = usePolled(
     () =>
-      live.api.list_node_events.query({ node_id: id, type__in: ['edge.node.status_changed'], page_size: CHANGES_MAX }),
+      live.api.list_node_events.query({
+        node_id: id,
+        type__in: ['edge.node.status_changed'],
+        page_size: CHANGES_MAX,
+        counted_max: COUNTED_MAX,
+      }),
     node.status_since,
   );
   return (
@@ -47,9 +59,7 @@ export function History({ live, node }: { readonly live: Live; readonly node: No
               <EventLine key={event.id} event={event} />
             ))}
           </ol>
-          {events.value.data.pagination.total_count > EVENTS_MAX && (
-            <p class="soft">{T.more(EVENTS_MAX, events.value.data.pagination.total_count)}</p>
-          )}
+          {total > EVENTS_MAX && <p class="soft">{T.more(EVENTS_MAX, total, total >= COUNTED_MAX)}</p>}
         </>
       )}
     </Section>

@@ -5,7 +5,7 @@ import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import { usePolled } from '../../poll.ts';
 import { NODE } from '../../texts/node.ts';
-import { happened } from './happened.ts';
+import { COUNTED_MAX, happened } from './happened.ts';
 import { Section } from './section.tsx';
 
 /** Logins that are shown. */
@@ -20,6 +20,7 @@ export function Logins({ live, node }: { readonly live: Live; readonly node: Nod
       node_id: node.id,
       type__in: ['edge.ssh_username.verified'],
       page_size: LOGINS_MAX,
+      counted_max: COUNTED_MAX,
     }),
   ).value;
   const total = polled.data?.pagination.total_count ?? 0;
@@ -37,7 +38,7 @@ export function Logins({ live, node }: { readonly live: Live; readonly node: Nod
           </li>
         ))}
       </ul>
-      {total > LOGINS_MAX && <p class="soft">{T.more(LOGINS_MAX, total)}</p>}
+      {total > LOGINS_MAX && <p class="soft">{T.more(LOGINS_MAX, total, total >= COUNTED_MAX)}</p>}
     </Section>
   );
 }

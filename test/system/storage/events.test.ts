@@ -1,12 +1,16 @@
 /** Events as they are read on: in the order of their commits, with none left out. */
 import { randomBytes } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import { Client } from 'pg';
 import { v7 } from 'uuid';
 import type { NodeEventsQuery } from '../../../api/ports.ts';
+import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { EVENTS_READ_BYTES_MAX } from '../../../persistence/reads/events.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
+import { silentLog } from '../../support/log.ts';
 import { openedDatabase, readsOf, type Opened } from '../../support/opened.ts';
 import { countedReads } from '../../support/rows-read.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
@@ -142,10 +146,10 @@ test('the events of a node and its logins are listed off their indexes, the late
     await storeEvent(pool, node, { type: 'edge.core.test' }); // of a kind whose subject is no node
   }
   const stored = own.flatMap((type) => [type, login]);
-  const all = { node, types: null, page: 1, pageSize: 10, isOldestFirst: false };
+  const all = { node, types: null, page: 1, pageSize: 10, isOldestFirst: false, countedMax: null };
   const typesOf = async (query: Partial<NodeEventsQuery>) => {
-    const { rows, totalCount } = await reads.nodeEvents({ ...all, ...query });
-    return [rows.map(({ type }) => type), totalCount];
+    const read = await reads.nodeEvents({ ...all, ...query });
+    return read.ok && [read.value.rows.map(({ type }) => type), read.value.totalCount];
   };
 
   t.deepEqual(await typesOf({}), [stored.toReversed(), 8]);
@@ -166,7 +170,8 @@ test('the events of a node and its logins are listed off their indexes, the late
   t.deepEqual(await typesOf({ node: v7() as NodeId }), [[], 0]);
 });
 
-test('however often somebody tried to log in to a node, a page of its events reads no more than a page', async (t) => {
+/** A node that enrolled, and to which somebody tried to log in often, among as many events of others. */
+async function besieged(t: ExecutionContext) {
   const { pool, orm } = await openedDatabase(t);
   const node = v7() as NodeId;
   await storeEvent(pool, node, { type: 'edge.node.registered' });
@@ -176,17 +181,71 @@ test('however often somebody tried to log in to a node, a page of its events rea
   ] as const)
     await pool.query(
       `insert into event (id, type, subject, time, data)
-       select gen_random_uuid(), $1, $2, now(), '{}' from generate_series(1, 10000)`,
-      [type, subject],
+       select gen_random_uuid(), $1, $2, now(), '{}' from generate_series(1, $3)`,
+      [type, subject, LOGINS],
     );
-  await pool.query('vacuum (analyze) event');
+  await pool.query('analyze event');
   const counted = countedReads(t, pool, 'event');
-  const reads = readsOf({ orm, pool: counted.pool });
-  const query = { node, page: 1, pageSize: 10, isOldestFirst: false };
+  const query = { node, types: null, page: 1, pageSize: 10, isOldestFirst: false, countedMax: null };
+  return { pool, counted, reads: readsOf({ orm, pool: counted.pool }), query };
+}
 
-  const both = await counted.readBy(() => reads.nodeEvents({ ...query, types: null }));
+const LOGINS = 10_000;
+
+test('however often somebody tried to log in to a node, a page of its events reads no more than a page', async (t) => {
+  const { pool, counted, reads, query } = await besieged(t);
+  await pool.query('vacuum event');
+
+  const both = await counted.readBy(() => reads.nodeEvents(query));
   const own = await counted.readBy(() => reads.nodeEvents({ ...query, types: ['edge.node.status_changed'] }));
 
   t.true(both <= 2 * query.pageSize, `${both} rows for ten of both kinds`);
   t.true(own <= query.pageSize, `${own} rows for none of its own`);
 });
+
+test('no more events of a node are counted than are asked for, and than tell that there is a next page', async (t) => {
+  const { counted, reads, query } = await besieged(t);
+  const totalOf = async (asked: Partial<NodeEventsQuery>) => {
+    const read = await reads.nodeEvents({ ...query, ...asked });
+    return read.ok && read.value.totalCount;
+  };
+
+  t.is(await totalOf({}), LOGINS + 1);
+  t.is(await totalOf({ countedMax: 100 }), 100);
+  t.is(await totalOf({ countedMax: 100, page: 20 }), 201);
+  t.is(await totalOf({ countedMax: 1, page: 1_001 }), LOGINS + 1, 'the last page has no next one');
+  t.is(await totalOf({ countedMax: 100, types: ['edge.node.registered'] }), 1);
+  const read = await counted.readBy(() => reads.nodeEvents({ ...query, countedMax: 100 }));
+  t.true(read < LOGINS / 10, `${read} rows to count 100`);
+});
+
+for (const [name, spoil] of [
+  ['was not begun', 'drop index event_login_of_node'],
+  ['is not ready', `update pg_index set indisvalid = false where indexrelid = 'event_login_of_node'::regclass`],
+] as const)
+  test(`while the index of logins ${name}, events of a node are told without them, and no others are read`, async (t) => {
+    const { pool, counted, reads, query } = await besieged(t);
+    await pool.query(spoil);
+    const answers: unknown[] = [];
+    const ask = async (types: NodeEventsQuery['types']): Promise<void> => {
+      const read = await reads.nodeEvents({ ...query, types });
+      answers.push(read.ok ? [read.value.rows.map(({ type }) => type), read.value.totalCount] : read.refusal.code);
+    };
+
+    const all = await counted.readBy(() => ask(null));
+    const logins = await counted.readBy(() => ask(['edge.ssh_username.verified']));
+    const some = await counted.readBy(() => ask(['edge.ssh_username.verified', 'edge.node.registered']));
+    await ask(['edge.node.registered']);
+
+    const registered = [['edge.node.registered'], 1];
+    t.deepEqual(answers, [registered, 'service_unavailable', 'service_unavailable', registered]);
+    t.true(all + logins + some <= 3 * query.pageSize, `${all}, ${logins} and ${some} rows`);
+    await pool.query('drop index if exists event_login_of_node');
+    const connect = () => new Client({ ...pool.options, pipeline: false });
+    const builds = new IndexBuilds({ pool, connect, clock: systemClock, log: silentLog });
+    t.teardown(() => builds.stop());
+    builds.start();
+    await builds.settled();
+    const read = await reads.nodeEvents(query);
+    t.like(read, { ok: true, value: { totalCount: LOGINS + 1 } });
+  });

@@ -4,6 +4,7 @@ import { v7 } from 'uuid';
 import { envelopeOf } from '../../../actors/event-catalogue.ts';
 import { EVENT_TYPES, type StoredEvent } from '../../../actors/events.ts';
 import { EventTypeResource } from '../../../actors/event-catalogue.ts';
+import { ok, refuse } from '../../../actors/refusal.ts';
 import { NOW_MS, serveApi, SOME_ID, type Reply } from '../../support/api/fakes.ts';
 
 function typesOf({ body }: Reply): readonly string[] {
@@ -65,7 +66,7 @@ test('of a deleted node whose events are kept a type that none of them has is an
         const rows = [kept].filter(
           ({ subject, type }) => subject === node && (types === null || types.some((one) => one === type)),
         );
-        return { rows, totalCount: rows.length };
+        return ok({ rows, totalCount: rows.length });
       },
     },
   });
@@ -79,4 +80,37 @@ test('of a deleted node whose events are kept a type that none of them has is an
   t.deepEqual(await told(`${SOME_ID}/events?type__in=edge.node.version_changed`), [200, 0]);
   for (const unknown of ['', '?type__in=edge.node.version_changed'])
     t.deepEqual(await told(`${v7()}/events${unknown}`), [404, undefined], unknown);
+});
+
+test('as many events are counted as are asked for, and all where nobody says', async (t) => {
+  const asked: unknown[] = [];
+  const { request } = await serveApi(t, {
+    reads: {
+      nodeEvents: async ({ countedMax }) => {
+        asked.push(countedMax);
+        return ok({ rows: [], totalCount: 21 });
+      },
+    },
+  });
+
+  await request('GET', `/api/v1/nodes/${SOME_ID}/events`);
+  const { body } = await request('GET', `/api/v1/nodes/${SOME_ID}/events?counted_max=7&page=2&page_size=10`);
+
+  t.deepEqual(asked, [null, 7]);
+  t.like(body?.meta, { pagination: { total_count: 21, has_next: true, next_page: 3 } });
+});
+
+test('logins that cannot be found yet are a 503 with the reason, also of a node that nobody knows', async (t) => {
+  const { request } = await serveApi(t, {
+    reads: { nodeEvents: async () => refuse('service_unavailable', 'Not yet.') },
+  });
+
+  const { status, body, headers } = await request(
+    'GET',
+    `/api/v1/nodes/${SOME_ID}/events?type__in=edge.ssh_username.verified`,
+  );
+
+  t.is(status, 503);
+  t.like(body?.error, { code: 'service_unavailable', message: 'Not yet.' });
+  t.not(headers.get('retry-after'), null);
 });

@@ -10,6 +10,7 @@ import {
   type Point,
 } from '../../../console/pages/node/measured.ts';
 import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
+import { NODE as TEXTS } from '../../../console/texts/node.ts';
 import { happened, HISTORY_TYPES, stretchesOf } from '../../../console/pages/node/happened.ts';
 import { bytesOf, durationOf } from '../../../console/quantities.ts';
 import { LOGIN_EVENT_TYPE, NODE_EVENT_TYPES } from '../../../actors/events.ts';
@@ -85,6 +86,12 @@ test('the status of a day is known from its changes, and not before the oldest w
   t.deepEqual(stretchesOf({ data: [], isWhole: true }, 'healthy', at(0), at(12)), [
     { status: 'healthy', fromMs: at(0), toMs: at(12) },
   ]);
+});
+
+test('a count of events that was bounded says so', (t) => {
+  t.is(TEXTS.logins.more(10, 1_000, true), 'The latest 10 of 1,000 or more.');
+  t.is(TEXTS.logins.more(10, 999, false), 'The latest 10 of 999.');
+  t.is(TEXTS.history.more(25, 1_000, true), 'The latest 25 of 1,000 events or more.');
 });
 
 test('an event of a node is one sentence', (t) => {
