@@ -56,6 +56,8 @@ const INDEXES: readonly ConcurrentIndex[] = [
     columns: '"webhook_id", "id"',
     where: `"status" = 'dropped'`,
   },
+  // Commands of a time: whoever looks for a word in scripts reads no older ones.
+  { name: 'command_of_time', table: 'command', columns: '"inserted_at"' },
 ];
 
 /** Longest wait for transactions that began before, such as a backup, in ms. */

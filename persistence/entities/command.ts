@@ -17,6 +17,7 @@ export const Command = defineEntity({
     traceparent: p.text().nullable(),
     ...dates,
   },
+  indexes: [{ name: 'command_of_time', properties: ['insertedAt'] }],
 });
 
 /**

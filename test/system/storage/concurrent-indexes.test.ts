@@ -1,11 +1,13 @@
 /** Indexes that are made at a start, while other admins write. */
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
+import type { ListQuery } from '../../../actors/filters.ts';
 import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { patient } from '../../support/busy.ts';
 import { recordingLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase, readsOf } from '../../support/opened.ts';
+import { countedReads } from '../../support/rows-read.ts';
 import { until } from '../../support/until.ts';
 
 const NAME = 'command_execution_of_node';
@@ -93,6 +95,38 @@ test('one that is missing, or was begun and not ended, is made, and executions o
     );
     return rows[0]?.used === true;
   });
+});
+
+test('a word is looked for in the scripts of a time alone, however many commands there were before', async (t) => {
+  const { pool, orm } = await openedDatabase(t);
+  for (const [count, age] of [
+    [20_000, '30 days'],
+    [30, '1 hour'],
+  ])
+    await pool.query(
+      `insert into command (id, command_text, targeting, inserted_at, updated_at)
+       select gen_random_uuid(), 'echo word ' || n, '{"type":"all"}', now() - $2::interval, now() from generate_series(1, $1::int) n`,
+      [count, age],
+    );
+  await pool.query('analyze command');
+  const counted = countedReads(t, pool, 'command');
+  const reads = readsOf({ orm, pool: counted.pool });
+  const sinceMs = Date.now() - 7 * 86_400_000;
+  const filters = (word: string): ListQuery['filters'] => [
+    { field: 'command_text', op: 'eq', value: `*${word}*` },
+    { field: 'inserted_at', op: 'gte', value: sinceMs },
+  ];
+  const totals: number[] = [];
+
+  const read = await counted.readBy(async () => {
+    for (const word of ['nowhere', 'word', 'word 30'])
+      totals.push(
+        (await reads.list('commands', { filters: filters(word), sort: [], page: 1, pageSize: 20 })).totalCount,
+      );
+  });
+
+  t.deepEqual(totals, [0, 30, 1]);
+  t.true(read < 1_000, `${read} rows`);
 });
 
 test('it waits for a writer that began before; nobody else waits for it, and other admins leave it to this one', async (t) => {
