@@ -39,8 +39,7 @@ const ORDER = [
   'registration',
   'the listening connection',
   'the clock',
-  'database connections',
-  'traces',
+  'database connections', // and then the traces, where they are exported
 ];
 
 /** One connection by which an admin hears of other admins, of events, of VPNs, and of their members. */
