@@ -67,7 +67,7 @@ async function overRest(
       ? `?${new URLSearchParams(others.map(([name, value]): [string, string] => [name, String(value)])).toString()}`
       : '';
   const hasBody = rest.method !== 'GET' && others.length > 0;
-  const response = await fetch(`${url}/api/v1${path}${query}`, {
+  const response = await send(`${url}/api/v1${path}${query}`, {
     method: rest.method,
     headers: { ...authorized(key, hasBody), ...headers },
     ...(hasBody && { body: JSON.stringify(Object.fromEntries(others)) }),
@@ -91,10 +91,10 @@ async function overTrpc(
 ): Promise<Answered> {
   const response =
     kind === 'query'
-      ? await fetch(`${url}/api/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, {
+      ? await send(`${url}/api/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, {
           headers: authorized(key, false),
         })
-      : await fetch(`${url}/api/trpc/${name}`, {
+      : await send(`${url}/api/trpc/${name}`, {
           method: 'POST',
           headers: authorized(key, true),
           body: JSON.stringify(input),
@@ -133,7 +133,7 @@ export async function mcpRequest(
   readonly status: number;
   readonly message: { readonly result?: unknown; readonly error?: Failure };
 }> {
-  const response = await fetch(`${url}/mcp`, {
+  const response = await send(`${url}/mcp`, {
     method: 'POST',
     headers: { ...authorized(key, true), accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...(parameters !== undefined && { params: parameters }) }),
@@ -143,6 +143,17 @@ export async function mcpRequest(
     status: response.status,
     message: JSON.parse(/^data: (?<json>.*)$/mu.exec(text)?.groups?.['json'] ?? text) as object,
   };
+}
+
+/**
+ * A request as clients send one. A connection that was opened for it, and on which nothing came for 30 s, as other
+ * requests of this process had their turn before, is given up by the server just then: whoever asks is told to send it
+ * again.
+ */
+async function send(url: string, options: RequestInit): Promise<Response> {
+  const response = await fetch(url, options);
+  const isLate = response.status === 503 && (await response.clone().text()).includes('did not arrive in time');
+  return isLate ? fetch(url, options) : response;
 }
 
 function authorized(key: string | null, hasBody: boolean): Record<string, string> {
