@@ -182,14 +182,14 @@ export type ColdWrite =
    * full.
    */
   | {
-      readonly kind: 'mesh-member-set';
+      readonly kind: 'vpn-member-set';
       readonly node: NodeId;
       readonly cluster: ClusterId;
       readonly place: VpnPlace;
       readonly atMs: number;
     }
   | {
-      readonly kind: 'mesh-observed';
+      readonly kind: 'vpn-observed';
       readonly node: NodeId;
       readonly publicKey: string;
       readonly observed: string;

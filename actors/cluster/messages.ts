@@ -79,9 +79,9 @@ export type ClusterMessage =
    * The rows of its VPN, read under this epoch of the ownership. Readings are numbered over all clusters of an
    * admin, ever higher.
    */
-  | { readonly type: 'mesh-read'; readonly epoch: number; readonly number: number; readonly reading: VpnReading }
+  | { readonly type: 'vpn-read'; readonly epoch: number; readonly number: number; readonly reading: VpnReading }
   /** A member is connected and holds this state of the VPN; null: none. */
-  | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: VpnRevision | null }
+  | { readonly type: 'vpn-wanted'; readonly node: NodeId; readonly revision: VpnRevision | null }
   /** A member wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly node: NodeId; readonly publicKey: string }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

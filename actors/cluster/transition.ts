@@ -41,9 +41,9 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
         return enroll(state, record, message, settings.agent, nowMs);
       case 'count-changed':
         return step({ ...state, record: { ...record, nodeCount: record.nodeCount + message.by } }, []);
-      case 'mesh-read':
+      case 'vpn-read':
         return vpnRead(state, record, message, settings.vpnDomain);
-      case 'mesh-wanted':
+      case 'vpn-wanted':
         return vpnWanted(state, record, message, settings.vpnDomain);
       case 'direct-wanted':
         return directWanted(state, record, message, nowMs);

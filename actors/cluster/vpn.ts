@@ -35,7 +35,7 @@ const WARN_MS = 10_000;
 export function vpnRead(
   state: ClusterState,
   record: ClusterRecord,
-  { epoch, number, reading }: MessageOf<'mesh-read'>,
+  { epoch, number, reading }: MessageOf<'vpn-read'>,
   domain: string,
 ): Step<ClusterState> {
   const { vpn } = state;
@@ -162,7 +162,7 @@ function gatewayOf({ peers, leftOut }: ClusterVpn, record: ClusterRecord): Effec
 export function vpnWanted(
   state: ClusterState,
   record: ClusterRecord,
-  { node, revision }: MessageOf<'mesh-wanted'>,
+  { node, revision }: MessageOf<'vpn-wanted'>,
   domain: string,
 ): Step<ClusterState> {
   const { vpn } = state;
@@ -257,5 +257,5 @@ function changedBody({ from, to, set, removed }: VpnChange): VpnBody {
 }
 
 function tellNode({ id: cluster }: Pick<ClusterRecord, 'id'>, node: NodeId, body: VpnBody): Effect {
-  return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', cluster, body } } };
+  return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'vpn-told', cluster, body } } };
 }

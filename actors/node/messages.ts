@@ -118,7 +118,7 @@ export type NodeMessage =
     }
   /** What the agent is in the VPN. `from`: the address that the session comes from, null when it is gone. */
   | {
-      readonly type: 'mesh-advertised';
+      readonly type: 'vpn-advertised';
       readonly session: SessionId;
       readonly advertisement: VpnAdvertisement;
       readonly from: string | null;
@@ -129,7 +129,7 @@ export type NodeMessage =
    * that is not known.
    */
   | {
-      readonly type: 'mesh-observed';
+      readonly type: 'vpn-observed';
       readonly publicKey: string;
       readonly endpoint: string;
       readonly isStable: boolean | null;
@@ -147,9 +147,9 @@ export type NodeMessage =
   | { readonly type: 'update'; readonly due: readonly DueUpdate[] }
   /** What came of an update. */
   | { readonly type: 'update-ended'; readonly session: SessionId; readonly outcome: UpdateOutcome }
-  | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: VpnReport }
+  | { readonly type: 'vpn-reported'; readonly session: SessionId; readonly report: VpnReport }
   /** A cluster tells its members. */
-  | { readonly type: 'mesh-told'; readonly cluster: ClusterId; readonly body: VpnBody }
+  | { readonly type: 'vpn-told'; readonly cluster: ClusterId; readonly body: VpnBody }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }

@@ -116,7 +116,7 @@ function ofSession(state: NodeState, message: News, settings: NodeSettings, nowM
       return grantsChecked(state, message);
     case 'facts-changed':
       return factsChanged(state, message, nowMs);
-    case 'mesh-advertised':
+    case 'vpn-advertised':
       return advertised(state, session, message, settings.agent.mesh, nowMs);
     case 'direct-wanted':
       return directWanted(state, message, nowMs);
@@ -124,7 +124,7 @@ function ofSession(state: NodeState, message: News, settings: NodeSettings, nowM
       return updateAnswered(state, message, nowMs);
     case 'update-ended':
       return updateEnded(state, session, message.outcome, nowMs);
-    case 'mesh-reported':
+    case 'vpn-reported':
       return vpnReported(state, session, message, nowMs);
     default:
       return unreachable(message);
@@ -145,9 +145,9 @@ function ofNode(
       return silent(state, message, settings.unreachableAfterMs, nowMs);
     case 'status-lasted':
       return shown(state, settings.dampingMs, nowMs);
-    case 'mesh-observed':
+    case 'vpn-observed':
       return observed(state, message, nowMs);
-    case 'mesh-told':
+    case 'vpn-told':
       return vpnTold(state, message);
     case 'run':
       return run(state, message, nowMs);
@@ -247,7 +247,7 @@ function counted(decided: Step<NodeState>): Step<NodeState> {
 /** A write found its row in another state: someone else ended that execution, so the agent must end it too. */
 function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refused' }>, nowMs: number): Step<NodeState> {
   if (message.write.kind === 'ssh-verified') return loginRefused(state, message.write);
-  if (message.write.kind === 'mesh-member-set') return vpnRefused(state, message.refusal);
+  if (message.write.kind === 'vpn-member-set') return vpnRefused(state, message.refusal);
   const next = deliver(state, nowMs);
   if (!('execution' in message.write) || state.session === null || state.open.has(message.write.execution)) return next;
   return step(

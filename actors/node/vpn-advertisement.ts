@@ -11,7 +11,7 @@ import type { LiveSession, NodeState } from './state.ts';
 import { vpnRefused } from './vpn.ts';
 import { ADVERTISEMENTS, NEWS, NEWS_PER_SECOND_MAX } from './vpn-state.ts';
 
-type Advertised = MessageOf<'mesh-advertised'>;
+type Advertised = MessageOf<'vpn-advertised'>;
 
 /**
  * The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is
@@ -20,7 +20,7 @@ type Advertised = MessageOf<'mesh-advertised'>;
 export function advertised(
   before: NodeState,
   session: LiveSession,
-  said: MessageOf<'mesh-advertised'>,
+  said: MessageOf<'vpn-advertised'>,
   vpn: VpnSettings | undefined,
   nowMs: number,
 ): Step<NodeState> {
@@ -62,12 +62,12 @@ function placed(state: NodeState, said: Advertised, nowMs: number): Step<NodeSta
     type: 'tell',
     told: {
       to: { kind: 'cluster', id: record.cluster },
-      message: { type: 'mesh-wanted', node: record.id, revision: said.advertisement.revision },
+      message: { type: 'vpn-wanted', node: record.id, revision: said.advertisement.revision },
     },
   };
   const later: Effect = {
     type: 'remind',
-    key: 'mesh-news',
+    key: 'vpn-news',
     afterMs: 1_000 / NEWS_PER_SECOND_MAX,
     message: { ...said, isLate: true },
   };
@@ -77,7 +77,7 @@ function placed(state: NodeState, said: Advertised, nowMs: number): Step<NodeSta
   const { isTaken, bucket: news } = take(vpnAllowances.news, NEWS, 1, nowMs);
   if (!isTaken) return step({ ...state, vpnAllowances: { ...vpnAllowances, news, isNewsWaiting: true } }, [], [later]);
   const stored: Change = {
-    write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs },
+    write: { kind: 'vpn-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs },
     events: [],
     notices: [],
     onceStored: [wanted],

@@ -10,7 +10,7 @@ import { TRIES } from './vpn-state.ts';
 /** Its WireGuard socket was seen from outside. */
 export function observed(
   state: NodeState,
-  { publicKey, endpoint, isStable }: MessageOf<'mesh-observed'>,
+  { publicKey, endpoint, isStable }: MessageOf<'vpn-observed'>,
   nowMs: number,
 ): Step<NodeState> {
   const { vpn, record, session } = state;
@@ -23,7 +23,7 @@ export function observed(
     { ...state, vpn: { ...vpn, observed: endpoint, isStable } },
     [
       {
-        write: { kind: 'mesh-observed', node: record.id, publicKey, observed: endpoint, isStable, atMs: nowMs },
+        write: { kind: 'vpn-observed', node: record.id, publicKey, observed: endpoint, isStable, atMs: nowMs },
         events: [],
         notices: [],
       },
@@ -61,7 +61,7 @@ export function directWanted(
 export function vpnReported(
   state: NodeState,
   session: LiveSession,
-  { report }: MessageOf<'mesh-reported'>,
+  { report }: MessageOf<'vpn-reported'>,
   nowMs: number,
 ): Step<NodeState> {
   return step(
@@ -74,7 +74,7 @@ export function vpnReported(
  * The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. What a cluster
  * says that the node has left comes late, perhaps behind what its own has told it, and would take that from the agent.
  */
-export function vpnTold(state: NodeState, { cluster, body }: MessageOf<'mesh-told'>): Step<NodeState> {
+export function vpnTold(state: NodeState, { cluster, body }: MessageOf<'vpn-told'>): Step<NodeState> {
   return state.session === null || state.record.cluster !== cluster
     ? unchanged(state)
     : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);

@@ -4,7 +4,7 @@ import type { LeftOutPeer, VpnPeer } from '../../transport/protocol/vpn.ts';
 
 /** Of clusters. */
 export type VpnEffect =
-  /** The rows of this cluster's VPN are read now: they come back as `mesh-read`. */
+  /** The rows of this cluster's VPN are read now: they come back as `vpn-read`. */
   | { readonly type: 'read-vpn' }
   /** The gateway of this admin is to be in this state of the cluster's VPN. */
   | { readonly type: 'gateway'; readonly vpn: GatewayVpn };

@@ -47,7 +47,7 @@ export function describe(
       connections_waiting: database.waiting,
     },
     tunnels: { open: tunnels.open, opened_total: sum(tunnels.opened), opened_by_path: { ...tunnels.opened } },
-    mesh: meshOf(live.gateway),
+    mesh: vpnOf(live.gateway),
     observer: observerOf(live.observer),
     relay: relayOf(live.relay),
     proxies: live.proxies === null ? null : proxiesOf(live.proxies),
@@ -130,7 +130,7 @@ function sessionsOf(sessions: LiveReadings['sessions']): AdminMetricsResource['s
   };
 }
 
-function meshOf(gateway: LiveReadings['gateway']): AdminMetricsResource['mesh'] {
+function vpnOf(gateway: LiveReadings['gateway']): AdminMetricsResource['mesh'] {
   return gateway === null
     ? null
     : { networks_joined: gateway.joined, networks_left_out: gateway.leftOut, peers_by_path: { ...gateway.peers } };

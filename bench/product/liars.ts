@@ -85,7 +85,7 @@ const LIES: Readonly<Record<string, (() => object) | null>> = {
       revision: null,
     },
   }),
-  'mesh tries': () => ({ type: 'mesh-try', public_key: KEY }),
+  'VPN tries': () => ({ type: 'mesh-try', public_key: KEY }),
   settings: () => ({ type: 'refresh-settings' }),
   questions: () => ({ type: 'ask-open', ask: 1, executions: unknown(8) }),
   'live output': () => ({

@@ -104,8 +104,8 @@ function perform(
     case 'alias-deleted':
     case 'command-deleted':
       return writeNode(em, write);
-    case 'mesh-member-set':
-    case 'mesh-observed':
+    case 'vpn-member-set':
+    case 'vpn-observed':
       return writeVpn(em, write);
     case 'ssh-username-created':
     case 'ssh-username-deleted':

@@ -13,16 +13,16 @@ const REST = '1 day';
 /** Index of the first member: 0 is the VPN's, 1 the gateway's. */
 const FIRST_HOST_INDEX = 2;
 
-type VpnWrite = Extract<ColdWrite, { kind: `mesh-${string}` }>;
+type VpnWrite = Extract<ColdWrite, { kind: `vpn-${string}` }>;
 
 /** Writes one of them. */
 export async function writeVpn(em: EntityManager, write: VpnWrite): Promise<Written> {
   const at = new Date(write.atMs);
   switch (write.kind) {
-    case 'mesh-member-set':
+    case 'vpn-member-set':
       await setMember(em, write.node, write.cluster, write.place, at);
       return NOTHING_TO_TELL;
-    case 'mesh-observed':
+    case 'vpn-observed':
       // Of a key that is not the node's any more: nothing to tell.
       await em.nativeUpdate(
         VpnMember,

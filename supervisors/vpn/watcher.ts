@@ -111,7 +111,7 @@ export class VpnWatcher implements VpnWatch {
       if (epoch === undefined || still.get(reading.cluster) !== epoch) continue;
       this.#known.set(reading.cluster, epoch);
       this.#number = Math.max(this.#number + 1, clock.nowMs());
-      tell(reading.cluster, { type: 'mesh-read', epoch, number: this.#number, reading });
+      tell(reading.cluster, { type: 'vpn-read', epoch, number: this.#number, reading });
     }
   }
 

@@ -68,11 +68,11 @@ export function nodeMessageOf(
     case 'ssh-unanswered':
       return { type: 'ssh-unanswered-reported', session, logins: frame.logins };
     case 'mesh-advertise':
-      return { type: 'mesh-advertised', session, advertisement: frame.advertisement, from };
+      return { type: 'vpn-advertised', session, advertisement: frame.advertisement, from };
     case 'mesh-try':
       return { type: 'direct-wanted', session, publicKey: frame.public_key };
     case 'mesh-report':
-      return { type: 'mesh-reported', session, report: frame.report };
+      return { type: 'vpn-reported', session, report: frame.report };
     case 'update-answer':
     case 'update-outcome':
       return updateMessageOf(frame, session);

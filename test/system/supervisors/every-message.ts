@@ -78,7 +78,7 @@ const NODE: Cases<'node'> = {
     session: session(1),
     outcome: { request: v7(), outcome: 'updated', from: '0.1.0', to: '0.2.0', error: null },
   }),
-  'mesh-advertised': () => ({
+  'vpn-advertised': () => ({
     session: session(1),
     advertisement: {
       public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=',
@@ -89,10 +89,10 @@ const NODE: Cases<'node'> = {
     },
     from: null,
   }),
-  'mesh-observed': () => ({ publicKey: 'x', endpoint: '203.0.113.7:51820', isStable: null }),
+  'vpn-observed': () => ({ publicKey: 'x', endpoint: '203.0.113.7:51820', isStable: null }),
   'direct-wanted': () => ({ session: session(1), publicKey: 'x' }),
-  'mesh-reported': () => ({ session: session(1), report: { direct: 0, relayed: 0, none: 0, gateway: null } }),
-  'mesh-told': ({ cluster }) => ({ cluster, body: { type: 'mesh-refused', reason: 'x' } }),
+  'vpn-reported': () => ({ session: session(1), report: { direct: 0, relayed: 0, none: 0, gateway: null } }),
+  'vpn-told': ({ cluster }) => ({ cluster, body: { type: 'mesh-refused', reason: 'x' } }),
   run: () => ({ executions: [] }),
   rescan: () => ({}),
   'executions-loaded': () => ({ executions: [], more: false }),
@@ -167,8 +167,8 @@ const CLUSTER: Cases<'cluster'> = {
     aliasIds: [],
   }),
   'count-changed': () => ({ by: 0 }),
-  'mesh-read': ({ cluster }) => ({ epoch: 1, number: 1, reading: { cluster, members: [], gateway: null } }),
-  'mesh-wanted': ({ node }) => ({ node, revision: null }),
+  'vpn-read': ({ cluster }) => ({ epoch: 1, number: 1, reading: { cluster, members: [], gateway: null } }),
+  'vpn-wanted': ({ node }) => ({ node, revision: null }),
   'direct-wanted': ({ node }) => ({ node, publicKey: 'x' }),
   refused: () => REFUSED,
 };

@@ -60,7 +60,7 @@ export async function startAdminObserver(
     ...rest,
     seen({ node, cluster }, publicKey, { endpoint, isStable }) {
       if (owns(cluster))
-        tell({ to: { kind: 'node', id: node }, message: { type: 'mesh-observed', publicKey, endpoint, isStable } });
+        tell({ to: { kind: 'node', id: node }, message: { type: 'vpn-observed', publicKey, endpoint, isStable } });
     },
   });
   return {

@@ -36,8 +36,8 @@ function joins(
   node: NodeId,
   { cluster }: ClusterLease,
   at: VpnPlace = place(),
-): Extract<Write, { kind: 'mesh-member-set' }> {
-  return { kind: 'mesh-member-set', node, cluster, place: at, atMs: NOW_MS };
+): Extract<Write, { kind: 'vpn-member-set' }> {
+  return { kind: 'vpn-member-set', node, cluster, place: at, atMs: NOW_MS };
 }
 
 async function open(t: ExecutionContext) {
@@ -107,7 +107,7 @@ test('a member that says something new keeps its address', async (t) => {
     await fixture.commit(lease, [
       joins(node, lease, changed),
       {
-        kind: 'mesh-observed',
+        kind: 'vpn-observed',
         node,
         publicKey: changed.publicKey,
         observed: '203.0.113.9:4000',

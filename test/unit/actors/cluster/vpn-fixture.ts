@@ -67,17 +67,17 @@ export class Listening {
 
   read(members: readonly VpnMemberRecord[], gateway: typeof GATEWAY | null = null, epoch = EPOCH): this {
     this.number = Math.max(this.number + 1, this.nowMs);
-    return this.say({ type: 'mesh-read', epoch, number: this.number, reading: { cluster: CLUSTER, members, gateway } });
+    return this.say({ type: 'vpn-read', epoch, number: this.number, reading: { cluster: CLUSTER, members, gateway } });
   }
 
   wants(number: number, revision: VpnRevision | null = null): this {
-    return this.say({ type: 'mesh-wanted', node: node(number), revision });
+    return this.say({ type: 'vpn-wanted', node: node(number), revision });
   }
 
   /** Frames to this member by the last message. */
   told(number: number): readonly VpnBody[] {
     return this.effects.flatMap((effect) =>
-      effect.type === 'tell' && effect.told.message.type === 'mesh-told' && effect.told.to.id === node(number)
+      effect.type === 'tell' && effect.told.message.type === 'vpn-told' && effect.told.to.id === node(number)
         ? [effect.told.message.body]
         : [],
     );

@@ -60,7 +60,7 @@ class Saying {
   moved(relayRegion: number, nowMs: number): void {
     this.#hear(
       {
-        type: 'mesh-advertised',
+        type: 'vpn-advertised',
         session: session(this.#sessions),
         advertisement: { ...SAID, relay_region: relayRegion },
         from: null,
@@ -96,10 +96,10 @@ class Saying {
   #hear(message: NodeMessage, nowMs: number): void {
     const { state, changes, effects } = say(this.state, message, nowMs);
     this.state = state;
-    for (const { write } of changes) if (write.kind === 'mesh-member-set') this.stored.push(write.place.relayRegion);
+    for (const { write } of changes) if (write.kind === 'vpn-member-set') this.stored.push(write.place.relayRegion);
     for (const effect of effects) {
       if (effect.type === 'hang-up') this.hangUps += 1;
-      if (effect.type === 'remind' && effect.key === 'mesh-news')
+      if (effect.type === 'remind' && effect.key === 'vpn-news')
         this.late = { dueMs: nowMs + effect.afterMs, message: effect.message as NodeMessage };
     }
   }

@@ -29,14 +29,14 @@ const PLACE: VpnPlace = {
 };
 
 function advertise(state: NodeState, more: Partial<VpnAdvertisement> = {}, from: string | null = '203.0.113.9') {
-  return say(state, { type: 'mesh-advertised', session: session(1), advertisement: { ...SAID, ...more }, from });
+  return say(state, { type: 'vpn-advertised', session: session(1), advertisement: { ...SAID, ...more }, from });
 }
 
 const WANTED = {
   type: 'tell',
   told: {
     to: { kind: 'cluster', id: CLUSTER },
-    message: { type: 'mesh-wanted', node: NODE, revision: { epoch: 2, number: 7 } },
+    message: { type: 'vpn-wanted', node: NODE, revision: { epoch: 2, number: 7 } },
   },
 } as const;
 
@@ -45,7 +45,7 @@ test('what an agent says of itself is stored before its cluster tells it anythin
 
   t.deepEqual(changes, [
     {
-      write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS },
+      write: { kind: 'vpn-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS },
       events: [],
       notices: [],
       onceStored: [WANTED],
@@ -68,7 +68,7 @@ test('news of an older session is ignored', (t) => {
     state: after,
     changes,
     effects,
-  } = say(state, { type: 'mesh-advertised', session: session(9), advertisement: SAID, from: null });
+  } = say(state, { type: 'vpn-advertised', session: session(9), advertisement: SAID, from: null });
 
   t.is(after, state);
   t.deepEqual([changes, effects], [[], []]);
@@ -119,7 +119,7 @@ test("the key of an observer is nobody's: who takes it is refused, and in no VPN
 
   const { changes, effects } = observing.transition(
     liveNode(),
-    { type: 'mesh-advertised', session: session(1), advertisement: SAID, from: null },
+    { type: 'vpn-advertised', session: session(1), advertisement: SAID, from: null },
     NOW_MS,
   );
 
@@ -147,7 +147,7 @@ test('what was observed of a socket is forgotten with its key or port', (t) => {
 test('an agent is told why the rows did not take it', (t) => {
   const { effects } = say(liveNode(), {
     type: 'refused',
-    write: { kind: 'mesh-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS },
+    write: { kind: 'vpn-member-set', node: NODE, cluster: CLUSTER, place: PLACE, atMs: NOW_MS },
     refusal: { code: 'conflict', message: 'Another node has this WireGuard key.' },
   });
 
@@ -158,13 +158,13 @@ test('an agent is told why the rows did not take it', (t) => {
 });
 
 test('where its socket is seen is stored once, and told to the agent', (t) => {
-  const message = { type: 'mesh-observed', publicKey: KEY, endpoint: '203.0.113.9:40000', isStable: true } as const;
+  const message = { type: 'vpn-observed', publicKey: KEY, endpoint: '203.0.113.9:40000', isStable: true } as const;
 
   const { state, changes, effects } = say(liveNode([], { vpn: PLACE }), message);
 
   t.deepEqual(writesOf({ changes }), [
     {
-      kind: 'mesh-observed',
+      kind: 'vpn-observed',
       node: NODE,
       publicKey: KEY,
       observed: '203.0.113.9:40000',
@@ -185,7 +185,7 @@ test('where its socket is seen is stored once, and told to the agent', (t) => {
 
 test('what its cluster tells goes to the live session, and to nobody without one', (t) => {
   const body = { type: 'mesh-refused', reason: 'no' } as const;
-  const told = { type: 'mesh-told', cluster: CLUSTER, body } as const;
+  const told = { type: 'vpn-told', cluster: CLUSTER, body } as const;
 
   t.deepEqual(say(liveNode(), told).effects, [{ type: 'send', session: session(1), frame: body }]);
   t.deepEqual(say(nodeState(), told).effects, []);
@@ -193,7 +193,7 @@ test('what its cluster tells goes to the live session, and to nobody without one
 
 test('what a cluster tells that the node has left meanwhile takes nothing from what its own has told it', (t) => {
   const late = {
-    type: 'mesh-told',
+    type: 'vpn-told',
     cluster: OTHER_CLUSTER,
     body: { type: 'mesh-refused', reason: 'no' },
   } as const;
@@ -204,7 +204,7 @@ test('what a cluster tells that the node has left meanwhile takes nothing from w
 test('how well it is connected is kept with the session', (t) => {
   const report = { direct: 2, relayed: 1, none: 0, gateway: { path: 'direct', handshake_age_ms: 900 } } as const;
 
-  const { state, changes } = say(liveNode(), { type: 'mesh-reported', session: session(1), report });
+  const { state, changes } = say(liveNode(), { type: 'vpn-reported', session: session(1), report });
 
   t.deepEqual([state.session?.vpn, changes], [{ ...NEW_VPN_SESSION, report: { said: report, atMs: NOW_MS } }, []]);
 });

@@ -54,7 +54,7 @@ test('what is owned is read when it starts, and told under its epoch', async (t)
     [
       cluster(1),
       {
-        type: 'mesh-read',
+        type: 'vpn-read',
         epoch: 4,
         number: clock.nowMs(),
         reading: { cluster: cluster(1), members: [], gateway: null },
@@ -95,7 +95,7 @@ test('no two VPNs have a state of the same number, also those read in one moment
   await pass(GATHER_MS);
 
   t.deepEqual(
-    told.map(([, message]) => message.type === 'mesh-read' && message.number - startMs),
+    told.map(([, message]) => message.type === 'vpn-read' && message.number - startMs),
     [GATHER_MS, GATHER_MS + 1, GATHER_MS + 2],
   );
 });
@@ -111,7 +111,7 @@ test('a cluster that became ours, or ours again, is read', async (t) => {
   await pass(1_100);
 
   t.deepEqual(
-    told.map(([, message]) => message.type === 'mesh-read' && message.epoch),
+    told.map(([, message]) => message.type === 'vpn-read' && message.epoch),
     [1, 2],
   );
 });
