@@ -10,7 +10,7 @@ import { keptProblems, readHealth } from './health.ts';
 import { HEALTH_FILE, type Layout } from './layout.ts';
 import { UpdateProblem } from './problem.ts';
 import { agentFile } from './settings.ts';
-import type { Outcome, State, Switch, UpdaterEvent, Wish } from './state.ts';
+import type { Outcome, State, Switch, Trigger, UpdaterEvent } from './state.ts';
 import { readState, writeState } from './state-file.ts';
 import { tokenAt } from './token.ts';
 import { refusing, transition } from './transition.ts';
@@ -47,8 +47,8 @@ export async function bootstrap(parts: UpdaterParts, rootFile: string | null): P
 
 /** Updates now. Answers what came of it. */
 export async function updateNow(parts: UpdaterParts, force: boolean): Promise<Outcome | null> {
-  const wish: Wish = { by: 'hand', request: null, force, asked_at: parts.nowMs() };
-  const state = await drive(parts, { type: 'asked', wish });
+  const trigger: Trigger = { by: 'hand', request: null, force, asked_at: parts.nowMs() };
+  const state = await drive(parts, { type: 'asked', trigger });
   return state.phase.step === 'idle' ? state.outcome : null;
 }
 
@@ -99,9 +99,9 @@ async function wayBack({ layout, config, nowMs }: UpdaterParts): Promise<Omit<Sw
     throw new UpdateProblem('there is no version before this one: nothing was changed');
   if (!(await isVersionWhole(layout, to.name)))
     throw new UpdateProblem(`the files of ${to.version} are damaged: nothing was changed`);
-  const wish: Wish = { by: 'hand', request: null, force: true, asked_at: nowMs() };
+  const trigger: Trigger = { by: 'hand', request: null, force: true, asked_at: nowMs() };
   const problems = [...keptProblems(readHealth(agentFile(config, HEALTH_FILE)))];
-  return { wish, from, to, before: to.name, problems };
+  return { wish: trigger, from, to, before: to.name, problems };
 }
 
 /** Keeps this machine at one version, which the next update installs; null: it follows its channel again. */

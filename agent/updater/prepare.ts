@@ -15,7 +15,7 @@ import { AgentSilence } from './repair.ts';
 import { assertRoom } from './room.ts';
 import { selfCheck } from './self-check.ts';
 import { agentFile } from './settings.ts';
-import type { OnDisk, State, UpdaterEvent, Wish } from './state.ts';
+import type { OnDisk, State, Trigger, UpdaterEvent } from './state.ts';
 import { ChangedProblem, downgradeProblem, refreshTrust, type Trusted } from './trust.ts';
 import { tellingProblem } from './telling.ts';
 import type { UpdaterParts } from './parts.ts';
@@ -37,16 +37,16 @@ export interface Decision {
 }
 
 /**
- * Finds and prepares the release. Never rejects: what is wrong is what is told. `wish`: the newest, as others may ask
- * while mirrors are waited for.
+ * Finds and prepares the release. Never rejects: what is wrong is what is told. `trigger`: the newest, as others may
+ * ask while mirrors are waited for.
  */
-export async function prepare(parts: UpdaterParts, state: State, wish: () => Wish): Promise<UpdaterEvent> {
+export async function prepare(parts: UpdaterParts, state: State, trigger: () => Trigger): Promise<UpdaterEvent> {
   const from = linkedVersion(parts.layout, parts.layout.current);
   let to = '';
   try {
     const waiting = preparation(parts);
     const offer = await findOffer(parts, state.pinned, waiting);
-    const { current, to: target, left } = await decide(parts, state, wish(), offer.release);
+    const { current, to: target, left } = await decide(parts, state, trigger(), offer.release);
     to = target.version;
     if (left !== null) return { type: 'left', from: from?.version ?? '', to, error: left.isError ? left.reason : null };
     parts.log.info({ from_version: current?.version ?? null, to_version: to }, 'A release is fetched');
@@ -55,7 +55,7 @@ export async function prepare(parts: UpdaterParts, state: State, wish: () => Wis
     return {
       type: 'prepared',
       change: {
-        wish: wish(),
+        wish: trigger(),
         from: current ?? target, // where nothing runs there is nothing to go back to
         to: target,
         before: linkedName(previous),
@@ -126,7 +126,7 @@ async function offered(
 }
 
 /** Whether this release is to be installed here. */
-export async function decide(parts: UpdaterParts, state: State, wish: Wish, release: Release): Promise<Decision> {
+export async function decide(parts: UpdaterParts, state: State, trigger: Trigger, release: Release): Promise<Decision> {
   const { layout } = parts;
   const current = linkedVersion(layout, layout.current);
   const to = { name: versionName(release), version: release.version };
@@ -139,7 +139,7 @@ export async function decide(parts: UpdaterParts, state: State, wish: Wish, rele
     const older = downgradeProblem(current?.version ?? null, release);
     // A machine that is ahead of its channel has nothing to do; somebody wants a pinned version here.
     if (older !== null) return { reason: older, isError: state.pinned !== null };
-    if (state.refused?.name === to.name && current?.name !== to.name && !wish.force && wish.by !== 'request')
+    if (state.refused?.name === to.name && current?.name !== to.name && !trigger.force && trigger.by !== 'request')
       return problem(
         `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
       );

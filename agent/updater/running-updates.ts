@@ -4,7 +4,7 @@ import { BusyProblem } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { reasonOf } from './problem.ts';
 import type { Asked, UpdaterCalls } from './server.ts';
-import { wishOf, type Outcome, type Phase, type TakingUp, type Wish } from './state.ts';
+import { triggerOf, type Outcome, type Phase, type TakingUp, type Trigger } from './state.ts';
 import { writeState } from './state-file.ts';
 import { transition } from './transition.ts';
 import { drive, stateOf } from './updater.ts';
@@ -53,13 +53,13 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
     const before = this.outcome();
     // asked again for the same: it was done, and its outcome is there
     if (request !== null && before?.request === request) return { finished: Promise.resolve(before) };
-    return this.wish({ by: request === null ? 'hand' : 'request', request, force });
+    return this.trigger({ by: request === null ? 'hand' : 'request', request, force });
   }
 
   /** Begins one for this reason; null: another one runs. */
-  wish(wish: Omit<Wish, 'asked_at'>): { readonly finished: Promise<Outcome | null> } | null {
+  trigger(trigger: Omit<Trigger, 'asked_at'>): { readonly finished: Promise<Outcome | null> } | null {
     if (this.#running !== null) return null;
-    return this.#begin(wish.request, { ...wish, asked_at: this.#parts.nowMs() });
+    return this.#begin(trigger.request, { ...trigger, asked_at: this.#parts.nowMs() });
   }
 
   outcome(): Outcome | null {
@@ -71,14 +71,14 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
     if (request === running.request) return running;
     if (this.#step !== 'preparing') return null;
     const { layout, nowMs } = this.#parts;
-    const wish: Wish = { by: 'request', request, force, asked_at: nowMs() };
-    writeState(layout.state, transition(stateOf(this.#parts), { type: 'asked', wish }, nowMs()).state);
+    const trigger: Trigger = { by: 'request', request, force, asked_at: nowMs() };
+    writeState(layout.state, transition(stateOf(this.#parts), { type: 'asked', trigger }, nowMs()).state);
     this.#running = { ...running, request };
     return this.#running;
   }
 
-  #begin(request: string | null, wish: Wish | null): { readonly finished: Promise<Outcome | null> } {
-    const finished = this.#drive(wish).finally(() => {
+  #begin(request: string | null, trigger: Trigger | null): { readonly finished: Promise<Outcome | null> } {
+    const finished = this.#drive(trigger).finally(() => {
       this.#running = null;
       this.#ended();
     });
@@ -86,14 +86,14 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
     return this.#running;
   }
 
-  async #drive(wish: Wish | null): Promise<Outcome | null> {
+  async #drive(trigger: Trigger | null): Promise<Outcome | null> {
     const { againMs, signal, log } = this.#parts;
-    let open = wish;
+    let open = trigger;
     let takingUp: TakingUp = 'restarted';
     for (;;) {
       let pauseMs = BUSY_MS;
       try {
-        const state = await drive(this.#parts, open === null ? null : { type: 'asked', wish: open }, takingUp);
+        const state = await drive(this.#parts, open === null ? null : { type: 'asked', trigger: open }, takingUp);
         return state.phase.step === 'idle' ? state.outcome : null;
       } catch (error) {
         this.#step = null;
@@ -112,11 +112,11 @@ export class RunningUpdates implements Pick<UpdaterCalls, 'update' | 'outcome'> 
     }
   }
 
-  /** The wish that is under way on the disk; null: none, or the disk does not say. */
-  #stored(): Wish | null {
+  /** The one that is under way on the disk; null: none, or the disk does not say. */
+  #stored(): Trigger | null {
     try {
       const { phase } = stateOf(this.#parts);
-      return phase.step === 'idle' ? null : wishOf(phase);
+      return phase.step === 'idle' ? null : triggerOf(phase);
     } catch {
       return null; // whoever drives it is told
     }

@@ -14,7 +14,7 @@ import { reasonOf } from './problem.ts';
 import { AgentSilence } from './repair.ts';
 import { RunningUpdates } from './running-updates.ts';
 import { startUpdaterServer } from './server.ts';
-import type { Wish } from './state.ts';
+import type { Trigger } from './state.ts';
 import { SignOfLife } from './sign-of-life.ts';
 import { tokenAt } from './token.ts';
 import { stateOf } from './updater.ts';
@@ -83,9 +83,9 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
  */
 export async function wouldBe(parts: UpdaterParts): Promise<object> {
   const state = stateOf(parts);
-  const wish: Wish = { by: 'hand', request: null, force: false, asked_at: parts.nowMs() };
+  const trigger: Trigger = { by: 'hand', request: null, force: false, asked_at: parts.nowMs() };
   const { release } = await findOffer(parts, state.pinned, look(parts), 'look');
-  const { current, to, left } = await decide(parts, state, wish, release);
+  const { current, to, left } = await decide(parts, state, trigger, release);
   return {
     current: current?.version ?? null,
     available: to.version,
@@ -114,7 +114,7 @@ async function lookAfter(parts: UpdaterParts, updates: RunningUpdates, silence: 
     if (isDead)
       log.warn({}, 'The agent has said nothing for a long time: it is repaired or updated where that can be done');
     if (!isDead && (!config.UPDATER_AUTOMATIC || (await parts.service.isStopped()))) continue;
-    const outcome = await updates.wish({ by: 'timer', request: null, force: false })?.finished;
+    const outcome = await updates.trigger({ by: 'timer', request: null, force: false })?.finished;
     if (!isDead || outcome?.outcome !== 'unchanged') continue;
     // Nothing is damaged, and nothing newer there: what is left is a process that hangs.
     await helpHanging(parts, silence);

@@ -16,19 +16,19 @@ const OnDisk = z.object({ name: Name, version: z.string().max(64) });
 /** A version on the disk. */
 export type OnDisk = z.infer<typeof OnDisk>;
 
-/** Who wants an update. `force`: also one that was gone back from. */
-const Wish = z.object({
+/** Who wants an update. `force`: also one that was gone back from. On the disk, and so below, it is `wish`. */
+const Trigger = z.object({
   by: z.enum(['request', 'hand', 'timer']),
   request: z.string().max(REQUEST_CHARS_MAX).nullable(),
   force: z.boolean(),
   asked_at: UnixMs,
 });
 /** Who wants an update. */
-export type Wish = z.infer<typeof Wish>;
+export type Trigger = z.infer<typeof Trigger>;
 
 /** A switch under way. `problems`: what the agent said of its services before, which is not the new version's fault. */
 const Switch = z.object({
-  wish: Wish,
+  wish: Trigger,
   from: OnDisk,
   to: OnDisk,
   /** Where the link `previous` led, so that it leads there again. */
@@ -42,7 +42,7 @@ export type Switch = z.infer<typeof Switch>;
 /** Where it is. Each is stored before anything is done about it. */
 const Phase = z.discriminatedUnion('step', [
   z.object({ step: z.literal('idle') }),
-  z.object({ step: z.literal('preparing'), wish: Wish, starts: z.int().min(0) }),
+  z.object({ step: z.literal('preparing'), wish: Trigger, starts: z.int().min(0) }),
   z.object({ step: z.literal('switching'), change: Switch }),
   z.object({ step: z.literal('watching'), change: Switch, starts: z.int().min(0) }),
   z.object({ step: z.literal('returning'), change: Switch, reason: z.string().max(UPDATE_ERROR_CHARS_MAX) }),
@@ -51,7 +51,7 @@ const Phase = z.discriminatedUnion('step', [
 export type Phase = z.infer<typeof Phase>;
 
 /** Who wants what is under way. */
-export function wishOf(phase: Exclude<Phase, { step: 'idle' }>): Wish {
+export function triggerOf(phase: Exclude<Phase, { step: 'idle' }>): Trigger {
   return phase.step === 'preparing' ? phase.wish : phase.change.wish;
 }
 
@@ -89,7 +89,7 @@ export type TakingUp = 'restarted' | 'held-up';
 /** What can happen. */
 export type UpdaterEvent =
   /** Also of an update that is prepared already, which nobody begins anew for it. */
-  | { readonly type: 'asked'; readonly wish: Wish }
+  | { readonly type: 'asked'; readonly trigger: Trigger }
   /**
    * What stands on the disk goes on: the program starts or takes up what another one left (`restarted`), or what it
    * could not do or store itself (`held-up`), which is no start. `current`: the name that the link has now.

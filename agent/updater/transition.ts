@@ -1,7 +1,7 @@
 /** The steps of an update, as a pure function: what was interrupted is taken up where its state says. */
 import { UPDATE_ERROR_CHARS_MAX } from '../../transport/protocol/limits.ts';
 import {
-  wishOf,
+  triggerOf,
   type OnDisk,
   type Outcome,
   type State,
@@ -9,7 +9,7 @@ import {
   type TakingUp,
   type UpdaterEvent,
   type UpdaterStep,
-  type Wish,
+  type Trigger,
 } from './state.ts';
 
 /** An update that a killed updater or machine interrupted is begun again so often, and then given up. */
@@ -22,7 +22,7 @@ export const STARTS_MAX = 3;
 export function transition(state: State, event: UpdaterEvent, nowMs: number): UpdaterStep {
   switch (event.type) {
     case 'asked':
-      return asked(state, event.wish);
+      return asked(state, event.trigger);
     case 'restarted':
     case 'held-up':
       return takenUp(state, event, nowMs);
@@ -58,12 +58,12 @@ export function transition(state: State, event: UpdaterEvent, nowMs: number): Up
 }
 
 /** While nothing is changed yet, an update is for whoever asked last. It keeps its beginning. */
-function asked(state: State, wish: Wish): UpdaterStep {
+function asked(state: State, trigger: Trigger): UpdaterStep {
   const { phase } = state;
   if (phase.step === 'idle')
-    return { state: { ...state, phase: { step: 'preparing', wish, starts: 0 } }, effect: 'prepare' };
+    return { state: { ...state, phase: { step: 'preparing', wish: trigger, starts: 0 } }, effect: 'prepare' };
   if (phase.step !== 'preparing') return unchanged(state);
-  const instead = { ...wish, force: wish.force || phase.wish.force, asked_at: phase.wish.asked_at };
+  const instead = { ...trigger, force: trigger.force || phase.wish.force, asked_at: phase.wish.asked_at };
   return { state: { ...state, phase: { ...phase, wish: instead } }, effect: null };
 }
 
@@ -102,7 +102,7 @@ function left(state: State, event: Extract<UpdaterEvent, { type: 'left' }>, nowM
   if (phase.step !== 'preparing' && phase.step !== 'switching') return unchanged(state);
   const { from, to, error } = event;
   const outcome = {
-    ...named(wishOf(phase), from, to),
+    ...named(triggerOf(phase), from, to),
     outcome: 'unchanged',
     error: cut(error),
     away_ms: null,
@@ -113,16 +113,16 @@ function left(state: State, event: Extract<UpdaterEvent, { type: 'left' }>, nowM
 function prepared(state: State, event: Extract<UpdaterEvent, { type: 'prepared' }>): UpdaterStep {
   const { phase } = state;
   if (phase.step !== 'idle' && phase.step !== 'preparing') return unchanged(state);
-  const wish = phase.step === 'idle' ? event.change.wish : phase.wish;
-  const change: Switch = { ...event.change, wish, restarted_at: null };
+  const trigger = phase.step === 'idle' ? event.change.wish : phase.wish;
+  const change: Switch = { ...event.change, wish: trigger, restarted_at: null };
   return { state: { ...state, phase: { step: 'switching', change } }, effect: 'switch' };
 }
 
 function committed(state: State, awayMs: number | null, nowMs: number): UpdaterStep {
   if (state.phase.step !== 'watching') return unchanged(state);
-  const { wish, from, to } = state.phase.change;
+  const { wish: trigger, from, to } = state.phase.change;
   const outcome = {
-    ...named(wish, from.version, to.version),
+    ...named(trigger, from.version, to.version),
     outcome: 'updated',
     error: null,
     away_ms: awayMs,
@@ -147,10 +147,10 @@ function returned(state: State, problem: string | null, nowMs: number): UpdaterS
   if (state.phase.step !== 'returning') return unchanged(state);
   const { change } = state.phase;
   const reason = cut(problem === null ? state.phase.reason : `${problem}; ${state.phase.reason}`);
-  const { wish, from, to } = change;
+  const { wish: trigger, from, to } = change;
   const refused = { ...to, reason, at: nowMs };
   const outcome = {
-    ...named(wish, from.version, to.version),
+    ...named(trigger, from.version, to.version),
     outcome: 'rolled_back',
     error: reason,
     away_ms: null,
@@ -167,8 +167,8 @@ function ended(state: State, outcome: Omit<Outcome, 'finished_at'>, nowMs: numbe
   return { state: { ...state, phase: { step: 'idle' }, outcome: { ...outcome, finished_at: nowMs } }, effect: 'tidy' };
 }
 
-function named(wish: Wish, from: string, to: string): Pick<Outcome, 'request' | 'from' | 'to'> {
-  return { request: wish.request, from, to };
+function named(trigger: Trigger, from: string, to: string): Pick<Outcome, 'request' | 'from' | 'to'> {
+  return { request: trigger.request, from, to };
 }
 
 function cut<T extends string | null>(text: T): T {

@@ -7,7 +7,7 @@ import { takeLock } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { prepare } from './prepare.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
-import type { State, Switch, TakingUp, UpdaterEffect, UpdaterEvent, Wish } from './state.ts';
+import type { State, Switch, TakingUp, Trigger, UpdaterEffect, UpdaterEvent } from './state.ts';
 import { readState, writeState } from './state-file.ts';
 import { tellAgent, tellIfPossible, untellAgent } from './telling.ts';
 import { transition } from './transition.ts';
@@ -84,15 +84,15 @@ export async function follow(parts: UpdaterParts, first: State, event: UpdaterEv
     parts.stepped?.(state.phase.step);
     next = parts.signal.aborted ? null : await perform(parts, state, step.effect);
     const { phase } = state;
-    if (phase.step === 'preparing') state = { ...state, phase: { ...phase, wish: newestWish(parts, phase.wish) } };
+    if (phase.step === 'preparing') state = { ...state, phase: { ...phase, wish: newestTrigger(parts, phase.wish) } };
   }
   return state;
 }
 
 /** Whoever asked last for what is prepared: it is stored while that works. */
-function newestWish(parts: UpdaterParts, wish: Wish): Wish {
+function newestTrigger(parts: UpdaterParts, trigger: Trigger): Trigger {
   const { phase } = stateOf(parts);
-  return phase.step === 'preparing' ? phase.wish : wish;
+  return phase.step === 'preparing' ? phase.wish : trigger;
 }
 
 async function perform(
@@ -105,7 +105,7 @@ async function perform(
     case 'idle':
       return null;
     case 'preparing':
-      return prepare(parts, { phase, ...state }, () => newestWish(parts, phase.wish));
+      return prepare(parts, { phase, ...state }, () => newestTrigger(parts, phase.wish));
     case 'switching':
       return switchOver(parts, phase.change);
     case 'watching':

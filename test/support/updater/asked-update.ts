@@ -12,6 +12,6 @@ export function askedUpdate(env: Readonly<Record<string, string | undefined>>, l
   const read = readSettings(UPDATER_SETTINGS, env);
   if (!read.ok) throw new Error(read.problems.join('; '));
   const parts = { ...openUpdater(read.settings, log, new AbortController().signal), times: TIMES, lookMs: 25 };
-  const wish = { by: 'request', request: 'again', force: false, asked_at: Date.now() } as const;
-  return drive(parts, { type: 'asked', wish });
+  const trigger = { by: 'request', request: 'again', force: false, asked_at: Date.now() } as const;
+  return drive(parts, { type: 'asked', trigger });
 }

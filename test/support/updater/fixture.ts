@@ -7,7 +7,7 @@ import { layoutOf, type Layout } from '../../../agent/updater/layout.ts';
 import { openUpdater } from '../../../agent/updater/open.ts';
 import type { UpdaterParts } from '../../../agent/updater/parts.ts';
 import { UPDATER_SETTINGS } from '../../../agent/updater/settings.ts';
-import type { State, Wish } from '../../../agent/updater/state.ts';
+import type { State, Trigger } from '../../../agent/updater/state.ts';
 import { drive, stateOf } from '../../../agent/updater/updater.ts';
 import { linkedVersion } from '../../../agent/updater/versions.ts';
 import { readSettings } from '../../../settings/environment.ts';
@@ -37,7 +37,7 @@ export interface UpdaterFixture {
   /** Installs what the channel names and starts the agent. */
   install(): Promise<void>;
   /** Asks for an update and waits for its end. */
-  update(wish?: Partial<Wish>, changes?: Partial<UpdaterParts>): Promise<State>;
+  update(trigger?: Partial<Trigger>, changes?: Partial<UpdaterParts>): Promise<State>;
   /** The version that is current. */
   current(): string | null;
   /** The version that the agent which runs now says it has. */
@@ -98,9 +98,9 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
       await bootstrap(parts(), root);
       agent.start();
     },
-    update: (wish = {}, changes = {}) => {
-      const asked: Wish = { by: 'request', request: null, force: false, asked_at: Date.now(), ...wish };
-      return drive(parts(changes), { type: 'asked', wish: asked });
+    update: (trigger = {}, changes = {}) => {
+      const asked: Trigger = { by: 'request', request: null, force: false, asked_at: Date.now(), ...trigger };
+      return drive(parts(changes), { type: 'asked', trigger: asked });
     },
     current: () => linkedVersion(layout, layout.current)?.version ?? null,
     running() {

@@ -1,13 +1,19 @@
 import test from 'ava';
-import { FIRST_STATE, type State, type Switch, type UpdaterEvent, type Wish } from '../../../../agent/updater/state.ts';
+import {
+  FIRST_STATE,
+  type State,
+  type Switch,
+  type UpdaterEvent,
+  type Trigger,
+} from '../../../../agent/updater/state.ts';
 import { STARTS_MAX, transition } from '../../../../agent/updater/transition.ts';
 
-const WISH: Wish = { by: 'request', request: 'one', force: false, asked_at: 1 };
+const TRIGGER: Trigger = { by: 'request', request: 'one', force: false, asked_at: 1 };
 const [FROM, TO] = [
   { name: '0.1.0-aaaaaaaa', version: '0.1.0' },
   { name: '0.2.0-bbbbbbbb', version: '0.2.0' },
 ];
-const CHANGE: Switch = { wish: WISH, from: FROM, to: TO, before: null, problems: [], restarted_at: null };
+const CHANGE: Switch = { wish: TRIGGER, from: FROM, to: TO, before: null, problems: [], restarted_at: null };
 const NAMES = { request: 'one', from: '0.1.0', to: '0.2.0' };
 
 /** The state after these events, and the effect of the last one. */
@@ -17,7 +23,7 @@ function after(...events: readonly UpdaterEvent[]) {
   return { phase: state.phase, outcome: state.outcome, refused: state.refused, effect };
 }
 
-const asked: UpdaterEvent = { type: 'asked', wish: WISH };
+const asked: UpdaterEvent = { type: 'asked', trigger: TRIGGER };
 const prepared: UpdaterEvent = { type: 'prepared', change: CHANGE };
 const switched: UpdaterEvent = { type: 'switched', restartedAt: 50 };
 const failed: UpdaterEvent = { type: 'failed', reason: 'it crashes' };
@@ -57,15 +63,15 @@ test('where there is nothing to do, or it cannot be prepared or begun, nothing w
 });
 
 test('a newer request takes the place of one that is prepared, by force if either was, and of none that went further', (t) => {
-  const newer: Wish = { by: 'request', request: 'two', force: false, asked_at: 2 };
-  const forced: UpdaterEvent = { type: 'asked', wish: { ...WISH, by: 'hand', request: null, force: true } };
+  const newer: Trigger = { by: 'request', request: 'two', force: false, asked_at: 2 };
+  const forced: UpdaterEvent = { type: 'asked', trigger: { ...TRIGGER, by: 'hand', request: null, force: true } };
 
-  const instead = after(forced, { type: 'asked', wish: newer });
-  const done = after(asked, { type: 'asked', wish: newer }, prepared, switched, { type: 'committed', awayMs: 7 });
-  const late = after(asked, prepared, { type: 'asked', wish: newer });
+  const instead = after(forced, { type: 'asked', trigger: newer });
+  const done = after(asked, { type: 'asked', trigger: newer }, prepared, switched, { type: 'committed', awayMs: 7 });
+  const late = after(asked, prepared, { type: 'asked', trigger: newer });
 
-  const wish = { ...newer, force: true, asked_at: 1 };
-  t.deepEqual([instead.phase, instead.effect], [{ step: 'preparing', wish, starts: 0 }, null]);
+  const trigger = { ...newer, force: true, asked_at: 1 };
+  t.deepEqual([instead.phase, instead.effect], [{ step: 'preparing', wish: trigger, starts: 0 }, null]);
   t.like(done.outcome, { request: 'two', outcome: 'updated' });
   t.deepEqual([late.phase, late.effect], [after(asked, prepared).phase, null]);
 });
