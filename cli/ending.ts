@@ -3,7 +3,7 @@
 /** Ctrl-C, `kill`, and a terminal that is closed. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The wish to end. */
+/** The request to end. */
 export interface Ending {
   /** Aborts when there is one. */
   readonly signal: AbortSignal;

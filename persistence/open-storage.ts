@@ -75,7 +75,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const { isEncryptionKeyWeak: isWeak } = settings;
   const keys = new EncryptionKeys({ pool, vault, instanceId: registry.instanceId, isWeak, log });
   await arrival.done('checking the encryption key', () => keys.settle());
-  await arrival.done('saying which encryption key is wanted', () => keys.wish());
+  await arrival.done('saying which encryption key is wanted', () => keys.announce());
   const listener = database.listen(systemClock);
   ends.add('the listening connection', () => listener.stop());
   const adminId = await arrival.done('taking up its name', () =>

@@ -4,7 +4,7 @@ import { Cluster, ClusterOwnership } from './cluster.ts';
 import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
 import { ConsoleSession } from './console-session.ts';
 import { DatabaseIncarnation } from './incarnation.ts';
-import { EncryptionKey, EncryptionKeyWish } from './encryption-key.ts';
+import { EncryptionKey, WantedEncryptionKey } from './encryption-key.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
@@ -34,7 +34,7 @@ export const ENTITIES = [
   DatabaseIncarnation,
   DeletedNode,
   EncryptionKey,
-  EncryptionKeyWish,
+  WantedEncryptionKey,
   EnrollmentKey,
   Event,
   EventChannel,

@@ -17,8 +17,8 @@ export const EncryptionKey = defineEntity({
 });
 
 /** The key that a process of an admin has as its ENCRYPTION_KEY. */
-export const EncryptionKeyWish = defineEntity({
-  name: 'EncryptionKeyWish',
+export const WantedEncryptionKey = defineEntity({
+  name: 'WantedEncryptionKey',
   tableName: 'encryption_key_wish',
   properties: { instanceId: p.uuid().primary(), keyId: p.text(), insertedAt: instant() },
 });

@@ -82,7 +82,7 @@ export class EncryptionKeys {
   }
 
   /** To be said before this process comes into the list of admins: which key it wants. */
-  async wish(): Promise<void> {
+  async announce(): Promise<void> {
     const { pool, vault, instanceId } = this.#ports;
     await rowsOf(
       pool,

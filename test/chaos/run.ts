@@ -92,7 +92,7 @@ async function playActs(): Promise<void> {
 async function playOneHistory(): Promise<void> {
   const problem = await enterNetworks();
   const { seconds, clients, only, logs } = values;
-  const wish = {
+  const options = {
     admins: Number(values.admins),
     seed: Number(values.seed),
     faults: Number(values.faults),
@@ -103,7 +103,7 @@ async function playOneHistory(): Promise<void> {
     ...(only !== undefined && { only: only.split(',') }),
   };
   try {
-    breaches.push(...(await tellHistory(scope, wish, problem, (line) => process.stdout.write(`${line}\n`))));
+    breaches.push(...(await tellHistory(scope, options, problem, (line) => process.stdout.write(`${line}\n`))));
     process.stdout.write(`${verdict()}: ${secondsGone()} s\n`);
   } finally {
     await scope.end();

@@ -21,7 +21,7 @@ export function adminOf(t: ExecutionContext, pool: Pool, vault: Keyring, { isWea
     /** As it starts. */
     async start(name: string) {
       await keys.settle();
-      await keys.wish();
+      await keys.announce();
       await pool.query(
         `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in, instance_id)
           values ($1, $2, $2, 'default', '1', 1, now(), clock_timestamp(), $1)

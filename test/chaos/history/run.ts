@@ -9,7 +9,7 @@ import { FAULT_NAMES, FAULTS, type FaultKind, type FaultName } from './fault-kin
 import { playHistory } from './play.ts';
 
 /** What is wanted. */
-export interface HistoryWish {
+export interface HistoryOptions {
   readonly admins: number;
   readonly clients?: number;
   readonly seed: number;
@@ -39,17 +39,17 @@ export async function enterNetworks(): Promise<string | null> {
 /** Resolves with the breaches. `problem`: why there are no networks; null: there are. */
 export async function tellHistory(
   scope: Scope,
-  wish: HistoryWish,
+  options: HistoryOptions,
   problem: string | null,
   tell: (line: string) => void,
 ): Promise<readonly string[]> {
-  const { admins, clients, seed, seconds, isShort } = wish;
+  const { admins, clients, seed, seconds, isShort } = options;
   const hasClocks = !isShort && (await missingPeers(['faketime'])).length === 0;
   const problems: Readonly<Record<NonNullable<FaultKind['needs']>, string | null>> = {
     networks: problem,
     clocks: hasClocks ? null : isShort ? 'needs more time than a test has' : 'needs faketime',
   };
-  const wanted = FAULT_NAMES.filter((name) => wish.only?.some((words) => name.includes(words)) ?? true);
+  const wanted = FAULT_NAMES.filter((name) => options.only?.some((words) => name.includes(words)) ?? true);
   const kinds: FaultName[] = [];
   for (const name of wanted) {
     const { needs } = FAULTS[name];
@@ -64,10 +64,10 @@ export async function tellHistory(
     seed,
     hasClocks,
     hasNetworks: problem === null,
-    ...(wish.logs !== undefined && { logs: wish.logs }),
+    ...(options.logs !== undefined && { logs: options.logs }),
     ...(clients !== undefined && { clients }),
     ...(seconds !== undefined && { seconds }),
-    faults: { kinds, count: wish.faults, ...PACES[isShort ? 'short' : 'long'] },
+    faults: { kinds, count: options.faults, ...PACES[isShort ? 'short' : 'long'] },
     tell,
   });
   for (const what of leftOut) tell(`left out  ${what}`);

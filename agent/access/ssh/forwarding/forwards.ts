@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<DialFailure, number>> = {
   overloaded: OPEN_FAILURE.resourceShortage,
 };
 
-/** Answers every wish of this client for a stream. Dials under way and open streams end with the connection. */
+/** Answers every request of this client for a stream. Dials under way and open streams end with the connection. */
 export function carryForwards(client: Connection, egress: Egress, limits: SshLimits): void {
   const over = new AbortController();
   client.on('end', () => over.abort()).on('close', () => over.abort());

@@ -10,7 +10,7 @@ import type { SshLimits } from '../limits.ts';
 /** Ports below are for root. Source: ip(7). */
 const PRIVILEGED_PORTS = 1_024;
 
-/** Opens and closes ports as this client wishes. All end with the connection. */
+/** Opens and closes ports as this client asks. All end with the connection. */
 export function openRemoteForwards(client: Connection, account: Account, limits: SshLimits): void {
   const forwards = new RemoteForwards(client, account, limits);
   async function answer(bind: TcpipBindInfo, accept?: (port: number) => void, reject?: () => void): Promise<void> {
