@@ -38,11 +38,11 @@ function webhookEffects(loader: Pick<Loader, 'deliveries'>, webhookSender: Webho
       if (loaded !== null)
         actor.report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
     },
-    post: async ({ webhook, delivery }, actor) => {
-      const attempt = await webhookSender.post(webhook, delivery);
+    'send-delivery': async ({ webhook, delivery }, actor) => {
+      const attempt = await webhookSender.send(webhook, delivery);
       actor.report({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
     },
-    'cut-posts': (_effect, { self }) => webhookSender.cut(self.id),
+    'abort-deliveries': (_effect, { self }) => webhookSender.cut(self.id),
   };
 }
 

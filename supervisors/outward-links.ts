@@ -39,7 +39,7 @@ export function createOutwardLinks(): ConnectableLinks {
     },
     gateway: { become: (vpn) => links().gateway.become(vpn) },
     webhookSender: {
-      post: (webhook, delivery) => links().webhookSender.post(webhook, delivery),
+      send: (webhook, delivery) => links().webhookSender.send(webhook, delivery),
       cut: (webhook) => links().webhookSender.cut(webhook),
     },
   };

@@ -115,7 +115,7 @@ export interface WebhookSender {
    * One try. Resolves with what it came to, within the time limit; null when this admin may not deliver any more, or
    * the request was cut: then nobody should count it. Never rejects.
    */
-  post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null>;
+  send(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null>;
   /** Cuts all requests of a webhook that are under way. */
   cut(webhook: string): void;
 }

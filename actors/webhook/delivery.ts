@@ -1,6 +1,6 @@
 /** A delivery of an event to a webhook, and what a try of it came to. */
 
-/** A delivery that is not finished, as its webhook's actor holds it: no body, that is read when it is posted. */
+/** A delivery that is not finished, as its webhook's actor holds it: no body, that is read when it is sent. */
 export interface DeliveryRef {
   readonly id: string;
   /** Cursor of its event: deliveries of a webhook are in the order of these. */

@@ -7,6 +7,6 @@ export type WebhookEffect =
   /** Unfinished deliveries of this webhook behind a cursor come back as `deliveries-loaded`, under the same number. */
   | { readonly type: 'load-deliveries'; readonly load: number; readonly after: string | null; readonly limit: number }
   /** One try of a delivery: comes back as `delivery-attempted`. */
-  | { readonly type: 'post'; readonly webhook: WebhookRecord; readonly delivery: DeliveryRef }
+  | { readonly type: 'send-delivery'; readonly webhook: WebhookRecord; readonly delivery: DeliveryRef }
   /** Requests of this webhook that are under way are cut. */
-  | { readonly type: 'cut-posts' };
+  | { readonly type: 'abort-deliveries' };

@@ -4,11 +4,11 @@ import type { DeliveryRef } from './delivery.ts';
 
 /**
  * Where a delivery in the window is. `waiting` ones come back by a reminder. Of an `unsure` one only the rows know what
- * became of its latest try: until they are read it is not posted, and holds up its subject.
+ * became of its latest try: until they are read it is not sent, and holds up its subject.
  */
 export interface Windowed {
   readonly ref: DeliveryRef;
-  readonly phase: 'ready' | 'posting' | 'waiting' | 'unsure';
+  readonly phase: 'ready' | 'sending' | 'waiting' | 'unsure';
   /** Asked for by hand: it keeps no order and holds up nobody. */
   readonly isRedelivery: boolean;
 }

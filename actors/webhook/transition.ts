@@ -41,7 +41,7 @@ const TOO_MANY: Refusal = {
 export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
   return {
     transition: (state, message, nowMs) => transition(state, message, settings, nowMs),
-    // Only what is to be read: whoever lives already has its posts and reminders under way.
+    // Only what is to be read: whoever lives already has its requests and reminders under way.
     recoveryEffects: (state) =>
       state.supply === 'unloaded'
         ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }]
@@ -109,7 +109,7 @@ function attempted(
   settings: WebhookSettings,
   nowMs: number,
 ): Step<WebhookState> {
-  const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
+  const ref = state.window.find((one) => one.ref.id === id && one.phase === 'sending')?.ref;
   if (ref === undefined) return unchanged(state);
   // Another admin delivers now, and finds it among its rows; or this one again, and then it starts from them.
   if (attempt === null) return step(withPhase(state, id, 'unsure'), []);
@@ -188,7 +188,7 @@ function remove(state: WebhookState, { replyTo }: MessageOf<'delete'>): Step<Web
   return step(
     { ...state, record: null, window: [], supply: 'idle' },
     [change],
-    [{ type: 'cut-posts' }, answer(replyTo, ok(null)), { type: 'stop' }],
+    [{ type: 'abort-deliveries' }, answer(replyTo, ok(null)), { type: 'stop' }],
   );
 }
 

@@ -1,4 +1,4 @@
-/** The window over a webhook's unfinished deliveries: who may be posted now, and when more are loaded. Pure. */
+/** The window over a webhook's unfinished deliveries: who may be sent now, and when more are loaded. Pure. */
 import type { Effect } from '../step.ts';
 import type { DeliveryRef } from './delivery.ts';
 import { WINDOW_DELIVERIES_MAX, type WebhookState, type Windowed } from './state.ts';
@@ -99,7 +99,7 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   let redeliveries = 0;
   for (const { ref, phase, isRedelivery } of window) {
     if (isRedelivery) redeliveries += 1;
-    if (phase !== 'posting') continue;
+    if (phase !== 'sending') continue;
     room -= 1;
     if (!isRedelivery) held.add(ref.subject);
   }
@@ -114,10 +114,10 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
     effects.push(
       waitMs > 0
         ? { type: 'remind', key: one.ref.id, afterMs: waitMs, message: { type: 'delivery-due', delivery: one.ref.id } }
-        : { type: 'post', webhook: record, delivery: one.ref },
+        : { type: 'send-delivery', webhook: record, delivery: one.ref },
     );
     next ??= [...window];
-    next[index] = { ...one, phase: waitMs > 0 ? 'waiting' : 'posting' };
+    next[index] = { ...one, phase: waitMs > 0 ? 'waiting' : 'sending' };
   }
   const moved = next === null ? state : { ...state, window: next };
   const inOrderNow = window.length - redeliveries;

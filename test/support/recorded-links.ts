@@ -29,7 +29,7 @@ export function recordedSessions(): RecordedSessions {
 
 /** Requests to webhooks, in order. Each waits until a test says what it came to. */
 export interface RecordedSender extends WebhookSender {
-  readonly posted: {
+  readonly sent: {
     readonly webhook: string;
     readonly delivery: DeliveryRef;
     readonly end: (attempt: Attempt | null) => void;
@@ -37,16 +37,16 @@ export interface RecordedSender extends WebhookSender {
   readonly cuts: string[];
 }
 
-/** Posts that remember. */
+/** Requests that are remembered. */
 export function recordedSender(): RecordedSender {
-  const posted: RecordedSender['posted'] = [];
+  const sent: RecordedSender['sent'] = [];
   const cuts: string[] = [];
   return {
-    posted,
+    sent,
     cuts,
-    post: (webhook, delivery) =>
+    send: (webhook, delivery) =>
       new Promise((end) => {
-        posted.push({ webhook: webhook.id, delivery, end });
+        sent.push({ webhook: webhook.id, delivery, end });
       }),
     cut: (webhook) => void cuts.push(webhook),
   };

@@ -51,9 +51,9 @@ export function webhook(
   };
 }
 
-/** A delivery that is being posted. */
-export function posting(ref: DeliveryRef): Windowed {
-  return { ref, phase: 'posting', isRedelivery: false };
+/** A delivery that is being sent. */
+export function sending(ref: DeliveryRef): Windowed {
+  return { ref, phase: 'sending', isRedelivery: false };
 }
 
 /** What the webhook does with messages one after another: its state, and what the last of them came to. */
@@ -89,7 +89,7 @@ export function attempted(ref: DeliveryRef, attempt: Attempt | null, random = 0)
   return { type: 'delivery-attempted', delivery: ref.id, attempt, random };
 }
 
-/** Ids of the deliveries that are posted by these effects. */
-export function postedBy(effects: readonly Effect[]): readonly string[] {
-  return effects.flatMap((effect) => (effect.type === 'post' ? [effect.delivery.id] : []));
+/** Ids of the deliveries that are sent by these effects. */
+export function sentBy(effects: readonly Effect[]): readonly string[] {
+  return effects.flatMap((effect) => (effect.type === 'send-delivery' ? [effect.delivery.id] : []));
 }

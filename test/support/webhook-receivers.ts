@@ -1,4 +1,4 @@
-/** Receivers of webhooks for tests: real servers that keep what they got, and a port to post with. */
+/** Receivers of webhooks for tests: real servers that keep what they got, and a sender of webhooks. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createRawServer, type Server as RawServer, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
@@ -47,7 +47,7 @@ export const NOW_MS = 1_800_000_000_500;
 export const vault = createVault(Buffer.alloc(32, 5));
 
 /** A port whose guard lets loopback through; closed with the test. */
-export function posting(
+export function webhookSender(
   t: Pick<ExecutionContext, 'teardown'>,
   options: Partial<WebhookSenderOptions> = {},
 ): HttpWebhookSender {
@@ -99,7 +99,7 @@ export const DELIVERY: DeliveryRef = {
   dueAtMs: null,
 };
 
-/** Posts once, which must fail with this sentence: the attempt. */
+/** Sends one request, which must fail with this sentence: the attempt. */
 export async function fails(
   t: ExecutionContext,
   sender: HttpWebhookSender,
@@ -107,7 +107,7 @@ export async function fails(
   error: string,
   id?: string,
 ): Promise<Attempt | null> {
-  const attempt = await sender.post(webhookTo(url, id === undefined ? {} : { id }), DELIVERY);
+  const attempt = await sender.send(webhookTo(url, id === undefined ? {} : { id }), DELIVERY);
   t.like(attempt, { type: 'failed', error });
   return attempt;
 }

@@ -21,7 +21,7 @@ import { NetmakerRequests } from '../../../transport/vpn/netmaker/requests.ts';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
 import { until } from '../../support/until.ts';
 import { portsOf } from '../../unit/transport/metrics/fixture.ts';
-import { DELIVERY, posting, webhookTo } from '../../support/webhook-receivers.ts';
+import { DELIVERY, webhookSender, webhookTo } from '../../support/webhook-receivers.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { silentLog } from '../../support/log.ts';
 
@@ -36,9 +36,9 @@ type Ask = (url: string, index: number) => Promise<unknown>;
 /** Where answers come in, by what makes the one that asks. */
 const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
   'a webhook receiver': (t) => {
-    const sender = posting(t);
+    const sender = webhookSender(t);
     return (url, index) =>
-      sender.post(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
+      sender.send(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
   },
   'a server of an agent that is scraped': () => {
     const requests = new AgentRequests({

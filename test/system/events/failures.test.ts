@@ -8,7 +8,7 @@ import {
   DELIVERY,
   ENVELOPE,
   fails,
-  posting,
+  webhookSender,
   rawReceiver,
   receiver,
   webhookTo,
@@ -24,7 +24,7 @@ const TOO_LARGE = 'The headers of the answer were too large.';
 
 test('a receiver that never answers costs the time limit', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const sender = posting(t, { timeoutMs: TIMEOUT_MS });
+  const sender = webhookSender(t, { timeoutMs: TIMEOUT_MS });
 
   const attempt = await fails(t, sender, there.url, NO_ANSWER);
 
@@ -40,11 +40,11 @@ test('a connection on which nothing came is not used again', async (t) => {
       if (count === 1 || connection > 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     }),
   );
-  const sender = posting(t, { timeoutMs: TIMEOUT_MS });
+  const sender = webhookSender(t, { timeoutMs: TIMEOUT_MS });
 
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   await fails(t, sender, there.url, NO_ANSWER);
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
 });
@@ -57,14 +57,14 @@ test('headers that come byte by byte are no answer when the time is over', async
     socket.on('close', () => clearInterval(dripping)).resume();
   });
 
-  await fails(t, posting(t, { timeoutMs: TIMEOUT_MS }), there.url, NO_ANSWER);
+  await fails(t, webhookSender(t, { timeoutMs: TIMEOUT_MS }), there.url, NO_ANSWER);
 });
 
 test('a connection that does not open costs the time limit', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume()); // no TLS here: the handshake hangs
 
   const late = 'The connection was not open within 250 ms.';
-  await fails(t, posting(t, { timeoutMs: 250 }), there.url.replace('http', 'https'), late);
+  await fails(t, webhookSender(t, { timeoutMs: 250 }), there.url.replace('http', 'https'), late);
 });
 
 for (const [name, said, error] of [
@@ -86,7 +86,7 @@ for (const [name, said, error] of [
   test(`a receiver that ${name} has not answered`, async (t) => {
     const there = await rawReceiver(t, (socket) => socket.once('data', () => socket.end(said, 'latin1')));
 
-    await fails(t, posting(t), there.url, error);
+    await fails(t, webhookSender(t), there.url, error);
     t.is(there.connections(), 1, 'one try is one request');
   });
 }
@@ -94,20 +94,20 @@ for (const [name, said, error] of [
 test('a receiver that resets has not answered', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.once('data', () => socket.resetAndDestroy()));
 
-  await fails(t, posting(t), there.url, CLOSED);
+  await fails(t, webhookSender(t), there.url, CLOSED);
 });
 
 test('a port where nobody listens refuses the connection', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   there.server.close();
 
-  await fails(t, posting(t), there.url, 'The connection was refused.');
+  await fails(t, webhookSender(t), there.url, 'The connection was refused.');
 });
 
 test('what the guard refuses is not dialled, and the sentence says so', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   const guard = createGuard({ allowPrivate: false, resolve: () => Promise.resolve(['10.1.2.3']) });
-  const sender = posting(t, { connect: guard.connector() });
+  const sender = webhookSender(t, { connect: guard.connector() });
 
   for (const [id, url] of [
     ['w1', there.url],
@@ -121,7 +121,7 @@ test('what the guard refuses is not dialled, and the sentence says so', async (t
 });
 
 test('a name without an address is told as such', async (t) => {
-  const sender = posting(t, {
+  const sender = webhookSender(t, {
     connect: createGuard({ allowPrivate: true, resolve: () => Promise.resolve([]) }).connector(),
   });
 
@@ -132,7 +132,7 @@ test('an event that is gone is a failed try, and a database that does not answer
   const there = await receiver(t, (_request, response) => response.end());
   let reads = 0;
   const log = recordingLog();
-  const sender = posting(t, {
+  const sender = webhookSender(t, {
     log,
     bodyOf: (cursor) => {
       reads += 1;
@@ -141,11 +141,11 @@ test('an event that is gone is a failed try, and a database that does not answer
     },
   });
 
-  t.like(await sender.post(webhookTo(there.url), { ...DELIVERY, cursor: 'gone' }), {
+  t.like(await sender.send(webhookTo(there.url), { ...DELIVERY, cursor: 'gone' }), {
     type: 'failed',
     error: 'The event is older than events are kept.',
   });
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 200 });
   t.is(reads, 3);
   t.is(there.got.length, 1);
   t.deepEqual(
@@ -158,7 +158,7 @@ test('events that could not be read together are read again one after the other'
   const there = await receiver(t, (_request, response) => response.end());
   const reads: string[] = [];
   const jitters = [1, 0];
-  const sender = posting(t, {
+  const sender = webhookSender(t, {
     random: () => jitters.shift() ?? 0,
     bodyOf: (cursor) => {
       reads.push(cursor);
@@ -166,7 +166,7 @@ test('events that could not be read together are read again one after the other'
     },
   });
 
-  await Promise.all(['1-1', '1-2'].map((cursor) => sender.post(webhookTo(there.url), { ...DELIVERY, cursor })));
+  await Promise.all(['1-1', '1-2'].map((cursor) => sender.send(webhookTo(there.url), { ...DELIVERY, cursor })));
 
   t.deepEqual(reads, ['1-1', '1-2', '1-2', '1-1']);
 });
@@ -174,9 +174,9 @@ test('events that could not be read together are read again one after the other'
 test('a secret that was sealed under another key is a failed try, and the log names the webhook and no secret', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   const log = recordingLog();
-  const sender = posting(t, { log });
+  const sender = webhookSender(t, { log });
 
-  t.like(await sender.post({ ...webhookTo(there.url), id: 'another' }, DELIVERY), {
+  t.like(await sender.send({ ...webhookTo(there.url), id: 'another' }, DELIVERY), {
     type: 'failed',
     error: 'The webhook could not be opened: its secret was stored under another key.',
   });
@@ -189,11 +189,11 @@ test('no failure names an address that nobody wrote', async (t) => {
   const nobody = await receiver(t, (_request, response) => response.end());
   nobody.server.close();
   const closing = await rawReceiver(t, (socket) => socket.once('data', () => socket.end()));
-  const sender = posting(t, { connect: guard.connector() });
+  const sender = webhookSender(t, { connect: guard.connector() });
 
   const attempts = await Promise.all(
     [nobody, closing].map(({ port }, at) =>
-      sender.post(webhookTo(`http://user.example:${port}/?token=t0ken`, { id: `w${at}` }), DELIVERY),
+      sender.send(webhookTo(`http://user.example:${port}/?token=t0ken`, { id: `w${at}` }), DELIVERY),
     ),
   );
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { createSign } from '../../../transport/events/webhooks/signature.ts';
-import { DELIVERY, ENVELOPE, EVENT_ID, posting, receiver, webhookTo } from '../../support/webhook-receivers.ts';
+import { DELIVERY, ENVELOPE, EVENT_ID, webhookSender, receiver, webhookTo } from '../../support/webhook-receivers.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const run = promisify(execFile);
@@ -30,7 +30,7 @@ for (const [name, secret, verifier] of VERIFIERS) {
   test(`the library of Standard Webhooks verifies a delivery signed with a ${name}`, async (t) => {
     const there = await receiver(t, (_request, response) => response.end());
 
-    await posting(t, { nowMs: Date.now }).post(webhookTo(there.url, { secret }), DELIVERY);
+    await webhookSender(t, { nowMs: Date.now }).send(webhookTo(there.url, { secret }), DELIVERY);
 
     const [got] = there.got;
     const headers = got?.headers as Record<string, string>;
@@ -57,11 +57,11 @@ for (const [name, secret, verifier] of VERIFIERS) {
 test('each try has its own time and signature, and the same id', async (t) => {
   const there = await receiver(t, (_request, response) => response.writeHead(500).end());
   let nowMs = 1_800_000_000_000;
-  const sender = posting(t, { nowMs: () => nowMs });
+  const sender = webhookSender(t, { nowMs: () => nowMs });
 
-  await sender.post(webhookTo(there.url), DELIVERY);
+  await sender.send(webhookTo(there.url), DELIVERY);
   nowMs += 1_999;
-  await sender.post(webhookTo(there.url), { ...DELIVERY, attempts: 1 });
+  await sender.send(webhookTo(there.url), { ...DELIVERY, attempts: 1 });
 
   const [first, second] = there.got.map(({ headers }) => headers);
   t.deepEqual([first?.['webhook-id'], second?.['webhook-id']], [EVENT_ID, EVENT_ID]);

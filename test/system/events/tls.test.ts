@@ -11,7 +11,7 @@ import { certificates, type Certificates } from '../../support/certificates.ts';
 import { listening } from '../../support/listening.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { DELIVERY, fails, posting, rawReceiver, webhookTo } from '../../support/webhook-receivers.ts';
+import { DELIVERY, fails, webhookSender, rawReceiver, webhookTo } from '../../support/webhook-receivers.ts';
 
 const run = promisify(execFile);
 const scope = createScope();
@@ -40,20 +40,20 @@ async function trusting(): Promise<ReturnType<ReturnType<typeof createGuard>['co
 test('TLS is verified', async (t) => {
   const port = await listening(t, await tlsServer(), '::');
   const connect = await trusting();
-  const sender = posting(t, { connect });
+  const sender = webhookSender(t, { connect });
 
-  t.like(await sender.post(webhookTo(`https://localhost:${port}/`), DELIVERY), {
+  t.like(await sender.send(webhookTo(`https://localhost:${port}/`), DELIVERY), {
     type: 'answered',
     statusCode: 200,
     answer: 'over TLS',
   });
-  t.like(await sender.post(webhookTo(`https://[::1]:${port}/`, { id: 'w2' }), DELIVERY), {
+  t.like(await sender.send(webhookTo(`https://[::1]:${port}/`, { id: 'w2' }), DELIVERY), {
     type: 'answered',
     statusCode: 200,
   });
   await fails(t, sender, `https://other.example:${port}/`, 'The certificate is for another host.', 'w3');
   const unknown = 'The certificate comes from no known authority, or its chain is not complete.';
-  await fails(t, posting(t), `https://localhost:${port}/`, unknown);
+  await fails(t, webhookSender(t), `https://localhost:${port}/`, unknown);
 });
 
 for (const [name, days, error] of [
@@ -73,7 +73,7 @@ for (const [name, days, error] of [
       response.end();
     });
     const port = await listening(t, server);
-    const sender = posting(t, {
+    const sender = webhookSender(t, {
       connect: createGuard({ allowPrivate: true }).connector({ ca: await readFile(ca, 'utf8') }),
     });
 
@@ -91,7 +91,7 @@ test('a server that speaks no TLS where it is wanted is told apart from one that
     cert: await readFile(made.server),
     ALPNProtocols: ['h2'],
   });
-  const sender = posting(t, { connect: await trusting() });
+  const sender = webhookSender(t, { connect: await trusting() });
   const noTls =
     'The TLS handshake failed: the server speaks no TLS here, or no version, cipher or protocol that both know.';
   const noHttp = 'What came was no HTTP/1.1 answer.';

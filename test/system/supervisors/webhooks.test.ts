@@ -44,25 +44,25 @@ async function stored(fixture: SupervisorsFixture): Promise<readonly string[]> {
   return rows.map(({ status, attempt_count, tries }) => `${status} ${attempt_count} ${tries}`);
 }
 
-const posted = (fixture: SupervisorsFixture, count: number) =>
-  until(`${count} posts`, () => fixture.webhookSender.posted.length >= count);
+const sent = (fixture: SupervisorsFixture, count: number) =>
+  until(`${count} requests`, () => fixture.webhookSender.sent.length >= count);
 
 /** Resolves when every delivery, or the only one, is like this. */
 const over = (fixture: SupervisorsFixture, like: RegExp) =>
   until(`${like}`, async () => (await stored(fixture)).every((one) => like.test(one)));
 
-/** A webhook with a delivery that is being posted. */
+/** A webhook with a delivery that is being sent. */
 async function openPosting(t: ExecutionContext) {
   const committer = new FaultyCommitter();
   const fixture = await startOwner(t, { committer: committer.over });
   const webhook = await fixture.createWebhook();
   const delivery = await fixture.storeDelivery(webhook);
   tell(fixture, webhook);
-  await posted(fixture, 1);
+  await sent(fixture, 1);
   return { fixture, committer, webhook, delivery };
 }
 
-test('deliveries are posted, each try is stored, and the next of the same subject follows', async (t) => {
+test('deliveries are sent, each try is stored, and the next of the same subject follows', async (t) => {
   const fixture = await startOwner(t);
   const webhook = await fixture.createWebhook();
   const subject = v7();
@@ -72,18 +72,18 @@ test('deliveries are posted, each try is stored, and the next of the same subjec
   ];
 
   tell(fixture, webhook);
-  await posted(fixture, 1);
-  fixture.webhookSender.posted[0]?.end(answered(503));
-  await posted(fixture, 2);
+  await sent(fixture, 1);
+  fixture.webhookSender.sent[0]?.end(answered(503));
+  await sent(fixture, 2);
   t.deepEqual(await stored(fixture), ['pending 1 1', 'pending 0 0']);
-  fixture.webhookSender.posted[1]?.end(answered(200));
-  await posted(fixture, 3);
-  fixture.webhookSender.posted[2]?.end(answered(410));
+  fixture.webhookSender.sent[1]?.end(answered(200));
+  await sent(fixture, 3);
+  fixture.webhookSender.sent[2]?.end(answered(410));
   await over(fixture, /^(?!pending)/u);
 
   t.deepEqual(await stored(fixture), ['delivered 2 2', 'dropped 1 1']);
   t.deepEqual(
-    fixture.webhookSender.posted.map(({ delivery }) => delivery.id),
+    fixture.webhookSender.sent.map(({ delivery }) => delivery.id),
     [first, first, second],
   );
 });
@@ -93,14 +93,14 @@ for (const fate of ['stored', 'not stored'] as const) {
     const { fixture, committer } = await openPosting(t);
 
     committer.loseNext(fate);
-    fixture.webhookSender.posted[0]?.end(FAILED);
-    await posted(fixture, 2);
+    fixture.webhookSender.sent[0]?.end(FAILED);
+    await sent(fixture, 2);
     t.deepEqual(await stored(fixture), ['pending 1 1']);
-    fixture.webhookSender.posted[1]?.end(answered(204));
+    fixture.webhookSender.sent[1]?.end(answered(204));
     await over(fixture, /^delivered/u);
 
     t.deepEqual(await stored(fixture), ['delivered 2 2']);
-    t.is(fixture.webhookSender.posted.length, 2);
+    t.is(fixture.webhookSender.sent.length, 2);
   });
 
   test(`sending again whose commit is in doubt, and was ${fate}, is refused for now, and happens if it was stored`, async (t) => {
@@ -112,8 +112,8 @@ for (const fate of ['stored', 'not stored'] as const) {
     committer.loseNext(fate);
     t.is(await redeliver(fixture, webhook, delivery), 'service_unavailable');
     if (fate === 'not stored') t.is(await redeliver(fixture, webhook, delivery), 'ok');
-    await posted(fixture, 1);
-    fixture.webhookSender.posted[0]?.end(FAILED);
+    await sent(fixture, 1);
+    fixture.webhookSender.sent[0]?.end(FAILED);
     await over(fixture, /^dropped/u);
 
     t.deepEqual(await stored(fixture), ['dropped 4 1']);
@@ -130,7 +130,7 @@ for (const fate of ['stored', 'not stored'] as const) {
     if (row !== undefined) {
       await fixture.storeDelivery(row.id);
       tell(fixture, row.id);
-      await posted(fixture, 1);
+      await sent(fixture, 1);
     }
 
     await until('the others are gone', () => fixture.tree.directory.count('webhook') === (row === undefined ? 0 : 1));
@@ -138,27 +138,27 @@ for (const fate of ['stored', 'not stored'] as const) {
   });
 }
 
-test('what comes of a post is heard also when the mailbox was full', async (t) => {
+test('what comes of a request is heard also when the mailbox was full', async (t) => {
   const committer = new FaultyCommitter();
   const fixture = await startOwner(t, { committer: committer.over });
   const webhook = await fixture.createWebhook();
   await fixture.storeDelivery(webhook);
   await fixture.storeDelivery(webhook);
   tell(fixture, webhook);
-  await posted(fixture, 2);
+  await sent(fixture, 2);
 
   committer.hold();
-  fixture.webhookSender.posted[0]?.end(answered(200));
+  fixture.webhookSender.sent[0]?.end(answered(200));
   await until('it is full', () =>
     Array.from({ length: MAILBOX_MESSAGES_MAX + 1 }, () => tell(fixture, webhook)).includes(false),
   );
   const { deadLetters } = fixture.tree.directory.counters;
-  fixture.webhookSender.posted[1]?.end(answered(200));
+  fixture.webhookSender.sent[1]?.end(answered(200));
   await until('the news found no room', () => fixture.tree.directory.counters.deadLetters > deadLetters);
   committer.release();
   await over(fixture, /^delivered 1 1$/u);
 
-  t.is(fixture.webhookSender.posted.length, 2);
+  t.is(fixture.webhookSender.sent.length, 2);
 });
 
 test('a try that another admin counted first is not counted again, and the delivery goes on from its row', async (t) => {
@@ -169,10 +169,10 @@ test('a try that another admin counted first is not counted again, and the deliv
     [delivery],
   );
 
-  fixture.webhookSender.posted[0]?.end(answered(500));
-  await posted(fixture, 2);
-  t.is(fixture.webhookSender.posted[1]?.delivery.attempts, 1);
-  fixture.webhookSender.posted[1]?.end(answered(200));
+  fixture.webhookSender.sent[0]?.end(answered(500));
+  await sent(fixture, 2);
+  t.is(fixture.webhookSender.sent[1]?.delivery.attempts, 1);
+  fixture.webhookSender.sent[1]?.end(answered(200));
   await over(fixture, /^delivered/u);
 
   t.deepEqual(await stored(fixture), ['delivered 2 2']);
@@ -196,9 +196,9 @@ test('after a takeover what was under way is cut, and what comes of it is no new
 
   fixture.tree.directory.evictWebhooks();
   t.deepEqual([fixture.webhookSender.cuts, fixture.tree.directory.count('webhook')], [[webhook], 0]);
-  fixture.webhookSender.posted[0]?.end(answered(200));
+  fixture.webhookSender.sent[0]?.end(answered(200));
   tell(fixture, webhook); // it is ours again
-  await posted(fixture, 2);
+  await sent(fixture, 2);
 
   t.deepEqual(await stored(fixture), ['pending 0 0']);
 });
@@ -209,14 +209,14 @@ test('deleting it cuts what is under way, takes its deliveries, and leaves nobod
 
   const first = await remove();
   const cuts = [...fixture.webhookSender.cuts];
-  fixture.webhookSender.posted[0]?.end(answered(200));
+  fixture.webhookSender.sent[0]?.end(answered(200));
   const second = await remove();
 
   t.deepEqual([first, cuts], [{ ok: true, value: null }, [webhook]]);
   t.is(codeOf(second), 'not_found');
   t.deepEqual(await stored(fixture), []);
   await until('nobody is left', () => fixture.tree.directory.count('webhook') === 0);
-  t.is(fixture.webhookSender.posted.length, 1);
+  t.is(fixture.webhookSender.sent.length, 1);
 });
 
 test('a deletion whose commit is in doubt, and was stored, cuts what is under way', async (t) => {
@@ -235,13 +235,13 @@ test('one that another admin deleted is told by its next write, and ends', async
   await fixture.rows('delete from webhook_delivery');
   await fixture.rows('delete from webhook');
 
-  fixture.webhookSender.posted[0]?.end(answered(500));
+  fixture.webhookSender.sent[0]?.end(answered(500));
   await until('it is gone', () => fixture.tree.directory.count('webhook') === 0);
 
-  t.is(fixture.webhookSender.posted.length, 1);
+  t.is(fixture.webhookSender.sent.length, 1);
 });
 
-test('far more deliveries than a window holds are all posted, in order of each subject', async (t) => {
+test('far more deliveries than a window holds are all sent, in order of each subject', async (t) => {
   const fixture = await startOwner(t);
   const webhook = await fixture.createWebhook();
   const subjects = [v7(), v7(), v7()];
@@ -253,17 +253,17 @@ test('far more deliveries than a window holds are all posted, in order of each s
 
   tell(fixture, webhook);
   for (let count = 1; count <= 400; count += 1) {
-    await posted(fixture, count);
-    fixture.webhookSender.posted[count - 1]?.end(answered(200));
+    await sent(fixture, count);
+    fixture.webhookSender.sent[count - 1]?.end(answered(200));
   }
   await until(
     'all are over',
     async () => (await fixture.rows(`select from webhook_delivery where status = 'pending'`)).length === 0,
   );
 
-  t.is(fixture.webhookSender.posted.length, 400);
+  t.is(fixture.webhookSender.sent.length, 400);
   for (const subject of subjects) {
-    const seqs = fixture.webhookSender.posted
+    const seqs = fixture.webhookSender.sent
       .filter(({ delivery }) => delivery.subject === subject)
       .map(({ delivery }) => Number(delivery.cursor.split('-')[1]));
     t.deepEqual(

@@ -4,7 +4,7 @@ import { FAILURE_KINDS, type FailureKind } from './failures.ts';
 /** Counts since the start. */
 export interface WebhookCounters {
   /** Tries that were begun. */
-  posts: number;
+  requests: number;
   /** By the first digit of their status. */
   readonly answers: Record<'2xx' | '3xx' | '4xx' | '5xx' | 'other', number>;
   readonly failures: Record<FailureKind, number>;
@@ -17,7 +17,7 @@ export interface WebhookCounters {
 /** All at zero. */
 export function createCounters(): WebhookCounters {
   return {
-    posts: 0,
+    requests: 0,
     answers: { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, other: 0 },
     failures: Object.fromEntries(FAILURE_KINDS.map((kind) => [kind, 0])) as Record<FailureKind, number>,
     resent: 0,

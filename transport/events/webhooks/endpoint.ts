@@ -4,7 +4,7 @@ import type { WebhookRecord } from '../../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
 import { hideValues } from './hidden-values.ts';
 import { ReceiverConnections } from './receiver-connections.ts';
-import type { Post } from './post.ts';
+import type { WebhookRequest } from './webhook-request.ts';
 import { createSign, type Sign } from './signature.ts';
 
 /**
@@ -21,7 +21,7 @@ export interface Endpoint {
   /** An answer without the values of the webhook's own headers. */
   readonly hide: (answer: string) => string;
   /** Requests under way. */
-  readonly posts: Set<Post>;
+  readonly requests: Set<WebhookRequest>;
   /** Callers that hold it: then it is not forgotten. */
   users: number;
   usedMs: number;
@@ -55,7 +55,7 @@ export function createEndpoint(
     connections: new ReceiverConnections(url.origin, connect, connectionsMax),
     request: requestOf(`${url.pathname}${url.search}`, sign, userAgent, Object.entries(own).flat()),
     hide: hideValues(Object.values(own)),
-    posts: new Set(),
+    requests: new Set(),
     users: 0,
     usedMs: 0,
     isCut: false,

@@ -43,7 +43,7 @@ export function createEndpoints(options: EndpointOptions & { readonly monotonicM
     open.delete(id);
     endpoint.isCut = true;
     endpoint.connections.shut();
-    for (const post of endpoint.posts) post.cut();
+    for (const request of endpoint.requests) request.cut();
     return endpoint.connections.destroy();
   }
 

@@ -11,7 +11,7 @@ import type { Endpoint, Vault } from './endpoint.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import type { Failure } from './failures.ts';
 import { BODY_RETRY_MS } from './limits.ts';
-import { Post, type Outcome } from './post.ts';
+import { WebhookRequest, type Outcome } from './webhook-request.ts';
 import type { WebhookSender } from '../../../supervisors/ports.ts';
 
 /** What the requests take. */
@@ -48,7 +48,7 @@ const UNSENDABLE: Failure = {
 /**
  * The port over HTTP. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is
  * followed. Connections are kept a few seconds; a try whose kept connection was just being closed is sent once more,
- * see post.ts.
+ * see webhook-request.ts.
  */
 export class HttpWebhookSender implements WebhookSender {
   readonly counters: WebhookCounters = createCounters();
@@ -61,7 +61,7 @@ export class HttpWebhookSender implements WebhookSender {
     this.#endpoints = createEndpoints({ ...options, userAgent: `edge-fleet-control/${options.version}` });
   }
 
-  async post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null> {
+  async send(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null> {
     if (this.#isClosed || !this.#options.mayDeliver()) return this.#cut();
     let endpoint: Endpoint;
     try {
@@ -119,9 +119,9 @@ export class HttpWebhookSender implements WebhookSender {
 
   #attempt(endpoint: Endpoint, eventId: string, body: Uint8Array): Promise<Attempt | null> {
     const { timeoutMs, mayDeliver, monotonicMs, nowMs } = this.#options;
-    this.counters.posts += 1;
+    this.counters.requests += 1;
     return new Promise((resolve) => {
-      const begun = new Post({
+      const begun = new WebhookRequest({
         connections: endpoint.connections,
         request: (atMs) => endpoint.request(eventId, body, Math.floor(atMs / 1_000)),
         timeoutMs,
@@ -130,11 +130,11 @@ export class HttpWebhookSender implements WebhookSender {
         nowMs,
         onResent: this.#onResent,
         onOutcome: (ended, outcome) => {
-          endpoint.posts.delete(ended);
+          endpoint.requests.delete(ended);
           resolve(this.#attemptOf(outcome, ended.atMs, endpoint));
         },
       });
-      endpoint.posts.add(begun);
+      endpoint.requests.add(begun);
       begun.start();
     });
   }

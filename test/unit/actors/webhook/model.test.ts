@@ -21,12 +21,12 @@ const everyday: readonly fc.Arbitrary<Happening>[] = [
   fc.tuple(fc.nat(9), answers, fc.constantFrom(0, 0.5, 1)).map(
     ([pick, answer, random]) =>
       (fixture) =>
-        fixture.answerPost(pick, answer, random),
+        fixture.answerRequest(pick, answer, random),
   ),
   fc.tuple(fc.nat(9), answers, fc.constantFrom(0, 0.5, 1)).map(
     ([pick, answer, random]) =>
       (fixture) =>
-        fixture.answerPost(pick, answer, random),
+        fixture.answerRequest(pick, answer, random),
   ),
   fc.integer({ min: 1, max: 5_000 }).map((ms) => (fixture) => fixture.pass(ms)),
   fc.nat(40).map((pick) => (fixture) => fixture.redeliver(pick)),
@@ -37,7 +37,7 @@ const troubled = (fates: readonly Fate[]): fc.Arbitrary<Happening>[] => [
   fc.tuple(fc.nat(9), answers, fc.constantFrom(...fates)).map(
     ([pick, answer, fate]) =>
       (fixture) =>
-        fixture.answerPost(pick, answer, 0, fate),
+        fixture.answerRequest(pick, answer, 0, fate),
   ),
   fc.tuple(fc.nat(40), fc.constantFrom(...fates)).map(
     ([pick, fate]) =>
@@ -64,7 +64,7 @@ test('any life without trouble: order, bounds, and each delivery ends with as ma
       t.deepEqual(fixture.problems, []);
       t.deepEqual(open(fixture), []);
       t.deepEqual(
-        column(fixture.rows, 'posts'),
+        column(fixture.rows, 'requests'),
         fixture.rows.map(({ attempts }) => attempts),
       );
     }),
@@ -96,9 +96,9 @@ test('an admin that another one overtakes forgets nothing, and comes to the same
 
         t.deepEqual(open(fixture), []);
         t.deepEqual(
-          fixture.problems.filter((problem) => !/is posted/u.test(problem)),
+          fixture.problems.filter((problem) => !/is sent/u.test(problem)),
           [],
-        ); // until it is told that it was overtaken, it posts what is over
+        ); // until it is told that it was overtaken, it sends what is over
       },
     ),
     { numRuns: 400 },

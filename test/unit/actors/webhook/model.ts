@@ -1,6 +1,6 @@
 /**
  * Rows, an actor over them as the kit runs it, and a receiver: whatever happens in whatever order, what V2 promises is
- * checked at each post.
+ * checked at each request.
  */
 import type { Effect, Step } from '../../../../actors/step.ts';
 import { refuse } from '../../../../actors/refusal.ts';
@@ -28,7 +28,7 @@ interface Row {
   /** Sent again by hand: it keeps no order. */
   byHand: boolean;
   /** Requests that the receiver saw. */
-  posts: number;
+  requests: number;
 }
 
 interface Load {
@@ -59,7 +59,7 @@ export class WebhookFixture {
   state: WebhookState = unloaded(RECORD);
   nowMs = NOW_MS;
   /** What is under way. Ends with the actor that asked for it. */
-  posts: { readonly row: Row; readonly isRedelivery: boolean }[] = [];
+  requests: { readonly row: Row; readonly isRedelivery: boolean }[] = [];
   loads: Load[] = [];
   reminders = new Map<string, { readonly atMs: number; readonly message: WebhookMessage }>();
   /** Subjects whose order another admin disturbed, and tries that nobody counted: what was under way at a crash. */
@@ -92,7 +92,7 @@ export class WebhookFixture {
         attemptsMax: 3,
         dueAtMs: null,
         byHand: false,
-        posts: 0,
+        requests: 0,
       });
     }
     if (isTold) this.#say({ type: 'deliveries-stored' });
@@ -105,10 +105,10 @@ export class WebhookFixture {
   }
 
   /** A receiver answers. */
-  answerPost(pick: number, answer: Answer, random: number, fate: Fate = 'stored'): void {
-    const [post] = this.posts.splice(pick % Math.max(1, this.posts.length), 1);
-    if (post !== undefined)
-      this.#say({ type: 'delivery-attempted', delivery: post.row.ref.id, attempt: ATTEMPTS[answer], random }, fate);
+  answerRequest(pick: number, answer: Answer, random: number, fate: Fate = 'stored'): void {
+    const [request] = this.requests.splice(pick % Math.max(1, this.requests.length), 1);
+    if (request !== undefined)
+      this.#say({ type: 'delivery-attempted', delivery: request.row.ref.id, attempt: ATTEMPTS[answer], random }, fate);
   }
 
   /** Someone wants a delivery to be sent again. */
@@ -129,7 +129,7 @@ export class WebhookFixture {
 
   /** The actor crashes, or another admin takes over: what was under way is cut, and nobody hears what came of it. */
   restart(): void {
-    this.posts = [];
+    this.requests = [];
     this.loads = [];
     this.reminders = new Map();
     this.state = unloaded(RECORD);
@@ -140,10 +140,10 @@ export class WebhookFixture {
   /** Lets everything come to its end, with receivers that answer well. */
   settle(): void {
     this.#say({ type: 'deliveries-stored' });
-    for (let turns = 0; this.posts.length + this.loads.length + this.reminders.size > 0; turns += 1) {
+    for (let turns = 0; this.requests.length + this.loads.length + this.reminders.size > 0; turns += 1) {
       if (turns > 100_000) throw new Error('it comes to no end');
       if (this.loads.length > 0) this.answerLoad(0);
-      else if (this.posts.length > 0) this.answerPost(0, 'delivered', 0);
+      else if (this.requests.length > 0) this.answerRequest(0, 'delivered', 0);
       else this.pass(1_000_000);
     }
   }
@@ -195,7 +195,7 @@ export class WebhookFixture {
   #overtake(write: HotWrite): void {
     const row = this.rows.find(({ ref }) => 'delivery' in write && ref.id === write.delivery);
     if (row === undefined || row.status !== 'pending') return;
-    row.posts += 1;
+    row.requests += 1;
     row.attempts += 1;
     row.status = row.attempts >= row.attemptsMax ? 'dropped' : 'pending';
     row.dueAtMs = row.status === 'pending' ? this.nowMs + 100 : null;
@@ -204,7 +204,7 @@ export class WebhookFixture {
 
   #perform(effects: readonly Effect[]): void {
     for (const effect of effects) {
-      if (effect.type === 'post') this.#post(effect.delivery);
+      if (effect.type === 'send-delivery') this.#send(effect.delivery);
       if (effect.type === 'load-deliveries') this.#load(effect);
       if (effect.type === 'remind')
         this.reminders.set(effect.key, {
@@ -228,28 +228,28 @@ export class WebhookFixture {
     return { ...row.ref, attempts: row.attempts, attemptsMax: row.attemptsMax, dueAtMs: row.dueAtMs };
   }
 
-  #post(delivery: DeliveryRef): void {
+  #send(delivery: DeliveryRef): void {
     const row = this.rows.find(({ ref }) => ref.id === delivery.id)!;
     const isRedelivery = this.state.window.find(({ ref }) => ref.id === delivery.id)?.isRedelivery ?? false;
-    row.posts += 1;
-    if (row.status !== 'pending') this.problems.push(`${row.number} is posted, and is ${row.status}`);
-    if (this.posts.some((post) => post.row === row)) this.problems.push(`${row.number} is in flight twice`);
+    row.requests += 1;
+    if (row.status !== 'pending') this.problems.push(`${row.number} is sent, and is ${row.status}`);
+    if (this.requests.some((request) => request.row === row)) this.problems.push(`${row.number} is in flight twice`);
     if (delivery.attempts !== row.attempts)
-      this.problems.push(`${row.number} is posted as if after ${delivery.attempts} tries, not ${row.attempts}`);
+      this.problems.push(`${row.number} is sent as if after ${delivery.attempts} tries, not ${row.attempts}`);
     if (delivery.dueAtMs !== null && delivery.dueAtMs > this.nowMs)
-      this.problems.push(`${row.number} is posted too early`);
+      this.problems.push(`${row.number} is sent too early`);
     if (!isRedelivery) {
-      if (this.posts.some((post) => !post.isRedelivery && post.row.subject === row.subject))
+      if (this.requests.some((request) => !request.isRedelivery && request.row.subject === row.subject))
         this.problems.push(`two of subject ${row.subject} are in flight`);
       const earlier = this.rows.find(
         (other) =>
           other.subject === row.subject && other.number < row.number && other.status === 'pending' && !other.byHand,
       );
       if (earlier !== undefined && !this.disturbed.has(row.subject))
-        this.problems.push(`${row.number} is posted before ${earlier.number}`);
+        this.problems.push(`${row.number} is sent before ${earlier.number}`);
     }
-    this.posts.push({ row, isRedelivery });
-    if (this.posts.length > SETTINGS.concurrency) this.problems.push(`${this.posts.length} are in flight`);
+    this.requests.push({ row, isRedelivery });
+    if (this.requests.length > SETTINGS.concurrency) this.problems.push(`${this.requests.length} are in flight`);
   }
 
   #checkWindow(): void {

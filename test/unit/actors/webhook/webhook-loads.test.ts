@@ -9,8 +9,8 @@ import {
   attempted,
   behaviour,
   delivery,
-  postedBy,
-  posting,
+  sentBy,
+  sending,
   RECORD,
   webhook,
 } from '../../../support/webhook-actor.ts';
@@ -62,23 +62,23 @@ test('what was stored while a load was under way is looked for again', (t) => {
 test('a fresh one that is told before its first load is through looks again behind it', (t) => {
   const { effects } = after(unloaded(RECORD), { type: 'deliveries-stored' }, loadedBy(0, [delivery(1)]));
 
-  t.deepEqual(column(effects, 'type'), ['post', 'load-deliveries']);
+  t.deepEqual(column(effects, 'type'), ['send-delivery', 'load-deliveries']);
 });
 
 test('a load that overlaps with what is there, or with what was finished meanwhile, adds nothing twice', (t) => {
   const [first, second] = [delivery(1), delivery(2)];
-  const reading = behaviour.refreshed(webhook([posting(first), posting(second)]), unloaded(RECORD));
+  const reading = behaviour.refreshed(webhook([sending(first), sending(second)]), unloaded(RECORD));
 
   const { state, effects } = after(reading, attempted(first, answered(200)), loadedBy(1, [first, second, delivery(3)]));
 
   t.deepEqual(
     state.window.map(({ ref, phase }) => [ref.id, phase]),
     [
-      [second.id, 'posting'],
-      [id('d', 3), 'posting'],
+      [second.id, 'sending'],
+      [id('d', 3), 'sending'],
     ],
   );
-  t.deepEqual(postedBy(effects), [id('d', 3)]);
+  t.deepEqual(sentBy(effects), [id('d', 3)]);
 });
 
 test('what an earlier load brings is ignored', (t) => {
@@ -109,9 +109,9 @@ test('one that is read once more takes its place in the order of events', (t) =>
     ReturnType<typeof delivery>,
     ReturnType<typeof delivery>,
   ];
-  const decided = after(webhook([posting(first), second, third]), attempted(first, answered(200)));
+  const decided = after(webhook([sending(first), second, third]), attempted(first, answered(200)));
   const reread = behaviour.refreshed(decided.state, unloaded(RECORD));
-  t.deepEqual(postedBy(decided.effects), [second.id]);
+  t.deepEqual(sentBy(decided.effects), [second.id]);
 
   const { state } = after(
     reread,
@@ -123,7 +123,7 @@ test('one that is read once more takes its place in the order of events', (t) =>
     state.window.map(({ ref, phase }) => [ref.id, phase]),
     [
       [first.id, 'ready'],
-      [second.id, 'posting'],
+      [second.id, 'sending'],
       [third.id, 'ready'],
     ],
   );

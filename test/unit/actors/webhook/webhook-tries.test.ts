@@ -1,4 +1,4 @@
-/** When a webhook posts its deliveries, and what becomes of each try. */
+/** When a webhook sends its deliveries, and what becomes of each try. */
 import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
@@ -16,8 +16,8 @@ import {
   behaviour,
   delivery,
   FAILED,
-  postedBy,
-  posting,
+  sentBy,
+  sending,
   RECORD,
   webhook,
 } from '../../../support/webhook-actor.ts';
@@ -25,7 +25,7 @@ import { SAME, loadedBy, numbers } from './fixture.ts';
 import { ofType, writesOf } from '../../../support/steps.ts';
 import { column } from '../../../support/columns.ts';
 
-test('deliveries of different subjects are posted at once, as many as may be in flight', (t) => {
+test('deliveries of different subjects are sent at once, as many as may be in flight', (t) => {
   const { state, effects } = after(
     webhook(),
     { type: 'deliveries-stored' },
@@ -35,26 +35,26 @@ test('deliveries of different subjects are posted at once, as many as may be in 
     ),
   );
 
-  t.deepEqual(postedBy(effects), [id('d', 1), id('d', 2)]);
-  t.deepEqual(column(state.window, 'phase'), ['posting', 'posting', 'ready']);
-  t.deepEqual(postedBy(after(state, attempted(delivery(2), answered(200))).effects), [id('d', 3)]);
+  t.deepEqual(sentBy(effects), [id('d', 1), id('d', 2)]);
+  t.deepEqual(column(state.window, 'phase'), ['sending', 'sending', 'ready']);
+  t.deepEqual(sentBy(after(state, attempted(delivery(2), answered(200))).effects), [id('d', 3)]);
 });
 
-test('deliveries of one subject are posted one after another, also while the first waits for its next try (V2)', (t) => {
+test('deliveries of one subject are sent one after another, also while the first waits for its next try (V2)', (t) => {
   const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
   const begun = after(webhook(), { type: 'deliveries-stored' }, loadedBy(1, [first, second]));
-  t.deepEqual(postedBy(begun.effects), [first.id]);
+  t.deepEqual(sentBy(begun.effects), [first.id]);
 
   const failed = after(begun.state, attempted(first, answered(503)));
   t.deepEqual(failed.effects, [
     { type: 'remind', key: first.id, afterMs: 500, message: { type: 'delivery-due', delivery: first.id } },
   ]);
   const stored = after(failed.state, { type: 'deliveries-stored' });
-  t.deepEqual(postedBy(stored.effects), []);
+  t.deepEqual(sentBy(stored.effects), []);
 
   const again = behaviour.transition(stored.state, { type: 'delivery-due', delivery: first.id }, NOW_MS + 500);
-  t.deepEqual(postedBy(again.effects), [first.id]);
-  t.deepEqual(postedBy(behaviour.transition(again.state, attempted(first, answered(204)), NOW_MS + 501).effects), [
+  t.deepEqual(sentBy(again.effects), [first.id]);
+  t.deepEqual(sentBy(behaviour.transition(again.state, attempted(first, answered(204)), NOW_MS + 501).effects), [
     second.id,
   ]);
 });
@@ -69,7 +69,7 @@ test('each try is stored with its number and what came of it; the last one drops
   ] as const) {
     const ref = delivery(1, { attempts });
 
-    const { state, changes } = after(webhook([posting(ref)]), attempted(ref, attempt));
+    const { state, changes } = after(webhook([sending(ref)]), attempted(ref, attempt));
 
     t.deepEqual(changes, [
       {
@@ -101,7 +101,7 @@ test('a delivery found with a time to come waits for it, one whose time has pass
 
   const { effects } = after(webhook(), { type: 'deliveries-stored' }, loadedBy(1, [early, late]));
 
-  t.deepEqual(postedBy(effects), [early.id]);
+  t.deepEqual(sentBy(effects), [early.id]);
   t.deepEqual(ofType(effects, 'remind'), [
     { type: 'remind', key: late.id, afterMs: 3_000, message: { type: 'delivery-due', delivery: late.id } },
   ]);
@@ -111,7 +111,7 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
   const before = delivery(5, { subject: SAME });
   const old = delivery(1, { subject: SAME, attempts: 3, attemptsMax: 3, dueAtMs: null });
 
-  const { state, changes, effects } = after(webhook([posting(before), delivery(6, { subject: SAME })]), {
+  const { state, changes, effects } = after(webhook([sending(before), delivery(6, { subject: SAME })]), {
     type: 'redeliver',
     replyTo: REPLY_TO,
     delivery: old,
@@ -119,10 +119,10 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
 
   t.deepEqual(writesOf({ changes }), [{ kind: 'delivery-reopened', delivery: old.id, attempts: 3, atMs: NOW_MS }]);
   t.deepEqual(effects[0], answer());
-  t.deepEqual(postedBy(effects), [old.id]);
+  t.deepEqual(sentBy(effects), [old.id]);
   const failed = after(state, attempted(old, FAILED));
   t.like(failed.changes[0]?.write, { number: 4, status: 'dropped' });
-  t.deepEqual(postedBy(failed.effects), []); // its subject is still busy
+  t.deepEqual(sentBy(failed.effects), []); // its subject is still busy
 });
 
 test('sending again is refused while it has not finished, and when too many wait', (t) => {
@@ -132,7 +132,7 @@ test('sending again is refused while it has not finished, and when too many wait
     numbers(1, REDELIVERIES_MAX).map((number) => ({ ref: delivery(100 + number), phase: 'ready', isRedelivery: true })),
   );
 
-  t.like(after(webhook([posting(old)]), redeliver), {
+  t.like(after(webhook([sending(old)]), redeliver), {
     changes: [],
     effects: [{ result: { ok: false, refusal: { code: 'conflict' } } }],
   });
@@ -160,15 +160,15 @@ test('a delivery is sent again until it was tried as often as it may be', (t) =>
 test('a try that this admin was not allowed to make counts for nothing, and holds up its subject until the rows are read', (t) => {
   const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
 
-  const withheld = after(webhook([posting(first), second]), attempted(first, null));
+  const withheld = after(webhook([sending(first), second]), attempted(first, null));
 
   t.deepEqual([withheld.changes, withheld.effects], [[], []]);
-  t.deepEqual(postedBy(after(withheld.state, { type: 'deliveries-stored' }, loadedBy(1, [])).effects), []);
+  t.deepEqual(sentBy(after(withheld.state, { type: 'deliveries-stored' }, loadedBy(1, [])).effects), []);
 });
 
 test('after a refused write the rows say what became of the delivery, and its subject waits for that', (t) => {
   const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
-  const begun = webhook([posting(first), second]);
+  const begun = webhook([sending(first), second]);
   const decided = after(begun, attempted(first, answered(503)));
   const write = decided.changes[0]!.write;
   const reread = behaviour.refreshed(decided.state, unloaded(RECORD));
@@ -183,9 +183,11 @@ test('after a refused write the rows say what became of the delivery, and its su
   const unread = after(refused.state, loadedBy(1, [], true));
 
   t.deepEqual(
-    open.effects.flatMap((effect) => (effect.type === 'post' ? [[effect.delivery.id, effect.delivery.attempts]] : [])),
+    open.effects.flatMap((effect) =>
+      effect.type === 'send-delivery' ? [[effect.delivery.id, effect.delivery.attempts]] : [],
+    ),
     [[first.id, 2]],
   );
-  t.deepEqual(postedBy(over.effects), [second.id]);
-  t.deepEqual(postedBy(unread.effects), []);
+  t.deepEqual(sentBy(over.effects), [second.id]);
+  t.deepEqual(sentBy(unread.effects), []);
 });

@@ -8,7 +8,7 @@ import {
   attempted,
   behaviour,
   delivery,
-  posting,
+  sending,
   RECORD,
   webhook,
 } from '../../../support/webhook-actor.ts';
@@ -60,13 +60,13 @@ test('creating it stores it sealed, and answers without secret and headers', (t)
   });
 });
 
-test('deleting it cuts what is under way before it answers, and nothing is posted any more (V2)', (t) => {
+test('deleting it cuts what is under way before it answers, and nothing is sent any more (V2)', (t) => {
   const [first, second] = [delivery(1), delivery(2, { subject: delivery(1).subject })];
 
-  const { state, changes, effects } = after(webhook([posting(first), second]), { type: 'delete', replyTo: REPLY_TO });
+  const { state, changes, effects } = after(webhook([sending(first), second]), { type: 'delete', replyTo: REPLY_TO });
 
   t.deepEqual(writesOf({ changes }), [{ kind: 'webhook-deleted', id: RECORD.id }]);
-  t.deepEqual(effects, [{ type: 'cut-posts' }, answer(), { type: 'stop' }]);
+  t.deepEqual(effects, [{ type: 'abort-deliveries' }, answer(), { type: 'stop' }]);
   t.deepEqual(after(state, attempted(first, answered(200))), { state, changes: [], effects: [] });
   t.deepEqual(after(state, { type: 'deliveries-stored' }, loadedBy(1, [second])).effects, []);
 });
@@ -82,5 +82,5 @@ test('one whose creation was in doubt, and stored after all, takes its record fr
 
 test('a live one has nothing to recover but what is to be read', (t) => {
   for (const supply of ['idle', 'more', 'loading', 'loading-again'] as const)
-    t.deepEqual(behaviour.recoveryEffects(webhook([posting(delivery(1))], { supply }), NOW_MS), []);
+    t.deepEqual(behaviour.recoveryEffects(webhook([sending(delivery(1))], { supply }), NOW_MS), []);
 });

@@ -5,7 +5,14 @@ import { Worker } from 'node:worker_threads';
 import test from 'ava';
 import { ANSWER_BODY_MS_MAX } from '../../../../../transport/events/webhooks/limits.ts';
 import { until } from '../../../../support/until.ts';
-import { DELIVERY, NOW_MS, posting, rawReceiver, receiver, webhookTo } from '../../../../support/webhook-receivers.ts';
+import {
+  DELIVERY,
+  NOW_MS,
+  webhookSender,
+  rawReceiver,
+  receiver,
+  webhookTo,
+} from '../../../../support/webhook-receivers.ts';
 
 /** What a raw server says once it has seen the end of the request. */
 function afterRequest(socket: Socket, say: () => void): void {
@@ -31,7 +38,7 @@ for (const status of [200, 204, 400, 410, 429, 500]) {
       response.writeHead(status).end(status === 204 ? '' : `it is ${status}`),
     );
 
-    t.like(await posting(t).post(webhookTo(there.url), DELIVERY), {
+    t.like(await webhookSender(t).send(webhookTo(there.url), DELIVERY), {
       type: 'answered',
       statusCode: status,
       retryAfterMs: null,
@@ -56,11 +63,11 @@ test('a wish to be asked later is taken in seconds and as a date, and nonsense i
   const there = await receiver(t, (_request, response, count) =>
     response.writeHead(503, { 'Retry-After': retryAfters[count - 1] }).end(),
   );
-  const sender = posting(t);
+  const sender = webhookSender(t);
 
   const taken: unknown[] = [];
   while (taken.length < retryAfters.length) {
-    const attempt = await sender.post(webhookTo(there.url), DELIVERY);
+    const attempt = await sender.send(webhookTo(there.url), DELIVERY);
     taken.push(attempt?.type === 'answered' ? attempt.retryAfterMs : attempt);
   }
 
@@ -73,7 +80,7 @@ test('a redirect is an answer, and where it points to gets no packet', async (t)
     response.writeHead(307, { Location: elsewhere.url }).end('over there'),
   );
 
-  t.like(await posting(t).post(webhookTo(there.url), DELIVERY), {
+  t.like(await webhookSender(t).send(webhookTo(there.url), DELIVERY), {
     type: 'answered',
     statusCode: 307,
     answer: 'over there',
@@ -93,10 +100,13 @@ test('a receiver that takes long to accept the body gets all of it', async (t) =
     });
   });
 
-  t.like(await posting(t, { bodyOf: () => Promise.resolve(Buffer.from(body)) }).post(webhookTo(there.url), DELIVERY), {
-    type: 'answered',
-    statusCode: 200,
-  });
+  t.like(
+    await webhookSender(t, { bodyOf: () => Promise.resolve(Buffer.from(body)) }).send(webhookTo(there.url), DELIVERY),
+    {
+      type: 'answered',
+      statusCode: 200,
+    },
+  );
   t.true(Buffer.concat(got).toString().endsWith(`\r\n\r\n${body}`));
 });
 
@@ -109,7 +119,11 @@ test('102 and 103 before an answer are none', async (t) => {
     );
   });
 
-  t.like(await posting(t).post(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 201, answer: 'ok' });
+  t.like(await webhookSender(t).send(webhookTo(there.url), DELIVERY), {
+    type: 'answered',
+    statusCode: 201,
+    answer: 'ok',
+  });
 });
 
 for (const [name, rest] of [
@@ -131,7 +145,7 @@ for (const [name, rest] of [
     });
     const startedMs = performance.now();
 
-    const attempt = await posting(t).post(webhookTo(there.url), DELIVERY);
+    const attempt = await webhookSender(t).send(webhookTo(there.url), DELIVERY);
 
     t.like(attempt, { type: 'answered', statusCode: 200 });
     if (name === 'drips')
@@ -157,14 +171,14 @@ test('of a body of 100 MB the first 4 KiB are kept, and the rest is not read', a
     };
     more();
   });
-  const sender = posting(t);
+  const sender = webhookSender(t);
 
-  const attempt = await sender.post(webhookTo(there.url), DELIVERY);
+  const attempt = await sender.send(webhookTo(there.url), DELIVERY);
 
   t.is(attempt?.type === 'answered' ? attempt.answer : null, 'ab'.repeat(2_048));
   t.true(written < 50, `${written} MB went out`);
   t.like(
-    await sender.post(webhookTo(there.url), DELIVERY),
+    await sender.send(webhookTo(there.url), DELIVERY),
     { type: 'answered', statusCode: 200 },
     'and the next request finds a connection',
   );
@@ -178,11 +192,11 @@ test('the kept text is at most 4 KiB of UTF-8, without NUL, half characters and 
     Buffer.from([0xef, 0xbb, 0xbf, 0x61, 0xc3]),
   ];
   const there = await receiver(t, (_request, response, count) => response.end(bodies[count - 1]));
-  const sender = posting(t);
+  const sender = webhookSender(t);
 
   const kept: unknown[] = [];
   while (kept.length < bodies.length) {
-    const attempt = await sender.post(webhookTo(there.url), DELIVERY);
+    const attempt = await sender.send(webhookTo(there.url), DELIVERY);
     kept.push(attempt?.type === 'answered' ? attempt.answer : attempt);
   }
 
@@ -210,7 +224,7 @@ test('an answer that came in time counts, also when this process was held up unt
   t.teardown(async () => void (await there.terminate()));
   const [port] = (await once(there, 'message')) as [number];
 
-  const attempt = posting(t, { timeoutMs }).post(webhookTo(`http://127.0.0.1:${port}/`), DELIVERY);
+  const attempt = webhookSender(t, { timeoutMs }).send(webhookTo(`http://127.0.0.1:${port}/`), DELIVERY);
   await until('the request is in', () => Atomics.load(steps, 0) > 0);
   await immediate(); // what runs next in the event loop are timers
   Atomics.wait(steps, 0, 1);
@@ -224,6 +238,6 @@ test('a compressed answer is kept as it came: nothing is unpacked', async (t) =>
     response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('not gzip at all'),
   );
 
-  t.like(await posting(t).post(webhookTo(there.url), DELIVERY), { answer: 'not gzip at all' });
+  t.like(await webhookSender(t).send(webhookTo(there.url), DELIVERY), { answer: 'not gzip at all' });
   t.is(there.got[0]?.headers['accept-encoding'], undefined);
 });

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { until } from '../../../../support/until.ts';
-import { DELIVERY, ENVELOPE, posting, rawReceiver, webhookTo } from '../../../../support/webhook-receivers.ts';
+import { DELIVERY, ENVELOPE, webhookSender, rawReceiver, webhookTo } from '../../../../support/webhook-receivers.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
@@ -24,11 +24,11 @@ test('a connection that its server closed while it was idle is replaced without 
     sockets.push(socket);
     atEachRequest(socket, () => socket.write(OK));
   });
-  const sender = posting(t, { monotonicMs: () => 0 });
+  const sender = webhookSender(t, { monotonicMs: () => 0 });
 
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   sockets[0]?.end();
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
 });
@@ -44,13 +44,13 @@ for (const how of ['ends', 'resets'] as const) {
         else socket.resetAndDestroy();
       });
     });
-    const sender = posting(t, { monotonicMs: () => 0 });
+    const sender = webhookSender(t, { monotonicMs: () => 0 });
 
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
     t.is(requests, 3);
-    t.like(sender.counters, { posts: 2, resent: 1 });
+    t.like(sender.counters, { requests: 2, resent: 1 });
     t.is(sender.counters.failures.closed, 0);
   });
 }
@@ -65,10 +65,10 @@ test('requests at the very time at which their server closes idle connections al
       closing = setTimeout(() => socket.end(), idleMs);
     });
   });
-  const sender = posting(t, { monotonicMs: () => 0 });
+  const sender = webhookSender(t, { monotonicMs: () => 0 });
 
   for (let count = 0; count < 100; count += 1) {
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
     await delay(idleMs - 1 + (count % 3));
   }
 
@@ -83,9 +83,9 @@ test('each of several requests that meet closing connections goes out on a new o
       else setTimeout(() => socket.write(OK), 10);
     });
   });
-  const sender = posting(t, { connectionsMax: 3, monotonicMs: () => 0 });
+  const sender = webhookSender(t, { connectionsMax: 3, monotonicMs: () => 0 });
   const several = (): Promise<unknown[]> =>
-    Promise.all(Array.from({ length: 3 }, () => sender.post(webhookTo(there.url), DELIVERY)));
+    Promise.all(Array.from({ length: 3 }, () => sender.send(webhookTo(there.url), DELIVERY)));
 
   t.like(await several(), [{ statusCode: 200 }, { statusCode: 200 }, { statusCode: 200 }]);
   isClosing = true;
@@ -107,10 +107,10 @@ test('a request that meets a closing connection goes out on a new one, not on an
     sockets.push(socket);
   });
   const sockets: Socket[] = [];
-  const sender = posting(t, { monotonicMs: () => 0 });
-  await Promise.all(Array.from({ length: 3 }, () => sender.post(webhookTo(there.url), DELIVERY)));
+  const sender = webhookSender(t, { monotonicMs: () => 0 });
+  await Promise.all(Array.from({ length: 3 }, () => sender.send(webhookTo(there.url), DELIVERY)));
 
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(requests, 5);
   t.is(there.connections(), 4);
@@ -125,10 +125,10 @@ test('a request goes out once more only: a receiver that closes each connection 
       else socket.end();
     });
   });
-  const sender = posting(t, { monotonicMs: () => 0 });
+  const sender = webhookSender(t, { monotonicMs: () => 0 });
 
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), {
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), {
     type: 'failed',
     error: 'The connection was closed before an answer came.',
   });
@@ -149,11 +149,11 @@ test('a new connection that closes at once has not met an old one closing: the r
       else socket.end();
     });
   });
-  const sender = posting(t, { monotonicMs: () => 0 });
+  const sender = webhookSender(t, { monotonicMs: () => 0 });
 
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   await until('the first is closed', () => closed === 1);
-  t.like(await sender.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
+  t.like(await sender.send(webhookTo(there.url), DELIVERY), { type: 'failed' });
 
   t.is(requests, 2);
 });
@@ -173,10 +173,10 @@ for (const [name, say] of [
         return void socket.end(say);
       });
     });
-    const sender = posting(t, { monotonicMs: () => nowMs });
+    const sender = webhookSender(t, { monotonicMs: () => nowMs });
 
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { type: 'failed' });
 
     t.is(requests, 2);
   });

@@ -5,7 +5,7 @@ import { until } from '../../../../support/until.ts';
 import {
   DELIVERY,
   ENVELOPE,
-  posting,
+  webhookSender,
   rawReceiver,
   receiver,
   webhookTo,
@@ -19,7 +19,7 @@ test('a webhook that is cut ends its requests at once, those on their way, those
     });
   });
   let read = (_body: Uint8Array): void => {};
-  const sender = posting(t, {
+  const sender = webhookSender(t, {
     connectionsMax: 2,
     bodyOf: (cursor) =>
       cursor === 'slow'
@@ -30,8 +30,8 @@ test('a webhook that is cut ends its requests at once, those on their way, those
   });
   const webhook = webhookTo(there.url);
   const attempts = [
-    ...Array.from({ length: 4 }, () => sender.post(webhook, DELIVERY)),
-    sender.post(webhook, { ...DELIVERY, cursor: 'slow' }),
+    ...Array.from({ length: 4 }, () => sender.send(webhook, DELIVERY)),
+    sender.send(webhook, { ...DELIVERY, cursor: 'slow' }),
   ];
   await until('two are there', () => there.connections() === 2);
 
@@ -58,7 +58,7 @@ test('a webhook that is cut while its connection is dialled sends nothing', asyn
   );
   const connector = createGuard({ allowPrivate: true }).connector();
   let dial = (): void => {};
-  const sender = posting(t, {
+  const sender = webhookSender(t, {
     connect: (options, callback) => {
       dial = () => {
         connector(options, callback);
@@ -66,8 +66,8 @@ test('a webhook that is cut while its connection is dialled sends nothing', asyn
     },
   });
 
-  const attempt = sender.post(webhookTo(there.url), DELIVERY);
-  await until('it is about to be dialled', () => sender.counters.posts === 1);
+  const attempt = sender.send(webhookTo(there.url), DELIVERY);
+  await until('it is about to be dialled', () => sender.counters.requests === 1);
   sender.cut(webhookTo(there.url).id);
   dial();
 
@@ -80,7 +80,7 @@ test('an admin that may not deliver any more sends nothing: not at first, nor af
   const there = await receiver(t, (_request, response) => response.end());
   let asked = 0;
   let lastYes = 0;
-  const sender = posting(t, {
+  const sender = webhookSender(t, {
     mayDeliver: () => {
       asked += 1;
       return asked <= lastYes;
@@ -90,7 +90,7 @@ test('an admin that may not deliver any more sends nothing: not at first, nor af
   const attempts: unknown[] = [];
   for (lastYes of [0, 1, 2, 3]) {
     asked = 0;
-    attempts.push(await sender.post(webhookTo(there.url), DELIVERY));
+    attempts.push(await sender.send(webhookTo(there.url), DELIVERY));
   }
 
   t.deepEqual(attempts, [null, null, null, null]);
@@ -101,13 +101,13 @@ test('an admin that may not deliver any more sends nothing: not at first, nor af
 
 test('after the end all that is under way comes to null, and nothing is begun', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const sender = posting(t);
-  const attempt = sender.post(webhookTo(there.url), DELIVERY);
+  const sender = webhookSender(t);
+  const attempt = sender.send(webhookTo(there.url), DELIVERY);
   await until('it is there', () => there.connections() === 1);
 
   await sender.close();
 
   t.is(await attempt, null);
-  t.is(await sender.post(webhookTo(there.url), DELIVERY), null);
+  t.is(await sender.send(webhookTo(there.url), DELIVERY), null);
   t.is(there.connections(), 1);
 });

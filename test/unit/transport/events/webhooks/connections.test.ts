@@ -1,14 +1,14 @@
 /** How many connections a sender of webhooks has, and who waits for which. */
 import test from 'ava';
 import { until } from '../../../../support/until.ts';
-import { DELIVERY, posting, rawReceiver, receiver, webhookTo } from '../../../../support/webhook-receivers.ts';
+import { DELIVERY, webhookSender, rawReceiver, receiver, webhookTo } from '../../../../support/webhook-receivers.ts';
 
 test('requests one after another share a connection', async (t) => {
   const there = await receiver(t, (_request, response) => response.end('ok'));
-  const sender = posting(t);
+  const sender = webhookSender(t);
 
   for (let count = 0; count < 20; count += 1)
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.got.length, 20);
   t.is(there.connections(), 1);
@@ -20,9 +20,9 @@ test('there are no more connections than allowed, and requests beyond wait for t
     open.push(() => response.end());
     if (open.length === 3) for (const answer of open.splice(0)) answer();
   });
-  const sender = posting(t, { connectionsMax: 3 });
+  const sender = webhookSender(t, { connectionsMax: 3 });
 
-  const attempts = await Promise.all(Array.from({ length: 12 }, () => sender.post(webhookTo(there.url), DELIVERY)));
+  const attempts = await Promise.all(Array.from({ length: 12 }, () => sender.send(webhookTo(there.url), DELIVERY)));
 
   t.true(attempts.every((attempt) => attempt?.type === 'answered' && attempt.statusCode === 200));
   t.is(there.connections(), 3);
@@ -30,11 +30,11 @@ test('there are no more connections than allowed, and requests beyond wait for t
 
 test('the time of those that wait in line runs too', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const sender = posting(t, { connectionsMax: 1, timeoutMs: 500 });
+  const sender = webhookSender(t, { connectionsMax: 1, timeoutMs: 500 });
 
   const attempts = await Promise.all([
-    sender.post(webhookTo(there.url), DELIVERY),
-    sender.post(webhookTo(there.url), DELIVERY),
+    sender.send(webhookTo(there.url), DELIVERY),
+    sender.send(webhookTo(there.url), DELIVERY),
   ]);
 
   t.deepEqual(
@@ -47,11 +47,11 @@ test('the time of those that wait in line runs too', async (t) => {
 test('a receiver that hangs holds up no other', async (t) => {
   const hanging = await rawReceiver(t, (socket) => socket.resume());
   const there = await receiver(t, (_request, response) => response.end('ok'));
-  const sender = posting(t, { timeoutMs: 30_000 });
+  const sender = webhookSender(t, { timeoutMs: 30_000 });
 
-  const hung = Array.from({ length: 8 }, () => sender.post(webhookTo(hanging.url, { id: 'hangs' }), DELIVERY));
+  const hung = Array.from({ length: 8 }, () => sender.send(webhookTo(hanging.url, { id: 'hangs' }), DELIVERY));
   for (let count = 0; count < 20; count += 1)
-    t.like(await sender.post(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
 
   t.is(sender.counters.failures['timed-out'], 0);
   sender.cut('hangs');
@@ -63,12 +63,12 @@ test('a receiver that hangs holds up no other', async (t) => {
 
 test('of several requests to one webhook one that hangs holds up no other', async (t) => {
   const there = await receiver(t, (_request, response, count) => count > 1 && response.end('ok'));
-  const sender = posting(t, { connectionsMax: 2, timeoutMs: 30_000 });
+  const sender = webhookSender(t, { connectionsMax: 2, timeoutMs: 30_000 });
 
-  const hung = sender.post(webhookTo(there.url), DELIVERY);
+  const hung = sender.send(webhookTo(there.url), DELIVERY);
   await until('it has come in', () => there.got.length === 1);
   for (let count = 0; count < 10; count += 1)
-    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
   sender.cut(webhookTo(there.url).id);
@@ -78,7 +78,7 @@ test('of several requests to one webhook one that hangs holds up no other', asyn
 test('a receiver is reached over IPv6', async (t) => {
   const there = await receiver(t, (_request, response) => response.end('six'), '::1');
 
-  t.like(await posting(t).post(webhookTo(there.url), DELIVERY), { statusCode: 200, answer: 'six' });
+  t.like(await webhookSender(t).send(webhookTo(there.url), DELIVERY), { statusCode: 200, answer: 'six' });
   t.is(there.got[0]?.headers.host, `[::1]:${there.port}`);
 });
 
@@ -92,6 +92,6 @@ test('proxies of the environment are not for webhooks', async (t) => {
   });
   const there = await receiver(t, (_request, response) => response.end());
 
-  t.like(await posting(t).post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await webhookSender(t).send(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   t.is(proxy.connections(), 0);
 });

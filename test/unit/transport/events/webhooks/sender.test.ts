@@ -8,16 +8,16 @@ import {
   NOW_MS,
   SECRET,
   DELIVERY,
-  posting,
+  webhookSender,
   receiver,
   webhookTo,
 } from '../../../../support/webhook-receivers.ts';
 
 test("a delivery is a POST of the exact bytes of the envelope, with our headers first and the webhook's own behind them", async (t) => {
   const there = await receiver(t, (_request, response) => response.writeHead(200).end('thank you'));
-  const sender = posting(t);
+  const sender = webhookSender(t);
 
-  const attempt = await sender.post(
+  const attempt = await sender.send(
     webhookTo(there.url, { headers: { 'X-Api-Key': 'k-1', Authorization: 'Bearer 2' } }),
     DELIVERY,
   );
@@ -56,7 +56,7 @@ test("a delivery is a POST of the exact bytes of the envelope, with our headers 
 
 test('each header that a webhook may have arrives as it was given', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
-  const sender = posting(t);
+  const sender = webhookSender(t);
   const token = fc.string({
     unit: fc.constantFrom(
       '!',
@@ -97,7 +97,7 @@ test('each header that a webhook may have arrives as it was given', async (t) =>
         Object.entries(given).filter(([name, value]) => headerProblem(name, value) === null),
       );
       count += 1;
-      const attempt = await sender.post(webhookTo(there.url, { headers, id: `w${count}` }), DELIVERY);
+      const attempt = await sender.send(webhookTo(there.url, { headers, id: `w${count}` }), DELIVERY);
       const raw = there.got.at(-1)?.rawHeaders ?? [];
 
       t.like(attempt, { statusCode: 200 });

@@ -22,7 +22,7 @@ export type Outcome =
   | null;
 
 /** What a request needs besides itself. */
-export interface PostOptions {
+export interface WebhookRequestOptions {
   readonly connections: ReceiverConnections;
   /** Made when it is its turn, so that it is signed with the time at which it goes out. */
   readonly request: (atMs: number) => Dispatcher.DispatchOptions;
@@ -35,12 +35,12 @@ export interface PostOptions {
   /** A request that found its connection closing is sent again on a new one; told each time. */
   readonly onResent: () => void;
   /** Called once. */
-  readonly onOutcome: (post: Post, outcome: Outcome) => void;
+  readonly onOutcome: (request: WebhookRequest, outcome: Outcome) => void;
 }
 
 /** A class, because there is one for each request: methods are shared. */
-export class Post implements ConnectionUser, Dispatcher.DispatchHandler {
-  readonly #options: PostOptions;
+export class WebhookRequest implements ConnectionUser, Dispatcher.DispatchHandler {
+  readonly #options: WebhookRequestOptions;
   #startedMs = 0;
   #request: Dispatcher.DispatchOptions | null = null;
   /** When it began, in Unix ms; before that, when it was made. */
@@ -59,7 +59,7 @@ export class Post implements ConnectionUser, Dispatcher.DispatchHandler {
   /** Beyond so many bytes of the body the connection is given up. */
   #bytesMax = DRAINED_BYTES_MAX;
 
-  constructor(options: PostOptions) {
+  constructor(options: WebhookRequestOptions) {
     this.#options = options;
     this.atMs = options.nowMs();
   }
@@ -196,10 +196,10 @@ export class Post implements ConnectionUser, Dispatcher.DispatchHandler {
  * Timers come before sockets in a turn of the event loop: where this process was held up, what came in meanwhile is
  * read first.
  */
-function late(post: Post): void {
-  setImmediate(expire, post);
+function late(request: WebhookRequest): void {
+  setImmediate(expire, request);
 }
 
-function expire(post: Post): void {
-  post.expire();
+function expire(request: WebhookRequest): void {
+  request.expire();
 }
