@@ -39,12 +39,12 @@ const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9
 export interface Passwords extends SurfacePasswords {
   /**
    * Whether this is the password; null: too many wait already. A null hash is never matched, and takes as long. Those
-   * of other lanes do not wait for all of one.
+   * of other flows do not wait for all of one.
    */
-  verify(password: string, hash: string | null, lane: string): Promise<boolean | null>;
+  verify(password: string, hash: string | null, flow: string): Promise<boolean | null>;
 }
 
-/** Hashes of new passwords are a lane beside those of the nodes. */
+/** Hashes of new passwords are a flow beside those of the nodes. */
 const HASHING_QUEUE = '';
 
 const derive = promisify(argon2);
@@ -76,8 +76,8 @@ export function createPasswords(): Passwords {
         const hash = await hashOf(password, { ...NOBODY, salt });
         return `$argon2id$v=${VERSION}$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${unpadded(salt)}$${unpadded(hash)}`;
       }),
-    verify: (password, stored, lane) =>
-      queue(lane, async () => {
+    verify: (password, stored, flow) =>
+      queue(flow, async () => {
         const known = stored === null ? null : read(stored);
         const hash = await hashOf(password, known?.derivation ?? NOBODY);
         return known !== null && timingSafeEqual(hash, known.hash);

@@ -11,7 +11,7 @@ import { openPool } from '../../support/pool.ts';
 /** Answers that are damaged, one of so many, while so many callers create. */
 const DAMAGED = 200;
 const EVERY = 40;
-const LANES = 6;
+const CONCURRENCY = 6;
 
 test(`an admin survives ${DAMAGED} damaged answers of its database, and loses nothing that it acknowledged`, async (t) => {
   t.timeout(hangAfter(60_000));
@@ -43,7 +43,7 @@ test(`an admin survives ${DAMAGED} damaged answers of its database, and loses no
 
   database.damageEvery(EVERY);
   await Promise.all(
-    Array.from({ length: LANES }, async () => {
+    Array.from({ length: CONCURRENCY }, async () => {
       while (database.damaged() < DAMAGED) await create();
     }),
   );

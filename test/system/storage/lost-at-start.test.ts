@@ -15,7 +15,7 @@ import type { Scope } from '../../support/scope.ts';
 const START_MS_MAX = 5_000;
 
 /** Starts at once: each of them mostly waits before its next try. */
-const LANES = 4;
+const CONCURRENCY = 4;
 
 /** What a new database is asked: its first statements of its own, each tried, and migrations, of which some are. */
 const NEW_FROM = 8;
@@ -47,7 +47,7 @@ test('an admin becomes ready whichever statement of its start the database is lo
     }
   };
 
-  await Promise.all(Array.from({ length: LANES }, walk));
+  await Promise.all(Array.from({ length: CONCURRENCY }, walk));
 
   t.true(moments > 50, `${moments}`);
 });

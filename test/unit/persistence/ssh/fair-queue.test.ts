@@ -1,20 +1,20 @@
-/** Lanes take turns, whatever comes in which order. */
+/** Flows take turns, whatever comes in which order. */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { createFairQueue } from '../../../../persistence/ssh/fair-queue.ts';
 
-/** A queue whose work ends when a test says so, and the lanes whose work began, in order. */
+/** A queue whose work ends when a test says so, and the flows whose work began, in order. */
 function fixture(runningMax: number, waitingMax: number) {
   const queue = createFairQueue({ runningMax, waitingMax });
   const began: string[] = [];
   const ends: (() => void)[] = [];
-  const add = (lane: string) =>
-    queue(lane, async () => {
-      began.push(lane);
+  const add = (flow: string) =>
+    queue(flow, async () => {
+      began.push(flow);
       await new Promise<void>((resolve) => {
         ends.push(resolve);
       });
-      return lane;
+      return flow;
     });
   const settle = () => new Promise(setImmediate);
   return {
@@ -28,7 +28,7 @@ function fixture(runningMax: number, waitingMax: number) {
   };
 }
 
-test('a lane with much to do waits its turn behind each other lane', async (t) => {
+test('a flow with much to do waits its turn behind each other flow', async (t) => {
   const { began, add, settle, end } = fixture(1, 16);
   const all = ['a', 'a', 'a', 'a', 'b', 'c', 'c'].map(add);
   await settle();
@@ -38,7 +38,7 @@ test('a lane with much to do waits its turn behind each other lane', async (t) =
   t.deepEqual(await Promise.all(all), ['a', 'a', 'a', 'a', 'b', 'c', 'c']);
 });
 
-test('a full queue takes in a lane that has less, in place of the youngest of the one that has most', async (t) => {
+test('a full queue takes in a flow that has less, in place of the youngest of the one that has most', async (t) => {
   const { began, add, settle, end } = fixture(1, 4);
   const crowd = Array.from({ length: 5 }, () => add('crowd'));
   t.is(await add('crowd'), null, 'no room for one more of the crowd');
@@ -68,7 +68,7 @@ test('work that fails leaves its place to the next', async (t) => {
 
 test('whatever comes and ends: bounds hold, all that was taken is done once, and nothing stays behind', async (t) => {
   const step = fc.oneof(
-    fc.constantFrom('a', 'b', 'c', 'd').map((lane) => ({ type: 'add' as const, lane })),
+    fc.constantFrom('a', 'b', 'c', 'd').map((flow) => ({ type: 'add' as const, flow })),
     fc.constant({ type: 'end' as const }),
   );
   await fc.assert(
@@ -84,7 +84,7 @@ test('whatever comes and ends: bounds hold, all that was taken is done once, and
         for (const one of steps) {
           if (one.type === 'add') {
             added += 1;
-            void add(one.lane).then((result) => results.push(result));
+            void add(one.flow).then((result) => results.push(result));
           } else if (ended < began.length) {
             ended += 1;
             await end();
