@@ -103,7 +103,7 @@ export class Client implements Hand {
     if (answer?.status !== 200) return;
     const answeredMs = recorder.nowMs();
     for (const { id: execution, node_id: node, status, exit_code: exitCode } of answer.data)
-      recorder.sightings.push({ execution, command, node, status, exitCode, admin, invokedMs, answeredMs });
+      recorder.observations.push({ execution, command, node, status, exitCode, admin, invokedMs, answeredMs });
     const [first] = answer.data;
     if (first !== undefined && this.number() % TAILED_OF === 0) this.#service.tail(this.#drawn(), first.id);
   }

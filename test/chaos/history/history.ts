@@ -94,7 +94,7 @@ export interface Call {
 }
 
 /** How an execution was seen at some admin. */
-export interface Sighting {
+export interface Observation {
   readonly execution: string;
   readonly command: string;
   readonly node: string;
@@ -115,7 +115,7 @@ export interface SessionSpan {
 }
 
 /** Who owned what, as the rows had it at one moment. */
-export interface OwnerSighting {
+export interface OwnerObservation {
   readonly cluster: string;
   /** Of the cluster: another one may have its name later. */
   readonly id: string;
@@ -180,9 +180,9 @@ export interface Handed {
 /** Everything that was noted. */
 export interface History {
   readonly calls: readonly Call[];
-  readonly sightings: readonly Sighting[];
+  readonly observations: readonly Observation[];
   readonly sessions: readonly SessionSpan[];
-  readonly owners: readonly OwnerSighting[];
+  readonly owners: readonly OwnerObservation[];
   readonly faults: readonly Fault[];
   readonly eventReaders: readonly EventReader[];
   readonly commandReaders: readonly CommandReader[];
@@ -194,7 +194,7 @@ export interface History {
 /** A history in which nothing happened. */
 export const NOTHING: History = {
   calls: [],
-  sightings: [],
+  observations: [],
   sessions: [],
   owners: [],
   faults: [],

@@ -7,11 +7,11 @@ import type {
   Handed,
   History,
   NodeReader,
-  OwnerSighting,
+  OwnerObservation,
   Place,
   SessionSpan,
   ShownNode,
-  Sighting,
+  Observation,
   TailReader,
 } from './history.ts';
 
@@ -40,7 +40,7 @@ export interface OpenTailReader extends Mutable<TailReader> {
 /** One history that grows. Times are ms since it began. */
 export class Recorder {
   readonly calls: Call[] = [];
-  readonly sightings: Sighting[] = [];
+  readonly observations: Observation[] = [];
   readonly sessions: Mutable<SessionSpan>[] = [];
   readonly faults: Fault[] = [];
   readonly eventReaders: OpenEventReader[] = [];
@@ -85,11 +85,12 @@ export class Recorder {
   }
 
   /** All of it. `owners`: from the database, which knows the moment of each change. */
-  history(owners: readonly OwnerSighting[] = []): History {
-    const { calls, sightings, sessions, faults, eventReaders, commandReaders, nodeReaders, tailReaders, handed } = this;
+  history(owners: readonly OwnerObservation[] = []): History {
+    const { calls, observations, sessions, faults, eventReaders, commandReaders, nodeReaders, tailReaders, handed } =
+      this;
     return {
       calls,
-      sightings,
+      observations,
       sessions,
       owners,
       faults,

@@ -7,7 +7,15 @@ import test from 'ava';
 import type { Row } from '../invariants.ts';
 import { violations } from './checker.ts';
 import { answersByPlace } from './rules.ts';
-import { NOTHING, type Call, type History, type Named, type Outcome, type Request, type Sighting } from './history.ts';
+import {
+  NOTHING,
+  type Call,
+  type History,
+  type Named,
+  type Outcome,
+  type Request,
+  type Observation,
+} from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
 import { calls, create, done, LOST, NONE, ONE, refused, shown, WEB } from './written-history.ts';
 
@@ -27,7 +35,7 @@ const row: Row = {
 };
 const stored: Partial<Rows> = { executions: [row] };
 
-function seen(status: string, atMs: number, more: Partial<Sighting> = {}): Sighting {
+function seen(status: string, atMs: number, more: Partial<Observation> = {}): Observation {
   const exitCode = status === 'completed' ? 0 : null;
   const { id: execution, command_id: command, node_id: node } = row;
   return {
@@ -77,12 +85,14 @@ const owner = (epoch: number, admin: string, atMs: number, id = '1') => ({ clust
 const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>> = {
   'a call that is slow while its admin is frozen': [{ calls: slow, faults: [fault('admin-2', 100, 8_000)] }, {}],
   'an execution that goes on, as several admins show it': [
-    { sightings: [seen('pending', 0), seen('sent', 5), seen('pending', 8, { invokedMs: 2 }), seen('completed', 30)] },
+    {
+      observations: [seen('pending', 0), seen('sent', 5), seen('pending', 8, { invokedMs: 2 }), seen('completed', 30)],
+    },
     stored,
   ],
   'an execution that went with its command': [
     {
-      sightings: [seen('completed', 0)],
+      observations: [seen('completed', 0)],
       calls: calls(
         [
           create('k', { resource: 'command', scope: '', name: 'm', node: null }),
@@ -174,21 +184,25 @@ const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>,
     /^L3: client 0 .*: 500 internal_error$/u,
   ],
   'an execution goes back': [
-    { sightings: [seen('sent', 0), seen('pending', 30, { admin: 'admin-2' })] },
+    { observations: [seen('sent', 0), seen('pending', 30, { admin: 'admin-2' })] },
     stored,
     /^C6: execution execution-1 was sent at admin-1 \(9 ms\), and then pending at admin-2 \(30 ms\)$/u,
   ],
   'an end changes': [
-    { sightings: [seen('cancelled', 0)] },
+    { observations: [seen('cancelled', 0)] },
     stored,
     /^C6: execution execution-1 was cancelled at admin-1 .*, and then completed at the database/u,
   ],
   'a result changes': [
-    { sightings: [seen('completed', 0, { exitCode: 137 })] },
+    { observations: [seen('completed', 0, { exitCode: 137 })] },
     stored,
     /^C6: execution execution-1 ended with 137 at admin-1, and with 0 at the database$/u,
   ],
-  'an execution that was seen is gone': [{ sightings: [seen('sent', 0)] }, {}, /^C1: execution execution-1 was seen/u],
+  'an execution that was seen is gone': [
+    { observations: [seen('sent', 0)] },
+    {},
+    /^C1: execution execution-1 was seen/u,
+  ],
   'a session outlives its node': [
     { calls: deletion, sessions: [{ node: ONE, admin: 'admin-1', liveMs: 0, endedMs: 3_100 }] },
     {},

@@ -1,6 +1,6 @@
 /** What must hold of a history besides what each thing does by itself. Names are those of docs/promises.md. */
 import { EXECUTION_STATUSES } from '../../../actors/resources/command.ts';
-import { told, type Call, type History, type ShownNode, type Sighting } from './history.ts';
+import { told, type Call, type History, type ShownNode, type Observation } from './history.ts';
 import type { Rows } from './rows.ts';
 import { placeOf } from './things.ts';
 
@@ -58,7 +58,7 @@ export const counts: Rule = ({ calls }, { clusters, nodes, named }) => {
 };
 
 /** What an execution was seen as, it does not go back from, at whatever admin it was seen (C6). */
-export const executions: Rule = ({ sightings, calls }, { executions: stored }) => {
+export const executions: Rule = ({ observations, calls }, { executions: stored }) => {
   const deleted = new Set(
     calls.flatMap(({ request, outcome }) =>
       request.verb === 'delete' && request.resource === 'command' && request.id !== null && outcome.type !== 'refused'
@@ -67,15 +67,15 @@ export const executions: Rule = ({ sightings, calls }, { executions: stored }) =
     ),
   );
   const rows = new Map(stored.map((row) => [row.id, row]));
-  return [...Map.groupBy(sightings, ({ execution }) => execution)].flatMap(([id, seen]) => {
+  return [...Map.groupBy(observations, ({ execution }) => execution)].flatMap(([id, seen]) => {
     const last = seen.toSorted((one, other) => one.invokedMs - other.invokedMs);
     const row = rows.get(id);
     if (row === undefined)
       return deleted.has(last[0]?.command ?? '')
         ? stepsBack(last)
         : [...stepsBack(last), `C1: execution ${id} was seen, and is gone`];
-    const end: Sighting = {
-      ...(last[0] as Sighting),
+    const end: Observation = {
+      ...(last[0] as Observation),
       status: row.status,
       exitCode: row.exit_code,
       admin: 'the database',
@@ -87,13 +87,13 @@ export const executions: Rule = ({ sightings, calls }, { executions: stored }) =
 };
 
 /** Of one execution, in the order in which it was asked for. */
-function stepsBack(seen: readonly Sighting[]): string[] {
+function stepsBack(seen: readonly Observation[]): string[] {
   const broken: string[] = [];
   const known = seen.toSorted((one, other) => one.answeredMs - other.answeredMs);
-  let [at, before]: [number, Sighting | null] = [0, null];
+  let [at, before]: [number, Observation | null] = [0, null];
   for (const now of seen) {
     for (; (known[at]?.answeredMs ?? Infinity) < now.invokedMs; at += 1) {
-      const one = known[at] as Sighting;
+      const one = known[at] as Observation;
       if (before === null || isLater(one.status, before.status)) before = one;
     }
     if (before === null || now.status === before.status) {

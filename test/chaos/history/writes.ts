@@ -3,7 +3,7 @@
  * and that another admin made (O1), and who became the owner of what when.
  */
 import type { Fleet } from '../../support/fleet.ts';
-import type { OwnerSighting } from './history.ts';
+import type { OwnerObservation } from './history.ts';
 
 /**
  * Has each connection of an admin say whose it is. What an admin sets of its own accord is set here, since this is
@@ -71,7 +71,7 @@ export async function watchWrites(fleet: Fleet): Promise<void> {
 }
 
 /** Who owned what from when on, in order. `beganAtMs`: Unix ms from which the history counts. */
-export async function ownersOf(fleet: Fleet, beganAtMs: number): Promise<readonly OwnerSighting[]> {
+export async function ownersOf(fleet: Fleet, beganAtMs: number): Promise<readonly OwnerObservation[]> {
   const rows = await fleet.sql<{ id: string; cluster: string; admin: string; epoch: string; atMs: number }>(
     'select id, cluster, admin, epoch, extract(epoch from at)::float8 * 1000 as "atMs" from edge_history_owner order by place',
   );
