@@ -111,10 +111,10 @@ export function createTree(ports: TreePorts): Tree {
     tracer,
     log,
     orphans: {
-      borrow: (cluster) => ownership.borrow(cluster),
+      leaseTemporarily: (cluster) => ownership.leaseTemporarily(cluster),
       refusal: (cluster) => ownership.orphaned(cluster),
     },
-    isSettled: () => ownership.isSettled(),
+    isActivated: () => ownership.isActivated(),
   });
   const ownership: Ownership = new Ownership({ ...ports, held, directory });
   bus.subscribe((notices) => {

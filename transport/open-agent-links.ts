@@ -72,7 +72,7 @@ export interface AgentLinkPorts {
    */
   readonly held: { holds(cluster: ClusterId): boolean; epochOf(cluster: ClusterId, isFresh: boolean): number | null };
   readonly ownership: {
-    isBorrowed(cluster: ClusterId): boolean;
+    isTemporary(cluster: ClusterId): boolean;
     /** Whether other admins live, to which agents may come in place of this one. */
     hasPeers(): boolean;
   };
@@ -233,7 +233,7 @@ function gatePorts(
     ),
     nodeByToken: (hash) => rows.nodeByToken(hash),
     deletedByToken: (hash) => rows.deletedByToken(hash),
-    owns: (cluster) => held.holds(cluster) && !ownership.isBorrowed(cluster),
-    ownerOf: async (cluster) => (ownership.isBorrowed(cluster) ? null : rows.ownerOf(cluster)),
+    owns: (cluster) => held.holds(cluster) && !ownership.isTemporary(cluster),
+    ownerOf: async (cluster) => (ownership.isTemporary(cluster) ? null : rows.ownerOf(cluster)),
   };
 }

@@ -15,7 +15,7 @@ import * as handedOver from '../../persistence/hand-over.ts';
 import * as giveAway from '../../supervisors/ownership/give-away.ts';
 import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
-import * as leftovers from '../../supervisors/ownership/leftovers.ts';
+import * as claims from '../../supervisors/ownership/claim-selection.ts';
 import * as watchTimes from '../../supervisors/ownership/watch-times.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as feeds from '../../api/feeds/limits.ts';
@@ -41,9 +41,9 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       'Rounds of a second, after an outage, in which another admin is missing before it counts as gone.',
     ],
   ]),
-  limits('supervisors/ownership/leftovers.ts', leftovers, [
+  limits('supervisors/ownership/claim-selection.ts', claims, [
     [
-      'LEFT_ROUNDS_MAX',
+      'UNCLAIMED_ROUNDS_MAX',
       'Rounds of a second that an admin has to take a free cluster; then it goes to any that has room.',
     ],
   ]),

@@ -22,7 +22,7 @@ export interface GiveAwayPorts {
   readonly handOvers: Pick<HandOvers, 'give'>;
   readonly times: Pick<WatchTimes, 'unseenMs'>;
   /** Held for the moment only: it is let go and not given. */
-  readonly isBorrowed: (cluster: ClusterId) => boolean;
+  readonly isTemporary: (cluster: ClusterId) => boolean;
   readonly log: Log;
   readonly leaseClockMs: () => number;
 }
@@ -61,10 +61,10 @@ export interface GivenAway {
 
 /** One pass over all that is held, at this pace. Rejects with DatabaseUnavailable. */
 export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason, pace: Pace): Promise<GivenAway> {
-  const { adminId, leases, held, handOvers, times, isBorrowed } = ports;
+  const { adminId, leases, held, handOvers, times, isTemporary } = ports;
   const { admins } = await leases.survey(times.unseenMs());
   const takers = takersOf(admins, adminId);
-  const mine = (await leases.mine(adminId)).filter(({ cluster }) => held.holds(cluster) && !isBorrowed(cluster));
+  const mine = (await leases.mine(adminId)).filter(({ cluster }) => held.holds(cluster) && !isTemporary(cluster));
   const placed = assign(mine, takers);
   let given = 0;
   let kept = mine.length - placed.size;

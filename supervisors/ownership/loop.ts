@@ -7,16 +7,16 @@ import { DatabaseUnavailable, NameTakenOver } from '../../actors/ports.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { Standing } from '../../actors/standing.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import { createBorrowed, type Borrowed } from './borrowed.ts';
+import { createTemporaryLeases, type TemporaryLeases } from './temporary-leases.ts';
 import { giveAllAway, notDraining, type GiveAwayPorts } from './give-away.ts';
 import { HandOvers } from './hand-over.ts';
 import type { Owned, SizedCluster, SurveyedAdmin } from './lease-port.ts';
-import { Leftovers } from './leftovers.ts';
+import { ClaimSelection } from './claim-selection.ts';
 import type { OwnershipPorts } from './ownership-ports.ts';
 import { assign } from './placement.ts';
 import { Rebalancing } from './rebalancing.ts';
 import { retake } from './retake.ts';
-import { Settling } from './settling.ts';
+import { ClusterActivation } from './cluster-activation.ts';
 import { standingOf } from './standing.ts';
 import { ToldStanding } from './told-standing.ts';
 import { WatchTimes } from './watch-times.ts';
@@ -30,14 +30,14 @@ export const DEPARTED_MS_MAX = 5_000;
 /** An ownership loop, not started. */
 export class Ownership {
   readonly #ports: OwnershipPorts;
-  readonly #borrowed: Borrowed;
-  readonly #settling: Settling;
+  readonly #temporary: TemporaryLeases;
+  readonly #activation: ClusterActivation;
   readonly #handOvers: HandOvers;
   readonly #rebalancing: Rebalancing;
   readonly #standing: ToldStanding;
   /** Created here and left free: their actors end in the next round. */
   #strangers: ClusterId[] = [];
-  readonly #leftovers: Leftovers;
+  readonly #leftovers: ClaimSelection;
   readonly #times: WatchTimes;
   #isStopped = false;
   /** It stops, and takes nothing more. */
@@ -49,10 +49,10 @@ export class Ownership {
 
   constructor(ports: OwnershipPorts) {
     this.#ports = ports;
-    this.#borrowed = createBorrowed(ports, () => !this.#isStopped && !this.#isLeaving);
-    this.#leftovers = new Leftovers(ports.adminId);
+    this.#temporary = createTemporaryLeases(ports, () => !this.#isStopped && !this.#isLeaving);
+    this.#leftovers = new ClaimSelection(ports.adminId);
     this.#times = new WatchTimes(ports.leaseClockMs);
-    this.#settling = new Settling({ ...ports, answered: () => this.#times.answered() });
+    this.#activation = new ClusterActivation({ ...ports, answered: () => this.#times.answered() });
     this.#standing = new ToldStanding(ports.log);
     this.#handOvers = new HandOvers({ ...ports, left: (cluster) => this.#end(cluster, 'given') });
     this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
@@ -139,18 +139,18 @@ export class Ownership {
    * the want of room.
    * False: it is no orphan, or another admin was faster. Rejects with DatabaseUnavailable.
    */
-  borrow(cluster: ClusterId): Promise<boolean> {
-    return this.#borrowed.borrow(cluster, this.#standing.orphans());
+  leaseTemporarily(cluster: ClusterId): Promise<boolean> {
+    return this.#temporary.take(cluster, this.#standing.orphans());
   }
 
   /** Whether all actors of the clusters that are held are here. */
-  isSettled(): boolean {
-    return this.#settling.isSettled();
+  isActivated(): boolean {
+    return this.#activation.isActivated();
   }
 
   /** Held for the moment only: its agents belong nowhere still. */
-  isBorrowed(cluster: ClusterId): boolean {
-    return this.#borrowed.has(cluster);
+  isTemporary(cluster: ClusterId): boolean {
+    return this.#temporary.has(cluster);
   }
 
   /** How long ago the last round succeeded, in ms. */
@@ -171,7 +171,7 @@ export class Ownership {
     if (this.watchedMs() < ms) return [];
     const { held } = this.#ports;
     const isOld = (sinceMs: number): boolean => this.#ports.leaseClockMs() - sinceMs >= ms;
-    return held.all().flatMap((one) => (!this.isBorrowed(one.cluster) && isOld(one.sinceMs) ? one.cluster : []));
+    return held.all().flatMap((one) => (!this.isTemporary(one.cluster) && isOld(one.sinceMs) ? one.cluster : []));
   }
 
   async #compare(): Promise<void> {
@@ -179,7 +179,7 @@ export class Ownership {
     const sentAtMs = this.#ports.leaseClockMs();
     await checkIn();
     this.#times.answered();
-    await this.#borrowed.giveBack();
+    await this.#temporary.giveBack();
     await this.#renew(sentAtMs);
     this.#times.answered();
     for (const cluster of this.#strangers.splice(0)) this.#ports.directory.evict(cluster);
@@ -191,7 +191,7 @@ export class Ownership {
     this.#standing.is(standingOf(admins, free, assigned));
     await this.#claim(this.#leftovers.claimed(free, takers, assigned));
     if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
-    await this.#settling.settle();
+    await this.#activation.activate();
     if (!this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
     this.#times.succeeded();
   }
@@ -211,12 +211,12 @@ export class Ownership {
     const sentAtMs = leaseClockMs();
     const gained = this.#gained(await leases.renew(adminId, owned), sentAtMs);
     this.#handOvers.receivedMore(gained.length);
-    await this.#settling.settle();
+    await this.#activation.activate();
   }
 
   #giveAwayPorts(): GiveAwayPorts {
-    const isBorrowed = (cluster: ClusterId): boolean => this.isBorrowed(cluster);
-    return { ...this.#ports, handOvers: this.#handOvers, times: this.#times, isBorrowed };
+    const isTemporary = (cluster: ClusterId): boolean => this.isTemporary(cluster);
+    return { ...this.#ports, handOvers: this.#handOvers, times: this.#times, isTemporary };
   }
 
   /**
@@ -240,7 +240,7 @@ export class Ownership {
       if (still.has(cluster) || held.leaseOf(cluster).epoch !== epoch) continue;
       if (held.isLeaving(cluster)) continue; // whoever gives it away sees what became of it
       // Of one that was deleted here nobody lives any more, and its rows are gone: that is no news.
-      const isGone = this.#settling.isSettled(cluster) && !directory.isLocal({ kind: 'cluster', id: cluster });
+      const isGone = this.#activation.isActivated(cluster) && !directory.isLocal({ kind: 'cluster', id: cluster });
       this.#end(cluster, isGone ? 'deleted' : 'lost');
     }
     for (const { cluster, epoch } of renewed) held.renewed(cluster, epoch, sentAtMs);
@@ -248,7 +248,7 @@ export class Ownership {
 
   #gained(owned: readonly Owned[], sentAtMs: number): readonly Owned[] {
     this.#times.answered();
-    const gained = this.#settling.gained(owned, sentAtMs);
+    const gained = this.#activation.gained(owned, sentAtMs);
     if (gained.length > 0) this.#ports.log.info({ clusters: gained.length }, 'clusters are owned by this admin now');
     return gained;
   }
@@ -256,8 +256,8 @@ export class Ownership {
   /** Agents of one that was given away are told where to go by whoever gave it. */
   #end(cluster: ClusterId, why: 'lost' | 'deleted' | 'given'): void {
     this.#ports.held.lose(cluster);
-    this.#borrowed.forget(cluster);
-    this.#settling.forget(cluster);
+    this.#temporary.forget(cluster);
+    this.#activation.forget(cluster);
     this.#ports.directory.evict(cluster, why === 'given' ? 'agents stay' : 'agents go');
     if (why === 'lost') this.#ports.log.warn({ cluster }, 'a cluster is not owned by this admin any more');
   }

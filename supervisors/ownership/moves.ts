@@ -2,7 +2,7 @@
  * Which clusters should change their owner while all live: to make room for one that fits nowhere, else so that all
  * admins own about as many. Pure and deterministic. Who carries it out looks again afterwards.
  */
-import { makeRoom } from './room.ts';
+import { movesForOrphan } from './orphan-moves.ts';
 import {
   assign,
   compareText,
@@ -85,7 +85,7 @@ function holdingOf({ id, capacity }: PlacedAdmin, clusters: readonly PlacedClust
 /** For the largest that can be helped. */
 function roomFor(orphans: readonly ClusterSize[], holdings: readonly Holding[]): readonly Move[] {
   for (const orphan of orphans.toSorted((a, b) => b.nodes - a.nodes || compareText(a.name, b.name))) {
-    const moves = makeRoom(orphan, holdings);
+    const moves = movesForOrphan(orphan, holdings);
     if (moves.length > 0) return moves;
   }
   return [];

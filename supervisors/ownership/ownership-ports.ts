@@ -5,10 +5,10 @@ import type { Committer, Loader, SessionLink } from '../ports.ts';
 import type { Directory } from '../runtime/directory.ts';
 import type { HeldLeases } from './held.ts';
 import type { HandOverPort, LeasePort } from './lease-port.ts';
-import type { SettlingPorts } from './settling.ts';
+import type { ClusterActivationPorts } from './cluster-activation.ts';
 
 /** What the loop compares, and what it acts on. */
-export interface OwnershipPorts extends Pick<SettlingPorts, 'missed'> {
+export interface OwnershipPorts extends Pick<ClusterActivationPorts, 'missed'> {
   readonly adminId: string;
   readonly leases: LeasePort;
   /** What the database grants, in ms. */

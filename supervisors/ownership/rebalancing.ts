@@ -13,7 +13,7 @@ import { DEPARTING_MAX, type GivenCluster, type HandOvers } from './hand-over.ts
 import type { LeasePort, Placement, SurveyedAdmin } from './lease-port.ts';
 import { DIFFERENCE_MIN, planned } from './moves.ts';
 import type { Move } from './placement.ts';
-import { moveForRoom } from './room-here.ts';
+import { growthMove } from './growth-moves.ts';
 
 /** What it looks at, and who does it. */
 export interface RebalancingPorts extends GiveAwayPorts {
@@ -76,7 +76,7 @@ export class Rebalancing {
     const { adminId, leases, handOvers, times } = this.#ports;
     const placement = withEdgeCapacity(await leases.placement(times.unseenMs()));
     const { linkVersion = null } = placement.admins.find(({ id }) => id === adminId) ?? {};
-    const move = linkVersion === null ? null : moveForRoom(cluster, 1, placement, linkVersion);
+    const move = linkVersion === null ? null : growthMove(cluster, 1, placement, linkVersion);
     if (move === null || move.from !== adminId) return false;
     const name = placement.admins.find(({ id }) => id === move.to)?.name ?? move.to;
     const { given } = await handOvers.give(movedOf([move], placement), { id: move.to, name }, 'room');

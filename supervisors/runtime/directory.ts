@@ -34,7 +34,7 @@ export interface DirectoryPorts {
   readonly log: Log;
   readonly orphans: Orphans;
   /** Whether all actors of the clusters that are held are here. */
-  isSettled(): boolean;
+  isActivated(): boolean;
 }
 
 /** What happened so far, for metrics. */
@@ -105,7 +105,7 @@ export class Directory {
   }
 
   /** Starts one whose rows are known already. */
-  settle(address: Address, state: unknown): void {
+  activate(address: Address, state: unknown): void {
     if (!this.isLocal(address)) this.#start(this.#enter(address), state, true);
   }
 
@@ -188,7 +188,7 @@ export class Directory {
   }
 
   #isOfOthers(cluster: ClusterId | undefined): boolean {
-    return cluster === undefined ? this.#ports.isSettled() : !this.#ports.held.holds(cluster);
+    return cluster === undefined ? this.#ports.isActivated() : !this.#ports.held.holds(cluster);
   }
 
   #arrive(address: Address, message: Message): ActorCell {

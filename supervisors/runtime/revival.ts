@@ -27,7 +27,7 @@ export const NOT_DELIVERING: Refusal = {
 /** Clusters that no admin has room for. */
 export interface Orphans {
   /** Takes one for the moment. False: it is none, or another admin was faster. */
-  borrow(cluster: ClusterId): Promise<boolean>;
+  leaseTemporarily(cluster: ClusterId): Promise<boolean>;
   /** Why nothing else is done for it; null: it is none. */
   refusal(cluster: ClusterId): Refusal | null;
 }
@@ -74,17 +74,17 @@ export class Revival {
     if (cluster === null || ports.held.holds(cluster)) {
       // The owner of before may have written after these rows were read: what it ended would run again (C3).
       if (cluster !== null && ports.held.gainOf(cluster) > gained) return this.revive(cell);
-      if (isWanted) void this.#isBorrowed(cluster); // one that is borrowed is kept for longer
+      if (isWanted) void this.#isTemporary(cluster); // one that is leased temporarily is kept for longer
       return ports.start(cell, state);
     }
     if (!isWanted) return ports.leave(cell, ports.orphans.refusal(cluster) ?? ELSEWHERE);
-    if (!(await this.#isBorrowed(cluster))) return ports.leave(cell, ELSEWHERE);
+    if (!(await this.#isTemporary(cluster))) return ports.leave(cell, ELSEWHERE);
     if (ports.isVacant(cell)) void this.revive(cell); // from its rows as they are under the lease
   }
 
-  async #isBorrowed(cluster: ClusterId): Promise<boolean> {
+  async #isTemporary(cluster: ClusterId): Promise<boolean> {
     try {
-      return await this.#ports.orphans.borrow(cluster);
+      return await this.#ports.orphans.leaseTemporarily(cluster);
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable))
         this.#ports.log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');

@@ -125,7 +125,7 @@ function fixture({
     handOvers: giving,
     sessions,
     times: { unseenMs: () => 0 },
-    isBorrowed: () => false,
+    isTemporary: () => false,
     settledMs: 0,
     log: silentLog,
     leaseClockMs,

@@ -51,7 +51,7 @@ test('rows that were read before its lease was gained are read again: the owner 
     clock: systemClock,
     committer: { ready: async () => Promise.resolve() },
     log: silentLog,
-    orphans: { borrow: async () => Promise.resolve(false), refusal: () => null },
+    orphans: { leaseTemporarily: async () => Promise.resolve(false), refusal: () => null },
     isVacant: () => true,
     start: (_cell, state) => started.push(state),
     leave: () => t.fail('it is ours'),

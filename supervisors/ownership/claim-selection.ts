@@ -1,4 +1,4 @@
-/** What an admin claims of the free clusters: its own by the assignment, and what another one leaves lying. */
+/** What an admin claims of the free clusters: its own by the assignment, and what another one did not take. */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { SizedCluster } from './lease-port.ts';
 import { roomOf, type AdminLoad } from './placement.ts';
@@ -7,10 +7,10 @@ import { roomOf, type AdminLoad } from './placement.ts';
  * So many rounds an admin has to take what is assigned to it; then whoever has room does. Admins of two versions may
  * assign differently, and each would wait for the other.
  */
-export const LEFT_ROUNDS_MAX = 3;
+export const UNCLAIMED_ROUNDS_MAX = 3;
 
 /** Counts rounds. A class, because it goes on from one round to the next. */
-export class Leftovers {
+export class ClaimSelection {
   readonly #adminId: string;
   /** Rounds for which each was another admin's to take. */
   #rounds: ReadonlyMap<ClusterId, number> = new Map();
@@ -32,7 +32,7 @@ export class Leftovers {
     if (me === undefined) return mine.map(({ cluster }) => cluster);
     const room = roomOf(me) - mine.reduce((sum, { nodes }) => sum + nodes, 0);
     const left = others.find(
-      ({ cluster, nodes }) => (this.#rounds.get(cluster) ?? 0) > LEFT_ROUNDS_MAX && nodes <= room,
+      ({ cluster, nodes }) => (this.#rounds.get(cluster) ?? 0) > UNCLAIMED_ROUNDS_MAX && nodes <= room,
     );
     return [...mine, ...(left === undefined ? [] : [left])].map(({ cluster }) => cluster);
   }

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { PlacedAdmin } from '../../../../supervisors/ownership/moves.ts';
 import type { PlacedCluster } from '../../../../supervisors/ownership/placement.ts';
-import { moveForRoom } from '../../../../supervisors/ownership/room-here.ts';
+import { growthMove } from '../../../../supervisors/ownership/growth-moves.ts';
 
 const LINK = 3;
 
@@ -30,16 +30,16 @@ const FULL = [cluster('large', 'a', 6), cluster('small', 'a', 3), cluster('tiny'
 const forLarge = (
   others: readonly PlacedAdmin[],
   clusters: readonly PlacedCluster[] = FULL,
-): ReturnType<typeof moveForRoom> => moveForRoom('large', 1, { admins: [admin('a', 10), ...others], clusters }, LINK);
+): ReturnType<typeof growthMove> => growthMove('large', 1, { admins: [admin('a', 10), ...others], clusters }, LINK);
 
 test('the smallest that helps goes to whoever has most room; the cluster itself where it is the smallest, and where its next node fits too', (t) => {
   t.deepEqual(forLarge([admin('b', 5), admin('c', 7)]), { cluster: 'tiny', from: 'a', to: 'c' });
-  t.deepEqual(moveForRoom('tiny', 1, { admins: [admin('a', 10), admin('b', 2)], clusters: FULL }, LINK), {
+  t.deepEqual(growthMove('tiny', 1, { admins: [admin('a', 10), admin('b', 2)], clusters: FULL }, LINK), {
     cluster: 'tiny',
     from: 'a',
     to: 'b',
   });
-  t.deepEqual(moveForRoom('tiny', 1, { admins: [admin('a', 10), admin('b', 1)], clusters: FULL }, LINK), null);
+  t.deepEqual(growthMove('tiny', 1, { admins: [admin('a', 10), admin('b', 1)], clusters: FULL }, LINK), null);
 });
 
 test('an admin that is over its capacity gives as many nodes as are missing', (t) => {
@@ -60,5 +60,5 @@ test('nothing goes that is busy, to nobody who is full, drained, not heard or of
   for (const more of [{ isDraining: true }, { isHeard: false }, { linkVersion: LINK + 1 }])
     t.is(forLarge([admin('b', 9, more)]), null);
   t.is(forLarge([admin('b', 9)], FULL.slice(0, 2)), null);
-  t.is(moveForRoom('none', 1, { admins: [admin('a', 1), admin('b', 9)], clusters: FULL }, LINK), null);
+  t.is(growthMove('none', 1, { admins: [admin('a', 1), admin('b', 9)], clusters: FULL }, LINK), null);
 });

@@ -1,13 +1,13 @@
 /** What an admin claims of the free clusters. */
 import test from 'ava';
-import { LEFT_ROUNDS_MAX, Leftovers } from '../../../../supervisors/ownership/leftovers.ts';
+import { UNCLAIMED_ROUNDS_MAX, ClaimSelection } from '../../../../supervisors/ownership/claim-selection.ts';
 
 const size = (name: string, nodes: number) => ({ cluster: name as never, name, nodes });
 const me = { id: 'me', capacity: 5, clusters: 1, nodes: 1 };
 const other = { id: 'other', capacity: 5, clusters: 0, nodes: 0 };
 
 test('an admin claims what is assigned to it; what another one leaves lying for three rounds it claims as well, one a round and only where it fits', (t) => {
-  const leftovers = new Leftovers('me');
+  const leftovers = new ClaimSelection('me');
   const free = [size('mine', 2), size('large', 3), size('small', 2), size('next', 1), size('orphan', 9)];
   const assigned = new Map([
     ['mine', 'me'],
@@ -15,8 +15,8 @@ test('an admin claims what is assigned to it; what another one leaves lying for 
     ['small', 'other'],
     ['next', 'other'],
   ]);
-  t.is(LEFT_ROUNDS_MAX, 3);
-  const rounds = Array.from({ length: LEFT_ROUNDS_MAX + 1 }, () => leftovers.claimed(free, [me, other], assigned));
+  t.is(UNCLAIMED_ROUNDS_MAX, 3);
+  const rounds = Array.from({ length: UNCLAIMED_ROUNDS_MAX + 1 }, () => leftovers.claimed(free, [me, other], assigned));
 
   t.deepEqual(rounds as unknown, [['mine'], ['mine'], ['mine'], ['mine', 'small']]);
   t.deepEqual(leftovers.claimed(free.slice(3), [me, other], assigned) as unknown, ['next']);

@@ -6,10 +6,10 @@ import type { HeldLeases } from './held.ts';
 import type { Owned } from './lease-port.ts';
 
 /** From where to where. */
-export interface SettlingPorts {
+export interface ClusterActivationPorts {
   readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
   readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
-  readonly directory: Pick<Directory, 'settle'>;
+  readonly directory: Pick<Directory, 'activate'>;
   /** The database answered. Returns at once. */
   readonly answered: () => void;
   /**
@@ -18,13 +18,13 @@ export interface SettlingPorts {
   readonly missed: () => void;
 }
 
-/** Nothing has to settle at first. */
-export class Settling {
-  readonly #ports: SettlingPorts;
+/** Nothing has to be activated at first. */
+export class ClusterActivation {
+  readonly #ports: ClusterActivationPorts;
   /** Held, and their actors are not all here: reading their rows failed, or goes on. */
-  readonly #unsettled = new Set<ClusterId>();
+  readonly #pending = new Set<ClusterId>();
 
-  constructor(ports: SettlingPorts) {
+  constructor(ports: ClusterActivationPorts) {
     this.#ports = ports;
   }
 
@@ -33,36 +33,36 @@ export class Settling {
     const { held } = this.#ports;
     const fresh = owned.filter(({ cluster, epoch }) => held.leaseOf(cluster).epoch !== epoch);
     for (const { cluster, epoch } of owned) held.hold(cluster, epoch, sentAtMs);
-    for (const { cluster } of fresh) this.#unsettled.add(cluster);
+    for (const { cluster } of fresh) this.#pending.add(cluster);
     return fresh;
   }
 
-  isSettled(cluster?: ClusterId): boolean {
-    return cluster === undefined ? this.#unsettled.size === 0 : !this.#unsettled.has(cluster);
+  isActivated(cluster?: ClusterId): boolean {
+    return cluster === undefined ? this.#pending.size === 0 : !this.#pending.has(cluster);
   }
 
   forget(cluster: ClusterId): void {
-    this.#unsettled.delete(cluster);
+    this.#pending.delete(cluster);
   }
 
   /**
    * Brings their actors to life. Rejects with DatabaseUnavailable: what is left is tried with the next call. What was
    * read under a lease that ended meanwhile is not used.
    */
-  async settle(): Promise<void> {
+  async activate(): Promise<void> {
     const { loader, directory, answered, missed } = this.#ports;
-    const ids = [...this.#unsettled];
+    const ids = [...this.#pending];
     if (ids.length === 0) return;
     const epochs = new Map(ids.map((id) => [id, this.#epochOf(id)]));
-    const isStill = (id: ClusterId): boolean => epochs.get(id) === this.#epochOf(id) && this.#unsettled.has(id);
+    const isStill = (id: ClusterId): boolean => epochs.get(id) === this.#epochOf(id) && this.#pending.has(id);
     const clusters = await loader.clusters(ids);
     answered();
-    for (const state of clusters) if (isStill(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
+    for (const state of clusters) if (isStill(state.id)) directory.activate({ kind: 'cluster', id: state.id }, state);
     const nodes = await loader.nodes(ids);
     answered();
     for (const state of nodes)
-      if (isStill(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
-    for (const id of ids) if (isStill(id)) this.#unsettled.delete(id);
+      if (isStill(state.record.cluster)) directory.activate({ kind: 'node', id: state.record.id }, state);
+    for (const id of ids) if (isStill(id)) this.#pending.delete(id);
     missed(); // whoever told their nodes of something since they were read found nobody
   }
 

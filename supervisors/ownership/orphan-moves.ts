@@ -5,7 +5,7 @@
 import { compareText, roomOf, type ClusterSize, type Holding, type Move, type PlacedCluster } from './placement.ts';
 
 /** Most clusters that are moved for one. What takes more is for an operator to look at. */
-export const ROOM_MOVES_MAX = 3;
+export const ORPHAN_MOVES_MAX = 3;
 
 /** A choice of clusters to move from one admin, and how many nodes that are. */
 interface Choice {
@@ -16,10 +16,10 @@ interface Choice {
 
 /**
  * The fewest moves of clusters that are smaller than the orphan, of those the one with fewest nodes; none when
- * ROOM_MOVES_MAX do not suffice. What is moved goes to where it fits as things are: nothing is moved on for it.
+ * ORPHAN_MOVES_MAX do not suffice. What is moved goes to where it fits as things are: nothing is moved on for it.
  */
-export function makeRoom(orphan: ClusterSize, holdings: readonly Holding[]): readonly Move[] {
-  for (let count = 1; count <= ROOM_MOVES_MAX; count += 1) {
+export function movesForOrphan(orphan: ClusterSize, holdings: readonly Holding[]): readonly Move[] {
+  for (let count = 1; count <= ORPHAN_MOVES_MAX; count += 1) {
     const choices = holdings.flatMap((holding) => smallestChoice(orphan, holding, holdings, count) ?? []);
     const [best] = choices.sort((a, b) => a.nodes - b.nodes || compareText(a.from, b.from));
     if (best !== undefined) return best.moves;
@@ -38,10 +38,10 @@ function smallestChoice(
     .filter(({ id }) => id !== holding.id)
     .map((other) => ({ id: other.id, room: roomOf(other) }))
     .sort((a, b) => b.room - a.room || compareText(a.id, b.id))
-    .slice(0, ROOM_MOVES_MAX); // so many clusters fit nowhere that they do not fit there
+    .slice(0, ORPHAN_MOVES_MAX); // so many clusters fit nowhere that they do not fit there
   const smaller = holding.movable
     .filter(({ nodes }) => nodes > 0 && nodes < orphan.nodes)
-    .filter(({ nodes }, index, all) => all[index - ROOM_MOVES_MAX]?.nodes !== nodes); // more of one size say nothing new
+    .filter(({ nodes }, index, all) => all[index - ORPHAN_MOVES_MAX]?.nodes !== nodes); // more of one size say nothing new
   let best: Choice | null = null;
   for (const chosen of choices(smaller, count, missing)) {
     const nodes = chosen.reduce((sum, cluster) => sum + cluster.nodes, 0);

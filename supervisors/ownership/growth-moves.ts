@@ -10,7 +10,7 @@ import { compareText, type Move, type PlacedCluster } from './placement.ts';
  * the fewest nodes. Null: no single one does, or there is room. `admins`: with their edge capacity; only those that
  * are heard and of this link version give and take.
  */
-export function moveForRoom(
+export function growthMove(
   cluster: string,
   more: number,
   { admins, clusters }: { readonly admins: readonly PlacedAdmin[]; readonly clusters: readonly PlacedCluster[] },

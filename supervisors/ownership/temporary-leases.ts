@@ -9,7 +9,7 @@ import type { HeldLeases } from './held.ts';
 import type { LeasePort } from './lease-port.ts';
 
 /** Where leases are taken, and whose actors end with them. */
-export interface BorrowPorts {
+export interface TemporaryLeasePorts {
   readonly adminId: string;
   readonly leases: Pick<LeasePort, 'claim' | 'release'>;
   readonly held: HeldLeases;
@@ -19,18 +19,18 @@ export interface BorrowPorts {
 }
 
 /**
- * So long after the last request one that was borrowed is given back, in ms: the next round gives it to an admin that
+ * So long after the last request such a lease is given back, in ms: the next round gives it to an admin that
  * has room for it by then, if there is one.
  */
-export const BORROWED_IDLE_MS = 2_000;
+export const TEMPORARY_LEASE_IDLE_MS = 2_000;
 
-/** What is borrowed now. */
-export interface Borrowed {
+/** Those that are held now. */
+export interface TemporaryLeases {
   /**
    * Takes one of the orphans, or keeps it for longer. False: it is none, or another admin was faster. Rejects with
    * DatabaseUnavailable.
    */
-  borrow(cluster: ClusterId, orphans: readonly ClusterId[]): Promise<boolean>;
+  take(cluster: ClusterId, orphans: readonly ClusterId[]): Promise<boolean>;
   has(cluster: ClusterId): boolean;
   /** Lets go of those that nobody asked for lately. */
   giveBack(): Promise<void>;
@@ -38,10 +38,10 @@ export interface Borrowed {
 }
 
 /**
- * Nothing is borrowed at first. Claimed as any other (O1): free by the database's clock, under the next epoch, which
+ * None is held at first. Claimed as any other (O1): free by the database's clock, under the next epoch, which
  * every write carries.
  */
-export function createBorrowed(ports: BorrowPorts, isOpen: () => boolean): Borrowed {
+export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => boolean): TemporaryLeases {
   const { adminId, leases, held, directory, log } = ports;
   /** When each was last asked for, on the lease clock. */
   const askedMs = new Map<ClusterId, number>();
@@ -58,7 +58,7 @@ export function createBorrowed(ports: BorrowPorts, isOpen: () => boolean): Borro
   }
 
   return {
-    async borrow(cluster, orphans) {
+    async take(cluster, orphans) {
       if (held.holds(cluster)) {
         if (askedMs.has(cluster)) askedMs.set(cluster, ports.leaseClockMs());
         return true;
@@ -74,7 +74,7 @@ export function createBorrowed(ports: BorrowPorts, isOpen: () => boolean): Borro
     async giveBack() {
       const idle = held
         .all()
-        .filter(({ cluster }) => ports.leaseClockMs() - (askedMs.get(cluster) ?? Infinity) > BORROWED_IDLE_MS);
+        .filter(({ cluster }) => ports.leaseClockMs() - (askedMs.get(cluster) ?? Infinity) > TEMPORARY_LEASE_IDLE_MS);
       if (idle.length === 0) return;
       for (const { cluster } of idle) {
         askedMs.delete(cluster);

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { Holding, Move } from '../../../../supervisors/ownership/placement.ts';
-import { makeRoom, ROOM_MOVES_MAX } from '../../../../supervisors/ownership/room.ts';
+import { movesForOrphan, ORPHAN_MOVES_MAX } from '../../../../supervisors/ownership/orphan-moves.ts';
 
 /** An admin with room for so many nodes that owns clusters of these sizes. */
 function holding(id: string, capacity: number, sizes: readonly number[]): Holding {
@@ -47,15 +47,15 @@ function* allMoves(nodes: number, holdings: readonly Holding[], count: number): 
 test('a cluster of four fits after a smaller one has gone to where there is room', (t) => {
   const holdings = [holding('a', 5, [3]), holding('b', 5, [2])];
 
-  t.deepEqual(makeRoom(orphan(4), holdings), [{ cluster: 'b-0', from: 'b', to: 'a' }]);
+  t.deepEqual(movesForOrphan(orphan(4), holdings), [{ cluster: 'b-0', from: 'b', to: 'a' }]);
 });
 
 test('nothing is moved for what fits nowhere all the same, or by more than three moves only', (t) => {
-  t.deepEqual(makeRoom(orphan(2), [holding('a', 5, [4]), holding('b', 5, [4])]), []);
-  t.deepEqual(makeRoom(orphan(6), [holding('a', 5, [1]), holding('b', 5, [1])]), []);
-  t.deepEqual(makeRoom(orphan(4), [holding('a', 4, [1, 1, 1, 1]), holding('b', 4, [])]), []);
-  t.is(makeRoom(orphan(3), [holding('a', 4, [1, 1, 1, 1]), holding('b', 2, [])]).length, 0);
-  t.is(makeRoom(orphan(4), [holding('a', 4, [1, 1, 1]), holding('b', 3, [])]).length, ROOM_MOVES_MAX);
+  t.deepEqual(movesForOrphan(orphan(2), [holding('a', 5, [4]), holding('b', 5, [4])]), []);
+  t.deepEqual(movesForOrphan(orphan(6), [holding('a', 5, [1]), holding('b', 5, [1])]), []);
+  t.deepEqual(movesForOrphan(orphan(4), [holding('a', 4, [1, 1, 1, 1]), holding('b', 4, [])]), []);
+  t.is(movesForOrphan(orphan(3), [holding('a', 4, [1, 1, 1, 1]), holding('b', 2, [])]).length, 0);
+  t.is(movesForOrphan(orphan(4), [holding('a', 4, [1, 1, 1]), holding('b', 3, [])]).length, ORPHAN_MOVES_MAX);
 });
 
 test('the moves are as few as any that help, and of those as small: no search finds better ones', (t) => {
@@ -74,12 +74,12 @@ test('the moves are as few as any that help, and of those as small: no search fi
           .map((move) => holdings.flatMap(({ movable }) => movable).find((one) => one.cluster === move.cluster))
           .reduce((sum, cluster) => sum + (cluster?.nodes ?? 0), 0);
       let least: readonly number[] = [0, 0];
-      for (let count = 1; count <= ROOM_MOVES_MAX && least[0] === 0; count += 1) {
+      for (let count = 1; count <= ORPHAN_MOVES_MAX && least[0] === 0; count += 1) {
         const helping = [...allMoves(nodes, holdings, count)].filter((moves) => helps(nodes, holdings, moves));
         if (helping.length > 0) least = [count, Math.min(...helping.map(sizeOf))];
       }
 
-      const moves = makeRoom(orphan(nodes), holdings);
+      const moves = movesForOrphan(orphan(nodes), holdings);
 
       t.deepEqual([moves.length, sizeOf(moves)], least);
       if (moves.length > 0) t.true(helps(nodes, holdings, moves));
