@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { StatusProblem, stream, type MirrorOptions } from './mirror.ts';
-import { inTurn, isBusy, whileBusy, type Waiting } from './patience.ts';
+import { inTurn, isBusy, whileBusy, type Waiting } from './mirror-retry.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
 import { fileTarget, RELEASES_TARGETS_PATH, type ReleaseFile } from '../../transport/protocol/releases.ts';
 import type { Log } from '../../transport/net/log.ts';

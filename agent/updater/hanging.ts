@@ -3,7 +3,7 @@ import { takeLock } from './lock.ts';
 import type { UpdaterParts } from './parts.ts';
 import { reasonOf } from './problem.ts';
 import type { AgentSilence } from './repair.ts';
-import { tellIfPossible, untellAgent } from './telling.ts';
+import { markIfPossible, unmarkUpdating } from './updating-marker.ts';
 import { linkedVersion } from './versions.ts';
 
 /** Restarts it, if it hangs, in the version that is current. Never rejects: what keeps it from that is logged. */
@@ -29,12 +29,12 @@ export async function helpHangingLocked(parts: UpdaterParts, silence: AgentSilen
   try {
     const version = linkedVersion(layout, layout.current)?.version ?? '';
     log.warn({ version }, 'The agent hangs: it is restarted');
-    tellIfPossible(parts, version, version);
+    markIfPossible(parts, version, version);
     await service.restart();
   } catch (error) {
     log.error({ error: reasonOf(error) }, 'The agent that hangs could not be restarted');
   } finally {
-    untellAgent(parts);
+    unmarkUpdating(parts);
     silence.reset(performance.now());
   }
 }

@@ -3,7 +3,7 @@ import { createOutbound } from '../outbound/outbound.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { layoutOf } from './layout.ts';
 import type { UpdaterParts } from './parts.ts';
-import { PATIENCE } from './patience.ts';
+import { UPDATE_RETRIES } from './mirror-retry.ts';
 import { DEAD_MS } from './repair.ts';
 import { AGAIN_MS } from './running-updates.ts';
 import { createAgentService } from './service.ts';
@@ -19,7 +19,7 @@ export function openUpdater(config: UpdaterConfig, log: Log, signal: AbortSignal
     layout: layoutOf(config.UPDATER_DIR),
     service: createAgentService(config),
     options: { agentFor: (url) => outbound.agentFor(url) },
-    patience: PATIENCE,
+    retries: UPDATE_RETRIES,
     log,
     times: { ...WATCH_TIMES, wellMs: config.UPDATER_WELL_FOR, deadlineMs: config.UPDATER_DEADLINE },
     lookMs: LOOK_MS,

@@ -2,7 +2,7 @@
 import type { Log } from '../../transport/net/log.ts';
 import type { Layout } from './layout.ts';
 import type { MirrorOptions } from './mirror.ts';
-import type { Patience } from './patience.ts';
+import type { RetryPolicy } from './mirror-retry.ts';
 import type { AgentSilence } from './repair.ts';
 import type { AgentService } from './service.ts';
 import type { UpdaterConfig } from './settings.ts';
@@ -15,7 +15,7 @@ export interface UpdaterParts {
   readonly layout: Layout;
   readonly service: AgentService;
   readonly options: MirrorOptions;
-  readonly patience: Patience;
+  readonly retries: RetryPolicy;
   readonly log: Log;
   readonly times: WatchTimes;
   readonly lookMs: number;

@@ -8,16 +8,16 @@ import { linkedName } from './durable.ts';
 import { keptProblems, readHealth } from './health.ts';
 import { helpHangingLocked } from './hanging.ts';
 import { HEALTH_FILE } from './layout.ts';
-import { IMPATIENCE, inTurn, type Waiting } from './patience.ts';
+import { NO_RETRIES, inTurn, type Waiting } from './mirror-retry.ts';
 import { UpdateProblem } from './problem.ts';
 import { machineArch, versionName, type Release } from './release.ts';
 import { AgentSilence } from './repair.ts';
-import { assertRoom } from './room.ts';
+import { assertDiskSpace } from './disk-space.ts';
 import { selfCheck } from './self-check.ts';
 import { agentFile } from './settings.ts';
 import type { OnDisk, State, Trigger, UpdaterEvent } from './state.ts';
 import { ChangedProblem, downgradeProblem, refreshTrust, type Trusted } from './trust.ts';
-import { tellingProblem } from './telling.ts';
+import { markingProblem } from './updating-marker.ts';
 import type { UpdaterParts } from './parts.ts';
 import { isVersionWhole, linkedVersion, makeVersion, missingFiles } from './versions.ts';
 
@@ -73,13 +73,13 @@ export async function prepare(parts: UpdaterParts, state: State, trigger: () => 
 /** How one who has the lock waits for mirrors, from now on: an agent that hangs meanwhile is helped. */
 export function preparation(parts: UpdaterParts): Waiting {
   const nowMs = performance.now();
-  const { signal, patience, silence = new AgentSilence(parts, nowMs) } = parts;
-  return { signal, patience, untilMs: nowMs + patience.msMax, meanwhile: () => helpHangingLocked(parts, silence) };
+  const { signal, retries, silence = new AgentSilence(parts, nowMs) } = parts;
+  return { signal, retries, untilMs: nowMs + retries.msMax, meanwhile: () => helpHangingLocked(parts, silence) };
 }
 
 /** How one who only looks does not wait. */
 export function look({ signal }: Pick<UpdaterParts, 'signal'>): Waiting {
-  return { signal, patience: IMPATIENCE, untilMs: performance.now(), meanwhile: () => Promise.resolve() };
+  return { signal, retries: NO_RETRIES, untilMs: performance.now(), meanwhile: () => Promise.resolve() };
 }
 
 /**
@@ -143,7 +143,7 @@ export async function decide(parts: UpdaterParts, state: State, trigger: Trigger
       return problem(
         `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
       );
-    return problem(tellingProblem(parts.config));
+    return problem(markingProblem(parts.config));
   };
   return { current, to, left: await left() };
 }
@@ -155,7 +155,7 @@ export async function fetchVersion(
   waiting: Waiting,
 ): Promise<string> {
   const missing = await missingFiles(layout, release);
-  assertRoom(layout, missing);
+  assertDiskSpace(layout, missing);
   const { downloads } = layout;
   for (const file of missing) await download(file, mirrors, { ...options, ...waiting, downloads, log });
   const name = await makeVersion(layout, release);

@@ -14,7 +14,7 @@ import {
 } from '../../transport/protocol/releases.ts';
 import { writeDurably } from '../durable-file.ts';
 import { readBytes, StatusProblem, type MirrorOptions } from './mirror.ts';
-import { isBusy, whileBusy, type Waiting } from './patience.ts';
+import { isBusy, whileBusy, type Waiting } from './mirror-retry.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
 import { compareVersions, parseRelease, type Release } from './release.ts';
 

@@ -9,7 +9,7 @@ import { prepare } from './prepare.ts';
 import { reasonOf, UpdateProblem } from './problem.ts';
 import type { State, Switch, TakingUp, Trigger, UpdaterEffect, UpdaterEvent } from './state.ts';
 import { readState, writeState } from './state-file.ts';
-import { tellAgent, tellIfPossible, untellAgent } from './telling.ts';
+import { markUpdating, markIfPossible, unmarkUpdating } from './updating-marker.ts';
 import { transition } from './transition.ts';
 import { isVersionWhole, prune } from './versions.ts';
 import { watchVersion } from './watching.ts';
@@ -123,7 +123,7 @@ async function switchOver(parts: UpdaterParts, change: Switch): Promise<UpdaterE
   try {
     if (!(await isVersionWhole(layout, to.name))) throw new UpdateProblem(`the files of ${to.version} are damaged`);
     noteVerified(layout, [to.name]);
-    tellAgent(parts, from.version, to.version);
+    markUpdating(parts, from.version, to.version);
     if (from.name !== to.name) {
       replaceLink(layout.previous, `versions/${from.name}`);
       replaceLink(layout.current, `versions/${to.name}`);
@@ -168,7 +168,7 @@ async function goBack(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent
   const { layout, log } = parts;
   const { from, to, before } = change;
   log.warn({ from_version: to.version, to_version: from.version }, 'The new version is taken back');
-  tellIfPossible(parts, to.version, from.version);
+  markIfPossible(parts, to.version, from.version);
   const isWhole = await isVersionWhole(layout, from.name);
   if (isWhole) {
     noteVerified(layout, [from.name]);
@@ -191,7 +191,7 @@ async function goBack(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent
 /** Nothing is under way: what is no longer needed goes. */
 function tidy(parts: UpdaterParts, state: State): null {
   const { layout, log, nowMs } = parts;
-  untellAgent(parts);
+  unmarkUpdating(parts);
   const kept = [linkedName(layout.current), linkedName(layout.previous)].filter((name) => name !== null);
   const downloadsSinceMs = state.outcome?.error == null ? Number.POSITIVE_INFINITY : nowMs() - DOWNLOADS_MS_MAX;
   const removed = prune(layout, { names: new Set(kept), version: state.pinned, downloadsSinceMs });

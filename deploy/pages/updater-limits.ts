@@ -1,9 +1,9 @@
 /** What bounds the updater of a machine. Its settings stand among the settings. */
 import * as download from '../../agent/updater/download.ts';
 import * as mirror from '../../agent/updater/mirror.ts';
-import * as patience from '../../agent/updater/patience.ts';
+import * as mirrorRetry from '../../agent/updater/mirror-retry.ts';
 import * as repair from '../../agent/updater/repair.ts';
-import * as room from '../../agent/updater/room.ts';
+import * as diskSpace from '../../agent/updater/disk-space.ts';
 import * as runningUpdates from '../../agent/updater/running-updates.ts';
 import * as selfCheck from '../../agent/updater/self-check.ts';
 import * as server from '../../agent/updater/server.ts';
@@ -26,12 +26,12 @@ const FETCHING: readonly (readonly Limit[])[] = [
   limits('agent/updater/download.ts', download, [
     ['BROKEN_TRIES_MAX', 'A download that breaks off is gone on with so often at one mirror.'],
   ]),
-  limits('agent/updater/patience.ts', patience, [
+  limits('agent/updater/mirror-retry.ts', mirrorRetry, [
     ['BUSY_TRIES_MAX', 'A mirror that is busy (429, 503) is asked so often for one file, before the next mirror is.'],
     ['BUSY_WAIT_SECONDS_MAX', 'Seconds that it may ask to wait before each of these tries. Longer ones count as this.'],
     ['BUSY_MS_MAX', 'From its beginning an update asks mirrors in turn for so long while one of them is busy.'],
   ]),
-  limits('agent/updater/room.ts', room, [
+  limits('agent/updater/disk-space.ts', diskSpace, [
     ['RESERVE_BYTES', 'Stays free on the disk besides what a release needs. Otherwise nothing is fetched.'],
   ]),
   limits('agent/updater/trust.ts', trust, [

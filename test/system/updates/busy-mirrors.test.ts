@@ -14,7 +14,7 @@ test('a machine that finds all places taken waits for one, with metadata and wit
     return (asked.get(path) ?? 0) <= 3 ? 'busy' : 'ok';
   });
 
-  const { outcome } = await machine.update({}, { patience: { triesMax: 2, msMax: 60_000, waitSecondsMax: 0.01 } });
+  const { outcome } = await machine.update({}, { retries: { triesMax: 2, msMax: 60_000, waitSecondsMax: 0.01 } });
 
   t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
   t.deepEqual(
@@ -27,7 +27,7 @@ test('a machine that finds all places taken waits for one, with metadata and wit
 test('a request that comes while another one waits for a place is what the update is for from then on', async (t) => {
   const machine = await outdatedFixture(t);
   const updates = new RunningUpdates(
-    machine.parts({ patience: { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 } }),
+    machine.parts({ retries: { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 } }),
     () => {},
   );
   machine.mirror.behave(() => 'busy');
@@ -52,14 +52,14 @@ test('a mirror that stays busy leads to the next, and is told where there is non
   const machine = await outdatedFixture(t);
   const full = await mirrorReleases(t, machine.releases.directory);
   full.behave(() => 'busy');
-  const patience = { triesMax: 2, msMax: 0, waitSecondsMax: 0.01 };
+  const retries = { triesMax: 2, msMax: 0, waitSecondsMax: 0.01 };
   const { config } = machine.parts();
 
-  const alone = await machine.update({}, { patience, config: { ...config, UPDATER_MIRRORS: [full.url] } });
+  const alone = await machine.update({}, { retries, config: { ...config, UPDATER_MIRRORS: [full.url] } });
   const look = wouldBe(machine.parts({ config: { ...config, UPDATER_MIRRORS: [full.url] } }));
   await t.throwsAsync(look, { message: /answered 503/u }, 'who only looks does not wait');
   const beside = [full.url, machine.mirror.url];
-  const { outcome } = await machine.update({}, { patience, config: { ...config, UPDATER_MIRRORS: beside } });
+  const { outcome } = await machine.update({}, { retries, config: { ...config, UPDATER_MIRRORS: beside } });
 
   t.like(alone.outcome, { outcome: 'unchanged' });
   t.regex(alone.outcome?.error ?? '', /^http:\S+\/2\.root\.json answered 503$/u);
@@ -75,9 +75,9 @@ test('an update waits for a busy mirror no longer than it has in all, whatever o
     !path.startsWith('targets/files/') ? 'ok' : ++answers % 3 === 0 ? 'garbage' : 'cut',
   );
   const config = { ...machine.parts().config, UPDATER_MIRRORS: [full.url, machine.mirror.url] };
-  const patience = { triesMax: 1, msMax: 500, waitSecondsMax: 0.01 };
+  const retries = { triesMax: 1, msMax: 500, waitSecondsMax: 0.01 };
 
-  const { outcome } = await machine.update({}, { patience, config });
+  const { outcome } = await machine.update({}, { retries, config });
 
   t.is(outcome?.outcome, 'unchanged');
   t.regex(outcome?.error ?? '', /could not be fetched: http:.+ answered 503$/u);

@@ -101,7 +101,7 @@ test('an agent that hangs is restarted, at most once in the time after which one
 });
 
 /** Mirrors without a place, for which an update waits as long as a test takes. */
-const PATIENT = { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 };
+const MANY_RETRIES = { triesMax: 2, msMax: 600_000, waitSecondsMax: 0.01 };
 
 const waits = (machine: UpdaterFixture) =>
   until('an update that waits', () => isLogged(machine, 'Who has the release is busy: it is asked again'));
@@ -114,7 +114,7 @@ test('an agent that hangs is restarted although no mirror has a place, and repai
   process.kill(pid ?? 0, 'SIGSTOP');
   const restart = async () => machine.agent.kill(); // it does not end when it is told to
 
-  served(t, machine, {}, { patience: PATIENT, service: { ...service, restart } });
+  served(t, machine, {}, { retries: MANY_RETRIES, service: { ...service, restart } });
 
   await until('an agent again', () => machine.agent.pid !== pid && machine.running() === '0.1.0');
   t.is(storedState(machine).phase.step, 'preparing');
@@ -140,7 +140,7 @@ test('an agent that hangs while an update waits for a place is restarted, and up
     t,
     machine,
     { UPDATER_AUTOMATIC: true },
-    { patience: PATIENT, times: TIMES, service: { ...service, restart } },
+    { retries: MANY_RETRIES, times: TIMES, service: { ...service, restart } },
   );
   await waits(machine);
   process.kill(pid ?? 0, 'SIGSTOP');

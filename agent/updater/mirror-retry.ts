@@ -27,7 +27,7 @@ const JITTER = 0.5;
 export const BUSY_MS_MAX = 1_800_000;
 
 /** How long a busy mirror is waited for. */
-export interface Patience {
+export interface RetryPolicy {
   readonly triesMax: number;
   /** From the beginning of what it is waited for, in ms. */
   readonly msMax: number;
@@ -36,19 +36,19 @@ export interface Patience {
 }
 
 /** Of an update. */
-export const PATIENCE: Patience = {
+export const UPDATE_RETRIES: RetryPolicy = {
   triesMax: BUSY_TRIES_MAX,
   msMax: BUSY_MS_MAX,
   waitSecondsMax: BUSY_WAIT_SECONDS_MAX,
 };
 
 /** Of whoever only wants to know: that it is busy is an answer. */
-export const IMPATIENCE: Patience = { triesMax: 1, msMax: 0, waitSecondsMax: 0 };
+export const NO_RETRIES: RetryPolicy = { triesMax: 1, msMax: 0, waitSecondsMax: 0 };
 
 /** Who waits. */
 export interface Waiting {
   readonly signal: AbortSignal;
-  readonly patience: Patience;
+  readonly retries: RetryPolicy;
   /** Until when mirrors are asked in turn, on the clock of `performance`. */
   readonly untilMs: number;
   /** Done before each wait: what should not stand still for it. Never rejects. */
@@ -61,7 +61,7 @@ export async function whileBusy<Answer>(ask: () => Promise<Answer>, waiting: Wai
     try {
       return await ask();
     } catch (error) {
-      if (!isBusy(error) || tries >= waiting.patience.triesMax) throw error;
+      if (!isBusy(error) || tries >= waiting.retries.triesMax) throw error;
       await pause(error, waiting);
     }
   }
@@ -99,12 +99,12 @@ export function isBusy(error: unknown): error is StatusProblem {
   return error instanceof StatusProblem && [429, 503].includes(error.status);
 }
 
-async function pause(busy: StatusProblem, { signal, patience, meanwhile }: Waiting): Promise<void> {
+async function pause(busy: StatusProblem, { signal, retries, meanwhile }: Waiting): Promise<void> {
   await meanwhile();
-  await sleep(waitMs(busy, patience), undefined, { signal });
+  await sleep(waitMs(busy, retries), undefined, { signal });
 }
 
-function waitMs({ retryAfterSeconds }: StatusProblem, { waitSecondsMax }: Patience): number {
+function waitMs({ retryAfterSeconds }: StatusProblem, { waitSecondsMax }: RetryPolicy): number {
   const wanted = Math.max(retryAfterSeconds ?? BUSY_WAIT_SECONDS, BUSY_WAIT_SECONDS_MIN);
   return Math.min(wanted, waitSecondsMax) * 1_000 * (1 + JITTER * Math.random());
 }

@@ -17,7 +17,7 @@ export function bytesNeeded(layout: Layout, files: readonly ReleaseFile[]): numb
 }
 
 /** Throws an UpdateProblem that says how much is missing. */
-export function assertRoom(layout: Layout, files: readonly ReleaseFile[]): void {
+export function assertDiskSpace(layout: Layout, files: readonly ReleaseFile[]): void {
   if (files.length === 0) return;
   mkdirSync(layout.directory, { recursive: true, mode: 0o755 });
   const { bavail, bsize } = statfsSync(layout.directory);

@@ -1,14 +1,14 @@
 import test from 'ava';
 import { OUTCOME_MS_MAX } from '../../../../agent/update/outcomes.ts';
 import { StatusProblem } from '../../../../agent/updater/mirror.ts';
-import { BUSY_MS_MAX, inTurn } from '../../../../agent/updater/patience.ts';
+import { BUSY_MS_MAX, inTurn } from '../../../../agent/updater/mirror-retry.ts';
 import { LIMIT_MS } from '../../../../agent/updater/watch.ts';
 import { silentLog } from '../../../support/log.ts';
 
 test('one file is not waited for longer as another one came', async (t) => {
-  const patience = { triesMax: 1, msMax: 60_000, waitSecondsMax: 0.01 };
+  const retries = { triesMax: 1, msMax: 60_000, waitSecondsMax: 0.01 };
   const { signal } = new AbortController();
-  const waiting = { signal, patience, meanwhile: () => Promise.resolve(), log: silentLog };
+  const waiting = { signal, retries, meanwhile: () => Promise.resolve(), log: silentLog };
   const asked: string[] = [];
   const busy = (file: string, times: number) => async (mirror: string) => {
     asked.push(file);

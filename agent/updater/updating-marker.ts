@@ -1,4 +1,4 @@
-/** The agent is told that the SIGTERM that follows is that of an update: its commands go on. */
+/** A file that tells the agent that the SIGTERM that follows is that of an update: its commands go on. */
 import { accessSync, constants, rmSync } from 'node:fs';
 import { writeDurably } from '../durable-file.ts';
 import { systemProblem } from '../problem.ts';
@@ -8,8 +8,8 @@ import { reasonOf, UpdateProblem } from './problem.ts';
 import { RESTART_MS_MAX } from './service.ts';
 import { agentFile, type UpdaterConfig } from './settings.ts';
 
-/** Tells it. Throws an UpdateProblem where that cannot be done; an agent that never ran is not told. */
-export function tellAgent({ config, nowMs }: UpdaterParts, from: string, to: string): void {
+/** Writes it. Throws an UpdateProblem where that cannot be done; an agent that never ran gets none. */
+export function markUpdating({ config, nowMs }: UpdaterParts, from: string, to: string): void {
   try {
     writeDurably(
       agentFile(config, UPDATING_FILE),
@@ -22,16 +22,16 @@ export function tellAgent({ config, nowMs }: UpdaterParts, from: string, to: str
 }
 
 /** The same on the way back, or for an agent that hangs: a disk that is full keeps neither. */
-export function tellIfPossible(parts: UpdaterParts, from: string, to: string): void {
+export function markIfPossible(parts: UpdaterParts, from: string, to: string): void {
   try {
-    tellAgent(parts, from, to);
+    markUpdating(parts, from, to);
   } catch (error) {
     parts.log.error({ error: reasonOf(error) }, 'The agent may end its commands with its restart');
   }
 }
 
-/** Why it could not be told, as far as can be seen before; null: it could. */
-export function tellingProblem(config: UpdaterConfig): string | null {
+/** Why it could not be written, as far as can be seen before; null: it could. */
+export function markingProblem(config: UpdaterConfig): string | null {
   try {
     accessSync(config.UPDATER_AGENT_DATA_DIR, constants.W_OK | constants.X_OK);
     return null;
@@ -40,8 +40,8 @@ export function tellingProblem(config: UpdaterConfig): string | null {
   }
 }
 
-/** Takes it back once the restart is over. */
-export function untellAgent({ config, log }: UpdaterParts): void {
+/** Removes it once the restart is over. */
+export function unmarkUpdating({ config, log }: UpdaterParts): void {
   try {
     rmSync(agentFile(config, UPDATING_FILE), { force: true });
   } catch (error) {
