@@ -24,7 +24,7 @@ export type Moment = keyof typeof MOMENTS;
 
 /**
  * Triggers that run in the COMMIT, not with the statement; each waits there for as long as the lock of its moment is
- * held, whatever patience with locks its transaction has: who looks for it may be late.
+ * held, whatever lock timeout its transaction has: who looks for it may be late.
  */
 const TRIGGERS = `
   create function chaos_hold() returns trigger language plpgsql as $$ begin perform set_config('lock_timeout', '0', true); perform pg_advisory_xact_lock_shared(tg_argv[0]::bigint); return null; end $$;

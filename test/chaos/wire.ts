@@ -10,7 +10,7 @@ import type { AdminFrame, AgentFrame } from '../../transport/protocol/frames.ts'
 import { SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
 import { listening } from '../support/listening.ts';
 
-/** How long an agent waits at the wire for an admin that is away, in ms: below its own patience with a dial. */
+/** How long an agent waits at the wire for an admin that is away, in ms: below its own timeout of a dial. */
 const ABSENCE_MS_MAX = 8_000;
 
 /** Between two attempts to reach it, in ms. */

@@ -15,7 +15,7 @@ import {
   tailedOutputs,
   watchedCommands,
   watchedNodes,
-  type Patience,
+  type Deadlines,
   type Rule,
 } from './rules.ts';
 import { thingsIn, type Thing } from './things.ts';
@@ -34,10 +34,10 @@ const RULES: readonly Rule[] = [
 ];
 
 /** What was broken, one line each; empty when all held. */
-export function violations(history: History, rows: Rows, patience: Patience): string[] {
+export function violations(history: History, rows: Rows, deadlines: Deadlines): string[] {
   return [
     ...thingsIn(history.calls, rows).flatMap(contradictions),
-    ...RULES.flatMap((rule) => rule(history, rows, patience)),
+    ...RULES.flatMap((rule) => rule(history, rows, deadlines)),
   ];
 }
 

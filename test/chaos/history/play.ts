@@ -28,7 +28,7 @@ import type { Call, History, Request } from './history.ts';
 import { openHomes } from './homes.ts';
 import { Landscape, type AskedCommand } from './landscape.ts';
 import { Readers } from './readers.ts';
-import { watchedNodes, type Patience } from './rules.ts';
+import { watchedNodes, type Deadlines } from './rules.ts';
 import { Recorder } from './recorder.ts';
 import { NO_ROWS } from './rows.ts';
 import { SimulatedNodes } from './simulated-nodes.ts';
@@ -182,7 +182,7 @@ async function judged(
     calls,
     violations: [
       ...late,
-      ...violations(history, rows, patience()),
+      ...violations(history, rows, deadlines()),
       ...breaches(evidence).map((line) => line + handedWhen(line, history)),
     ],
     figures: [
@@ -220,7 +220,7 @@ async function settle(fixture: Fixture, { recorder, land, admins }: Service): Pr
     });
   const isStale = async (): Promise<boolean> => {
     const nodes = await storedNodes(fixture.fleet);
-    return watchedNodes(recorder.history(), { ...NO_ROWS, nodes }, patience()).length > 0;
+    return watchedNodes(recorder.history(), { ...NO_ROWS, nodes }, deadlines()).length > 0;
   };
   await until('all nodes as they are', async () => !(await isStale()), TOLD_MS_MAX).catch(() => null); // a rule says which
   await until('the end of what is watched', () => !isOpen(), TOLD_MS_MAX).catch(() => null); // the rule says which
@@ -248,7 +248,7 @@ function handedWhen(line: string, { handed }: History): string {
 }
 
 /** What is granted to a machine that does other things besides. */
-function patience(): Patience {
+function deadlines(): Deadlines {
   return { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS, notedMsMax: notedMsMax() };
 }
 

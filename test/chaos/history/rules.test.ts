@@ -19,7 +19,7 @@ import {
 import { NO_ROWS, type Rows } from './rows.ts';
 import { calls, create, done, LOST, NONE, ONE, refused, shown, WEB } from './written-history.ts';
 
-const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
+const DEADLINES = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
 
 const row: Row = {
   id: 'execution-1',
@@ -164,7 +164,7 @@ const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>
 
 for (const [what, [history, rows]] of Object.entries(holds))
   test(`it holds: ${what}`, (t) => {
-    t.deepEqual(violations({ ...NOTHING, ...history }, { ...NO_ROWS, ...rows }, PATIENCE), []);
+    t.deepEqual(violations({ ...NOTHING, ...history }, { ...NO_ROWS, ...rows }, DEADLINES), []);
   });
 
 const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>, RegExp]>> = {
@@ -276,7 +276,7 @@ const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>,
 
 for (const [what, [history, rows, said]] of Object.entries(breaks))
   test(`it is seen: ${what}`, (t) => {
-    const lines = violations({ ...NOTHING, ...history }, { ...NO_ROWS, ...rows }, PATIENCE);
+    const lines = violations({ ...NOTHING, ...history }, { ...NO_ROWS, ...rows }, DEADLINES);
 
     t.is(lines.filter((line) => said.test(line)).length, 1, JSON.stringify(lines));
   });

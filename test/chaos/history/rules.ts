@@ -5,7 +5,7 @@ import type { Rows } from './rows.ts';
 import { placeOf } from './things.ts';
 
 /** How long things may take, in ms; a busy machine grants more. */
-export interface Patience {
+export interface Deadlines {
   /** Of a call, while nothing is wrong with the admin that was asked. Source: docs/promises.md, L3. */
   readonly answerMsMax: number;
   /** From the answer that a node is deleted to the end of its session. Source: docs/promises.md, E5. */
@@ -15,7 +15,7 @@ export interface Patience {
 }
 
 /** A rule: one line for each place where it is broken. */
-export type Rule = (history: History, rows: Rows, patience: Patience) => string[];
+export type Rule = (history: History, rows: Rows, deadlines: Deadlines) => string[];
 
 /** No answer is a fault of the service, and none comes too late, but while something was done to who was asked. */
 export const answers: Rule = ({ calls, faults }, _rows, { answerMsMax }) =>

@@ -12,7 +12,7 @@ import { NOTHING, type Call, type Named } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
 import { done, LOST, NONE, refused, shown } from './written-history.ts';
 
-const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
+const DEADLINES = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
 
 /** Operations of the history that is judged for its time. */
 const MANY = 10_000;
@@ -24,13 +24,13 @@ test(`${MANY} operations of six clients with some in doubt are judged in seconds
   const { history, rows } = servedRightly(MANY);
   const startedMs = performance.now();
 
-  t.deepEqual(violations({ ...NOTHING, calls: history }, rows, PATIENCE), []);
+  t.deepEqual(violations({ ...NOTHING, calls: history }, rows, DEADLINES), []);
   const tookMs = performance.now() - startedMs;
   t.true(tookMs < patient(JUDGED_MS_MAX), `${tookMs} ms`);
 
   const place = history.findLastIndex(({ request, outcome }) => request.verb === 'create' && outcome.type === 'ok');
   const wrong = history.with(place, { ...(history[place] as Call), outcome: refused() });
-  t.is(violations({ ...NOTHING, calls: wrong }, rows, PATIENCE).length, 1);
+  t.is(violations({ ...NOTHING, calls: wrong }, rows, DEADLINES).length, 1);
 });
 
 /** What six clients are told by a service that does each thing at some moment between call and answer. */
