@@ -23,7 +23,7 @@ export interface Behaviour<S, M> {
    * For how long a message may wait for others to be stored together with it, in ms, where it is alone. Whatever comes
    * ends the wait. Absent: none waits.
    */
-  patienceMs?(state: S, message: M): number;
+  lingerMs?(state: S, message: M): number;
   /** Fresh rows under a live actor: keeps what rows do not hold (its session), takes the rest from `rows`. */
   refreshed(live: S, rows: S): S;
 }

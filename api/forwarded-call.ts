@@ -9,7 +9,7 @@ import type { ForwardingCounters } from './forwarding-counters.ts';
 import type { OwnedBy, Owner, PeerCall, PeerOutcome } from './forwarding-ports.ts';
 import type { Forwardable, ForwardingPorts } from './forwardable.ts';
 
-/** Patience with one operation, with all of its tries, in ms: as with one ask (L3 leaves 5 s). */
+/** Timeout of one operation, with all of its tries, in ms: as with one ask (L3 leaves 5 s). */
 export const FORWARD_MS_MAX = 4_500;
 
 /** Waits between two tries, in ms: the first is made at once, those after it wait longer each, up to the last. */

@@ -8,13 +8,13 @@ import { asUnavailable } from './availability.ts';
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 2_000;
 
-/** From here on a patience is told in hours, in ms. */
+/** From here on a time limit is told in hours, in ms. */
 const LONG_MS = 7_200_000;
 
 /** What a wait of a start ends by before its time. Never aborted: nobody can end it. */
 const ENDLESS = new AbortController().signal;
 
-/** The patience of one start, for all that it needs of the database together. */
+/** The time limit of one start, for all that it needs of the database together. */
 export class DatabaseArrival {
   readonly #msMax: number;
   readonly #endsMs: number;
@@ -39,7 +39,7 @@ export class DatabaseArrival {
 
   /**
    * Does a step of the start, which must be one that can be done again. What says that the database is away, starting
-   * or busy is told in one line and tried again; after the patience, and for whatever else is wrong (a password, a
+   * or busy is told in one line and tried again; after the time limit, and for whatever else is wrong (a password, a
    * name), rejects as that try did. Rejects with the reason of the signal at once when that aborts, whatever the step
    * does then.
    */

@@ -85,7 +85,7 @@ export interface IndexBuildPorts {
   readonly connect: () => Client;
   readonly clock: Clock;
   readonly log: Log;
-  /** WAIT_MS_MAX unless a test has less patience. */
+  /** WAIT_MS_MAX unless a test waits less. */
   readonly waitMsMax?: number;
 }
 

@@ -26,7 +26,7 @@ export const CONNECT_MS_MAX = 2_000;
 const PATIENT_CONNECT_MS_MAX = 30_000;
 
 /**
- * The client's patience with one statement, in ms: it is what ends the wait when the server is stopped and cannot
+ * The client's timeout of one statement, in ms: it is what ends the wait when the server is stopped and cannot
  * cancel anything itself.
  */
 export const QUERY_MS_MAX = 2_800;

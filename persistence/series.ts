@@ -9,7 +9,7 @@ import { Query, type Connection, type PoolClient, type QueryConfig, type QueryRe
 import { QUERY_MS_MAX } from './database.ts';
 
 /**
- * What ends a series whatever is said meanwhile, in ms: above what the patience with each of its statements comes to.
+ * What ends a series whatever is said meanwhile, in ms: above what the timeouts of its statements come to.
  */
 const SERIES_MS_MAX = 60_000;
 

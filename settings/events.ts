@@ -7,7 +7,7 @@ export const EVENT_SETTINGS = {
   WEBHOOK_CONCURRENCY: integer({ min: 1, max: 64 }).default(4).describe('Requests in flight to one webhook.'),
   WEBHOOK_TIMEOUT_MS: durationMs({ min: 100, max: 60_000 })
     .default(10_000)
-    .describe('Patience with one request to a webhook.'),
+    .describe('Timeout of one request to a webhook.'),
   WEBHOOK_RETRY_BASE_MS: durationMs({ min: 1, max: 600_000 })
     .default(2_000)
     .describe('Wait before the second try of a delivery; each further one waits four times as long.'),

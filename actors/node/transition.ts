@@ -36,7 +36,7 @@ import { update, updateAnswered, updateEnded } from './updates.ts';
  * What an agent acknowledged waits for its result, in ms: most commands take less, and both are one write then. As long
  * a command that takes longer is shown as pending.
  */
-const RESULT_PATIENCE_MS = 20;
+const RESULT_LINGER_MS = 20;
 
 /** What a node's behaviour depends on besides its state. */
 export interface NodeSettings {
@@ -60,8 +60,8 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
     transition: (state, message, nowMs) => transition(state, message, nowMs, decide),
     recoveryEffects: (state, nowMs) => recoveryEffects(state, settings, nowMs),
     refreshed,
-    patienceMs: (state, message) =>
-      message.type === 'executions-acknowledged' && !hasUndelivered(state) ? RESULT_PATIENCE_MS : 0,
+    lingerMs: (state, message) =>
+      message.type === 'executions-acknowledged' && !hasUndelivered(state) ? RESULT_LINGER_MS : 0,
   };
 }
 

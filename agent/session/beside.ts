@@ -39,7 +39,7 @@ export class Beside {
     return this.#hasGreeted || this.#second?.hasGreeted === true;
   }
 
-  /** Another patience from now on. */
+  /** Another timeout from now on. */
   waits(afterMs: number): void {
     if (afterMs === this.#suspicion.afterMs) return;
     this.drop();

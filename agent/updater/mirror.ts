@@ -13,7 +13,7 @@ export const SLOW_WINDOW_MS = 60_000;
 /** Metadata comes whole within this, in ms. */
 export const METADATA_MS_MAX = 60_000;
 
-/** How requests leave this machine, and how patient they are. */
+/** How requests leave this machine, and how long they may take. */
 export interface MirrorOptions {
   readonly agentFor: (url: string) => Agent | false;
   readonly answerMsMax?: number;

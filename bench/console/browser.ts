@@ -9,7 +9,7 @@ import { missingPeers } from '../../test/support/peers.ts';
 /** Size of the window, in CSS pixels. */
 const VIEWPORT = { width: 1_280, height: 800 };
 
-/** Patience with what a page is to show, in ms. */
+/** Timeout of what a page is to show, in ms. */
 const SHOWN_MS_MAX = 60_000;
 
 /** An admin, and what opens it. */

@@ -46,7 +46,7 @@ const LEARNS_SECONDS_MIN = 2;
 
 const STORMS = 5;
 
-/** Patience with a page that is to show what is so, in ms. */
+/** Timeout of a page that is to show what is so, in ms. */
 const SHOWN_MS_MAX = 60_000;
 
 /** Makes nodes change, and knows how many are unhealthy by now. */

@@ -21,7 +21,7 @@ const REPEATS = 3;
 /** How much later the page may be than the command line, in s. Source: docs/performance.md. */
 const BEHIND_SECONDS_MAX = 0.5;
 
-/** Patience with one run, in ms. */
+/** Timeout of one run, in ms. */
 const RUN_MS_MAX = 60_000;
 
 /** What `edge run` prints of 10,000 nodes, in bytes. */

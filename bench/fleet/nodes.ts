@@ -19,7 +19,7 @@ export function clusterNameOf(index: number, perCluster = NODES_PER_CLUSTER): st
   return `bench-${Math.floor(index / perCluster)}`;
 }
 
-/** Patience of the connection with one of these statements, in ms: more rows at once than any operation writes. */
+/** Timeout of one of these statements, in ms: more rows at once than any operation writes. */
 const INSERTED_MS_MAX = 120_000;
 
 /** Inserts nodes 0 … count - 1 and their clusters, as enrolment would have left them. */

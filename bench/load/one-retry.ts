@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Patience with one admin, in ms: above the longest that one may take (docs/promises.md, L3). */
+/** Timeout of one admin, in ms: above the longest that one may take (docs/promises.md, L3). */
 const ANSWER_MS_MAX = 6_000;
 
 /** Admins that are asked for one call. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Patience with a start, in ms. */
+/** Timeout of a start, in ms. */
 const START_MS_MAX = 5_000;
 
 /** Resolves when somebody listens on a loopback port. */

@@ -23,7 +23,7 @@ const PROGRAM = join(HOME, 'node_modules/meshcentral');
 const USER = 'admin';
 const PASSWORD = 'bench-only-Passw0rd';
 
-/** Patience with its start, in ms: it makes certificates first. */
+/** Timeout of its start, in ms: it makes certificates first. */
 const START_MS_MAX = 90_000;
 
 /** A server with its agents, as a side of the comparison. */

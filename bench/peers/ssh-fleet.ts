@@ -18,7 +18,7 @@ const run = promisify(execFile);
 /** Made for the run and removed after it. */
 const ACCOUNT = 'edge-bench';
 
-/** Patience with what is connected when it ends, in ms. */
+/** Timeout of what is connected when it ends, in ms. */
 const END_MS_MAX = 5_000;
 
 /** A running sshd and its client side. */

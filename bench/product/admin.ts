@@ -11,13 +11,13 @@ import { freePort } from '../fleet/ports.ts';
 import { createHttpClient, type HttpClient } from './http-client.ts';
 import { openInspector, type Inspector } from './inspector.ts';
 
-/** Patience with a start, in ms: with 20,000 nodes it reads their rows first. */
+/** Timeout of a start, in ms: with 20,000 nodes it reads their rows first. */
 const START_MS_MAX = 60_000;
 
 /** What the program logs when it serves. */
 const READY = 'edge-admin is ready';
 
-/** Patience with an orderly stop, in ms. */
+/** Timeout of an orderly stop, in ms. */
 const STOP_MS_MAX = 20_000;
 
 /** A running admin. */

@@ -12,10 +12,10 @@ import { openInspector, type Inspector } from './inspector.ts';
 /** Cluster of the agents. */
 const CLUSTER = 'bench';
 
-/** Patience with the enrolment, in ms. */
+/** Timeout of the enrolment, in ms. */
 const HEALTHY_MS_MAX = 20_000;
 
-/** Patience with an orderly stop, in ms. */
+/** Timeout of an orderly stop, in ms. */
 const STOP_MS_MAX = 20_000;
 
 /** A running agent. */

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 
-/** Patience with the opening of the inspector, in ms. */
+/** Timeout of the opening of the inspector, in ms. */
 const OPEN_MS_MAX = 5_000;
 
 /** Between two samples of a profile, in microseconds. */

@@ -6,7 +6,7 @@ import { startWorker, type Worker } from '../method/worker.ts';
 import { newAdminPlace, startAdmin, type AdminPlace, type AdminProcess } from './admin.ts';
 import { placePeer } from './peers.ts';
 
-/** Patience with a state of the whole fleet, in ms: a newcomer gets nothing for its first minute. */
+/** Timeout of a state of the whole fleet, in ms: a newcomer gets nothing for its first minute. */
 const STATE_MS_MAX = 240_000;
 
 /** Between two looks, in ms. */

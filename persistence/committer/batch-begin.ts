@@ -1,6 +1,6 @@
 /** How the transaction of a batch begins: for how long it may wait, and how its statements are planned. */
 import type { QueryConfig } from 'pg';
-import type { Patience } from './isolation.ts';
+import type { Timeouts } from './isolation.ts';
 
 /**
  * While a server waits for the rest of a series the session is not idle to it: from version 17 on it ends such a
@@ -25,11 +25,11 @@ const PLANNED_ONCE = [
  * A batch that waits for a row that is locked, or takes too long, is taken apart: it must not take the time that all of
  * its callers have.
  */
-export function beginOf({ lockMsMax, statementMsMax }: Patience): readonly QueryConfig[] {
+export function beginOf({ lockMsMax, statementMsMax }: Timeouts): readonly QueryConfig[] {
   return [
     { name: 'begin', text: 'begin' },
     {
-      name: 'set-patience',
+      name: 'set-timeouts',
       text: `select set_config('lock_timeout', $1, true), set_config('statement_timeout', coalesce($2, current_setting('statement_timeout')), true), ${ENDED_IN_TIME}, ${PLANNED_ONCE}`,
       values: [String(lockMsMax), statementMsMax === null ? null : String(statementMsMax)],
     },
@@ -37,6 +37,6 @@ export function beginOf({ lockMsMax, statementMsMax }: Patience): readonly Query
 }
 
 /** The same as one text. */
-export function beginWith(patience: Patience): string {
-  return `begin; set local lock_timeout = ${patience.lockMsMax}${patience.statementMsMax === null ? '' : `; set local statement_timeout = ${patience.statementMsMax}`}`;
+export function beginWith(timeouts: Timeouts): string {
+  return `begin; set local lock_timeout = ${timeouts.lockMsMax}${timeouts.statementMsMax === null ? '' : `; set local statement_timeout = ${timeouts.statementMsMax}`}`;
 }

@@ -16,7 +16,7 @@ import { beginOf, beginWith } from './batch-begin.ts';
 import { inDoubt } from './chunks.ts';
 import type { CommitNews } from './commit-news.ts';
 import { statementsAtOnce, storeBatch, type BatchPorts, type HotChange, type Unit } from './hot-batch.ts';
-import { BATCH_PATIENCE, Isolation, type Patience } from './isolation.ts';
+import { BATCH_TIMEOUTS, Isolation, type Timeouts } from './isolation.ts';
 import type { Outage } from './outage.ts';
 import { isRefused, type Client } from './statement.ts';
 import { BATCH_BYTES_MAX, changesOf, countOfBatch, inTransactions, type Waiting } from './units.ts';
@@ -69,13 +69,13 @@ export class HotCommits {
   readonly #isolation: Isolation;
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
-  /** Ends the patient wait for more. */
+  /** Ends the wait for more. */
   #hurry: (() => void) | null = null;
 
   constructor(ports: HotCommitPorts) {
     this.#ports = ports;
     this.#isolation = new Isolation({
-      store: (waiting, patience, untilMs) => this.#store(waiting, patience, untilMs),
+      store: (waiting, timeouts, untilMs) => this.#store(waiting, timeouts, untilMs),
       isAway: (error) => ports.outage.isSaidBy(error),
       wentAway: (error, waiting) => this.#wentAway(error, waiting),
       awayError: () => ports.outage.error(),
@@ -172,7 +172,7 @@ export class HotCommits {
 
   async #storeOrIsolate(waiting: readonly Waiting[]): Promise<void> {
     try {
-      await this.#store(waiting, BATCH_PATIENCE, performance.now() + ASK_MS_MAX);
+      await this.#store(waiting, BATCH_TIMEOUTS, performance.now() + ASK_MS_MAX);
     } catch (error) {
       if (await this.#ports.outage.isSaidBy(error)) this.#wentAway(error, waiting);
       else this.#isolation.takeApart(waiting, error);
@@ -183,24 +183,24 @@ export class HotCommits {
    * Stores them, tells of them and resolves them; again where another transaction stood in the way. Rejects when
    * nothing of it was stored, as when it takes longer than `untilMs`.
    */
-  async #store(waiting: readonly Waiting[], patience: Patience, untilMs: number, conflicts = 0): Promise<void> {
+  async #store(waiting: readonly Waiting[], timeouts: Timeouts, untilMs: number, conflicts = 0): Promise<void> {
     const { news } = this.#ports;
     const beganMs = performance.now();
     try {
-      const outcome = await this.#stored(waiting, patience, untilMs);
+      const outcome = await this.#stored(waiting, timeouts, untilMs);
       news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
     } catch (error) {
       news.counters.failed += 1;
       if (!isConflict(error) || conflicts >= CONFLICTS_MAX) throw error;
-      await this.#store(waiting, patience, untilMs, conflicts + 1);
+      await this.#store(waiting, timeouts, untilMs, conflicts + 1);
     }
   }
 
   /** At once, as nothing is refused of most; what is large or refused step by step. Resolves with what was refused. */
   async #stored(
     waiting: readonly Waiting[],
-    patience: Patience,
+    timeouts: Timeouts,
     untilMs: number,
   ): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
     const units = waiting.map((one) => one.unit);
@@ -208,7 +208,7 @@ export class HotCommits {
     const { pool, witnesses } = this.#ports;
     if (bytes <= SERIES_BYTES_MAX) {
       try {
-        const statements = [...beginOf(patience), ...(await statementsAtOnce(this.#ports, units))];
+        const statements = [...beginOf(timeouts), ...(await statementsAtOnce(this.#ports, units))];
         await inOneRoundTrip(pool, STORING, statements, witnesses);
         return NOTHING_REFUSED;
       } catch (error) {
@@ -217,7 +217,7 @@ export class HotCommits {
     }
     const work = (client: Client): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> =>
       storeBatch(client, this.#ports, units, untilMs);
-    return inTransaction(pool, STORING, work, beginWith(patience), witnesses);
+    return inTransaction(pool, STORING, work, beginWith(timeouts), witnesses);
   }
 
   #wentAway(error: unknown, waiting: readonly Waiting[]): void {

@@ -38,22 +38,22 @@ const FAILED_PAUSE_MS = 200;
 const APART_MS_MAX = 2_500;
 
 /** How long a piece may wait for locks and take, in ms. `null`: as long as any statement. */
-export interface Patience {
+export interface Timeouts {
   readonly lockMsMax: number;
   readonly statementMsMax: number | null;
 }
 
 /** Of a batch: nobody waits for one locked row longer than this. What locks rows in order is over in a tenth of it. */
-export const BATCH_PATIENCE: Patience = { lockMsMax: 250, statementMsMax: null };
+export const BATCH_TIMEOUTS: Timeouts = { lockMsMax: 250, statementMsMax: null };
 
 /** Of the pieces of a batch that failed. */
-const PIECE_PATIENCE: Patience = { lockMsMax: 100, statementMsMax: 400 };
+const PIECE_TIMEOUTS: Timeouts = { lockMsMax: 100, statementMsMax: 400 };
 
 /**
  * Of one that failed alone in a hurry: it gets the time of a statement once more, and less for locks, since it has
  * waited for them before.
  */
-const LAST_PATIENCE: Patience = { lockMsMax: 700, statementMsMax: null };
+const LAST_TIMEOUTS: Timeouts = { lockMsMax: 700, statementMsMax: null };
 
 /** What taking apart needs of the committer. */
 export interface IsolationPorts {
@@ -61,7 +61,7 @@ export interface IsolationPorts {
    * Stores them in one transaction, tells of them and resolves them. Rejects when nothing of it was stored: nobody
    * waits for it after `untilMs`, by the monotonic clock.
    */
-  store(waiting: readonly Waiting[], patience: Patience, untilMs: number): Promise<void>;
+  store(waiting: readonly Waiting[], timeouts: Timeouts, untilMs: number): Promise<void>;
   /** Whether this error says that the database is away for everybody. */
   isAway(error: unknown): Promise<boolean>;
   /** The database is away: what became of these is unknown. Rejects them. */
@@ -75,7 +75,7 @@ export interface IsolationPorts {
 
 interface Piece {
   readonly waiting: readonly Waiting[];
-  readonly patience: Patience;
+  readonly timeouts: Timeouts;
   /** By then it is begun, or not at all: by the monotonic clock. */
   readonly beginUntilMs: number;
   /** Nobody waits for it any longer. */
@@ -102,21 +102,21 @@ export class Isolation {
   /** Stores as many of these together as will go. Each is resolved or rejected. Returns at once. */
   takeApart(together: readonly Waiting[], error: unknown): void {
     const waiting = together.map((one) => this.#tracked(one));
-    const smaller = smallerPieces(this.#piece(waiting, BATCH_PATIENCE), error);
+    const smaller = smallerPieces(this.#piece(waiting, BATCH_TIMEOUTS), error);
     if (smaller.length > 0) this.#add(smaller);
     else void this.#failed(waiting, error);
   }
 
   /** Stores one by itself. Returns at once. */
   alone(waiting: Waiting): void {
-    this.#add([this.#piece([this.#tracked(waiting)], PIECE_PATIENCE)]);
+    this.#add([this.#piece([this.#tracked(waiting)], PIECE_TIMEOUTS)]);
   }
 
   /** Stores one that is larger than a batch, in its turn while its caller waits. Returns at once. */
   beside(waiting: Waiting): void {
     const untilMs = waiting.arrivedMs + ASK_MS_MAX;
-    const patience = BATCH_PATIENCE;
-    this.#add([{ waiting: [this.#tracked(waiting)], patience, beginUntilMs: untilMs, untilMs, isLarge: true }]);
+    const timeouts = BATCH_TIMEOUTS;
+    this.#add([{ waiting: [this.#tracked(waiting)], timeouts, beginUntilMs: untilMs, untilMs, isLarge: true }]);
   }
 
   /** Whether one of its changes failed alone lately. */
@@ -130,9 +130,9 @@ export class Isolation {
     await Promise.all(this.#underWay); // not what comes meanwhile: something that is locked out comes again and again
   }
 
-  #piece(waiting: readonly Waiting[], patience: Patience): Piece {
+  #piece(waiting: readonly Waiting[], timeouts: Timeouts): Piece {
     const nowMs = this.#ports.monotonicMs();
-    return { waiting, patience, beginUntilMs: nowMs + APART_MS_MAX, untilMs: nowMs + ASK_MS_MAX, isLarge: false };
+    return { waiting, timeouts, beginUntilMs: nowMs + APART_MS_MAX, untilMs: nowMs + ASK_MS_MAX, isLarge: false };
   }
 
   #add(more: readonly Piece[]): void {
@@ -191,7 +191,7 @@ export class Isolation {
       (ports.monotonicMs() > piece.beginUntilMs ? new NothingWritten('The database takes too long.') : null);
     if (away !== null) return piece.waiting.forEach((one) => one.reject(away));
     try {
-      await ports.store(piece.waiting, piece.patience, piece.untilMs);
+      await ports.store(piece.waiting, piece.timeouts, piece.untilMs);
     } catch (error) {
       if (await ports.isAway(error)) return ports.wentAway(error, piece.waiting);
       const smaller = smallerPieces(piece, error);
@@ -221,16 +221,16 @@ export class Isolation {
 
 /** Empty: it has failed alone, with all the time that a statement has. */
 function smallerPieces(piece: Piece, error: unknown): readonly Piece[] {
-  const { waiting, patience } = piece;
+  const { waiting, timeouts } = piece;
   if (waiting.length > 1) {
     const size = Math.ceil(waiting.length / PIECES);
     return Array.from({ length: Math.ceil(waiting.length / size) }, (_, index) => ({
       ...piece,
       waiting: waiting.slice(index * size, (index + 1) * size),
-      patience: PIECE_PATIENCE,
+      timeouts: PIECE_TIMEOUTS,
     }));
   }
-  return patience !== LAST_PATIENCE && isUnavailable(error) ? [{ ...piece, patience: LAST_PATIENCE }] : [];
+  return timeouts !== LAST_TIMEOUTS && isUnavailable(error) ? [{ ...piece, timeouts: LAST_TIMEOUTS }] : [];
 }
 
 function suspectKey(write: Unit['changes'][number]['write']): string {

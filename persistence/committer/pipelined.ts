@@ -33,7 +33,7 @@ export class Pipelined {
       // one that waits behind others waits no time of its own
       const config = {
         ...(typeof asked === 'string' ? { text: asked, values } : asked),
-        query_timeout: this.#patienceMs,
+        query_timeout: this.#timeoutMs,
       };
       return await this.#client.query<R>(config);
     } catch (error) {
@@ -44,7 +44,7 @@ export class Pipelined {
     }
   };
 
-  get #patienceMs(): number {
+  get #timeoutMs(): number {
     return QUERY_MS_MAX * this.#unanswered;
   }
 }

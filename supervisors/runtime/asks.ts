@@ -20,7 +20,7 @@ export interface Asks {
 }
 
 /**
- * Asks over `tell`. One timer serves all of them: they have the same patience, so the oldest is always first in the
+ * Asks over `tell`. One timer serves all of them: they have the same timeout, so the oldest is always first in the
  * map.
  */
 export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): Asks {

@@ -87,8 +87,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   /** As nact has it, or a batch behind it. */
   state: S;
   #scheduled = false;
-  /** Ends the wait of a message that is patient; null: none waits. */
-  #hurry: (() => void) | null = null;
+  /** Ends the wait of a message that lingers; null: none waits. */
+  #linger: (() => void) | null = null;
   #stopped = false;
   /** So many batches hold one message each, to find the one that cannot be stored. */
   #oneByOne = 0;
@@ -105,29 +105,29 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   wake(): void {
     if (this.#scheduled || this.#stopped) return;
-    const patienceMs = this.#hurry === null ? this.#patienceMs() : 0;
-    if (patienceMs > 0) this.#hurry = this.#plan.clock.after(patienceMs, () => this.#schedule());
+    const lingerMs = this.#linger === null ? this.#lingerMs() : 0;
+    if (lingerMs > 0) this.#linger = this.#plan.clock.after(lingerMs, () => this.#schedule());
     else this.#schedule();
   }
 
   #schedule(): void {
-    this.#hurry?.();
-    this.#hurry = null;
+    this.#linger?.();
+    this.#linger = null;
     this.#scheduled = true;
     dispatch(this.#ref, 'wake');
   }
 
-  #patienceMs(): number {
+  #lingerMs(): number {
     const { behaviour, mailbox } = this.#plan;
     const message = mailbox.peek();
-    if (behaviour.patienceMs === undefined || message === undefined || mailbox.size() > 1) return 0;
-    return behaviour.patienceMs(this.state, message);
+    if (behaviour.lingerMs === undefined || message === undefined || mailbox.size() > 1) return 0;
+    return behaviour.lingerMs(this.state, message);
   }
 
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#hurry?.();
+    this.#linger?.();
     nactStop(this.#ref);
   }
 
@@ -155,7 +155,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
 
   #crashing(error: unknown): unknown {
     this.#stopped = true;
-    this.#hurry?.();
+    this.#linger?.();
     queueMicrotask(() => this.#plan.crashed(crashOf(error)));
     return error;
   }

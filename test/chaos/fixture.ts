@@ -35,7 +35,7 @@ const AGENTS = 3;
  * An agent that was not back so long after all admins are, is started again, in ms: its back-off grows with every kill
  * and is tested elsewhere.
  */
-const PATIENCE_MS = 1_500;
+const TIMEOUT_MS = 1_500;
 
 /** An agent younger than this is not started again, in ms: on a busy machine a start takes its time. */
 const YOUTH_MS = 6_000;
@@ -248,7 +248,7 @@ async function recover(fixture: Fixture): Promise<void> {
         'select count(*)::int as open from command_execution where finished_at is null',
       );
       if (row?.open === 0) return true;
-      if (performance.now() - backMs < PATIENCE_MS) return false;
+      if (performance.now() - backMs < TIMEOUT_MS) return false;
       backMs = performance.now();
       for (const agent of fleet.agents) {
         if (isLive(agent) || performance.now() - agent.program.startedMs < YOUTH_MS) continue;

@@ -10,7 +10,7 @@ const TEMPLATE = 'migrated';
 /**
  * A server that does not answer is a test that fails, in ms. The template is made by one file and waited for by others.
  */
-const PATIENCE = { connectionTimeoutMillis: 60_000, query_timeout: 120_000 };
+const TIMEOUTS = { connectionTimeoutMillis: 60_000, query_timeout: 120_000 };
 
 /** Advisory lock under which the template is made; any number does, the server being the tests' own. */
 const TEMPLATE_LOCK = 4_711;
@@ -86,7 +86,7 @@ async function migrate(connection: TestConnection): Promise<void> {
 
 /** Does something over a connection to the server's own database, which also gives back all locks at its end. */
 async function administer<Result>(server: TestConnection, task: (client: Client) => Promise<Result>): Promise<Result> {
-  const client = new Client({ ...server, database: 'postgres', ...PATIENCE });
+  const client = new Client({ ...server, database: 'postgres', ...TIMEOUTS });
   await client.connect();
   try {
     return await task(client);

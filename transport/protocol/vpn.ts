@@ -33,7 +33,7 @@ export const VPN_ALIASES_MAX = 16;
 /** Observers that an agent is told of: two tell the kind of a NAT. */
 export const VPN_OBSERVERS_MAX = 4;
 
-/** Patience with a simultaneous try before it begins, in ms. */
+/** Timeout of a simultaneous try before it begins, in ms. */
 export const VPN_TRY_IN_MS_MAX = 5_000;
 
 /** Region of a relay map. Source: DERPMap. */

@@ -30,7 +30,7 @@ export interface NatsServer extends Restartable {
 }
 
 /**
- * The server's patience with who signs in, in s: it has 2 s of its own, which a client on a crowded machine may take.
+ * The server's timeout of a sign-in, in s: it has 2 s of its own, which a client on a crowded machine may take.
  * Source: NATS documentation, authorization and tls, timeout.
  */
 const SIGN_IN_S_MAX = 60;

@@ -22,10 +22,10 @@ const LOOK_MS = 20;
  */
 const ACK_S = 10;
 
-/** Patience with a server that is started, in ms: it runs in a virtual machine of Java. */
+/** Timeout of a server that is started, in ms: it runs in a virtual machine of Java. */
 const STARTED_MS_MAX = 60_000;
 
-/** Patience with one answer, in ms. */
+/** Timeout of one answer, in ms. */
 const ANSWER_MS_MAX = 5_000;
 
 /** A server. What is in it is gone when it ends. */

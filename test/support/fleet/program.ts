@@ -16,7 +16,7 @@ export interface Exit {
  */
 const INHERITED = ['PATH', 'HOME'];
 
-/** Patience with the end of a program that was told to end, in ms: an agent takes up to 24 s for what it holds. */
+/** Timeout of the end of a program that was told to end, in ms: an agent takes up to 24 s for what it holds. */
 export const END_MS_MAX = 60_000;
 
 /** One run of a program. */

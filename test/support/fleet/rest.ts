@@ -20,19 +20,19 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Patience with one answer, in ms: above the longest that an admin may take (docs/promises.md, L3). */
+/** Timeout of one answer, in ms: above the longest that an admin may take (docs/promises.md, L3). */
 const ANSWER_MS_MAX = 15_000;
 
 /**
  * How long something that cannot be done right now is asked for again, in ms: leases that were lost are back by then.
  */
-const PATIENCE_MS_MAX = 10_000;
+const RETRY_MS_MAX = 10_000;
 
 /** Calls of one admin under one key. Every call rejects only when there is no answer at all. */
 export interface Rest {
   call<T = Record<string, unknown>>(method: string, path: string, sent?: Sent): Promise<Answer<T>>;
   /**
-   * Reads, and as its users should asks again where the service cannot do it right now, for PATIENCE_MS_MAX; rejects
+   * Reads, and as its users should asks again where the service cannot do it right now, for RETRY_MS_MAX; rejects
    * unless the answer is a 2xx. What must succeed at once is a `call`; this one waits longer on a machine that is busy.
    */
   get<T>(path: string): Promise<T>;
@@ -67,7 +67,7 @@ export function restClient(url: () => string, key: string | null): Rest {
         throw new Error(`${method} ${path} was not answered`, { cause: error });
       });
       if (answer.status < 300) return answer.data;
-      if (answer.status !== 503 || performance.now() - began > patient(PATIENCE_MS_MAX))
+      if (answer.status !== 503 || performance.now() - began > patient(RETRY_MS_MAX))
         throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
       await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
     }
@@ -92,7 +92,7 @@ export async function settledAnswer<T>(call: () => Promise<Answer<T>>): Promise<
   const began = performance.now();
   for (;;) {
     const answer = await call();
-    if (answer.error?.code !== 'service_unavailable' || performance.now() - began > patient(PATIENCE_MS_MAX))
+    if (answer.error?.code !== 'service_unavailable' || performance.now() - began > patient(RETRY_MS_MAX))
       return answer;
     await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
   }

@@ -9,7 +9,7 @@ import type { Machine } from './machine.ts';
 /** Echoes asked for after those that count, so that answers which overtook others do not end the wait for these. */
 const MORE = 5;
 
-/** Patience with answers after the last echo that counts, in s. */
+/** Timeout of answers after the last echo that counts, in s. */
 const LATE_SECONDS_MAX = 10;
 
 /**

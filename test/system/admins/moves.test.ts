@@ -14,7 +14,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
 
-/** Patience with everything that a restarted admin finishes, in ms. */
+/** Timeout of everything that a restarted admin finishes, in ms. */
 const DEADLINE_MS = 90_000;
 
 const ANNEX = 'annex';

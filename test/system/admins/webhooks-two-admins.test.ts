@@ -19,7 +19,7 @@ import { column } from '../../support/columns.ts';
 const TAKEN_OVER_MS_MAX = 5_000;
 
 /**
- * Patience of an admin with one request, in ms: above what a busy machine takes to answer, so that none is sent again.
+ * Timeout of one request of an admin, in ms: above what a busy machine takes to answer, so that none is sent again.
  */
 const TIMEOUT_MS = 60_000;
 

@@ -12,7 +12,7 @@ import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
 /** How long what cannot be done right now is asked for again, in ms. */
-const PATIENCE_MS_MAX = 10_000;
+const RETRY_MS_MAX = 10_000;
 
 /** An answer: `data` of a single one, `rows` and `total` of a list. */
 export interface Reply {
@@ -40,7 +40,7 @@ export interface Fleet {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ) => Promise<Reply>;
-  /** The same, made again for PATIENCE_MS_MAX where the admin says that it did nothing, as it cannot right now. */
+  /** The same, made again for RETRY_MS_MAX where the admin says that it did nothing, as it cannot right now. */
   readonly request: Fleet['once'];
   /** Enrols a node with a key blob. */
   readonly enroll: (key: string, node: Readonly<Record<string, unknown>>) => Promise<Reply>;
@@ -88,7 +88,7 @@ export async function startFleet(
     const beganMs = performance.now();
     for (;;) {
       const reply = await once(...asked);
-      if (!isUndone(reply) || performance.now() - beganMs > patient(PATIENCE_MS_MAX)) return reply;
+      if (!isUndone(reply) || performance.now() - beganMs > patient(RETRY_MS_MAX)) return reply;
       await delay(Number(reply.headers.get('retry-after') ?? 1) * 1_000);
     }
   };

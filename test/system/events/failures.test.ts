@@ -16,7 +16,7 @@ import {
 
 const CLOSED = 'The connection was closed before an answer came.';
 
-/** Patience with one answer, in ms: a receiver that answers does so within it, also on a busy machine. */
+/** Timeout of one answer, in ms: a receiver that answers does so within it, also on a busy machine. */
 const TIMEOUT_MS = patient(3_000);
 const NO_ANSWER = `No answer came within ${TIMEOUT_MS} ms.`;
 const NO_HTTP = 'What came was no HTTP/1.1 answer.';

@@ -26,7 +26,7 @@ import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
 
 /**
- * Patience with one request, in ms, and tries: small, so that a test is quick, and enough for receivers that are well.
+ * Timeout of one request, in ms, and tries: small, so that a test is quick, and enough for receivers that are well.
  */
 const TIMEOUT_MS = patient(2_000);
 const ATTEMPTS = 3;

@@ -36,7 +36,7 @@ const PATHS = [
 const ADMIN_URL = 'http://10.77.0.1:44000';
 
 /** A person waits so long before trying again, in ms. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** Commands that only list. */
 const LIST = /^edge \w+ (?:ls|deliveries)\s*$/u;
@@ -137,7 +137,7 @@ async function tryPage(path: string): Promise<TriedBlock[]> {
 /** Waits for what a block that goes on promises. What does not come is for the test to see. */
 async function promised({ prints }: GuideBlock, terminal: Terminal, again: () => unknown): Promise<void> {
   const came = (): boolean => isPromised(prints ?? '', terminal.printed, false);
-  await until('what goes on to show something', came, PATIENCE_MS).catch(async () => {
+  await until('what goes on to show something', came, TIMEOUT_MS).catch(async () => {
     await again();
     await until('what goes on to show something', came).catch(() => {});
   });

@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 const PAGE = join(import.meta.dirname, '../../../docs/terminals.md');
-/** Patience with one run of the client, in ms. */
+/** Timeout of one run of the client, in ms. */
 const RUN_MS_MAX = 60_000;
 
 const PASSWORD = 'a-password-of-a-terminal';

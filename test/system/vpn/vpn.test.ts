@@ -25,7 +25,7 @@ const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'cu
 /** All tests of one fixture, on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
 
-/** Patience with a direct path, in ms: a first try that a busy machine spoils is followed by another after a minute. */
+/** Timeout of a direct path, in ms: a first try that a busy machine spoils is followed by another after a minute. */
 const DIRECT_MS_MAX = 150_000;
 
 const scope = createScope();

@@ -8,7 +8,7 @@ import { createsRetried } from '../../../cli/retried-creates.ts';
 import { origin } from '../../support/listening.ts';
 
 /** Far above what the tries here take, in a process that does much else, too. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** What a service does with one call. */
 type Turn = (request: IncomingMessage, response: ServerResponse) => void;
@@ -34,7 +34,7 @@ async function serve(t: ExecutionContext, ...turns: readonly Turn[]) {
     keys.push(request.headers['idempotency-key'] as string | undefined);
     request.resume().on('end', () => turn?.(request, response));
   });
-  const call = (operation = 'create_command', msMax = PATIENCE_MS) =>
+  const call = (operation = 'create_command', msMax = TIMEOUT_MS) =>
     createsRetried(
       `${url}/api/trpc/${operation}`,
       { method: 'POST', headers: { authorization: 'Bearer key' }, body: '{}' },
@@ -80,7 +80,7 @@ test('what is decided, what never was sent, and what is no create is sent once',
   });
 });
 
-test('a service that asks for more patience than there is gets no other try', async (t) => {
+test('a service that asks for a longer wait than there is time gets no other try', async (t) => {
   const { keys, call } = await serve(t, refusal(503, 'service_unavailable', 'No', 60));
 
   t.false((await call('create_command', 50_000)).ok);

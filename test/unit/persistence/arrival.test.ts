@@ -32,7 +32,7 @@ test('a step for which the database has no time is done again, and the wait is t
   );
 });
 
-test('all steps of a start share one patience, and the last error says what was not done', async (t) => {
+test('all steps of a start share one time limit, and the last error says what was not done', async (t) => {
   const { step, tries } = failing(Infinity, Object.assign(new Error('too slow'), { code: '57014' }));
   let [arrival, triedBefore] = [new DatabaseArrival(500, recordingLog()), 0];
   // a process that stood still after the first try had no time for another: it is given more
@@ -72,7 +72,7 @@ test('a wait that is not wanted any more ends at once, also where the database d
   }
 });
 
-test('a long patience is told in hours', async (t) => {
+test('a long time limit is told in hours', async (t) => {
   const log = recordingLog();
 
   await new DatabaseArrival(86_400_000, log).done('connecting', failing(1, AWAY).step);

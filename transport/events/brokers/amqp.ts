@@ -21,7 +21,7 @@ const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';
 /** How often either side shows that it lives, in s. A broker that is silent for twice as long counts as lost. */
 const HEARTBEAT_S = 10;
 
-/** Patience with a polite goodbye, in ms. */
+/** Timeout of a polite goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
 
 /** What replies of the broker mean. Source: AMQP 0-9-1, 1.2 (constants), by the names that the client gives them. */

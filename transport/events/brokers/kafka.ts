@@ -39,7 +39,7 @@ const TOPIC_MS_MAX = 4_000;
 /** Wait between two looks at a topic that is missing, in ms. */
 const TOPIC_LOOK_MS = 200;
 
-/** Patience with a polite goodbye, in ms. */
+/** Timeout of a polite goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
 
 type Client = Producer<string, string, string, string>;

@@ -29,7 +29,7 @@ const KEEPALIVE_S = 15;
  */
 const IN_FLIGHT_MAX = { 1: 64, 2: 16 } as const;
 
-/** Patience with a polite goodbye, in ms. */
+/** Timeout of a polite goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
 
 /** Why a server refuses a connection. Source: MQTT 3.1.1, table 3.1. */

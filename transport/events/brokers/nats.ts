@@ -15,7 +15,7 @@ import { reasonOf } from './reason.ts';
 import { sendInRequests, type RequestLimits } from './requests.ts';
 import type { NatsSettings } from './settings.ts';
 
-/** Patience with a goodbye, in ms. */
+/** Timeout of a goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
 
 /** First line of a server, in bytes, at most: it holds the addresses of a whole cluster. */

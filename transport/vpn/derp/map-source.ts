@@ -10,7 +10,7 @@ import { MAP_BYTES_MAX, readRelayMap, type RelayMap } from './map.ts';
 /** URLs that are tried. Source: transport/protocol/agent-settings.ts, DERP_MAP_URLS_MAX. */
 const URLS_MAX = 32;
 
-/** Patience with one URL, in ms, its name and its whole answer included. */
+/** Timeout of one URL, in ms, its name and its whole answer included. */
 const FETCH_MS_MAX = 10_000;
 
 /** What became of one URL: a map with its text, or half a sentence that says why there is none. */

@@ -31,7 +31,7 @@ export interface Firewall {
  */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:/run/current-system/sw/bin';
 
-/** Patience with nft, in ms. */
+/** Timeout of nft, in ms. */
 const NFT_MS_MAX = 5_000;
 
 /**

@@ -34,7 +34,7 @@ export interface ConnectionOwner {
   readonly keys: BoxKeys;
   /** Bytes a second that one key may send, as clients are told it. */
   readonly bytesPerSecondMax: number;
-  /** Patience with its proof, in ms. */
+  /** Timeout of its proof, in ms. */
   readonly handshakeMsMax: number;
   /** Null: it may not enter. Rejects when it cannot be told. */
   admit(publicKey: string, address: string): Promise<Admitted | null>;

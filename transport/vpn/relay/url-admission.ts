@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { rememberingAdmission, type RelayAdmission } from './admission.ts';
 
-/** Patience with one answer, in ms, and its largest size, in bytes. */
+/** Timeout of one answer, in ms, and its largest size, in bytes. */
 const ANSWER_MS_MAX = 5_000;
 const ANSWER_BYTES_MAX = 65_536;
 

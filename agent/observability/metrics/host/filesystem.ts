@@ -4,7 +4,7 @@ import type { StatsFs } from 'node:fs';
 import { addTable, DEVICES_MAX, rowsOf, type Collector, type Column } from './collector.ts';
 import { mountsOf, type Mount } from './mounts.ts';
 
-/** Patience with one file system, in ms. */
+/** Timeout of one file system, in ms. */
 const STATFS_MS_MAX = 1_000;
 
 /**

@@ -20,7 +20,7 @@ import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 const withSsh = await peerTest('ssh');
 
 const usage = { instanceOf: Problem, message: /./u };
-/** Patience with a proxy that stays silent, in ms. */
+/** Timeout of a proxy that stays silent, in ms. */
 const SILENCE_MS = 50;
 const WAY = { username: '_', host: 'web-1.prod.edge.internal', port: 22 };
 

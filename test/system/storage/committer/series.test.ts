@@ -7,7 +7,7 @@ import type { QueryConfig } from 'pg';
 import { NothingWritten } from '../../../../actors/ports.ts';
 import { isLost, isUnanswered, isUnavailable } from '../../../../persistence/availability.ts';
 import { beginOf } from '../../../../persistence/committer/batch-begin.ts';
-import { BATCH_PATIENCE } from '../../../../persistence/committer/isolation.ts';
+import { BATCH_TIMEOUTS } from '../../../../persistence/committer/isolation.ts';
 import { CommitWitnesses } from '../../../../persistence/commit-witnesses.ts';
 import { QUERY_MS_MAX } from '../../../../persistence/database.ts';
 import { Series } from '../../../../persistence/series.ts';
@@ -102,7 +102,7 @@ test('what cannot be made into a value takes all of its series back', async (t) 
   t.deepEqual(await kept(), []);
 });
 
-test('a server that is silent amid a series is given up after the patience with one statement', async (t) => {
+test('a server that is silent amid a series is given up after the timeout of one statement', async (t) => {
   t.timeout(hangAfter(QUERY_MS_MAX * 4));
   const { kept, store } = await openTable(t);
   const beganMs = performance.now();
@@ -137,7 +137,7 @@ test('of a batch that stops coming amid its sending the server keeps no lock', a
   const client = await pool.connect();
   await client.query(`set idle_in_transaction_session_timeout = ${patient(500)}`); // a busy server needs that for the rest
   const series = new Series(client);
-  const begun = [...beginOf(BATCH_PATIENCE), { text: 'select n from kept for update' }].map((statement) =>
+  const begun = [...beginOf(BATCH_TIMEOUTS), { text: 'select n from kept for update' }].map((statement) =>
     series.client.query(statement),
   );
   const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;

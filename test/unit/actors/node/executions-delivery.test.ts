@@ -44,13 +44,13 @@ test('an acknowledgement waits for the result, unless others wait for what it ma
   const few = liveNode(range(1, UNACKNOWLEDGED_MAX).map((n) => open(n)));
   const many = liveNode(range(1, UNACKNOWLEDGED_MAX + 1).map((n) => open(n)));
   const large = liveNode([open(1), open(2)], { delivered: [execution(1)] });
-  const patience = (state: typeof few, message: Parameters<typeof say>[1] = acknowledged(execution(1))) =>
-    behaviour.patienceMs?.(state, message);
+  const linger = (state: typeof few, message: Parameters<typeof say>[1] = acknowledged(execution(1))) =>
+    behaviour.lingerMs?.(state, message);
 
-  t.true((patience(few) ?? 0) > 0);
-  t.is(patience(many), 0);
-  t.is(patience(large), 0, 'its text did not fit into the frame of the first');
-  t.is(patience(few, arrived(result(1))), 0);
+  t.true((linger(few) ?? 0) > 0);
+  t.is(linger(many), 0);
+  t.is(linger(large), 0, 'its text did not fit into the frame of the first');
+  t.is(linger(few, arrived(result(1))), 0);
 });
 
 test('an acknowledgement that comes twice stores nothing the second time', (t) => {

@@ -147,7 +147,7 @@ test('an admin that stood still, or whose reminder comes late, gives agents the 
   const gone = say(liveNode(), disconnected(NOW_MS - 60_000, true));
   const late = say(gone.state, { type: 'silence-elapsed', dueMs: NOW_MS }, NOW_MS + 60_000);
 
-  const patience = (nowMs: number) => [
+  const reminder = (nowMs: number) => [
     {
       type: 'remind',
       key: 'silence',
@@ -155,6 +155,6 @@ test('an admin that stood still, or whose reminder comes late, gives agents the 
       message: { type: 'silence-elapsed', dueMs: nowMs + AGENT_RETURN_MS_MAX },
     },
   ];
-  t.deepEqual(gone.effects, patience(NOW_MS) as never);
-  t.deepEqual([late.changes, late.effects], [[], patience(NOW_MS + 60_000) as never]);
+  t.deepEqual(gone.effects, reminder(NOW_MS) as never);
+  t.deepEqual([late.changes, late.effects], [[], reminder(NOW_MS + 60_000) as never]);
 });

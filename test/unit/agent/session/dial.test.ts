@@ -11,7 +11,7 @@ import { listening } from '../../../support/listening.ts';
 import { column } from '../../../support/columns.ts';
 
 /** More than this process is held up by what else runs in it, in ms. */
-const PATIENT_MS = 300_000;
+const LONG_TIMEOUT_MS = 300_000;
 
 /** Dials a server that does `welcome` with each connection, and collects what the link tells. */
 async function dialled(t: ExecutionContext, welcome: (socket: WebSocket) => void, refusal: string | null = null) {
@@ -40,7 +40,7 @@ async function dialled(t: ExecutionContext, welcome: (socket: WebSocket) => void
       closed: (_link, code, reason) => resolve({ code, reason }),
     };
     const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-    webSocketDial()(url, 'secret', owner, { handshakeMsMax: PATIENT_MS });
+    webSocketDial()(url, 'secret', owner, { handshakeMsMax: LONG_TIMEOUT_MS });
   });
   return { ...over, texts, headers };
 }
@@ -102,7 +102,7 @@ test('an admin that is not there is a closed link, never a throw', async (t) => 
       message() {},
       closed: (_link, code, reason) => resolve({ code, reason }),
     };
-    webSocketDial()('http://127.0.0.1:1', 'secret', owner, { handshakeMsMax: PATIENT_MS });
+    webSocketDial()('http://127.0.0.1:1', 'secret', owner, { handshakeMsMax: LONG_TIMEOUT_MS });
   });
 
   t.deepEqual(over, { code: 1_006, reason: 'connection refused' });
@@ -161,7 +161,7 @@ test('a message whose handling throws ends the connection and nothing else', asy
       },
       closed: (_link, code, reason) => resolve({ code, reason }),
     };
-    webSocketDial()(`http://127.0.0.1:${port}`, 'secret', owner, { handshakeMsMax: PATIENT_MS });
+    webSocketDial()(`http://127.0.0.1:${port}`, 'secret', owner, { handshakeMsMax: LONG_TIMEOUT_MS });
   });
 
   t.deepEqual(over, { code: 1_006, reason: 'a frame could not be handled: it cannot be handled' });

@@ -9,7 +9,7 @@ import { listening, pour, silentPort } from '../../../support/listening.ts';
 import { until } from '../../../support/until.ts';
 
 /** More than this process is held up by what else runs in it, in ms. */
-const PATIENT_MS = 300_000;
+const LONG_TIMEOUT_MS = 300_000;
 
 /** For so long the body of an answer is read, in ms. Source: agent/update/updater-exchange.ts. */
 const BODY_MS_MAX = 2_000;
@@ -24,7 +24,7 @@ async function signalled(t: ExecutionContext, replies: readonly UpdaterReply[]) 
     '/v1/update': (_ask, count) => replies[Math.min(count, replies.length) - 1] ?? { status: 500 },
   });
   const { url } = updater;
-  const problem = await signalUpdate({ url, token }, REQUEST, never, { msMax: PATIENT_MS, busyMsMin: 1 });
+  const problem = await signalUpdate({ url, token }, REQUEST, never, { msMax: LONG_TIMEOUT_MS, busyMsMin: 1 });
   return { problem: problem?.replaceAll(url, 'URL') ?? null, asks: updater.asks };
 }
 
@@ -54,7 +54,9 @@ test('one that is busy is asked again when it says so, and no sooner', async (t)
 });
 
 test('one that is busy for longer than there is time is not asked again', async (t) => {
-  const { problem, asks } = await signalled(t, [{ status: 429, headers: { 'retry-after': `${PATIENT_MS / 1_000}` } }]);
+  const { problem, asks } = await signalled(t, [
+    { status: 429, headers: { 'retry-after': `${LONG_TIMEOUT_MS / 1_000}` } },
+  ]);
 
   t.is(
     problem,
@@ -95,7 +97,7 @@ for (const [reply, problem] of [
   });
 }
 
-async function problemAt(port: number, limits: SignalLimits = { msMax: PATIENT_MS }): Promise<string | null> {
+async function problemAt(port: number, limits: SignalLimits = { msMax: LONG_TIMEOUT_MS }): Promise<string | null> {
   const place = { url: `http://127.0.0.1:${port}/`, token };
   const problem = await signalUpdate(place, REQUEST, never, limits);
   return problem?.replaceAll(String(port), 'PORT') ?? null;
@@ -110,7 +112,7 @@ test('where nothing listens it says what to install', async (t) => {
 
 test('one that ended to be started anew is asked once it listens', async (t) => {
   const port = await freePort();
-  const asked = problemAt(port, { msMax: PATIENT_MS, restartMsMax: PATIENT_MS });
+  const asked = problemAt(port, { msMax: LONG_TIMEOUT_MS, restartMsMax: LONG_TIMEOUT_MS });
   await t.throwsAsync(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' }); // as the first ask was
 
   const updater = await UpdaterDouble.start(t, undefined, port);
@@ -153,7 +155,7 @@ test('a body that never ends is cut at its limit, and one that trickles in its t
     },
   });
   const ask = (path: string) =>
-    askUpdater({ url: updater.url, token }, { method: 'GET', path, msMax: PATIENT_MS, signal: never });
+    askUpdater({ url: updater.url, token }, { method: 'GET', path, msMax: LONG_TIMEOUT_MS, signal: never });
 
   // one that this process had no time to read within the time of a body says nothing
   const endless = await until('an endless body that was read in its time', async () => {
@@ -174,7 +176,7 @@ test('headers that never end are an answer that is none', async (t) => {
   );
   const asked = askUpdater(
     { url: `http://127.0.0.1:${port}`, token },
-    { method: 'GET', path: '/', msMax: PATIENT_MS, signal: never },
+    { method: 'GET', path: '/', msMax: LONG_TIMEOUT_MS, signal: never },
   );
 
   await t.throwsAsync(asked, { instanceOf: UpdaterSilence });

@@ -146,7 +146,7 @@ test('who asks gets the first answer; later ones, and those to nobody, are lost'
   t.is(asks.waiting(), 0);
 });
 
-test('who is not answered is refused after their patience, in order, and no timer stays behind', async (t) => {
+test('who is not answered is refused after their timeout, in order, and no timer stays behind', async (t) => {
   const clock = createFakeClock();
   const asks = createAsks(clock, () => undefined);
   const ask = () => asks.ask((replyTo) => ({ to: { kind: 'node', id: NODE }, message: { type: 'delete', replyTo } }));

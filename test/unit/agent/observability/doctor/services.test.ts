@@ -47,7 +47,7 @@ async function sources(t: ExecutionContext, more: Partial<ServiceSources> = {}):
   };
 }
 
-/** Patience with a check that has an answer coming, in ms: far above what one takes on a busy machine. */
+/** Timeout of a check that has an answer coming, in ms: far above what one takes on a busy machine. */
 const ANSWERED_MS_MAX = 30_000;
 
 async function looked(from: ServiceSources) {

@@ -1,4 +1,4 @@
-/** A message that is patient waits for what may be stored with it, and for nothing else. */
+/** A message that lingers waits for what may be stored with it, and for nothing else. */
 import test from 'ava';
 import { start, stop } from 'nact';
 import type { Behaviour } from '../../../../actors/behaviour.ts';
@@ -10,18 +10,18 @@ import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
 
 interface TestMessage {
-  readonly type: 'patient' | 'news';
+  readonly type: 'lingering' | 'news';
 }
 
-const PATIENCE_MS = 20;
+const LINGER_MS = 20;
 const change: Change = { write: { kind: 'execution-sent', execution: execution(1), atMs: 0 }, events: [], notices: [] };
 
-/** Each message is a change; every third state has no patience. */
+/** Each message is a change; in every third state none lingers. */
 const behaviour: Behaviour<number, TestMessage> = {
   transition: (state) => step(state + 1, [change]),
   recoveryEffects: () => [],
   refreshed: (_live, rows) => rows,
-  patienceMs: (state, message) => (message.type === 'patient' && state % 3 !== 2 ? PATIENCE_MS : 0),
+  lingerMs: (state, message) => (message.type === 'lingering' && state % 3 !== 2 ? LINGER_MS : 0),
 };
 
 /** An actor whose commits are counted by their changes. */
@@ -65,8 +65,8 @@ const turns = async (): Promise<void> => {
 test('one that is alone waits for its time, and is stored then', async (t) => {
   const { clock, commits, say, end } = running();
 
-  say('patient');
-  clock.pass(PATIENCE_MS - 1);
+  say('lingering');
+  clock.pass(LINGER_MS - 1);
   await turns();
   t.deepEqual(commits, []);
   clock.pass(1);
@@ -80,13 +80,13 @@ test('one that is alone waits for its time, and is stored then', async (t) => {
 test('whatever comes ends the wait, and is stored with it', async (t) => {
   const { clock, commits, say, end } = running();
 
-  say('patient', 'news');
+  say('lingering', 'news');
   await until('both are stored', () => commits.length === 1);
   t.deepEqual(commits, [2]);
   t.is(clock.waiting(), 0, 'nothing is waited for any more');
-  say('patient'); // in a state without patience
+  say('lingering'); // in a state where none lingers
   await until('it is stored at once', () => commits.length === 2);
-  say('patient', 'patient');
+  say('lingering', 'lingering');
   await until('two hurry each other', () => commits.length === 3);
 
   t.deepEqual(commits, [2, 1, 2]);
@@ -96,10 +96,10 @@ test('whatever comes ends the wait, and is stored with it', async (t) => {
 test('an actor that is stopped waits for nothing', async (t) => {
   const { clock, commits, actor, say, end } = running();
 
-  say('patient');
+  say('lingering');
   actor.stop();
   t.is(clock.waiting(), 0);
-  clock.pass(PATIENCE_MS);
+  clock.pass(LINGER_MS);
   await turns();
 
   t.deepEqual(commits, []);
