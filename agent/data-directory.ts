@@ -44,7 +44,7 @@ export interface DataDirectory {
   readonly sshUnanswered: string;
   /** The key of WireGuard, and the VPN as it was told last. */
   readonly vpnKeys: string;
-  readonly vpnPicture: string;
+  readonly vpnNetworkMap: string;
   /** The relay map that was usable last. */
   readonly relayMap: string;
   /** Where the agent listens for `edge-agent doctor`. */
@@ -96,7 +96,7 @@ export function openDataDirectory(path: string): DataDirectory {
     sshUnanswered: join(path, 'ssh-unanswered.json'),
     sshRecordings: join(path, 'ssh-recordings'),
     vpnKeys: join(path, VPN_KEYS_FILE),
-    vpnPicture: join(path, 'mesh-network.json'),
+    vpnNetworkMap: join(path, 'mesh-network.json'),
     relayMap: join(path, 'relay-map.json'),
     apiPort: join(path, API_PORT_FILE),
     updates: join(path, 'updates.json'),

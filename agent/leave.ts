@@ -111,7 +111,7 @@ function filesOf(directory: DataDirectory): readonly string[] {
     directory.sshHostKey,
     directory.sshUnanswered,
     directory.vpnKeys,
-    directory.vpnPicture,
+    directory.vpnNetworkMap,
     directory.relayMap,
     directory.updates,
     directory.health,

@@ -15,8 +15,8 @@ import { addressProblem } from './address-problem.ts';
 import { HeldMember } from './held-member.ts';
 import { OwnKeys, type VpnKeys } from './keys-file.ts';
 import { Observers } from './observers.ts';
-import { PictureFile } from './picture-file.ts';
-import { changedPicture, wantedOf, wholePicture, type Picture } from './picture.ts';
+import { NetworkMapFile } from './network-map-file.ts';
+import { changedNetworkMap, fullNetworkMap, wantedOf, type NetworkMap } from './network-map.ts';
 import { Question } from './question.ts';
 import { reportOf, Reports } from './reports.ts';
 
@@ -29,7 +29,7 @@ export interface MembershipOptions {
   readonly hasMtuDiscovery: boolean;
   /** Files of the key and of the last known VPN. */
   readonly keysPath: string;
-  readonly picturePath: string;
+  readonly networkMapPath: string;
   /** Of the cluster that the node is in, as the admin says. */
   readonly clusterName: () => string;
   readonly clock: SessionClock;
@@ -38,7 +38,7 @@ export interface MembershipOptions {
   readonly say: (message: AgentVpnFrameBody) => boolean;
   readonly createMember: (options: MemberOptions, ports: MemberPorts) => Promise<CreatedMember>;
   /** Told of every state of the VPN; null: there is none. */
-  readonly named: (picture: Picture | null) => void;
+  readonly named: (networkMap: NetworkMap | null) => void;
 }
 
 /**
@@ -57,9 +57,9 @@ export class Membership {
   readonly #held: HeldMember;
   readonly #reports: Reports;
   readonly #question: Question;
-  readonly #file: PictureFile;
+  readonly #file: NetworkMapFile;
   readonly #observers = new Observers(() => this.#become());
-  #picture: Picture | null;
+  #networkMap: NetworkMap | null;
   #relayMap: RelayMap | null = null;
   /** Where this machine is, as an admin heard last: what the member says of it at its start is no news. */
   #heardPlace = '';
@@ -72,7 +72,7 @@ export class Membership {
     const { clock, log } = options;
     this.#options = options;
     this.#keys = new OwnKeys(options.keysPath, options.port);
-    this.#file = new PictureFile(options.picturePath, clock, log);
+    this.#file = new NetworkMapFile(options.networkMapPath, clock, log);
     this.#reports = new Reports(clock, () => this.#report());
     this.#question = new Question(clock, () => this.#advertise());
     this.#held = new HeldMember({
@@ -90,9 +90,9 @@ export class Membership {
         this.#question.close();
       },
     });
-    this.#picture = this.#file.read();
+    this.#networkMap = this.#file.read();
     // What an earlier run knew is true until an admin says otherwise: traffic goes on before one answers.
-    if (this.#picture !== null) this.#held.open();
+    if (this.#networkMap !== null) this.#held.open();
   }
 
   /** Settings came, with a welcome (`isWelcome`) or between. */
@@ -125,7 +125,7 @@ export class Membership {
 
   /** The node, or `gateway`, that has this key; null: a stranger. */
   nodeOf(publicKey: string): string | null {
-    const peer = this.#picture?.peers.get(publicKey);
+    const peer = this.#networkMap?.peers.get(publicKey);
     return peer === undefined ? null : (peer.node ?? 'gateway');
   }
 
@@ -145,8 +145,8 @@ export class Membership {
 
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
   wayToGateway(): VpnWay | null {
-    if (this.#held.member === null || this.#picture === null) return null;
-    const { peers, network } = this.#picture;
+    if (this.#held.member === null || this.#networkMap === null) return null;
+    const { peers, network } = this.#networkMap;
     const gateway = [...peers.values()].find(({ node }) => node === null);
     if (gateway === undefined || (this.pathOf(gateway.public_key) ?? 'none') === 'none') return null;
     return { gateway: gateway.ipv4, own: network.ipv4 };
@@ -166,12 +166,12 @@ export class Membership {
   #told(order: AdminVpnFrame): void {
     switch (order.type) {
       case 'mesh-network':
-        this.#learn(wholePicture(order));
+        this.#learn(fullNetworkMap(order));
         return this.#file.storeNow();
       case 'mesh-changed': {
-        const next = changedPicture(this.#picture, order);
+        const next = changedNetworkMap(this.#networkMap, order);
         if (next === null) return this.#question.ask();
-        return next === this.#picture ? undefined : this.#learn(next);
+        return next === this.#networkMap ? undefined : this.#learn(next);
       }
       case 'mesh-refused':
         this.#question.close();
@@ -198,18 +198,18 @@ export class Membership {
 
   /** It is in no VPN from now on, also after a restart. */
   #forget(): void {
-    this.#picture = null;
+    this.#networkMap = null;
     this.#file.forget();
     this.#become();
   }
 
   /** Whether what it was told is of the cluster that it is in now. */
   #isPresent(): boolean {
-    return this.#picture?.network.cluster_name === this.#options.clusterName();
+    return this.#networkMap?.network.cluster_name === this.#options.clusterName();
   }
 
-  #learn(next: Picture): void {
-    this.#picture = next;
+  #learn(next: NetworkMap): void {
+    this.#networkMap = next;
     this.#refused = null;
     this.#question.close();
     const turned = this.#keys.turnTo(next.network.public_key);
@@ -241,7 +241,7 @@ export class Membership {
   }
 
   #wanted({ privateKey }: VpnKeys): WantedMember {
-    return wantedOf(privateKey, this.#picture, { observers: this.#observers.found, relayMap: this.#relayMap });
+    return wantedOf(privateKey, this.#networkMap, { observers: this.#observers.found, relayMap: this.#relayMap });
   }
 
   #become(): void {
@@ -249,7 +249,7 @@ export class Membership {
     if (keys === null) return;
     this.#held.member?.become(this.#wanted(keys));
     // names of machines that cannot be reached are of no use
-    this.#options.named(this.#held.member === null ? null : this.#picture);
+    this.#options.named(this.#held.member === null ? null : this.#networkMap);
   }
 
   /** False: no admin heard it. */
@@ -260,7 +260,7 @@ export class Membership {
     const place = member.place();
     const { listenPort, endpoints, relayRegion } = place;
     const publicKey = publicKeyOf(keys.nextPrivateKey ?? keys.privateKey);
-    const { revision = null, network } = this.#picture ?? {};
+    const { revision = null, network } = this.#networkMap ?? {};
     // Owners of clusters count each for themselves: a state of another cluster may have the number of one of this.
     const isCurrent = network?.public_key === publicKey && this.#isPresent();
     const isHeard = this.#options.say({
@@ -279,13 +279,13 @@ export class Membership {
 
   #report(): boolean {
     const { member } = this.#held;
-    if (member !== null) this.#options.say({ type: 'mesh-report', report: reportOf(member, this.#picture) });
+    if (member !== null) this.#options.say({ type: 'mesh-report', report: reportOf(member, this.#networkMap) });
     return member !== null;
   }
 
   /** Peers without which this machine is in its VPN: what they are told to be is nothing that WireGuard takes. */
   #leftOut(): readonly LeftOutPeer[] {
-    return [...(this.#picture?.leftOut.values() ?? []), ...(this.#held.member?.refused().peers ?? [])];
+    return [...(this.#networkMap?.leftOut.values() ?? []), ...(this.#held.member?.refused().peers ?? [])];
   }
 
   /** Said once for each state. */

@@ -2,7 +2,7 @@
 import type { VpnPath, VpnReport } from '../../transport/protocol/vpn.ts';
 import type { Member } from '../../transport/vpn/member/member.ts';
 import type { SessionClock } from '../session/ports.ts';
-import type { Picture } from './picture.ts';
+import type { NetworkMap } from './network-map.ts';
 
 /** How often the admin is told, in ms; a change of a path is told sooner. */
 const REPORT_MS = 30_000;
@@ -55,10 +55,10 @@ export class Reports {
 }
 
 /** How many peers it reaches which way, and how the gateway. */
-export function reportOf(member: Member, picture: Picture | null): VpnReport {
+export function reportOf(member: Member, networkMap: NetworkMap | null): VpnReport {
   const paths = member.paths();
   const count = (path: VpnPath): number => paths.filter((one) => one.path === path).length;
-  const gateway = paths.find(({ publicKey }) => picture?.peers.get(publicKey)?.node === null);
+  const gateway = paths.find(({ publicKey }) => networkMap?.peers.get(publicKey)?.node === null);
   return {
     direct: count('direct'),
     relayed: count('relayed'),

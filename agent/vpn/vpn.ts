@@ -76,13 +76,13 @@ export function openVpn({
     port: config.VPN_PORT,
     hasMtuDiscovery: config.VPN_PATH_MTU_DISCOVERY,
     keysPath: directory.vpnKeys,
-    picturePath: directory.vpnPicture,
+    networkMapPath: directory.vpnNetworkMap,
     clusterName,
     clock,
     log,
     say,
     createMember,
-    named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
+    named: (map) => (map === null ? names.clear() : names.update(map.network, map.peers.values())),
   });
   const netclient = createNetclient({ node, directory: directory.path, clock, log });
   const relayMap = followMap(

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../../bench/product/simulated-agent.ts';
 import { webSocketDial } from '../../../agent/session/dial.ts';
 import { Membership } from '../../../agent/vpn/membership.ts';
-import type { Picture } from '../../../agent/vpn/picture.ts';
+import type { NetworkMap } from '../../../agent/vpn/network-map.ts';
 import type { Link, SessionJournal, SessionRunner } from '../../../agent/session/ports.ts';
 import { Session } from '../../../agent/session/session.ts';
 import { NOTHING_REFUSED, type MemberPorts, type WantedMember } from '../../../transport/vpn/member/member.ts';
@@ -25,7 +25,7 @@ export interface VpnMember {
   /** What its interface would be now; null before it has one. */
   readonly wanted: WantedMember | null;
   /** Every state of the VPN that it held, in order. */
-  readonly pictures: readonly Picture[];
+  readonly networkMaps: readonly NetworkMap[];
   /** Says that it is reached at this place from now on, of its own VPN. */
   move(endpoint: string): void;
   /** Makes a new key and says so. */
@@ -62,7 +62,7 @@ export function startVpnMember(
 ): VpnMember {
   const own = join(directory, node);
   mkdirSync(own, { recursive: true });
-  const pictures: Picture[] = [];
+  const networkMaps: NetworkMap[] = [];
   let settings: AgentSettings | null = null;
   let clusterName = '';
   let wanted: WantedMember | null = null;
@@ -75,13 +75,13 @@ export function startVpnMember(
     port: place.listenPort,
     hasMtuDiscovery: true,
     keysPath: join(own, 'keys.json'),
-    picturePath: join(own, 'picture.json'),
+    networkMapPath: join(own, 'network-map.json'),
     clusterName: () => clusterName,
     clock: systemClock,
     log: silentLog,
     say: (word) => session.say(word),
-    named: (picture) => {
-      if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture);
+    named: (networkMap) => {
+      if (networkMap !== null && networkMaps.at(-1) !== networkMap) networkMaps.push(networkMap);
     },
     createMember: async (options, given) => {
       ports = given;
@@ -138,7 +138,7 @@ export function startVpnMember(
   return {
     node,
     session,
-    pictures,
+    networkMaps,
     get wanted() {
       return wanted;
     },

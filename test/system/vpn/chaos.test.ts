@@ -118,7 +118,7 @@ test('after a thousand joins, leaves and moves each member holds exactly the VPN
   );
   t.deepEqual(counted, [{ members: fixture.members.size, strays: 0 }]);
   t.log(
-    `${fixture.everyone.length} members came, ${fixture.members.size} are there, who were told of ${fixture.everyone.reduce((sum, { pictures }) => sum + pictures.length, 0)} states`,
+    `${fixture.everyone.length} members came, ${fixture.members.size} are there, who were told of ${fixture.everyone.reduce((sum, { networkMaps }) => sum + networkMaps.length, 0)} states`,
   );
 });
 
@@ -195,28 +195,28 @@ async function differences({ fleet, members }: Fixture): Promise<string[]> {
   const rows = await rowMembers(fleet);
   return [...members.values()].flatMap((member): string[] => {
     const row = rows.find(({ peer }) => peer.node === member.node);
-    const picture = member.pictures.at(-1);
-    if (row === undefined || picture === undefined)
+    const networkMap = member.networkMaps.at(-1);
+    if (row === undefined || networkMap === undefined)
       return [`${member.node} has no ${row === undefined ? 'row' : 'network'}`];
     const { cluster, peer: own } = row;
     const held = [
-      ...picture.peers.values(),
+      ...networkMap.peers.values(),
       {
         ...own,
-        public_key: picture.network.public_key,
-        ipv4: picture.network.ipv4,
-        ipv6: picture.network.ipv6,
-        aliases: picture.network.aliases,
+        public_key: networkMap.network.public_key,
+        ipv4: networkMap.network.ipv4,
+        ipv6: networkMap.network.ipv6,
+        aliases: networkMap.network.aliases,
       },
     ];
     const wanted = rows.filter((one) => one.cluster === cluster).map(({ peer }) => peer);
-    if (picture.network.cluster_name !== cluster || sorted(held) !== sorted(wanted))
+    if (networkMap.network.cluster_name !== cluster || sorted(held) !== sorted(wanted))
       return [
-        `${member.node} of ${cluster} holds ${picture.network.cluster_name} ${sorted(held)} and not ${sorted(wanted)}`,
+        `${member.node} of ${cluster} holds ${networkMap.network.cluster_name} ${sorted(held)} and not ${sorted(wanted)}`,
       ];
     // What it would make its interface of is what it was told.
-    return member.wanted?.peers === picture.peers ||
-      sorted([...(member.wanted?.peers.values() ?? [])]) === sorted([...picture.peers.values()])
+    return member.wanted?.peers === networkMap.peers ||
+      sorted([...(member.wanted?.peers.values() ?? [])]) === sorted([...networkMap.peers.values()])
       ? []
       : [`${member.node} does not do what it was told`];
   });
@@ -252,12 +252,12 @@ function contradictions(everyone: readonly VpnMember[]): string[] {
     known.set(key, value);
   };
   const short = (key: string): string => key.slice(0, KEY_SHOWN);
-  for (const { pictures } of everyone) {
+  for (const { networkMaps } of everyone) {
     for (const {
       revision: { epoch, number },
       network,
       peers,
-    } of pictures) {
+    } of networkMaps) {
       const state = `${network.cluster_name} ${epoch}.${number}`;
       if (peers.has(network.public_key)) found.push(`${state}: ${short(network.public_key)} is its own peer`);
       else once(keysOf, state, [...peers.keys(), network.public_key].map(short).toSorted().join(' '));
@@ -270,8 +270,8 @@ function contradictions(everyone: readonly VpnMember[]): string[] {
 /** Addresses that more than one node had: none comes again within a day. */
 function addressesOfTwo(everyone: readonly VpnMember[]): string[] {
   const nodesOf = Map.groupBy(
-    everyone.flatMap(({ node, pictures }) =>
-      [...new Set(pictures.flatMap(({ network }) => [network.ipv4, network.ipv6]))].map((address) => ({
+    everyone.flatMap(({ node, networkMaps }) =>
+      [...new Set(networkMaps.flatMap(({ network }) => [network.ipv4, network.ipv6]))].map((address) => ({
         node,
         address,
       })),

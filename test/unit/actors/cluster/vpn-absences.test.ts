@@ -4,16 +4,16 @@ import * as fc from 'fast-check';
 import { VPN_CHANGES_MAX } from '../../../../actors/cluster/vpn.ts';
 import type { VpnBody } from '../../../../actors/node/messages.ts';
 import type { VpnMemberRecord } from '../../../../actors/records.ts';
-import { changedPicture, wholePicture, type Picture } from '../../../../agent/vpn/picture.ts';
+import { changedNetworkMap, fullNetworkMap, type NetworkMap } from '../../../../agent/vpn/network-map.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
 import { column } from '../../../support/columns.ts';
 
 /** What a member makes of frames. */
-function learned(known: Picture | null, bodies: readonly VpnBody[]): Picture | null {
-  return bodies.reduce((picture: Picture | null, body) => {
-    if (body.type === 'mesh-network') return wholePicture({ seq: 1, ...body });
-    return body.type === 'mesh-changed' ? changedPicture(picture, { seq: 1, ...body }) : picture;
+function learned(known: NetworkMap | null, bodies: readonly VpnBody[]): NetworkMap | null {
+  return bodies.reduce((networkMap: NetworkMap | null, body) => {
+    if (body.type === 'mesh-network') return fullNetworkMap({ seq: 1, ...body });
+    return body.type === 'mesh-changed' ? changedNetworkMap(networkMap, { seq: 1, ...body }) : networkMap;
   }, known);
 }
 
@@ -64,21 +64,21 @@ test('whatever joins, leaves and changes, and whoever is away meanwhile, each me
     fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
       const cluster = new Listening().read([]);
       const rows = new Map<number, VpnMemberRecord>();
-      const pictures = new Map<number, Picture | null>();
+      const networkMaps = new Map<number, NetworkMap | null>();
       let epoch = EPOCH;
       let gateway: typeof GATEWAY | null = null;
       const hear = (): void => {
-        for (const [number, picture] of pictures) {
+        for (const [number, networkMap] of networkMaps) {
           const bodies = cluster.told(number);
-          if (bodies.length > 0) pictures.set(number, learned(picture, bodies));
+          if (bodies.length > 0) networkMaps.set(number, learned(networkMap, bodies));
         }
       };
-      const away = new Map<number, Picture | null>();
+      const away = new Map<number, NetworkMap | null>();
       for (const { number, what } of changes) {
         if (what === 'join') rows.set(number, member(number));
         if (what === 'leave') {
           rows.delete(number);
-          pictures.delete(number);
+          networkMaps.delete(number);
         }
         const row = rows.get(number);
         if (what === 'rotate' && row)
@@ -88,28 +88,28 @@ test('whatever joins, leaves and changes, and whoever is away meanwhile, each me
           });
         if (what === 'alias' && row) rows.set(number, { ...row, aliases: [...row.aliases, 'more'].slice(-3) });
         if (what === 'away') {
-          away.set(number, pictures.get(number) ?? null);
-          pictures.delete(number);
+          away.set(number, networkMaps.get(number) ?? null);
+          networkMaps.delete(number);
         }
         if (what === 'own') epoch += 1;
         if (what === 'gateway') gateway = gateway === null ? GATEWAY : null;
         cluster.nowMs += 1_000;
         cluster.read([...rows.values()], gateway, epoch);
         hear();
-        if ((what === 'back' || what === 'join') && rows.has(number) && !pictures.has(number)) {
-          pictures.set(number, away.get(number) ?? null);
-          cluster.wants(number, pictures.get(number)?.revision ?? null);
+        if ((what === 'back' || what === 'join') && rows.has(number) && !networkMaps.has(number)) {
+          networkMaps.set(number, away.get(number) ?? null);
+          cluster.wants(number, networkMaps.get(number)?.revision ?? null);
           hear();
         }
       }
-      for (const [number, picture] of pictures) {
+      for (const [number, networkMap] of networkMaps) {
         const wanted = [...rows.values()].filter((row) => row.node !== node(number)).map((row) => row.publicKey);
         t.deepEqual(
-          [...(picture?.peers.keys() ?? [])].toSorted(),
+          [...(networkMap?.peers.keys() ?? [])].toSorted(),
           [...wanted, ...(gateway === null ? [] : [key(0)])].toSorted(),
         );
-        t.is(picture?.network.public_key, rows.get(number)?.publicKey);
-        t.deepEqual(picture?.revision, cluster.revision);
+        t.is(networkMap?.network.public_key, rows.get(number)?.publicKey);
+        t.deepEqual(networkMap?.revision, cluster.revision);
       }
     }),
     { numRuns: 200 },

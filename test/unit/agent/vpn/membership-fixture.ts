@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { storedPublicKey } from '../../../../agent/vpn/keys-file.ts';
 import { Membership } from '../../../../agent/vpn/membership.ts';
-import type { Picture } from '../../../../agent/vpn/picture.ts';
+import type { NetworkMap } from '../../../../agent/vpn/network-map.ts';
 import type { AdminVpnFrame, AgentVpnFrameBody } from '../../../../agent/session/ports.ts';
 import {
   NOTHING_REFUSED,
@@ -59,7 +59,7 @@ export interface Fixture {
   readonly said: AgentVpnFrameBody[];
   /** What the member was to become, one after another. */
   readonly wanted: WantedMember[];
-  readonly named: (Picture | null)[];
+  readonly named: (NetworkMap | null)[];
   readonly ends: { readonly isKept: boolean }[];
   readonly keysPath: string;
   ports(): MemberPorts;
@@ -93,7 +93,7 @@ export function open(
   const [said, wanted, named, ends] = [
     [] as AgentVpnFrameBody[],
     [] as WantedMember[],
-    [] as (Picture | null)[],
+    [] as (NetworkMap | null)[],
     [] as { readonly isKept: boolean }[],
   ];
   let ports: MemberPorts | null = null;
@@ -103,7 +103,7 @@ export function open(
     port: 0,
     hasMtuDiscovery: true,
     keysPath,
-    picturePath: join(directory, 'mesh-network.json'),
+    networkMapPath: join(directory, 'mesh-network.json'),
     clusterName,
     clock,
     log: silentLog,
@@ -112,8 +112,8 @@ export function open(
       said.push(word);
       return true;
     },
-    named: (picture) => {
-      named.push(picture);
+    named: (networkMap) => {
+      named.push(networkMap);
     },
     createMember: async (options, given) => {
       await opened;

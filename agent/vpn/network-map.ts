@@ -17,7 +17,7 @@ const MTU_MIN = 1_280;
  * One state of the VPN. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by
  * what stands for their key.
  */
-export interface Picture {
+export interface NetworkMap {
   readonly revision: VpnRevision;
   readonly network: VpnMembership;
   readonly peers: ReadonlyMap<string, VpnPeer>;
@@ -25,18 +25,22 @@ export interface Picture {
 }
 
 /** A whole VPN. */
-export function wholePicture({ revision, network, peers }: Extract<AdminVpnFrame, { type: 'mesh-network' }>): Picture {
+export function fullNetworkMap({
+  revision,
+  network,
+  peers,
+}: Extract<AdminVpnFrame, { type: 'mesh-network' }>): NetworkMap {
   return { revision, network, ...joined(new Map(), new Map(), peers) };
 }
 
 /**
- * The picture after a change: the same when it is no older than the change, as one that asks for what it misses may be
- * told it twice; null when the change follows another state.
+ * The network map after a change: the same when it is no older than the change, as one that asks for what it misses
+ * may be told it twice; null when the change follows another state.
  */
-export function changedPicture(
-  known: Picture | null,
+export function changedNetworkMap(
+  known: NetworkMap | null,
   { from, to, set, removed }: Extract<AdminVpnFrame, { type: 'mesh-changed' }>,
-): Picture | null {
+): NetworkMap | null {
   if (known === null) return null;
   const { epoch, number } = known.revision;
   if (epoch === to.epoch && number >= to.number) return known;
@@ -55,7 +59,7 @@ function joined(
   peers: Map<string, VpnPeer>,
   leftOut: Map<string, LeftOutPeer>,
   told: readonly VpnPeer[],
-): Pick<Picture, 'peers' | 'leftOut'> {
+): Pick<NetworkMap, 'peers' | 'leftOut'> {
   for (const peer of told) {
     const {
       sound: [sound],
@@ -72,13 +76,13 @@ function joined(
 /** What the member of this machine should be: without addresses and peers, unless the VPN is that of its key. */
 export function wantedOf(
   privateKey: string,
-  picture: Picture | null,
+  networkMap: NetworkMap | null,
   around: Pick<WantedMember, 'observers' | 'relayMap'>,
 ): WantedMember {
   // What was told for another key, or another machine's, is no VPN of this one.
-  if (picture === null || picture.network.public_key !== publicKeyOf(privateKey))
+  if (networkMap === null || networkMap.network.public_key !== publicKeyOf(privateKey))
     return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), ...around };
-  const { network, peers } = picture;
+  const { network, peers } = networkMap;
   return {
     privateKey,
     addresses: [withPrefix(network.ipv4, network.ipv4_range), withPrefix(network.ipv6, network.ipv6_range)],

@@ -5,7 +5,7 @@ import { VPN_PEERS_MAX, VpnMembership, VpnRevision, ToldVpnPeer } from '../../tr
 import type { Log } from '../../transport/net/log.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { SessionClock } from '../session/ports.ts';
-import { wholePicture, type Picture } from './picture.ts';
+import { fullNetworkMap, type NetworkMap } from './network-map.ts';
 
 /**
  * Changes of the VPN within this time are stored together, in ms: each is a wait for the disk. After a crash, an admin
@@ -19,12 +19,12 @@ const Stored = z.object({
   peers: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
 });
 
-/** Keeps the latest picture in a file. What cannot be stored is a warning. */
-export class PictureFile {
+/** Keeps the latest network map in a file. What cannot be stored is a warning. */
+export class NetworkMapFile {
   readonly #path: string;
   readonly #clock: SessionClock;
   readonly #log: Log;
-  #unstored: Picture | null = null;
+  #unstored: NetworkMap | null = null;
   #cancelStore = (): void => {};
 
   constructor(path: string, clock: SessionClock, log: Log) {
@@ -34,19 +34,19 @@ export class PictureFile {
   }
 
   /** What an earlier run stored. Null: nothing usable. */
-  read(): Picture | null {
+  read(): NetworkMap | null {
     try {
       const stored = Stored.parse(JSON.parse(readFileSync(this.#path, 'utf8')));
-      return wholePicture({ seq: 1, type: 'mesh-network', ...stored });
+      return fullNetworkMap({ seq: 1, type: 'mesh-network', ...stored });
     } catch {
       return null; // none yet, or damaged: an admin tells it again
     }
   }
 
   /** Stores it before long, unless another one comes first. */
-  storeSoon(picture: Picture): void {
+  storeSoon(networkMap: NetworkMap): void {
     if (this.#unstored === null) this.#cancelStore = this.#clock.after(STORE_GATHER_MS, () => this.storeNow());
-    this.#unstored = picture;
+    this.#unstored = networkMap;
   }
 
   /** Stores what is not stored yet. */
