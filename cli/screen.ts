@@ -1,4 +1,4 @@
-/** A picture on a terminal that is drawn again in its place. */
+/** A frame on a terminal that is drawn again in its place. */
 import { painted } from './colours.ts';
 import { cutTo } from './table/layout.ts';
 
@@ -19,7 +19,7 @@ export interface Terminal {
   write(text: string): unknown;
 }
 
-/** Draws one picture over the other. What was drawn last stays when it ends. */
+/** Draws one frame over the other. What was drawn last stays when it ends. */
 export class Screen {
   readonly #terminal: Terminal;
   readonly #isColoured: boolean;
@@ -32,7 +32,7 @@ export class Screen {
 
   /** Lines as they stand, as many as fit, and a last one that says what this is. */
   draw(text: string, footer: string): void {
-    if (this.#terminal.writableNeedDrain === true) return; // the next picture says the same
+    if (this.#terminal.writableNeedDrain === true) return; // the next frame says the same
     const lines = text.split('\n').slice(0, -1);
     const room = Math.max(1, this.#terminal.rows - 2);
     const hidden = lines.length - room;

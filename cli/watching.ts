@@ -12,20 +12,20 @@ import { rowsText } from './table/text.ts';
 /** Between two reads of a list that has no feed, in ms. */
 const POLL_MS = 2_000;
 
-/** Between two pictures of what changes all the time: what a person can follow, in ms. */
+/** Between two snapshots of what changes all the time: what a person can follow, in ms. */
 const DRAW_MS = 250;
 
 /** Ages grow while nothing else changes: drawn again after so long, in ms. */
 const REDRAW_MS = 1_000;
 
 /** Rows as they are now, and what goes wrong on the way to them; null: nothing. */
-export interface Picture<Row> {
+export interface Snapshot<Row> {
   readonly rows: readonly Row[];
   readonly problem: string | null;
 }
 
 /** Tells the rows of a list whenever they change, until `signal` aborts. Rejects when there is nothing to watch. */
-export type Source<Row> = (changed: (picture: Picture<Row>) => void, signal: AbortSignal) => Promise<void>;
+export type Source<Row> = (changed: (snapshot: Snapshot<Row>) => void, signal: AbortSignal) => Promise<void>;
 
 /** Draws what a source tells. Resolves when `signal` aborts. */
 export async function watchList<Row>(
@@ -36,14 +36,14 @@ export async function watchList<Row>(
 ): Promise<void> {
   const screen = new Screen(process.stdout, session.view());
   const fitting = session.format === 'wide' ? widened(table) : table; // a line that wraps would push others out
-  let picture: Picture<Row> | null = null;
+  let snapshot: Snapshot<Row> | null = null;
   let named: readonly Row[] = [];
   let nodeName = (id: string): string => id;
   const ended = new AbortController();
   const drawnUntil = AbortSignal.any([signal, ended.signal]);
   const draw = async (): Promise<void> => {
-    if (picture === null) return;
-    const { rows, problem } = picture;
+    if (snapshot === null) return;
+    const { rows, problem } = snapshot;
     if (named !== rows) nodeName = await namesOf(session.api, table, rows).catch(() => nodeName);
     named = rows;
     if (drawnUntil.aborted) return;
@@ -58,7 +58,7 @@ export async function watchList<Row>(
   process.stdout.on('resize', redraw);
   try {
     await source((next) => {
-      picture = next;
+      snapshot = next;
       redraw();
     }, signal);
   } finally {

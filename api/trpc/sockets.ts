@@ -18,7 +18,7 @@ import { throwRefusal } from './errors.ts';
 import { logBug } from './http.ts';
 import type { AppRouter } from './router.ts';
 import { BUFFERED_BYTES_MAX, boundUnreadBytes, UNREAD_BYTES_MAX } from './unread-bytes.ts';
-import { createWaitingRoom } from './waiting-room.ts';
+import { createUnauthenticatedConnections } from './unauthenticated-connections.ts';
 
 /**
  * What one client may send: bytes of a message (the default of MAX_BODY_BYTES), pieces of one, chunks that wait to
@@ -84,7 +84,7 @@ export interface TrpcSocketsKit {
 export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSocketsKit): TrpcSockets {
   const server = new WebSocketServer({ noServer: true, ...SOCKET_LIMITS });
   const shares = createShares(CONNECTIONS);
-  const room = createWaitingRoom(clock);
+  const unauthenticated = createUnauthenticatedConnections(clock);
   const addresses = new Map<WebSocket, string>();
   const stopCounting = boundUnreadBytes(() => [...addresses].map(([socket, address]) => ({ socket, address })), clock);
   const admitted = new WeakMap<WebSocket, (caller: Caller) => void>();
@@ -125,7 +125,7 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   function admit(client: WebSocket, request: IncomingMessage): void {
     const address = addressOf(request);
     addresses.set(client, address);
-    let left = room.enter(address, () => hangUp(client, clock, SIGN_IN_CLOSE, NO_KEY_SHOWN));
+    let left = unauthenticated.enter(address, () => hangUp(client, clock, SIGN_IN_CLOSE, NO_KEY_SHOWN));
     client.once('close', () => {
       addresses.delete(client);
       left();

@@ -24,7 +24,7 @@ const NODES_DEFAULT = 50;
 /** Nodes that are asked at the same time. */
 const AT_ONCE_MAX = 8;
 
-/** Between two pictures, in ms. */
+/** Between two snapshots, in ms. */
 const REDRAW_MS = 5_000;
 
 /** Shares from which on a machine is worth a look, and short of room, in percent. */
@@ -81,7 +81,7 @@ export function addTopCommand(program: Program): void {
     .option('-l, --labels <selector>', "only with these labels, such as 'env=prod,!gpu'")
     .option('--limit <n>', 'most nodes to ask', positiveInteger, NODES_DEFAULT)
     .option('--sort <column>', `one of ${TABLE.columns.map(sortNameOf).join(', ')}; - before it for descending`)
-    .option('--once', 'one picture, also on a terminal')
+    .option('--once', 'one snapshot, also on a terminal')
     .addHelpText(
       'after',
       '\nBUSY is the load of the last minute in percent of the cores; MEMORY and DISK are what is used, in percent.',
@@ -91,7 +91,7 @@ export function addTopCommand(program: Program): void {
       const isLive = process.stdout.isTTY && isForPeople(session.format) && flags.once !== true;
       if (isLive) return drawAgain(session, flags);
       const asked = await loadsOf(session, flags);
-      await write(pictureOf(asked, session, flags));
+      await write(snapshotOf(asked, session, flags));
       const missing = missingText(asked);
       if (missing !== null) tell(missing);
       return undefined;
@@ -116,7 +116,7 @@ async function drawAgain(session: Session, flags: TopFlags): Promise<void> {
       const now = new Date().toTimeString().slice(0, 8);
       const missing = missingText(loads);
       screen.draw(
-        pictureOf(loads, session, flags),
+        snapshotOf(loads, session, flags),
         [now, problem ?? 'Ctrl-C ends', ...(missing === null ? [] : [missing])].join('; '),
       );
       await pause(REDRAW_MS, undefined, { signal }).catch(() => {});
@@ -137,7 +137,7 @@ function missingText({ loads, totalCount }: Loads): string | null {
   return totalCount > loads.length ? `${loads.length} of ${totalCount} nodes, the newest: --limit N asks more` : null;
 }
 
-function pictureOf({ loads }: Loads, session: Session, { sort }: TopFlags): string {
+function snapshotOf({ loads }: Loads, session: Session, { sort }: TopFlags): string {
   return rowsText(
     inOrder(loads, TABLE, sort, (id) => id),
     TABLE,

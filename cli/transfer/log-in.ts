@@ -4,7 +4,7 @@ import ssh2, { type Client, type ClientErrorExtensions } from 'ssh2';
 import type { Environment } from '../contexts.ts';
 import { Problem } from '../problem.ts';
 import { dial } from '../reach/dial.ts';
-import { isAsFirstSeen } from '../reach/first-sight.ts';
+import { isTrustedOnFirstUse } from '../reach/trust-on-first-use.ts';
 import { hostKeyFingerprint, keepHostKey } from '../reach/host-keys.ts';
 import type { NodePlace } from '../reach/places.ts';
 import type { Proxy } from '../reach/proxy.ts';
@@ -103,7 +103,7 @@ function hostKeyProblem(key: string, { ownHost, hostKey }: NodePlace, env: Envir
           `what answers has another host key (${shown}) than the service tells (${hostKeyFingerprint(hostKey)}): nothing was sent`,
         );
   try {
-    return isAsFirstSeen(ownHost, key, env)
+    return isTrustedOnFirstUse(ownHost, key, env)
       ? null
       : failed(`what answers has another host key (${shown}) than was seen first: nothing was sent`);
   } catch (error) {

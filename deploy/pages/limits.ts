@@ -37,7 +37,7 @@ import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/targeting-input.ts';
 import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
-import * as waitingRoom from '../../api/trpc/waiting-room.ts';
+import * as unauthenticated from '../../api/trpc/unauthenticated-connections.ts';
 import * as tails from '../../cli/run/tails.ts';
 import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
@@ -197,7 +197,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['REMEMBERED_EVENTS_MAX', 'Events kept for subscribers. Who is further behind reads from the database.'],
       ['REMEMBERED_EVENTS_BYTES_MAX', 'Bytes of their data, at most.'],
     ]),
-    limits('api/trpc/waiting-room.ts', waitingRoom, [
+    limits('api/trpc/unauthenticated-connections.ts', unauthenticated, [
       ['SIGN_IN_MS_MAX', 'A connection that has shown no key by then is closed.'],
     ]),
     limits('api/trpc/unread-bytes.ts', unreadBytes, [

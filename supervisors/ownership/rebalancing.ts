@@ -98,7 +98,7 @@ export class Rebalancing {
     this.#keptTold = 0;
     if (admins.length < 2 || (orphans === 0 && !isUneven(admins))) return void (this.#seen = '');
     const placement = await leases.placement(times.unseenMs());
-    const seen = pictureOf(placement);
+    const seen = fingerprintOf(placement);
     const isAtRest = seen === this.#seen;
     this.#seen = seen;
     if (isAtRest) await this.#carryOut(this.#planned(placement, me), placement);
@@ -167,7 +167,7 @@ function isUneven(admins: readonly SurveyedAdmin[]): boolean {
 }
 
 /** Who owns what, under which epoch: a change of any of it is one. */
-function pictureOf({ admins, clusters }: Placement): string {
+function fingerprintOf({ admins, clusters }: Placement): string {
   return [...admins.map(({ id }) => id), ...clusters.map(({ cluster, owner, epoch }) => `${cluster}${owner}${epoch}`)]
     .sort()
     .join(' ');

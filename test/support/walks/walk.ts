@@ -23,7 +23,7 @@ export class Walk {
   readonly place: Place;
   readonly #terminal: Terminal;
   readonly #parts: string[] = [];
-  #pictures: string[] = [];
+  #screens: string[] = [];
   #happened: { readonly what: string; readonly afterLines: number }[] = [];
 
   constructor(place: Place, terminal: Terminal) {
@@ -53,7 +53,7 @@ export class Walk {
 
   /** Types a command that asks something, or goes on until it is ended. */
   async begins(command: string): Promise<void> {
-    this.#pictures = [];
+    this.#screens = [];
     this.#happened = [];
     await this.#terminal.begin(command);
   }
@@ -71,10 +71,10 @@ export class Walk {
     this.#happened.push({ what, afterLines: before.length });
   }
 
-  /** Keeps the picture on the screen once it is this one, with what happened before. */
-  async pictures(what: string, wanted: RegExp): Promise<void> {
+  /** Keeps the screen once it is this one, with what happened before. */
+  async keepsScreen(what: string, wanted: RegExp): Promise<void> {
     await this.#terminal.shows(wanted);
-    this.#pictures.push(`(${what})\n${await this.#terminal.screen()}`);
+    this.#screens.push(`(${what})\n${await this.#terminal.screen()}`);
   }
 
   async answers(line: string): Promise<void> {
@@ -85,12 +85,12 @@ export class Walk {
     await this.#terminal.press(key);
   }
 
-  /** Waits until the command has ended. Where pictures of it were kept, what it leaves on the screen is none more. */
+  /** Waits until the command has ended. Where screens of it were kept, what it leaves on the screen is none more. */
   async ends(): Promise<void> {
     const { shown, status } = await this.#terminal.ended();
     const [command = '', ...said] = shown.split('\n');
     for (const { what, afterLines } of this.#happened.toReversed()) said.splice(afterLines, 0, `(${what})`);
-    const told = this.#pictures.length > 0 ? this.#pictures : said;
+    const told = this.#screens.length > 0 ? this.#screens : said;
     this.#parts.push([command, ...told, ...(status === 0 ? [] : [`(exit ${status})`])].join('\n'));
   }
 

@@ -60,7 +60,7 @@ test.serial('the fleet is told at a glance, and who is not healthy, which does n
   t.is((await edge('node', 'rm', 'web-2')).status, 0);
 });
 
-test.serial('the load of machines is told in a picture', async (t) => {
+test.serial('the load of machines is told in a snapshot', async (t) => {
   const { status, stdout, stderr } = await edge('top');
 
   t.is(status, 0, stderr);

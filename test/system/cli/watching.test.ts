@@ -21,7 +21,7 @@ async function answering(t: ExecutionContext, operation: string, answers: readon
   return stranger(t, (await service(t, { [operation]: answer, ...more })).url);
 }
 
-test('the picture of loads ends at Ctrl-C, whoever has not answered yet', async (t) => {
+test('the table of loads ends at Ctrl-C, whoever has not answered yet', async (t) => {
   const asked = Promise.withResolvers<void>();
   const { url } = await service(t, {
     list_nodes: LISTED,
@@ -57,7 +57,7 @@ test('a list that is drawn again ends at Ctrl-C, also while nobody answers', asy
   t.regex(terminal.shown(), /prod +1 [^]*\^C\r␛\[K␛\[\?25h$/u, 'what comes next stands where ^C stood');
 });
 
-test('the picture of loads outlives a service that fails', async (t) => {
+test('the table of loads outlives a service that fails', async (t) => {
   const env = await answering(t, 'list_nodes', [LISTED, null, LISTED], {
     get_node_metrics: { host: { available: false } },
   });

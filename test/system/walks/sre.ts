@@ -44,9 +44,9 @@ export const SRE: Walker = {
 
     walk.chapter('A machine goes away');
     await walk.begins('edge node ls --watch');
-    await walk.pictures('all is well', /web-2 .*healthy[^]*Ctrl-C ends/u);
+    await walk.keepsScreen('all is well', /web-2 .*healthy[^]*Ctrl-C ends/u);
     place.agent('web-2').kill();
-    await walk.pictures('web-2 loses its power', /web-2 .*unreachable/u);
+    await walk.keepsScreen('web-2 loses its power', /web-2 .*unreachable/u);
     await walk.presses('C-c');
     await walk.ends();
     await walk.runs('edge run -c prod -l tier=web -- app');

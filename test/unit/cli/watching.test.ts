@@ -1,4 +1,4 @@
-/** Pictures on a terminal: how often, how wide, and only when there is room for one. */
+/** Frames on a terminal: how often, how wide, and only when there is room for one. */
 import test from 'ava';
 import { Screen } from '../../../cli/screen.ts';
 import { redrawing } from '../../../cli/watching.ts';
@@ -27,7 +27,7 @@ test('however often something changes, it is drawn as often as a person can foll
   t.deepEqual(drawn, [1_000, 2_000]);
 });
 
-test('the line below a picture is no wider than the terminal, which gets none before it took the last', (t) => {
+test('the line below a frame is no wider than the terminal, which gets none before it took the last', (t) => {
   const written: string[] = [];
   const terminal = {
     columns: 20,

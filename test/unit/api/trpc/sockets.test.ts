@@ -6,7 +6,11 @@ import { WebSocket } from 'ws';
 import { createShares } from '../../../../api/shares.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { cutGreedy, UNREAD_BYTES_MAX, UNREAD_TOTAL_BYTES_MAX } from '../../../../api/trpc/unread-bytes.ts';
-import { createWaitingRoom, SIGN_IN_MS_MAX, WAITING_MAX } from '../../../../api/trpc/waiting-room.ts';
+import {
+  createUnauthenticatedConnections,
+  SIGN_IN_MS_MAX,
+  UNAUTHENTICATED_MAX,
+} from '../../../../api/trpc/unauthenticated-connections.ts';
 import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
 import { serve, type Served } from '../../../support/api/served.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
@@ -95,25 +99,26 @@ test('what is no WebSocket, or larger than is taken, ends its connection and is 
   );
 });
 
-test(`at most ${WAITING_MAX} wait, and the network that floods makes room for the others`, (t) => {
+test(`at most ${UNAUTHENTICATED_MAX} wait, and the network that floods makes room for the others`, (t) => {
   const clock = createFakeClock(0);
-  const room = createWaitingRoom(clock);
+  const unauthenticated = createUnauthenticatedConnections(clock);
   const left: string[] = [];
-  for (let n = 0; n < WAITING_MAX - 1; n += 1) room.enter(`2001:db8::${n.toString(16)}`, () => left.push(`flood ${n}`));
-  room.enter('192.0.2.1', () => left.push('honest'));
+  for (let n = 0; n < UNAUTHENTICATED_MAX - 1; n += 1)
+    unauthenticated.enter(`2001:db8::${n.toString(16)}`, () => left.push(`flood ${n}`));
+  unauthenticated.enter('192.0.2.1', () => left.push('honest'));
 
-  for (let n = 0; n < 3; n += 1) room.enter('2001:db8:0:0:ffff::1', () => left.push('more'));
+  for (let n = 0; n < 3; n += 1) unauthenticated.enter('2001:db8:0:0:ffff::1', () => left.push('more'));
   t.deepEqual(left, ['flood 0', 'flood 1', 'flood 2']);
 
   clock.pass(SIGN_IN_MS_MAX);
-  t.is(left.length, WAITING_MAX + 3);
+  t.is(left.length, UNAUTHENTICATED_MAX + 3);
   t.is(clock.waiting(), 0);
 });
 
 test('a flood of connections without a key, all answering pings, keeps nobody with a key out', async (t) => {
   const { url } = await start(t);
   const flood: WebSocket[] = [];
-  while (flood.length < WAITING_MAX + 50)
+  while (flood.length < UNAUTHENTICATED_MAX + 50)
     flood.push(...(await Promise.all(Array.from({ length: 50 }, () => open(t, url)))));
   const closed = Promise.all(
     flood.slice(0, 50).map(async (socket) => {
@@ -127,7 +132,7 @@ test('a flood of connections without a key, all answering pings, keeps nobody wi
 
   t.is(honest.readyState, WebSocket.OPEN);
   // it waited there too, for a moment
-  t.is(flood.filter(({ readyState }) => readyState === WebSocket.OPEN).length, WAITING_MAX - 1);
+  t.is(flood.filter(({ readyState }) => readyState === WebSocket.OPEN).length, UNAUTHENTICATED_MAX - 1);
 });
 
 test('places have a share for one key and for one address, of which IPv6 has one for each /64', (t) => {

@@ -1,6 +1,6 @@
 /**
- * Host keys that were seen first, in the file that OpenSSH keeps them in, for machines whose keys the service does not
- * know.
+ * Host keys that are trusted on first use, in the file that OpenSSH keeps them in, for machines whose keys the service
+ * does not know.
  */
 import { createHmac } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { knownHostsFile } from './openssh.ts';
  * Whether the key of a host is that which was seen first; one that is seen for the first time is kept. Keys are lines
  * of OpenSSH without comments. Throws the error of the system where the file cannot be used.
  */
-export function isAsFirstSeen(host: string, key: string, env: Environment): boolean {
+export function isTrustedOnFirstUse(host: string, key: string, env: Environment): boolean {
   const file = knownHostsFile(env);
   const text = textOf(file);
   const seen = text.split('\n').flatMap((line) => {

@@ -6,13 +6,13 @@ import { sourceNetwork } from '../../transport/net/source-networks.ts';
 export const SIGN_IN_MS_MAX = 10_000;
 
 /** Connections that have not shown one, at a time. */
-export const WAITING_MAX = 1_000;
+export const UNAUTHENTICATED_MAX = 1_000;
 
-/** Where they wait. */
-export interface WaitingRoom {
+/** Those that are open now. */
+export interface UnauthenticatedConnections {
   /**
-   * Somebody waits, until the returned function is called. `leave` is called when the time is over, or when the room is
-   * full and others need it more.
+   * Somebody waits, until the returned function is called. `leave` is called when the time is over, or when there
+   * are too many and others need the place more.
    */
   enter(address: string, leave: () => void): () => void;
 }
@@ -23,10 +23,10 @@ interface Waiting {
 }
 
 /**
- * An empty room. When it is full, the oldest of whichever network has most of it makes room: who floods, floods
- * himself.
+ * None at first. When there are as many as may be, the oldest of whichever network has most of them makes room: who
+ * floods, floods himself.
  */
-export function createWaitingRoom(clock: Pick<Clock, 'after'>): WaitingRoom {
+export function createUnauthenticatedConnections(clock: Pick<Clock, 'after'>): UnauthenticatedConnections {
   const waiting = new Set<Waiting>(); // oldest first
   const byNetwork = new Map<string, number>();
 
@@ -47,7 +47,7 @@ export function createWaitingRoom(clock: Pick<Clock, 'after'>): WaitingRoom {
 
   return {
     enter(address, leave) {
-      if (waiting.size >= WAITING_MAX) makeRoom();
+      if (waiting.size >= UNAUTHENTICATED_MAX) makeRoom();
       const one: Waiting = { network: sourceNetwork(address), leave };
       waiting.add(one);
       byNetwork.set(one.network, (byNetwork.get(one.network) ?? 0) + 1);
