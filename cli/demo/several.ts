@@ -1,10 +1,11 @@
 /** The demo with several admins: one PostgreSQL, a balancer before them, and what is left when one of them dies. */
+import { startEmbeddedPostgres } from '../../persistence/embedded/launcher.ts';
+import { createLog } from '../../transport/net/pino-log.ts';
 import { createClient, type Api } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import { Problem } from '../problem.ts';
 import { showRun } from './shown-run.ts';
 import { BALANCE_AFTER_MS, startAdmins, targetingOf, type DemoAdmin } from './admins.ts';
-import { holdDatabase } from './database.ts';
 import { ensureCluster, startAgents } from './fleet.ts';
 import type { DemoHome } from './home.ts';
 import { portsFor, sayPort } from './ports.ts';
@@ -107,4 +108,13 @@ function ownersTable(admins: readonly DemoAdmin[], owners: ReadonlyMap<string, s
         .trimEnd(),
     )
     .join('\n');
+}
+
+/**
+ * Starts the PostgreSQL that the demo's admins share, on their DATA_DIR: they take it over as it runs there, and it
+ * outlives each of them. Answers what ends it, once they have ended.
+ */
+async function holdDatabase(dataDir: string): Promise<() => Promise<void>> {
+  const postgres = await startEmbeddedPostgres({ dataDir, log: createLog('demo', 'silent') });
+  return () => postgres.stop();
 }

@@ -62,7 +62,7 @@ export const UNAVAILABLE_SECONDS = 5;
 
 /**
  * All limits that a server of proxies can be given; each stands above. Idle and life are of
- * transport/net/streams/limits.ts.
+ * transport/net/streams/join.ts.
  */
 export interface ProxyLimits {
   readonly handshakeMsMax: number;

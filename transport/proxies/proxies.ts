@@ -1,8 +1,7 @@
 /** The HTTP and the SOCKS5 proxy of one program: started, counted and ended together. */
 import { once } from 'node:events';
 import type { Server } from 'node:net';
-import { joinClock, Joins } from '../net/streams/join.ts';
-import { IDLE_MS_MAX, LIFE_MS_MAX } from '../net/streams/limits.ts';
+import { IDLE_MS_MAX, joinClock, Joins, LIFE_MS_MAX } from '../net/streams/join.ts';
 import { listenAt } from '../net/streams/listen.ts';
 import type { ProxyCounters } from './counters.ts';
 import { HttpProxy } from './http-proxy.ts';

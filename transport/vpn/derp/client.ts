@@ -1,7 +1,6 @@
 /** A client of one region's relays, which is connected whenever one of them answers. */
 import type { Duplex } from 'node:stream';
-import { BinaryKeys } from './binary-keys.ts';
-import { boxKeys, type BoxKeys } from './box.ts';
+import { boxKeys, keyOf, type BoxKeys } from './box.ts';
 import { DERP_PACKET_BYTES_MAX } from './frames.ts';
 import { KEYS_MAX, PING_MS, RECONNECT_MS_MAX, RECONNECT_MS_MIN, SILENCE_MS_MAX } from './limits.ts';
 import type { RelayNode, RelayRegion } from './map.ts';
@@ -191,5 +190,26 @@ export class DerpClient {
       };
     });
     this.#wake = null;
+  }
+}
+
+/** Public keys in the form in which frames carry them, remembered for the next packet: so many at most. */
+class BinaryKeys {
+  readonly #keysMax: number;
+  readonly #known = new Map<string, Buffer>();
+
+  constructor(keysMax: number) {
+    this.#keysMax = keysMax;
+  }
+
+  /** Null: this text is no key. */
+  of(publicKey: string): Buffer | null {
+    const known = this.#known.get(publicKey);
+    if (known !== undefined) return known;
+    const key = keyOf(publicKey);
+    if (key === null) return null;
+    if (this.#known.size >= this.#keysMax) this.#known.clear();
+    this.#known.set(publicKey, key);
+    return key;
   }
 }

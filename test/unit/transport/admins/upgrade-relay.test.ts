@@ -12,7 +12,7 @@ import { PeerProofs } from '../../../../transport/admins/peer-proofs.ts';
 import { PEER_HEADER, RELAYED_HEADER } from '../../../../transport/admins/protocol/version.ts';
 import { TUNNEL_ROUTE, UpgradeRelay, type UpgradeRelayPorts } from '../../../../transport/admins/upgrade-relay.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
-import { LIFE_MS_MAX } from '../../../../transport/net/streams/limits.ts';
+import { LIFE_MS_MAX } from '../../../../transport/net/streams/join.ts';
 import { newToken, tagOf } from '../../../../transport/tunnels/token.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { keysOf, linkedAdmins, startLinked } from '../../../support/linked-admins.ts';

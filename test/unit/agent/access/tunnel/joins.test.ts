@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { tunnelJoins } from '../../../../../agent/access/tunnel/joins.ts';
-import { Joins, type JoinsOptions } from '../../../../../transport/net/streams/join.ts';
-import { SWEEP_MS } from '../../../../../transport/net/streams/limits.ts';
+import { Joins, SWEEP_MS, type JoinsOptions } from '../../../../../transport/net/streams/join.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { tcpPair } from '../../../../support/stream-pairs.ts';
 
