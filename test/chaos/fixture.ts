@@ -14,7 +14,7 @@ import {
   type AdminNetworks,
   type AdminPlace,
 } from '../support/networks/admin-networks.ts';
-import { openClock, type Clock } from '../support/clock-on-the-wall.ts';
+import { openClock, type Clock } from '../support/wall-clock.ts';
 import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
 import { startReplicatedMovableServer, type ReplicatedMovableServer } from '../support/replicated-movable-server.ts';
 import { childrenOf, signalAll } from '../support/processes.ts';

@@ -45,7 +45,7 @@ for (const [name, quirks] of Object.entries(SERVERS)) {
 
 const [url, masterKey] = [process.env['EDGE_TEST_NETMAKER_URL'], process.env['EDGE_TEST_NETMAKER_KEY']];
 if (url === undefined || masterKey === undefined) {
-  test.skip('the contract against a real server (skipped: EDGE_TEST_NETMAKER_URL and EDGE_TEST_NETMAKER_KEY name none)', (t) =>
+  test.skip('the contract holds for a real server (skipped: EDGE_TEST_NETMAKER_URL and EDGE_TEST_NETMAKER_KEY name none)', (t) =>
     t.fail());
 } else {
   declareContract(

@@ -55,7 +55,7 @@ async function killed(t: ExecutionContext, hold: (connection: TestConnection) =>
   };
 }
 
-test('killed before the event is stored: nothing was told, nothing is stored, and the next attempt is let in', async (t) => {
+test('an admin that is killed before the event of a login is stored tells and stores nothing, and the next attempt is let in', async (t) => {
   t.deepEqual(await killed(t, (connection) => holdTable(connection, 'event')), {
     toldBefore: false,
     accepted: true,
@@ -63,7 +63,7 @@ test('killed before the event is stored: nothing was told, nothing is stored, an
   });
 });
 
-test('killed between the event and the verdict: the event tells of an attempt that its agent refused, and the next one is let in', async (t) => {
+test('an admin that is killed between the event and the verdict tells of an attempt that its agent refused, and lets the next one in', async (t) => {
   t.deepEqual(await killed(t, (connection) => holdCommit(connection, 'ssh-verified')), {
     toldBefore: false,
     accepted: true,

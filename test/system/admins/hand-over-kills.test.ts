@@ -89,7 +89,7 @@ async function ran(fleet: Fleet, url: string): Promise<readonly string[]> {
   return readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
 }
 
-test('killed in any stretch of a hand-over, the giver is followed: one owner under a higher epoch, and each command runs once', async (t) => {
+test('an admin that is killed in any part of a hand-over is followed by one owner under a higher epoch, and each command runs once', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const connection = await createDatabase(t);
   const ways = new Map<string, Awaited<ReturnType<typeof deadlyWay>>>();

@@ -95,7 +95,7 @@ test.serial('a drain is stored wherever it is asked for, once, and ended by a re
   t.deepEqual([twice.status, await drainingSince(other(1).name)], [200, null]);
 });
 
-test.serial('edge admin: a table, one admin, a drain that waits, and names that are wrong', async (t) => {
+test.serial('edge admin lists admins, shows one, waits for a drain, and refuses wrong names', async (t) => {
   const ls = await edge(other(), 'admin', 'ls');
   const ids = await edge(other(), 'admin', 'ls', '-q');
   const wide = await edge(other(), '-o', 'wide', 'admin', 'ls');

@@ -144,7 +144,7 @@ async function lookedAround({ at }: SideBySide, admin: AdminProgram): Promise<vo
 
 for (const [name, { commit, elsewhere, ending }] of Object.entries(RELEASES))
   test.serial(
-    `beside a release ${name}: commands at both, takeovers both ways, no stale write, and the upgrade of it`,
+    `an admin works beside one of release ${name}: commands at both, takeovers both ways, no stale write, and its upgrade`,
     async (t) => {
       t.timeout(hangAfter(TEST_MS_MAX));
       const release = await releaseAt(t, commit);

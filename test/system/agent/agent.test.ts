@@ -69,7 +69,7 @@ test.serial('SIGTERM while no admin is there keeps the result for the next start
   t.like(await admin.result(execution), CANCELLED);
 });
 
-test.serial('told that its node was deleted it ends what runs and exits with a status of its own', async (t) => {
+test.serial('an agent whose node was deleted ends what runs and exits with a status of its own', async (t) => {
   const { fixture, session } = await AgentFixture.open(t);
   const execution = await fixture.taken(session, 'sleep 100');
 

@@ -131,7 +131,7 @@ for (const [why, delivered, end, wanted] of [
   ],
 ] as const) {
   test.serial(
-    `killed while it ends a script for ${why}: the next agent ends what ignored TERM, and says why it ended`,
+    `after an agent is killed while it ends a script for ${why}, the next one ends what ignored TERM, and says why it ended`,
     async (t) => {
       const { fixture, admin, session } = await AgentFixture.open(t);
       const execution = admin.deliver(
@@ -188,7 +188,7 @@ test.serial(
 );
 
 test.serial(
-  'killed while it ends a script: the next agent ends what dropped its environment and ignores TERM, also when all else is over',
+  'after an agent is killed while it ends a script, the next one ends what dropped its environment and ignores TERM, also when all else is over',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     const execution = admin.deliver(
@@ -240,40 +240,43 @@ test.serial(
   },
 );
 
-test.serial('killed twenty times at any moment, it runs every script once and reports every result', async (t) => {
-  const { fixture, admin } = await AgentFixture.open(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '3' });
-  const executions: ReturnType<typeof admin.deliver>[] = [];
-  const script = (index: number) => `echo ${index} >>${fixture.ledger}; sleep 0.0${index % 10}; echo ${index}`;
-  for (let round = 0; round <= 20; round += 1) {
-    const session = await admin.session(round);
-    // What no agent is known to have goes out again, as an admin does it.
-    const known = new Set(
-      admin.sessions.flatMap((past) => [
-        ...past.of('hello').flatMap((frame) => frame.holding),
-        ...past.of('acknowledge').flatMap((frame) => frame.executions),
-      ]),
+test.serial(
+  'an agent that is killed twenty times at any moment runs every script once and reports every result',
+  async (t) => {
+    const { fixture, admin } = await AgentFixture.open(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '3' });
+    const executions: ReturnType<typeof admin.deliver>[] = [];
+    const script = (index: number) => `echo ${index} >>${fixture.ledger}; sleep 0.0${index % 10}; echo ${index}`;
+    for (let round = 0; round <= 20; round += 1) {
+      const session = await admin.session(round);
+      // What no agent is known to have goes out again, as an admin does it.
+      const known = new Set(
+        admin.sessions.flatMap((past) => [
+          ...past.of('hello').flatMap((frame) => frame.holding),
+          ...past.of('acknowledge').flatMap((frame) => frame.executions),
+        ]),
+      );
+      for (const [index, execution] of executions.entries())
+        if (!known.has(execution)) admin.deliver(session, script(index), { execution });
+      if (round === 20) break;
+      for (let more = 0; more < 3; more += 1) executions.push(admin.deliver(session, script(executions.length)));
+      await sleep(Math.random() * 120);
+      await fixture.kill();
+      fixture.start();
+    }
+
+    const results = await Promise.all(executions.map((execution) => admin.result(execution, 60_000)));
+
+    const counts = new Map<string, number>();
+    for (const line of fixture.lines()) counts.set(line, (counts.get(line) ?? 0) + 1);
+    t.deepEqual(
+      [...counts].filter(([, count]) => count !== 1),
+      [],
+      'none ran twice',
     );
-    for (const [index, execution] of executions.entries())
-      if (!known.has(execution)) admin.deliver(session, script(index), { execution });
-    if (round === 20) break;
-    for (let more = 0; more < 3; more += 1) executions.push(admin.deliver(session, script(executions.length)));
-    await sleep(Math.random() * 120);
-    await fixture.kill();
-    fixture.start();
-  }
-
-  const results = await Promise.all(executions.map((execution) => admin.result(execution, 60_000)));
-
-  const counts = new Map<string, number>();
-  for (const line of fixture.lines()) counts.set(line, (counts.get(line) ?? 0) + 1);
-  t.deepEqual(
-    [...counts].filter(([, count]) => count !== 1),
-    [],
-    'none ran twice',
-  );
-  for (const [index, result] of results.entries()) {
-    // Killed between the record of the start and the start itself: reported as interrupted, and it did not run.
-    if (result.outcome === 'cancelled') t.deepEqual([result.exit_code, counts.has(String(index))], [137, false]);
-    else t.like(result, { outcome: 'completed', exit_code: 0, output: `${index}\n` });
-  }
-});
+    for (const [index, result] of results.entries()) {
+      // Killed between the record of the start and the start itself: reported as interrupted, and it did not run.
+      if (result.outcome === 'cancelled') t.deepEqual([result.exit_code, counts.has(String(index))], [137, false]);
+      else t.like(result, { outcome: 'completed', exit_code: 0, output: `${index}\n` });
+    }
+  },
+);

@@ -176,7 +176,7 @@ test.serial(
 );
 
 test.serial(
-  'told that its node was deleted it does not join again, also after a restart, and is known again where the deletion is undone',
+  'an agent whose node was deleted does not join again, also after a restart, and is known again where the deletion is undone',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     admin.habits = { refuses: 401, saysDeleted: true };

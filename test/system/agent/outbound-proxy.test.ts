@@ -59,7 +59,7 @@ async function startProxy(t: ExecutionContext, credentials: string | null) {
 
 const run = promisify(execFile);
 
-test('HTTP_PROXY: enrolment, session, tunnels and the doctor go through the proxy, again after it was cut', async (t) => {
+test('enrolment, session, tunnels and the doctor go through the proxy of HTTP_PROXY, again after it was cut', async (t) => {
   const proxy = await startProxy(t, CREDENTIALS);
   const fleet = await startFleet(t);
   const port = new URL(fleet.admins[0]?.url ?? '').port;
@@ -121,7 +121,7 @@ test('a proxy that refuses is named in the log and by the doctor; NO_PROXY goes 
   t.is(said['problem'], 'its name cannot be resolved');
 });
 
-test('HTTPS_PROXY: the proxy sees the name of the admin and nothing else', async (t) => {
+test('the proxy of HTTPS_PROXY sees the name of the admin and nothing else', async (t) => {
   const made = await certificates(temporaryDirectory(t), `DNS:${HOST}`);
   const proxy = await startProxy(t, null);
   const fleet = await startFleet(t);

@@ -44,7 +44,7 @@ function waitingShim(directory: string, execution: ExecutionId): () => Promise<u
   };
 }
 
-test('recorded as started and never begun: interrupted, and an exec shim that comes late begins nothing', async (t) => {
+test('an execution that is recorded as started and never began is interrupted, and an exec shim that comes late begins nothing', async (t) => {
   const { fixture, directory, execution, hasRun } = startedBefore(t);
   const giveJob = waitingShim(directory, execution);
 
@@ -70,7 +70,7 @@ for (const [noted, wanted] of [
   ['cancel', { outcome: 'cancelled', exitCode: 143 }],
   ['timeout', { outcome: 'completed', exitCode: 124 }],
 ] as const)
-  test(`after a reboot the process id in a claim is another's, who leads a session${noted === null ? '' : ` (while it was ended for a ${noted})`}: it is left alone, and the output so far is told`, async (t) => {
+  test(`after a reboot the process id in a start lock is another's, who leads a session${noted === null ? '' : ` (while it was ended for a ${noted})`}: it is left alone, and the output so far is told`, async (t) => {
     const { fixture, directory, execution } = startedBefore(t);
     const stranger = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { detached: true });
     t.teardown(() => process.kill(-(stranger.pid ?? 0), 'SIGKILL'));
@@ -86,7 +86,7 @@ for (const [noted, wanted] of [
     t.not(readProcess(child), null);
   });
 
-test('after a reboot the session of a claim is one whose leader has ended: who is left in it is left alone', async (t) => {
+test('after a reboot the session of a start lock is one whose leader has ended: who is left in it is left alone', async (t) => {
   const { fixture, directory, execution } = startedBefore(t);
   const leader = spawn('/bin/sh', ['-c', 'sleep 60 >/dev/null & echo $!'], { detached: true });
   const daemon = Number(String((await once(leader.stdout, 'data'))[0]));

@@ -72,7 +72,7 @@ test.serial('files are listed, uploaded, replaced when that is confirmed, and do
   await looksWell(t, page, 'the terminal with files');
 });
 
-test.serial('by keyboard: a folder is made, things are renamed, and deleted by their names', async (t) => {
+test.serial('a folder is made, files are renamed, and deleted by their names, by keyboard alone', async (t) => {
   const { page, problems } = await terminal(t);
   const title = await page.title();
   const folder = temporaryDirectory(t);

@@ -44,51 +44,54 @@ const open = (t: ExecutionContext, path?: string, options?: BrowserContextOption
 const tile = (page: Page, name: RegExp) => page.getByRole('link', { name }).locator('.count');
 const rows = (page: Page) => page.locator('.grid .body .row');
 
-test.serial('by keyboard alone: signed in, the overview, the nodes, a search, a row, and back', async (t) => {
-  const { page, problems, elsewhere } = await open(t);
+test.serial(
+  'signing in, the overview, the list of nodes, a search and a row are reached by keyboard alone',
+  async (t) => {
+    const { page, problems, elsewhere } = await open(t);
 
-  await signIn(page);
-  await heading(page, 'Overview');
-  await tile(page, /All nodes$/u)
-    .getByText(String(STORED_NODES + 1), { exact: true })
-    .waitFor();
-  t.is(await tile(page, /^\d+ Unreachable/u).textContent(), String(STORED_NODES));
-  t.is(await tile(page, /^\d+ Healthy/u).textContent(), '1');
-  await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
+    await signIn(page);
+    await heading(page, 'Overview');
+    await tile(page, /All nodes$/u)
+      .getByText(String(STORED_NODES + 1), { exact: true })
+      .waitFor();
+    t.is(await tile(page, /^\d+ Unreachable/u).textContent(), String(STORED_NODES));
+    t.is(await tile(page, /^\d+ Healthy/u).textContent(), '1');
+    await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
 
-  await page.keyboard.press('g');
-  await page.keyboard.press('n');
-  await heading(page, 'Nodes');
-  await rows(page).first().waitFor();
-  t.is(await page.getByRole('grid').getAttribute('aria-rowcount'), String(STORED_NODES + 2));
-  t.true((await rows(page).count()) < 60, 'only the window is drawn');
+    await page.keyboard.press('g');
+    await page.keyboard.press('n');
+    await heading(page, 'Nodes');
+    await rows(page).first().waitFor();
+    t.is(await page.getByRole('grid').getAttribute('aria-rowcount'), String(STORED_NODES + 2));
+    t.true((await rows(page).count()) < 60, 'only the window is drawn');
 
-  await page.keyboard.press('/');
-  await page.keyboard.type('web-29');
-  await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
-  await page.waitForURL(/\?q=web-29$/u);
-  await page.keyboard.press('Enter');
-  await page.keyboard.press('j');
-  await page.keyboard.press('j');
-  t.is(await page.locator('.row.active .name').textContent(), 'web-290', 'web-29 stands before it');
-  t.is(
-    await page.getByRole('grid').getAttribute('aria-activedescendant'),
-    await page.locator('.row.active').getAttribute('id'),
-  );
-  await page.reload();
-  await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('web-29');
+    await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
+    await page.waitForURL(/\?q=web-29$/u);
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    t.is(await page.locator('.row.active .name').textContent(), 'web-290', 'web-29 stands before it');
+    t.is(
+      await page.getByRole('grid').getAttribute('aria-activedescendant'),
+      await page.locator('.row.active').getAttribute('id'),
+    );
+    await page.reload();
+    await page.getByText(`11 of ${STORED_NODES + 1} nodes`).waitFor();
 
-  await page.keyboard.press('g');
-  await page.keyboard.press('o');
-  await heading(page, 'Overview');
-  await page.goBack();
-  await heading(page, 'Nodes');
-  await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
-  await page.keyboard.press('Escape');
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
-  t.deepEqual([problems, elsewhere], [[], []]);
-});
+    await page.keyboard.press('g');
+    await page.keyboard.press('o');
+    await heading(page, 'Overview');
+    await page.goBack();
+    await heading(page, 'Nodes');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    t.deepEqual([problems, elsewhere], [[], []]);
+  },
+);
 
 test.serial('the palette finds pages, nodes and actions by the keyboard, and gives the focus back', async (t) => {
   const { page, problems } = await open(t);

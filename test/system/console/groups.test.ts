@@ -38,61 +38,64 @@ async function open(t: ExecutionContext, path: string, options?: BrowserContextO
 
 const rows = (page: Page) => page.locator('.paged tbody tr');
 
-test.serial('by keyboard: a group is made, shows who is in it, leads on, and is deleted by its name', async (t) => {
-  const { page, problems, elsewhere } = await open(t, '/console/groups');
-  const group = () => settledAnswer(() => fleet.rest.call('GET', '/groups/canaries'));
-  await page.getByText('There is no group yet.').waitFor();
+test.serial(
+  'a group is made, shows who is in it, leads on, and is deleted by its name, by keyboard alone',
+  async (t) => {
+    const { page, problems, elsewhere } = await open(t, '/console/groups');
+    const group = () => settledAnswer(() => fleet.rest.call('GET', '/groups/canaries'));
+    await page.getByText('There is no group yet.').waitFor();
 
-  await pressOpening(page, 'New group');
-  await typed(page, 'canaries', HOSTILE);
-  await page.keyboard.press('End'); // the last of the choices: these nodes
-  await page.getByRole('textbox', { name: 'These nodes' }).focus();
-  await page.keyboard.insertText('away-1, nobody-is-called-so');
-  await page.keyboard.press('Enter');
-  await page.getByRole('alert').getByText('No node is called "nobody-is-called-so".').waitFor();
-  await page.getByRole('textbox', { name: 'These nodes' }).fill('away-1');
-  await page.keyboard.press('Enter');
-  await page.getByText('Group canaries is there: one node in it now.').waitFor();
-  await heading(page, 'canaries');
-  await page.locator('.facts').getByText(HOSTILE).waitFor();
+    await pressOpening(page, 'New group');
+    await typed(page, 'canaries', HOSTILE);
+    await page.keyboard.press('End'); // the last of the choices: these nodes
+    await page.getByRole('textbox', { name: 'These nodes' }).focus();
+    await page.keyboard.insertText('away-1, nobody-is-called-so');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('No node is called "nobody-is-called-so".').waitFor();
+    await page.getByRole('textbox', { name: 'These nodes' }).fill('away-1');
+    await page.keyboard.press('Enter');
+    await page.getByText('Group canaries is there: one node in it now.').waitFor();
+    await heading(page, 'canaries');
+    await page.locator('.facts').getByText(HOSTILE).waitFor();
 
-  await page.getByRole('link', { name: 'away-1' }).focus();
-  await page.keyboard.press('Enter');
-  await heading(page, 'away-1');
-  await page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'canaries' }).focus();
-  await page.keyboard.press('Enter');
-  await heading(page, 'canaries');
-  await page.getByRole('link', { name: 'Run a command on it' }).focus();
-  await page.keyboard.press('Enter');
-  await heading(page, 'Run');
-  t.true(page.url().endsWith('?group=canaries'));
+    await page.getByRole('link', { name: 'away-1' }).focus();
+    await page.keyboard.press('Enter');
+    await heading(page, 'away-1');
+    await page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'canaries' }).focus();
+    await page.keyboard.press('Enter');
+    await heading(page, 'canaries');
+    await page.getByRole('link', { name: 'Run a command on it' }).focus();
+    await page.keyboard.press('Enter');
+    await heading(page, 'Run');
+    t.true(page.url().endsWith('?group=canaries'));
 
-  await fleet.rest.post('/groups', { name: 'whole', targeting: { type: 'clusters', cluster_names: [CLUSTER] } });
-  await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Search or do' }).and(page.locator(':focus')).waitFor();
-  await page.keyboard.type('canar');
-  await page.locator('[role=option][aria-selected=true]').filter({ hasText: 'canaries' }).waitFor();
-  await page.keyboard.press('Escape');
-  await page.goto(`${fleet.admin().url}/console/groups`);
-  await rows(page).nth(1).waitFor();
-  await page.keyboard.press('/');
-  await page.keyboard.type('canar');
-  await page.getByText('1 to 1 of 1').waitFor();
-  await page.keyboard.press('Enter');
-  await page.keyboard.press('j');
-  await page.keyboard.press('Enter');
-  await heading(page, 'canaries');
-  await pressOpening(page, 'Delete');
-  await page.keyboard.insertText('canarie');
-  await page.keyboard.press('Enter');
-  t.is((await group()).status, 200, 'its name was not typed yet');
-  await page.keyboard.insertText('s');
-  await page.keyboard.press('Enter');
-  await page.getByText('Group canaries is deleted.').waitFor();
-  await heading(page, 'Groups');
-  t.is((await group()).status, 404);
-  t.deepEqual([problems, elsewhere], [[], []]);
-});
+    await fleet.rest.post('/groups', { name: 'whole', targeting: { type: 'clusters', cluster_names: [CLUSTER] } });
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Search or do' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('canar');
+    await page.locator('[role=option][aria-selected=true]').filter({ hasText: 'canaries' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.goto(`${fleet.admin().url}/console/groups`);
+    await rows(page).nth(1).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('canar');
+    await page.getByText('1 to 1 of 1').waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await heading(page, 'canaries');
+    await pressOpening(page, 'Delete');
+    await page.keyboard.insertText('canarie');
+    await page.keyboard.press('Enter');
+    t.is((await group()).status, 200, 'its name was not typed yet');
+    await page.keyboard.insertText('s');
+    await page.keyboard.press('Enter');
+    await page.getByText('Group canaries is deleted.').waitFor();
+    await heading(page, 'Groups');
+    t.is((await group()).status, 404);
+    t.deepEqual([problems, elsewhere], [[], []]);
+  },
+);
 
 test.serial('a node names the groups that it is in, and a cluster those that name it', async (t) => {
   const { id } = await fleet.node();
@@ -119,7 +122,7 @@ test.serial('a node names the groups that it is in, and a cluster those that nam
 });
 
 test.serial(
-  'by keyboard: an alias is made, found, leads to its node and back, and is deleted by its name',
+  'an alias is made, found, leads to its node and back, and is deleted by its name, by keyboard alone',
   async (t) => {
     const { page, problems } = await open(t, '/console/aliases');
     const { id } = await fleet.node();

@@ -42,7 +42,7 @@ async function open(t: ExecutionContext, path: string, options?: BrowserContextO
 
 const rows = (page: Page) => page.locator('.paged tbody tr');
 
-test.serial('by keyboard: clusters by pages, one is looked for, made, changed, and deleted by its name', async (t) => {
+test.serial('clusters are paged, searched, made, changed, and deleted by their names, by keyboard alone', async (t) => {
   const { page, problems, elsewhere } = await open(t, '/console');
   await heading(page, 'Overview');
   await page.keyboard.press('g');

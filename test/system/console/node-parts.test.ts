@@ -65,7 +65,7 @@ test.serial('what ran there is listed with how it ended, the latest first, and l
   t.deepEqual(problems, []);
 });
 
-test.serial('by keyboard: a username and its key are made, and go again once their names are typed', async (t) => {
+test.serial('a username and its key are made, and deleted once their names are typed, by keyboard alone', async (t) => {
   const { page, problems } = await open(t);
   const access = part(page, 'SSH access');
   const key = newKey('ada@laptop');

@@ -47,7 +47,7 @@ const open = async (t: ExecutionContext, key: string = FLEET_KEYS.MASTER_KEY, op
 };
 const part = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
-test.serial('by keyboard: diagnosed, named and labelled, and its metrics are drawn from now on', async (t) => {
+test.serial('a node is diagnosed, named and labelled, and its metrics are drawn, by keyboard alone', async (t) => {
   const { page, problems, elsewhere } = await open(t);
   await holdNotices(page);
   await part(page, 'Diagnosis').getByText('checks pass').waitFor();

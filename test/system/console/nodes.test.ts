@@ -70,63 +70,66 @@ async function typed(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-test.serial('by keyboard alone: filtered, chosen, labelled, moved and taken back; all stay chosen', async (t) => {
-  const { page, problems, elsewhere } = await open(t);
-  await holdNotices(page);
+test.serial(
+  'nodes are filtered, selected, labelled, moved and moved back by keyboard alone, and stay selected',
+  async (t) => {
+    const { page, problems, elsewhere } = await open(t);
+    await holdNotices(page);
 
-  await keys(page, '/');
-  await page.keyboard.type('web-1');
-  await says(page, '111 of 240 nodes');
-  await keys(page, 'Enter', 'j', 'x', 'j', 'j', 'Shift+X');
-  t.deepEqual(await chosenNames(page), ['web-1', 'web-10', 'web-11']);
-  t.is(await page.getByRole('grid').getAttribute('aria-multiselectable'), 'true');
+    await keys(page, '/');
+    await page.keyboard.type('web-1');
+    await says(page, '111 of 240 nodes');
+    await keys(page, 'Enter', 'j', 'x', 'j', 'j', 'Shift+X');
+    t.deepEqual(await chosenNames(page), ['web-1', 'web-10', 'web-11']);
+    t.is(await page.getByRole('grid').getAttribute('aria-multiselectable'), 'true');
 
-  await keys(page, '/', 'Control+a');
-  await page.keyboard.type('web-2');
-  await says(page, '3 of them not in this list');
-  await says(page, '3 chosen');
+    await keys(page, '/', 'Control+a');
+    await page.keyboard.type('web-2');
+    await says(page, '3 of them not in this list');
+    await says(page, '3 chosen');
 
-  await tabTo(page, 'Label');
-  await keys(page, 'Enter');
-  await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
-  await typed(page, 'tier=front old-');
-  await page.getByRole('dialog', { name: 'Label 3 nodes' }).getByText('web-11 (fleet, ').waitFor();
-  await keys(page, 'Enter');
-  await says(page, 'Label 3 nodes, in a moment.');
-  await tabTo(page, 'Send away');
-  await keys(page, 'Enter'); // does it now
-  await says(page, 'Done: 3 nodes.');
-  await says(page, '3 chosen');
-  const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);
-  t.deepEqual(labelled.map(({ name }) => name).sort(), ['web-1', 'web-10', 'web-11']);
-  await pictured(page, 'nodes');
+    await tabTo(page, 'Label');
+    await keys(page, 'Enter');
+    await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
+    await typed(page, 'tier=front old-');
+    await page.getByRole('dialog', { name: 'Label 3 nodes' }).getByText('web-11 (fleet, ').waitFor();
+    await keys(page, 'Enter');
+    await says(page, 'Label 3 nodes, in a moment.');
+    await tabTo(page, 'Send away');
+    await keys(page, 'Enter'); // does it now
+    await says(page, 'Done: 3 nodes.');
+    await says(page, '3 chosen');
+    const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);
+    t.deepEqual(labelled.map(({ name }) => name).sort(), ['web-1', 'web-10', 'web-11']);
+    await pictured(page, 'nodes');
 
-  await tabTo(page, 'Move');
-  await keys(page, 'Enter');
-  await page.getByLabel('To the cluster').and(page.locator(':focus')).waitFor();
-  await typed(page, OTHER_CLUSTER);
-  await page.getByRole('dialog', { name: `Move 3 nodes to ${OTHER_CLUSTER}` }).waitFor();
-  await keys(page, 'Enter');
-  await tabTo(page, 'Undo');
-  await keys(page, 'Enter');
-  await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
-  t.deepEqual(await fleet.rest.get(`/nodes?cluster_name=${OTHER_CLUSTER}`), []);
+    await tabTo(page, 'Move');
+    await keys(page, 'Enter');
+    await page.getByLabel('To the cluster').and(page.locator(':focus')).waitFor();
+    await typed(page, OTHER_CLUSTER);
+    await page.getByRole('dialog', { name: `Move 3 nodes to ${OTHER_CLUSTER}` }).waitFor();
+    await keys(page, 'Enter');
+    await tabTo(page, 'Undo');
+    await keys(page, 'Enter');
+    await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
+    t.deepEqual(await fleet.rest.get(`/nodes?cluster_name=${OTHER_CLUSTER}`), []);
 
-  await page.getByRole('grid').focus();
-  await keys(page, 'Escape');
-  await page.getByText('3 chosen').waitFor({ state: 'detached' });
+    await page.getByRole('grid').focus();
+    await keys(page, 'Escape');
+    await page.getByText('3 chosen').waitFor({ state: 'detached' });
 
-  await page.getByRole('button', { name: 'Show all' }).click();
-  await page.getByRole('grid').focus();
-  await keys(page, 'Control+a');
-  await says(page, `${STORED} chosen`);
-  await tabTo(page, 'Run a command');
-  await keys(page, 'Enter');
-  await heading(page, 'Run');
-  await says(page, new RegExp(`${STORED} nodes`, 'u'));
-  t.true(page.url().endsWith('/console/run'));
-  t.deepEqual([problems, elsewhere], [[], []]);
-});
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByRole('grid').focus();
+    await keys(page, 'Control+a');
+    await says(page, `${STORED} chosen`);
+    await tabTo(page, 'Run a command');
+    await keys(page, 'Enter');
+    await heading(page, 'Run');
+    await says(page, new RegExp(`${STORED} nodes`, 'u'));
+    t.true(page.url().endsWith('/console/run'));
+    t.deepEqual([problems, elsewhere], [[], []]);
+  },
+);
 
 test.serial(
   'filters say what each would show, a view is kept, columns are chosen, a node is deleted by its name',

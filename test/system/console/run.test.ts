@@ -54,7 +54,7 @@ async function signedIn(t: ExecutionContext, path: string, name: string, options
 }
 
 test.serial(
-  'by keyboard alone: a command is typed, sent to a cluster, seen in groups with what differs, and run again where it failed',
+  'a command is typed, sent to a cluster, seen in groups with what differs, and run again where it failed, by keyboard alone',
   async (t) => {
     const { page, problems, elsewhere } = await signedIn(t, '/console', 'Overview');
 

@@ -59,7 +59,7 @@ async function terminal(t: ExecutionContext) {
 }
 
 test.serial(
-  'by keyboard: signed in by a key of the browser, a command, its output, another size, and out again',
+  'a terminal is opened by a key of the browser, runs a command, is resized and closed, by keyboard alone',
   async (t) => {
     const { page, problems, elsewhere } = await terminal(t);
 

@@ -53,7 +53,7 @@ test('an agent that joins later is not a target of an earlier command', async (t
   await fleet().rest.post(`/commands/${command.id}/cancel`);
 });
 
-test('a deleted node: its executions are dropped, its session ends at once, and its agent ends with status 4', async (t) => {
+test('a deleted node has its executions dropped and its session ended at once, and its agent ends with status 4', async (t) => {
   const agent = await fleet().addHealthyAgent();
   const { node } = agent;
   const command = await fleet().run('sleep 1000', { targeting: { type: 'nodes', node_ids: [node] } });

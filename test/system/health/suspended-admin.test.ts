@@ -23,7 +23,7 @@ const ANSWERED_AFTER_MS = 1_500;
 /** As a program of a suspended machine sees the time: a stopped process stands for it. */
 const SUSPENDED = new URL('../../support/suspended.ts', import.meta.url).pathname;
 
-test('a suspended admin believes none of its leases when it wakes: it posts nothing that another delivered meanwhile', async (t) => {
+test('a suspended admin trusts none of its leases when it wakes: it sends nothing that another delivered meanwhile', async (t) => {
   const receiver = await openReceiver(t);
   const fleet = await startFleet(t, {
     admins: 2,

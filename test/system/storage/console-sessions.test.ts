@@ -71,7 +71,7 @@ for (const [name, open] of Object.entries(KINDS)) {
     t.deepEqual(await rows.find([]), []);
   });
 
-  test(`${name}: another mark whenever one more lives, or one less, and none for being used`, async (t) => {
+  test(`${name}: the mark changes whenever one more lives, or one less, and not for being used`, async (t) => {
     const { rows, pass } = await open(t);
     const marks: string[] = [];
     const mark = async (): Promise<void> => void marks.push(await rows.mark(LIMITS));

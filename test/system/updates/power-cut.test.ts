@@ -49,7 +49,7 @@ function run(program: string, env: Readonly<Record<string, string>>): Promise<Ru
   });
 }
 
-test('killed before every change of the disk, with NULs in what was not synced', async (t) => {
+test('an update survives a power cut before every change of the disk, with NULs in what was not synced', async (t) => {
   t.timeout(900_000);
   const template = await updaterFixture(t);
   await template.publish('0.1.0');

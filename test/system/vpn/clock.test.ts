@@ -1,7 +1,7 @@
 /** The clock on the wall of a member is set by hours, and its VPN does not notice. */
 import { join } from 'node:path';
 import ava from 'ava';
-import { openClock } from '../../support/clock-on-the-wall.ts';
+import { openClock } from '../../support/wall-clock.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';

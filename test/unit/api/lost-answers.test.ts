@@ -203,7 +203,7 @@ test('what came of an earlier try is forgotten there: a record says it, or nobod
   t.deepEqual((await not.ask('again')).result, { ok: false, refusal: IN_DOUBT });
 });
 
-test('an answer that was lost with the database: nobody knows', async (t) => {
+test('of an answer that was lost with the database the caller is told that nobody knows', async (t) => {
   const owners = new ScriptedOwners();
   owners.scripts = {
     b: () => {

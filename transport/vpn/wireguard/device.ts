@@ -90,7 +90,7 @@ export interface WireguardDevice {
   apply(change: { readonly set: readonly DevicePeer[]; readonly removed: readonly string[] }): Promise<void>;
   /**
    * Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. Without a session that
-   * begins a handshake instead, at most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A
+   * begins a handshake instead, at most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further wakes send nothing. A
    * peer that is not there is left out, as is one that is refused.
    */
   setEndpoints(

@@ -174,7 +174,7 @@ test('files are closed with their handles, none stays open', async (t) => {
   t.deepEqual(open(), []);
 });
 
-test('whatever follows the greeting, the answer is an answer or one line, never a crash', async (t) => {
+test('whatever follows INIT, the answer is an answer or one line, never a crash', async (t) => {
   const directory = temporaryDirectory(t, 0o777);
   const names = fc.constantFrom('a', 'b', 'c/d', '', '.', '..', '\0', 'x'.repeat(300)).map((name) => text(name));
   const field = fc.oneof(

@@ -19,7 +19,7 @@ import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 const { OPEN, CLOSE, READ, WRITE, FSTAT, SETSTAT, FSETSTAT, READDIR, MKDIR, STAT, EXTENDED } = REQUEST;
 const { READING, WRITING, BOTH, APPENDING, MAKING, MAKING_NEW, EMPTYING } = OPENS;
 
-test('the greeting is answered with version 3 and the extensions, whatever version the client has', async (t) => {
+test('INIT is answered with version 3 and the extensions, whatever version the client has', async (t) => {
   const server = SftpProcess.start(t, temporaryDirectory(t, 0o777));
   server.send(packet(1, 6));
 

@@ -45,7 +45,7 @@ test.serial('at an admin that does not own it', async (t) => {
   await isReached(t, await createReachFixture(t, fleet, other), 1);
 });
 
-test.serial('through a balancer before both', async (t) => {
+test.serial('machines are reached through a balancer before both admins', async (t) => {
   t.timeout(hangAfter(60_000));
   const ways = await Promise.all(
     (['url', 'httpProxyPort', 'socks5ProxyPort'] as const).map(async (where) => {

@@ -59,7 +59,7 @@ test.serial('the service tells the key that the machine has', async (t) => {
   t.is((await told()).split(' ')[1], stdout.trim().split(' ')[1]);
 });
 
-test.serial('ssh is given the key that the service tells, and nothing is taken at first sight', async (t) => {
+test.serial('ssh is given the key that the service tells, and nothing is trusted on first use', async (t) => {
   t.deepEqual(await bySsh('--', 'echo in'), { status: 0, stdout: 'in\n', stderr: '' });
   t.is((await byConfig('echo in')).stdout, 'in\n');
 
@@ -90,7 +90,7 @@ test.serial('a machine with another key than the service tells is not talked to'
   t.false(existsSync(own('known_hosts')));
 });
 
-test.serial('where the service knows no key, that of the first sight counts', async (t) => {
+test.serial('where the service knows no key, the first one is trusted', async (t) => {
   const key = await told();
   await tells(t, null);
 

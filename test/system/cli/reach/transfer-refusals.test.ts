@@ -118,7 +118,7 @@ test.serial('a machine that has another host key than the service tells gets not
   );
 });
 
-test.serial('where the service knows no host key, that of the first sight counts, hashed or not', async (t) => {
+test.serial('where the service knows no host key, the first one is trusted, hashed or not', async (t) => {
   const key = await tells(t, null);
   const { vpn_hostname: host } = await fleet().node();
   const known = at('con fig', 'edge', 'known_hosts');

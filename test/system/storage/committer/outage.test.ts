@@ -126,7 +126,7 @@ test('a deletion whose connection was lost is told where the row is gone, and no
 });
 
 test.serial(
-  'a paused server: calls fail within 5 s, later ones at once, and all is back within 3 s of its return',
+  'while the server is paused calls fail within 5 s, later ones at once, and all is back within 3 s of its return',
   async (t) => {
     const server = await startTestServer();
     t.teardown(() => server.stop());

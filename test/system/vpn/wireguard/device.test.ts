@@ -161,7 +161,7 @@ test.serial(
     t.true(lost <= strayLostMax(), `${lost} lost`);
     const { endpoint, program: listener } = await listen(t, other);
     await device.setEndpoints([{ publicKey: other.pair.publicKey, endpoint, isSentNow: true }]);
-    await until('a kick by the new owner', () => listener.output.includes('4 32\n'));
+    await until('a wake by the new owner', () => listener.output.includes('4 32\n'));
   },
 );
 

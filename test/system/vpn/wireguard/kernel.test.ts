@@ -95,7 +95,7 @@ test.serial('wg reads peers of which nothing is known', async (t) => {
 
 for (const keepaliveSeconds of [0, 25]) {
   test.serial(
-    `a kick by wg speaks at once, with keepalives each ${keepaliveSeconds} s, which stay as they were`,
+    `a wake by wg speaks at once, with keepalives each ${keepaliveSeconds} s, which stay as they were`,
     async (t) => {
       const { one, other, kernel } = await startKernelEnd(t);
       await kernel.apply({ set: [peerOf(other, { keepaliveSeconds })], removed: [] });

@@ -14,7 +14,7 @@ import { HEALTHY, liveNode, NOW_MS, REGISTRATION, session } from '../../../suppo
 import { OTHER_KEY, SAID } from './vpn-fixture.ts';
 import { say } from './fixture.ts';
 
-test('wishes for direct paths are passed on within an allowance, which comes back', (t) => {
+test('requests for direct paths are passed on within an allowance, which comes back', (t) => {
   const directWanted = { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY } as const;
   const passed = (count: number, from: NodeState, nowMs: number) => {
     let state = from;

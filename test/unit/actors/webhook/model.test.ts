@@ -105,7 +105,7 @@ test('an admin that another one overtakes forgets nothing, and comes to the same
   );
 });
 
-test('far more than a window: all of it is delivered, in order', (t) => {
+test('far more deliveries than a window holds are all delivered, in order', (t) => {
   const fixture = new WebhookFixture();
   for (let round = 0; round < 5; round += 1)
     fixture.store(

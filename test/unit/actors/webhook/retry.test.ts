@@ -18,7 +18,7 @@ test('2xx is delivered, whatever else it is', (t) => {
   }
 });
 
-test('410 ends it at once, whatever the receiver wishes besides', (t) => {
+test('410 ends it at once, whatever Retry-After says', (t) => {
   t.deepEqual(verdict(answered(410, { retryAfterMs: 1_000 })), { status: 'dropped', nextAttemptAtMs: null });
 });
 
@@ -60,7 +60,7 @@ test('waits grow fourfold from the base, with jitter between a half and the whol
   );
 });
 
-test('the receiver may wish for a longer wait, not for a shorter one', (t) => {
+test('the receiver may ask for a longer wait, not for a shorter one', (t) => {
   t.is(verdict(answered(503, { retryAfterMs: 60_000 })).nextAttemptAtMs, NOW_MS + 60_000);
   t.is(verdict(answered(429, { retryAfterMs: 0 })).nextAttemptAtMs, NOW_MS + 500);
   t.is(verdict(answered(429, { retryAfterMs: RETRY_WAIT_MS_MAX + 1 })).nextAttemptAtMs, NOW_MS + RETRY_WAIT_MS_MAX + 1);

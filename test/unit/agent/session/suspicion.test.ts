@@ -36,7 +36,7 @@ test('the time counts from the first ping that nothing followed', (t) => {
   t.true(suspicion.takeAsk(4_000));
 });
 
-test('whoever stood still itself reads what came meanwhile before it doubts', (t) => {
+test('an agent that was suspended reads what came meanwhile before it suspects its admin', (t) => {
   const suspicion = new Suspicion(3_000);
   suspicion.pinged(0);
 

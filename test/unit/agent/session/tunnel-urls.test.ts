@@ -43,7 +43,7 @@ test('or where that would be plain while the session is encrypted', (t) => {
   t.deepEqual(openedAt('https://lb.test', 'http://a.test'), [[['https://lb.test'], TOKEN, IN_A_WEB_SOCKET]]);
 });
 
-test('by whatever ways the admin says that there are', (t) => {
+test('a tunnel is opened by the ways that the admin says that there are', (t) => {
   const vpnUrl = 'http://100.64.0.1:4000';
   t.deepEqual(openedAt('http://lb.test', undefined, { mesh_url: vpnUrl, http2: true }), [
     [['http://lb.test'], TOKEN, { vpnUrl, isHttp2: true }],

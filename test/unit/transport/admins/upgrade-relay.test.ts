@@ -150,7 +150,7 @@ test('an end goes one way: what is said after it comes back', async (t) => {
   t.regex(await text(socket), /^HTTP\/1\.1 101 .*\r\n\r\nyou said good morning$/su);
 });
 
-test('and the other way: what an agent says after the admin has ended comes there', async (t) => {
+test('what an agent says after the admin has ended comes there', async (t) => {
   const { a, b } = await linkedAdmins(t);
   openGate(a, null);
   const { promise, resolve } = Promise.withResolvers<string>();

@@ -56,7 +56,7 @@ test('agents are told of each place of the relay map once, in order, and of no m
   t.deepEqual([urls.length, urls.slice(0, 3)], [32, [1, 0, 2].map((index) => `https://edge-${index}.test/map`)]);
 });
 
-test('agents are told to ping more often, and to doubt a silent admin, while there is another one that they may ask', (t) => {
+test('agents are told to ping more often, and to suspect a silent admin, while there is another one that they may ask', (t) => {
   const told = createAgentSettings(SETTINGS, () => []);
   let hasPeers = false;
   told.peersKnownBy(() => hasPeers);

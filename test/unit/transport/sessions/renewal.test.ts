@@ -35,7 +35,7 @@ test('the session of a node that moved goes on under a new number: what was said
   t.is(fixture.sessions.count(), 1);
 });
 
-test('an agent that is too old to greet again is sent to connect anew when its node moves', async (t) => {
+test('an agent that is too old to say hello again is sent to connect anew when its node moves', async (t) => {
   const fixture = await openGate(t);
   const agent = await fixture.live();
 

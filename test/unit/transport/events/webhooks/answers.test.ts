@@ -47,7 +47,7 @@ for (const status of [200, 204, 400, 410, 429, 500]) {
   });
 }
 
-test('a wish to be asked later is taken in seconds and as a date, and nonsense is not', async (t) => {
+test('Retry-After is taken in seconds and as a date, and nonsense is not', async (t) => {
   const retryAfters = [
     '7',
     new Date(Math.floor(NOW_MS / 1_000) * 1_000 + 30_000).toUTCString(),
