@@ -40,20 +40,6 @@ export type CommandMessage =
     }
   | { readonly type: 'removed' };
 
-/** The feed behind `commands.watch`. */
-export interface CommandsFeed {
-  /** Refuses an unknown command, and one with more than WATCHED_EXECUTIONS_MAX executions. */
-  watch(
-    command: CommandId,
-    subscriber: Subscriber,
-  ): Promise<Result<AsyncGenerator<Tracked<CommandMessage>, void, undefined>>>;
-  /** Open executions of the commands that are watched. */
-  open(): Iterable<OpenExecutionShown>;
-  /** Commands that are watched, or were a moment ago. */
-  watched(): Iterable<CommandId>;
-  close(): void;
-}
-
 type ExecutionNews = Extract<Notice, { type: 'execution-changed' | 'execution-removed' }>;
 type CommandChannel = Channel<ExecutionBrief, CommandMessage>;
 
@@ -72,11 +58,7 @@ const TOO_LARGE = refuse(
 );
 
 /** The feed of all commands. Each watched command is read once; after that the notices say all. */
-export function createCommandsFeed(ports: FeedPorts): CommandsFeed {
-  return new CommandChannels(ports);
-}
-
-class CommandChannels implements CommandsFeed {
+export class CommandsFeed {
   readonly #ports: FeedPorts;
   readonly #watched = new Map<string, Watched>();
   /** Executions of each, counted from before they are read. */
@@ -96,6 +78,7 @@ class CommandChannels implements CommandsFeed {
     );
   }
 
+  /** Refuses an unknown command, and one with more than WATCHED_EXECUTIONS_MAX executions. */
   async watch(
     command: CommandId,
     subscriber: Subscriber,
@@ -106,6 +89,7 @@ class CommandChannels implements CommandsFeed {
     return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
   }
 
+  /** Open executions of the commands that are watched. */
   *open(): Iterable<OpenExecutionShown> {
     for (const [command, { loaded }] of this.#watched) {
       for (const { id, node_id: node, status } of loaded?.log.values() ?? []) {
@@ -115,6 +99,7 @@ class CommandChannels implements CommandsFeed {
     }
   }
 
+  /** Commands that are watched, or were a moment ago. */
   *watched(): Iterable<CommandId> {
     for (const id of this.#watched.keys()) yield id as CommandId;
   }

@@ -21,15 +21,6 @@ export type EventsMessage =
   | { readonly type: 'started' }
   | { readonly type: 'events'; readonly events: readonly Envelope[] };
 
-/** The feed behind `events.watch`. */
-export interface EventsFeed {
-  /**
-   * All types when `types` is empty. The ids are cursors into the stored events, good for as long as events are kept.
-   */
-  watch(types: readonly EventType[], subscriber: Subscriber): AsyncGenerator<Tracked<EventsMessage>, void, undefined>;
-  close(): void;
-}
-
 /** Looks for events that were told of and cannot be read yet. */
 const LOOKS_MAX = 10;
 
@@ -45,11 +36,7 @@ interface Stretch {
 }
 
 /** The feed of all events. One reader follows the table; only a subscriber that is far behind reads on its own. */
-export function createEventsFeed(ports: FeedPorts): EventsFeed {
-  return new EventLogFeed(ports);
-}
-
-class EventLogFeed implements EventsFeed {
+export class EventsFeed {
   readonly #ports: FeedPorts;
   readonly #waiters = createWaiters();
   readonly #messages = new WeakMap<Stretch, Map<string, EventsMessage>>();
@@ -78,6 +65,9 @@ class EventLogFeed implements EventsFeed {
     );
   }
 
+  /**
+   * All types when `types` is empty. The ids are cursors into the stored events, good for as long as events are kept.
+   */
   async *watch(
     types: readonly EventType[],
     { lastEventId, signal }: Subscriber,

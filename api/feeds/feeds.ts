@@ -1,11 +1,11 @@
 /** The live feeds of docs/api.md over one bus. */
 import type { WantedNews } from '../../actors/news.ts';
 import type { CommandId } from '../../transport/protocol/ids.ts';
-import { createCommandsFeed, type CommandsFeed } from './commands.ts';
-import { createEventsFeed, type EventsFeed } from './events.ts';
-import { createNodesFeed, type NodesFeed } from './nodes.ts';
+import { CommandsFeed } from './commands.ts';
+import { EventsFeed } from './events.ts';
+import { NodesFeed } from './nodes.ts';
 import type { FeedPorts, OpenExecutionShown } from './ports.ts';
-import { createTailFeed, type TailFeed } from './tail.ts';
+import { TailFeed } from './tail.ts';
 
 export interface Feeds {
   readonly nodes: NodesFeed;
@@ -23,10 +23,10 @@ export interface Feeds {
 /** All feeds. They cost nothing until someone watches. */
 export function createFeeds(ports: FeedPorts): Feeds {
   const feeds = {
-    nodes: createNodesFeed(ports),
-    commands: createCommandsFeed(ports),
-    executions: createTailFeed(ports),
-    events: createEventsFeed(ports),
+    nodes: new NodesFeed(ports),
+    commands: new CommandsFeed(ports),
+    executions: new TailFeed(ports),
+    events: new EventsFeed(ports),
   };
   return {
     ...feeds,

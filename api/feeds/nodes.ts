@@ -22,22 +22,6 @@ import { createPacer, type Pacer } from './pace.ts';
 import type { FeedPorts } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
 
-/** The feed behind `nodes.watch`. */
-export interface NodesFeed {
-  /**
-   * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes
-   * nothing, and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches. What was read is told
-   * while the rest is.
-   */
-  watch(
-    filters: readonly Filter[],
-    subscriber: Subscriber,
-  ): Promise<Result<AsyncGenerator<Tracked<NodesMessage>, void, undefined>>>;
-  /** Whether anybody watches nodes, or did a moment ago. */
-  isWatched(): boolean;
-  close(): void;
-}
-
 type NodeChannel = Channel<NodeResource, NodesMessage>;
 /** The channel of one filter, or why there is none. */
 type Begun = Result<NodeChannel>;
@@ -57,11 +41,7 @@ interface Watched {
 }
 
 /** The feed of all nodes of this admin. Reads each changed node once, for all filters and subscribers. */
-export function createNodesFeed(ports: FeedPorts): NodesFeed {
-  return new NodeChannels(ports);
-}
-
-class NodeChannels implements NodesFeed {
+export class NodesFeed {
   readonly #ports: FeedPorts;
   readonly #watched = new Map<string, Watched>();
   readonly #held: HeldNodes;
@@ -89,6 +69,11 @@ class NodeChannels implements NodesFeed {
     );
   }
 
+  /**
+   * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes
+   * nothing, and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches. What was read is told
+   * while the rest is.
+   */
   async watch(
     filters: readonly Filter[],
     subscriber: Subscriber,
@@ -100,6 +85,7 @@ class NodeChannels implements NodesFeed {
     return begun.ok ? ok(begun.value.read(subscriber)) : begun;
   }
 
+  /** Whether anybody watches nodes, or did a moment ago. */
   isWatched(): boolean {
     return this.#watched.size > 0;
   }

@@ -14,20 +14,6 @@ import {
 } from './limits.ts';
 import type { LiveOutput, Tails } from './ports.ts';
 
-export interface TailHub {
-  join(offset: number, signal: AbortSignal): LiveOutput;
-  /** The execution was delivered: its output can be asked of the agent. */
-  started(): void;
-  /** Its state is terminal. The rest of the live output may still come, for a short while. */
-  finished(): void;
-  /** The node may have come back. */
-  nodeChanged(): void;
-  /** No more live output is to be expected: it is over, or cannot be had. */
-  isOver(): boolean;
-  readonly isFinished: boolean;
-  readonly readers: number;
-}
-
 interface Reading {
   /** Next byte that this reader needs: behind all that waits. */
   wanted: number;
@@ -42,29 +28,20 @@ export interface TailsWaiting {
   bytes: number;
 }
 
-/** A hub of an execution on a node. `left` is called when the last reader has gone. */
-export function createTailHub(
-  tails: Tails,
-  clock: Clock,
-  all: TailsWaiting,
-  node: NodeId,
-  execution: ExecutionId,
-  left: () => void,
-): TailHub {
-  return new OutputHub({ tails, clock, all, node, execution, left });
-}
-
-interface OutputHubKit {
+/** What a hub is of, and whom it tells. */
+export interface TailHubKit {
   readonly tails: Tails;
   readonly clock: Clock;
   readonly all: TailsWaiting;
   readonly node: NodeId;
   readonly execution: ExecutionId;
+  /** Called when the last reader has gone. */
   readonly left: () => void;
 }
 
-class OutputHub implements TailHub {
-  readonly #kit: OutputHubKit;
+/** A hub of an execution on a node. */
+export class TailHub {
+  readonly #kit: TailHubKit;
   readonly #readings = new Set<Reading>();
   #isRunning = false;
   #isFinished = false;
@@ -78,7 +55,7 @@ class OutputHub implements TailHub {
   #stop: (() => void) | null = null;
   #cancelRetry: (() => void) | null = null;
 
-  constructor(kit: OutputHubKit) {
+  constructor(kit: TailHubKit) {
     this.#kit = kit;
   }
 
@@ -121,12 +98,14 @@ class OutputHub implements TailHub {
     };
   }
 
+  /** The execution was delivered: its output can be asked of the agent. */
   started(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#open();
   }
 
+  /** Its state is terminal. The rest of the live output may still come, for a short while. */
   finished(): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
@@ -139,10 +118,12 @@ class OutputHub implements TailHub {
     this.#wakeAll();
   }
 
+  /** The node may have come back. */
   nodeChanged(): void {
     if (this.#stop === null || this.#endsAt === null) this.#open();
   }
 
+  /** No more live output is to be expected: it is over, or cannot be had. */
   isOver(): boolean {
     return this.#isFinished && (this.#isGraceOver || this.#endsAt !== null);
   }

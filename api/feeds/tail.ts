@@ -5,7 +5,7 @@ import { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts'
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
 import type { FeedPorts, LiveOutput, OpenExecutionShown, TailSource } from './ports.ts';
 import { FollowedIsGone, patiently, type Subscriber, type Tracked } from './subscription.ts';
-import { createTailHub, type TailHub, type TailsWaiting } from './tail-hub.ts';
+import { TailHub, type TailsWaiting } from './tail-hub.ts';
 
 /**
  * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
@@ -27,20 +27,6 @@ export type TailMessage =
       readonly output_truncated: boolean;
     };
 
-/** The feed behind `executions.tail`. */
-export interface TailFeed extends Pick<TailSource, 'liveOutput'> {
-  /** Refuses an unknown execution; throws FollowedIsGone where it is deleted before its `end`. */
-  tail(
-    execution: ExecutionId,
-    subscriber: Subscriber,
-  ): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;
-  /** Executions that are tailed and not finished. */
-  open(): Iterable<OpenExecutionShown>;
-  /** Commands of which something is tailed. */
-  watched(): Iterable<CommandId>;
-  close(): void;
-}
-
 interface Tailed {
   readonly hub: TailHub;
   readonly node: NodeId;
@@ -50,11 +36,7 @@ interface Tailed {
 }
 
 /** The feed of all outputs. */
-export function createTailFeed(ports: FeedPorts): TailFeed {
-  return new OutputTails(ports);
-}
-
-class OutputTails implements TailFeed {
+export class TailFeed implements Pick<TailSource, 'liveOutput'> {
   readonly #ports: FeedPorts;
   readonly #tailed = new Map<string, Tailed>();
   readonly #waiting: TailsWaiting = { bytes: 0 };
@@ -64,6 +46,7 @@ class OutputTails implements TailFeed {
     this.#ports = ports;
   }
 
+  /** Refuses an unknown execution; throws FollowedIsGone where it is deleted before its `end`. */
   async tail(
     execution: ExecutionId,
     subscriber: Subscriber,
@@ -93,11 +76,13 @@ class OutputTails implements TailFeed {
     }
   }
 
+  /** Executions that are tailed and not finished. */
   *open(): Iterable<OpenExecutionShown> {
     for (const [id, { node, command, status }] of this.#tailed)
       if (status === 'pending' || status === 'sent') yield { execution: ExecutionId.parse(id), command, node, status };
   }
 
+  /** Commands of which something is tailed. */
   *watched(): Iterable<CommandId> {
     for (const { command } of this.#tailed.values()) yield command;
   }
@@ -145,13 +130,15 @@ class OutputTails implements TailFeed {
     if (known !== undefined) return known;
     const { tails, clock } = this.#ports;
     const node = NodeId.parse(execution.node_id);
-    const hub = createTailHub(tails, clock, this.#waiting, node, ExecutionId.parse(execution.id), () => {
+    const left = (): void => {
       this.#tailed.delete(execution.id);
       this.#ports.wantedChanged();
       if (this.#tailed.size > 0) return;
       this.#unsubscribe?.();
       this.#unsubscribe = null;
-    });
+    };
+    const all = this.#waiting;
+    const hub = new TailHub({ tails, clock, all, node, execution: ExecutionId.parse(execution.id), left });
     const fresh: Tailed = { hub, node, command: CommandId.parse(execution.command_id), status: execution.status };
     this.#tailed.set(execution.id, fresh);
     this.#ports.wantedChanged();

@@ -31,33 +31,9 @@ export interface NamesOptions {
   readonly port?: number;
 }
 
-/** Names that are kept up. */
-export interface Names {
-  /**
-   * What there is from now on, whole. Returns at once: the resolver answers by it from the next query on, a file
-   * follows within moments.
-   */
-  update(network: VpnMembership, peers: Iterable<VpnPeer>): void;
-  /** This member is in no VPN: no names. */
-  clear(): void;
-  /**
-   * Why programs of this machine do not find the names, in one sentence without addresses; null: they do, or there are
-   * none.
-   */
-  problem(): string | null;
-  /**
-   * While there is no problem: why they find them by the hosts file although a resolver could be used, in one sentence;
-   * null: all is as it should be.
-   */
-  note(): string | null;
-  readonly way: NameWay;
-  /** Removes everything. May be called twice. */
-  close(): Promise<void>;
-}
-
 /** Removes at once what an earlier agent of this node left behind, then waits for `update`. Never throws. */
 export function createNames(options: NamesOptions): Names {
-  const names = new KeptNames(options);
+  const names = new Names(options);
   names.wake();
   return names;
 }
@@ -75,7 +51,8 @@ export async function removeNames({
     log.warn({}, `Names of the cluster may be left in ${path}: ${problem}`);
 }
 
-class KeptNames implements Names {
+/** Names that are kept up. Made by `createNames`. */
+export class Names {
   readonly #options: NamesOptions & { readonly places: SystemPlaces };
   readonly #resolver: Resolver | null;
   readonly #ways: NameWays;
@@ -121,6 +98,10 @@ class KeptNames implements Names {
     return this.#way;
   }
 
+  /**
+   * What there is from now on, whole. Returns at once: the resolver answers by it from the next query on, a file
+   * follows within moments.
+   */
   update(network: VpnMembership, peers: Iterable<VpnPeer>): void {
     if (this.#isClosed) return;
     this.#records = vpnRecords(this.#options.node, network, peers);
@@ -129,12 +110,17 @@ class KeptNames implements Names {
     this.wake();
   }
 
+  /** This member is in no VPN: no names. */
   clear(): void {
     this.#records = null;
     this.#isDomainBad = false;
     this.wake();
   }
 
+  /**
+   * Why programs of this machine do not find the names, in one sentence without addresses; null: they do, or there are
+   * none.
+   */
   problem(): string | null {
     if (this.#options.mode === 'off') return null;
     if (this.#isDomainBad) return 'The domain of the cluster is no host name, so that its members have no names here';
@@ -143,10 +129,15 @@ class KeptNames implements Names {
     return isOverdue ? `Names of the cluster wait for the interface ${this.#options.interfaceName}` : this.#problem;
   }
 
+  /**
+   * While there is no problem: why they find them by the hosts file although a resolver could be used, in one sentence;
+   * null: all is as it should be.
+   */
   note(): string | null {
     return this.#records === null || this.problem() !== null ? null : this.#note;
   }
 
+  /** Removes everything. May be called twice. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#check);

@@ -6,7 +6,7 @@ import {
   TAIL_WAITING_TOTAL_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
 import type { LiveOutput } from '../../../../api/feeds/ports.ts';
-import { createTailHub, type TailsWaiting } from '../../../../api/feeds/tail-hub.ts';
+import { TailHub, type TailsWaiting } from '../../../../api/feeds/tail-hub.ts';
 import type { ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { executionId, nodeId } from '../../../support/api/rows.ts';
@@ -36,7 +36,8 @@ function hubs(pieces: number) {
     },
   };
   const reader = (index: number): LiveOutput => {
-    const hub = createTailHub(tails, createFakeClock(), waiting, nodeId(index), executionId(index), () => {});
+    const [node, execution] = [nodeId(index), executionId(index)];
+    const hub = new TailHub({ tails, clock: createFakeClock(), all: waiting, node, execution, left() {} });
     hub.started();
     return hub.join(0, new AbortController().signal);
   };
