@@ -19,7 +19,7 @@ export const TOGETHER_VARIABLE = 'EDGE_TEST_TOGETHER';
 const TOGETHER = {
   actors: ['{actors,settings,supervisors,cli}/**'],
   agent: ['agent', 'agent/{access,enrollment,execution,session,update,vpn}/**'],
-  api: ['api', 'api/{client,debug,docs,internal,mcp,metrics}/**'],
+  api: ['api', 'api/{client,debug,docs,internal,mcp,metrics,operations}/**'],
   transport: ['transport/{protocol,tracing}/**', 'transport/net/exposition', 'transport/vpn/{gateway,member}/**'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 

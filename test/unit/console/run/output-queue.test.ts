@@ -1,6 +1,6 @@
 /** Outputs of executions that ended, as the console asks for them. */
 import test from 'ava';
-import { OutputQueue, PAGE_EXECUTIONS, QUESTIONS_MAX, SINGLES_MAX } from '../../../console/run/output-queue.ts';
+import { OutputQueue, PAGE_EXECUTIONS, QUESTIONS_MAX, SINGLES_MAX } from '../../../../console/run/output-queue.ts';
 
 test('outputs are asked for by pages, some at a time; one that has no room by itself, and of many of these only some', async (t) => {
   const known = new Map<string, string>();

@@ -1,10 +1,10 @@
 /** Commands of the console whose answers are lost: stored once, whichever page sends them again. */
 import test from 'ava';
-import type { CommandResource } from '../../../actors/resources/command.ts';
-import { IN_DOUBT_MS_MAX } from '../../../console/creates.ts';
-import { NotSent } from '../../../console/failure.ts';
-import type { MadeCommand, NewCommand } from '../../../console/run/form.ts';
-import { Submissions, SUBMISSION_MS_MAX } from '../../../console/run/submission.ts';
+import type { CommandResource } from '../../../../actors/resources/command.ts';
+import { IN_DOUBT_MS_MAX } from '../../../../console/creates.ts';
+import { NotSent } from '../../../../console/failure.ts';
+import type { MadeCommand, NewCommand } from '../../../../console/run/form.ts';
+import { Submissions, SUBMISSION_MS_MAX } from '../../../../console/run/submission.ts';
 
 type Answer = Error | { readonly id: string };
 

@@ -1,9 +1,9 @@
 /** What is written in chunks and fails in the middle may be done in part: nobody is told that nothing is. */
 import test from 'ava';
 import type { Pool } from 'pg';
-import { DatabaseUnavailable, NothingWritten } from '../../../actors/ports.ts';
-import { CHUNK_EXECUTIONS_MAX, Chunks } from '../../../persistence/committer/chunks.ts';
-import type { CommandId } from '../../../transport/protocol/ids.ts';
+import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
+import { CHUNK_EXECUTIONS_MAX, Chunks } from '../../../../persistence/committer/chunks.ts';
+import type { CommandId } from '../../../../transport/protocol/ids.ts';
 
 const COMMAND = '00000000-0000-7000-8000-000000000001' as CommandId;
 const TOO_SLOW = Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });

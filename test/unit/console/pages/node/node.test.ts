@@ -1,6 +1,6 @@
 /** What is pure of the page of one node. */
 import test from 'ava';
-import { afterNews, type Watched } from '../../../console/pages/node/known.ts';
+import { afterNews, type Watched } from '../../../../../console/pages/node/known.ts';
 import {
   countersOf,
   pointOf,
@@ -8,13 +8,13 @@ import {
   summaryOf,
   withPoint,
   type Point,
-} from '../../../console/pages/node/measured.ts';
-import { edgeName, linesOf } from '../../../console/pages/node/lines.ts';
-import { NODE as TEXTS } from '../../../console/texts/node.ts';
-import { happened, HISTORY_TYPES, stretchesOf } from '../../../console/pages/node/happened.ts';
-import { bytesOf, durationOf } from '../../../console/quantities.ts';
-import { LOGIN_EVENT_TYPE, NODE_EVENT_TYPES } from '../../../actors/events.ts';
-import type { NodeResource } from '../../../actors/resources/node.ts';
+} from '../../../../../console/pages/node/measured.ts';
+import { edgeName, linesOf } from '../../../../../console/pages/node/lines.ts';
+import { NODE as TEXTS } from '../../../../../console/texts/node.ts';
+import { happened, HISTORY_TYPES, stretchesOf } from '../../../../../console/pages/node/happened.ts';
+import { bytesOf, durationOf } from '../../../../../console/quantities.ts';
+import { LOGIN_EVENT_TYPE, NODE_EVENT_TYPES } from '../../../../../actors/events.ts';
+import type { NodeResource } from '../../../../../actors/resources/node.ts';
 
 const NODE = {
   id: '01a1ff65-7894-4000-bf76-5935ab65cdb4',

@@ -3,16 +3,16 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX } from '../../../api/feeds/limits.ts';
-import { mountTrpc } from '../../../api/trpc/mount.ts';
-import { createLiveClient } from '../../../cli/client.ts';
-import { isNotFound } from '../../../cli/problem.ts';
-import { followOutput, LINE_CHARS_MAX } from '../../../cli/run/tails.ts';
-import { Unwritten, UNWRITTEN_BYTES_MAX } from '../../../cli/run/unwritten.ts';
-import { KEYS } from '../../support/api/fakes.ts';
-import { commandId, executionId, executionOf, idOf, nodeId, settle, type Fixture } from '../../support/api/rows.ts';
-import { serve } from '../../support/api/served.ts';
-import { until } from '../../support/until.ts';
+import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX } from '../../../../api/feeds/limits.ts';
+import { mountTrpc } from '../../../../api/trpc/mount.ts';
+import { createLiveClient } from '../../../../cli/client.ts';
+import { isNotFound } from '../../../../cli/problem.ts';
+import { followOutput, LINE_CHARS_MAX } from '../../../../cli/run/tails.ts';
+import { Unwritten, UNWRITTEN_BYTES_MAX } from '../../../../cli/run/unwritten.ts';
+import { KEYS } from '../../../support/api/fakes.ts';
+import { commandId, executionId, executionOf, idOf, nodeId, settle, type Fixture } from '../../../support/api/rows.ts';
+import { serve } from '../../../support/api/served.ts';
+import { until } from '../../../support/until.ts';
 
 /** A connection is taken for lost by none of these tests, however long this process is held up. */
 const NEVER_SILENT = { pingMs: 300_000, pongMsMax: 300_000 };

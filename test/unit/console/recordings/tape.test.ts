@@ -9,8 +9,8 @@ import {
   SIDE_MAX,
   tapeOf,
   withoutIdle,
-} from '../../../console/recordings/tape.ts';
-import { castOf } from '../../support/casts.ts';
+} from '../../../../console/recordings/tape.ts';
+import { castOf } from '../../../support/casts.ts';
 
 const tape = (...events: readonly (readonly [number, string, string])[]) => {
   const read = tapeOf(castOf(events));

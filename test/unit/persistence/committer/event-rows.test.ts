@@ -1,7 +1,11 @@
 /** Events on their way into rows. */
 import test from 'ava';
-import type { DomainEvent } from '../../../actors/event-catalogue.ts';
-import { eventStatements, serializedEvents, STATEMENT_CHARS_MAX } from '../../../persistence/committer/event-rows.ts';
+import type { DomainEvent } from '../../../../actors/event-catalogue.ts';
+import {
+  eventStatements,
+  serializedEvents,
+  STATEMENT_CHARS_MAX,
+} from '../../../../persistence/committer/event-rows.ts';
 
 const QUARTER = STATEMENT_CHARS_MAX / 4;
 

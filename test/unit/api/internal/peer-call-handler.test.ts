@@ -1,16 +1,16 @@
 /** What an owner does with a call of another admin: nothing that its caller has no time to hear of. */
 import test from 'ava';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createTracer } from '../../../actors/tracer.ts';
-import { ok } from '../../../actors/refusal.ts';
-import { Forwarding } from '../../../api/forwarding.ts';
-import type { Owner, PeerCall } from '../../../api/forwarding-ports.ts';
-import { CALL_LEFT_MS_MIN, createPeerCallHandler } from '../../../api/internal/peer-calls.ts';
-import { delete_alias } from '../../../api/operations/aliases.ts';
-import { createRequestRecords } from '../../../api/request-record.ts';
-import { NodeId } from '../../../transport/protocol/ids.ts';
-import { SOME_ID } from '../../support/api/fakes.ts';
-import { recordingLog } from '../../support/log.ts';
+import { createTracer } from '../../../../actors/tracer.ts';
+import { ok } from '../../../../actors/refusal.ts';
+import { Forwarding } from '../../../../api/forwarding.ts';
+import type { Owner, PeerCall } from '../../../../api/forwarding-ports.ts';
+import { CALL_LEFT_MS_MIN, createPeerCallHandler } from '../../../../api/internal/peer-calls.ts';
+import { delete_alias } from '../../../../api/operations/aliases.ts';
+import { createRequestRecords } from '../../../../api/request-record.ts';
+import { NodeId } from '../../../../transport/protocol/ids.ts';
+import { SOME_ID } from '../../../support/api/fakes.ts';
+import { recordingLog } from '../../../support/log.ts';
 
 const CALL: PeerCall = {
   call_id: SOME_ID,

@@ -1,14 +1,14 @@
 /** `edge run` where executions are deleted while it follows them. */
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
-import type { Handlers } from '../../../api/client/client.ts';
-import type { Api, Command } from '../../../cli/client.ts';
-import { EXIT } from '../../../cli/problem.ts';
-import { runCommand, type RunOptions } from '../../../cli/run/run.ts';
-import { wholeSummary, type CommandState } from '../../../cli/run/watch.ts';
-import { commandOf } from '../../support/api/command.ts';
-import { idOf } from '../../support/api/rows.ts';
-import { until } from '../../support/until.ts';
+import type { Handlers } from '../../../../api/client/client.ts';
+import type { Api, Command } from '../../../../cli/client.ts';
+import { EXIT } from '../../../../cli/problem.ts';
+import { runCommand, type RunOptions } from '../../../../cli/run/run.ts';
+import { wholeSummary, type CommandState } from '../../../../cli/run/watch.ts';
+import { commandOf } from '../../../support/api/command.ts';
+import { idOf } from '../../../support/api/rows.ts';
+import { until } from '../../../support/until.ts';
 
 type Summary = Command['summary'];
 

@@ -1,9 +1,9 @@
 /** Sentences on a terminal of 80 columns: nothing of ours is wider, and nothing is left out. */
 import test from 'ava';
-import { reportText, type ToldCheck } from '../../../cli/doctor/report-text.ts';
-import { healthText } from '../../../cli/health-text.ts';
-import { plainView } from '../../../cli/table/text.ts';
-import { wrapped } from '../../../cli/table/wrapping.ts';
+import { reportText, type ToldCheck } from '../../../../cli/doctor/report-text.ts';
+import { healthText } from '../../../../cli/health-text.ts';
+import { plainView } from '../../../../cli/table/text.ts';
+import { wrapped } from '../../../../cli/table/wrapping.ts';
 
 const HINT = 'See whether the machine is switched on and has network, and run `edge-agent doctor --json` on it.';
 const CHECKS: readonly ToldCheck[] = [

@@ -1,11 +1,11 @@
 /** What monitoring systems read, as operations: the same things, bounded. */
 import test from 'ava';
-import { ok } from '../../../actors/refusal.ts';
-import { catalogue } from '../../../api/catalogue.ts';
-import { EXPOSITION_TEXT_BYTES_MAX, expositionOf } from '../../../api/exposition-text.ts';
-import type { AnyOperation } from '../../../api/operation.ts';
-import { TARGETS_MAX } from '../../../api/operations/scrapes.ts';
-import { KEYS, serveApi, SOME_ID, type ServedApi } from '../../support/api/fakes.ts';
+import { ok } from '../../../../actors/refusal.ts';
+import { catalogue } from '../../../../api/catalogue.ts';
+import { EXPOSITION_TEXT_BYTES_MAX, expositionOf } from '../../../../api/exposition-text.ts';
+import type { AnyOperation } from '../../../../api/operation.ts';
+import { TARGETS_MAX } from '../../../../api/operations/scrapes.ts';
+import { KEYS, serveApi, SOME_ID, type ServedApi } from '../../../support/api/fakes.ts';
 
 const SOURCES = ['host', 'agent', 'wireguard'] as const;
 const none = async () => {

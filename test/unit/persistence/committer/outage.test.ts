@@ -5,12 +5,12 @@
  */
 import test from 'ava';
 import type { Pool } from 'pg';
-import type { Notice } from '../../../actors/notice.ts';
-import type { Change } from '../../../actors/step.ts';
-import { IN_DOUBT_NOTICES_MAX, Outage } from '../../../persistence/committer/outage.ts';
-import { NODE } from '../../support/actors.ts';
-import { recordingLog } from '../../support/log.ts';
-import { until } from '../../support/until.ts';
+import type { Notice } from '../../../../actors/notice.ts';
+import type { Change } from '../../../../actors/step.ts';
+import { IN_DOUBT_NOTICES_MAX, Outage } from '../../../../persistence/committer/outage.ts';
+import { NODE } from '../../../support/actors.ts';
+import { recordingLog } from '../../../support/log.ts';
+import { until } from '../../../support/until.ts';
 
 /** As `pg` says it of a server that ends. */
 const ENDING = Object.assign(new Error('terminating connection'), { code: '57P01' });

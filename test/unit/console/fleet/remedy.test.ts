@@ -1,8 +1,8 @@
 /** What to do about a node, by what its status rests on. */
 import test from 'ava';
-import type { NodeResource } from '../../../actors/resources/node.ts';
-import { remedyOf, type Remedy } from '../../../console/fleet/remedy.ts';
-import { TEXTS } from '../../../console/texts.ts';
+import type { NodeResource } from '../../../../actors/resources/node.ts';
+import { remedyOf, type Remedy } from '../../../../console/fleet/remedy.ts';
+import { TEXTS } from '../../../../console/texts.ts';
 
 type Evidence = NonNullable<NodeResource['status_evidence']>;
 
