@@ -1,6 +1,7 @@
 /** Address ranges that a cluster may have. */
-import { BlockList, isIPv4 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { z } from 'zod';
+import { isReachableNetwork } from '../transport/net/addresses.ts';
 
 /** Longest and shortest IPv4 prefix of a cluster. Same bounds as the setting CLUSTER_V4_SUBNET_PREFIX. */
 const V4_PREFIX_MIN = 8;
@@ -8,19 +9,6 @@ const V4_PREFIX_MAX = 30;
 
 /** Prefix of every IPv6 range. Source: docs/api.md, Resources. */
 const V6_PREFIX = 64;
-
-/**
- * Networks in which no machine has an address: its own, link-local (with metadata services), multicast, reserved.
- * Source: RFC 6890.
- */
-const NO_ONES = new BlockList();
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['224.0.0.0', 3],
-] as const)
-  NO_ONES.addSubnet(network, prefix, 'ipv4');
 
 /**
  * An IPv4 network such as `100.64.1.0/24`: a prefix of 8 to 30 bits, and no bit set behind it; one in which machines
@@ -58,13 +46,9 @@ function isV4Network(range: string): boolean {
   return bits % 2 ** (32 - prefix) === 0;
 }
 
-/** Either lies in the other. */
 function isForMachines(range: string): boolean {
-  const [address = '', prefix] = range.split('/');
-  if (!isIPv4(address)) return true; // what is no range is said already
-  const own = new BlockList();
-  own.addSubnet(address, Number(prefix), 'ipv4');
-  return !NO_ONES.check(address, 'ipv4') && !own.check('169.254.0.0', 'ipv4');
+  // what is no range is said already
+  return !isIPv4(range.split('/')[0] ?? '') || isReachableNetwork(range);
 }
 
 function isUlaNetwork(range: string): boolean {

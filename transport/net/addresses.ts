@@ -123,6 +123,19 @@ export function isReachableClass(is: AddressClass): boolean {
   return !UNREACHABLE.has(is);
 }
 
+/**
+ * Whether machines can have every address of an IPv4 network such as `100.64.0.0/16`, so that packets arrive there:
+ * of one with a prefix of at least 8 bits and none set behind it. False for what is no network.
+ */
+export function isReachableNetwork(network: string): boolean {
+  if (!ipaddr.IPv4.isValidCIDR(network)) return false;
+  const [{ octets }, bits] = ipaddr.IPv4.parseCIDR(network);
+  // What packets do not arrive at are blocks of /16 and larger, and the very last address, which lies in one.
+  const [first = 0, second = 0] = octets;
+  const seconds = bits < 16 ? Array.from({ length: 2 ** (16 - bits) }, (_, index) => second + index) : [second];
+  return seconds.every((next) => isReachableClass(addressClass(`${first}.${next}.0.0`)));
+}
+
 /** An address as people write it: IPv4 in its own form where a socket of both families says `::ffff:192.0.2.1`. */
 export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/iu, '');

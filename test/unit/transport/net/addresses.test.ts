@@ -10,6 +10,7 @@ import {
   isLoopbackHost,
   isMetadataAddress,
   isReachableClass,
+  isReachableNetwork,
   packetClass,
   plainAddress,
   type AddressClass,
@@ -130,4 +131,13 @@ test('IPv4 is written in its own form, and everything else is left as it is', (t
     ),
     ['192.0.2.1', '192.0.2.1', '192.0.2.1', '2001:db8::1', '::ffff:c000:201', 'unknown'],
   );
+});
+
+test('machines can have the addresses of a network where none of them is one at which nothing arrives', (t) => {
+  const machines = ['10.0.0.0/8', '100.64.1.0/24', '168.0.0.0/8', '169.253.0.0/16', '169.255.0.0/16', '8.8.8.8/30'];
+  const nobody = ['0.0.0.0/8', '127.1.0.0/24', '169.0.0.0/8', '169.254.0.0/15', '169.254.169.0/24', '224.0.0.0/8'];
+  const further = ['240.1.0.0/16', '255.0.0.0/8', '255.255.255.252/30', 'fd00::/64', '10.0.0.0', '300.0.0.0/8', ''];
+
+  t.deepEqual(machines.filter(isReachableNetwork), machines);
+  t.deepEqual([...nobody, ...further].filter(isReachableNetwork), []);
 });
