@@ -34,15 +34,17 @@ export function deliveryTakeovers(deliveries: Deliveries): readonly KillPoint[] 
 /** Names of all of them. */
 export const DELIVERY_TAKEOVER_NAMES: readonly string[] = POINTS.map(({ name }) => `webhooks: ${name}`);
 
-/** Which admin delivers now, and which does not. */
+/** Which admin serves a channel of events now, that of webhooks unless given, and which does not. */
 export async function deliverers(
   fleet: Fleet,
+  channel: 'webhooks' | 'broker' = 'webhooks',
 ): Promise<{ readonly holder: AdminProgram; readonly other: AdminProgram }> {
   return until(
     'an admin that delivers',
     async () => {
       const [row] = await fleet.sql<{ name: string }>(
-        `select a.name from event_channel c join admin a on a.id = c.admin_id where c.name = 'webhooks' and c.lease_until > clock_timestamp()`,
+        `select a.name from event_channel c join admin a on a.id = c.admin_id where c.name = $1 and c.lease_until > clock_timestamp()`,
+        [channel],
       );
       const holder = fleet.admins.find(({ name }) => name === row?.name);
       const other = fleet.admins.find(({ name }) => name !== row?.name);
