@@ -7,6 +7,7 @@ import { ParityReleases } from './parity-releases.ts';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import type { CommandResource } from '../../../actors/resources/command.ts';
 import { catalogue, type OperationName } from '../../../api/catalogue.ts';
 import { pathParameters, type AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
@@ -42,7 +43,14 @@ const BY_FIELDS: Partial<Record<OperationName, string>> = {
   scrape_agent_metrics: 'is measured at that moment',
   scrape_wireguard_metrics: 'is measured at that moment',
   redeliver_webhook_delivery: 'is sent while it is answered',
-  cancel_command: 'is under way when it is answered',
+};
+
+/** Answers that tell of what is under way: as they would be once it is over. */
+const ONCE_OVER: Partial<Record<OperationName, (value: never) => unknown>> = {
+  cancel_command: (command: CommandResource) => {
+    const { pending, cancelled } = command.summary;
+    return { ...command, summary: { ...command.summary, pending: 0, cancelled: cancelled + pending } };
+  },
 };
 
 /** Operations that are not asked for the same a second time. */
@@ -130,7 +138,7 @@ test.serial('all that is listed as different is an operation, and nothing change
   const names: readonly string[] = operations.map(({ name }) => name);
 
   t.deepEqual(
-    Object.keys({ ...NOT_ASKED, ...BY_FIELDS, ...ONCE }).filter((name) => !names.includes(name)),
+    Object.keys({ ...NOT_ASKED, ...BY_FIELDS, ...ONCE_OVER, ...ONCE }).filter((name) => !names.includes(name)),
     [],
   );
   t.deepEqual(
@@ -216,8 +224,12 @@ async function ask(
 
 /** What is compared of an answer. */
 function seen({ name }: AnyOperation, answer: Answered): Answered {
-  const isByFields = name in BY_FIELDS && answer.code === null;
-  return plain({ ...answer, value: isByFields ? Object.keys(answer.value as object).toSorted() : answer.value });
+  if (answer.code !== null) return plain(answer);
+  const value =
+    name in BY_FIELDS
+      ? Object.keys(answer.value as object).toSorted()
+      : (ONCE_OVER[name as OperationName]?.(answer.value as never) ?? answer.value);
+  return plain({ ...answer, value });
 }
 
 /**

@@ -33,8 +33,11 @@ class Reader {
   beganAnew = 0;
   status: string | null = null;
   end: string | null = null;
+  /** Of the message that came last. */
+  id: string | undefined;
 
-  hear(message: TailMessage): void {
+  hear(message: TailMessage, id?: string): void {
+    this.id = id;
     if (message.type === 'end') this.end = message.status;
     if (message.type === 'snapshot') {
       this.status = message.status;
@@ -90,6 +93,38 @@ test.serial('a reader that stops reading in a flood gets all that is kept, and h
     `${slow.reader.text.length} of it, ending in ${JSON.stringify(slow.reader.text.slice(-20))}`,
   );
 });
+
+test.serial(
+  'a reader that goes on at another admin, with the id that it had last, gets the rest without a gap and without a repeat',
+  async (t) => {
+    t.timeout(hangAfter(TEST_MS_MAX));
+    const { rest, owner, others } = await admins();
+    const gate = gateOf('hops');
+    const execution = await running(rest, `${gate.countingUntilOpen}; echo end`);
+    const reader = new Reader();
+
+    for (const admin of [...others, owner, ...others]) {
+      const had = reader.text.length;
+      const subscription = follow(admin, execution, reader);
+      await until(`more of it at ${admin.name}`, () => reader.text.length > had + 50);
+      subscription.unsubscribe();
+    }
+    const before = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
+    gate.open();
+    const { output } = await until('its end', async () => {
+      const now = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
+      return now.status === 'completed' && now;
+    });
+    follow(others[0] ?? owner, execution, reader); // what is stored, from there on
+    await until('the rest', () => reader.end !== null);
+
+    t.is(before.status, 'sent', 'it came while the command ran');
+    t.deepEqual(
+      { text: reader.text, faults: reader.faults, beganAnew: reader.beganAnew, end: reader.end },
+      { text: output, faults: [], beganAnew: 0, end: 'completed' },
+    );
+  },
+);
 
 test.serial('it goes on without a gap and without a repeat after its owner was killed', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
@@ -153,12 +188,18 @@ async function running(rest: Rest, text: string, agent = 0): Promise<ExecutionRe
   });
 }
 
-function tailed(admin: AdminProgram, { id }: ExecutionResource): Reader {
+function tailed(admin: AdminProgram, execution: ExecutionResource): Reader {
   const reader = new Reader();
-  const client = socketClient(scope as never, admin.url, FLEET_KEYS.API_KEY);
-  const subscription = client.executions.tail.subscribe({ id }, { onData: ({ data }) => reader.hear(data) });
+  const subscription = follow(admin, execution, reader);
   scope.teardown(async () => Promise.resolve(subscription.unsubscribe()));
   return reader;
+}
+
+/** Tells the reader what comes behind what it had last. */
+function follow(admin: AdminProgram, { id }: ExecutionResource, reader: Reader) {
+  const client = socketClient(scope as never, admin.url, FLEET_KEYS.API_KEY);
+  const from = { id, ...(reader.id !== undefined && { lastEventId: reader.id }) };
+  return client.executions.tail.subscribe(from, { onData: (told) => reader.hear(told.data, told.id) });
 }
 
 /** A tail over a socket that a test can stop reading. */

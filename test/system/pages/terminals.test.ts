@@ -5,11 +5,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
-import { WebSocket } from 'ws';
-import { base64, bytesOf, makeBrowserKey } from '../../../console/terminal/browser-key.ts';
-import { CHANNELS, TERMINAL_PROTOCOL, type ServiceMessage } from '../../../api/terminal/messages.ts';
+import { openTerminal, terminalsByKey } from '../../support/api/terminal-client.ts';
 import { patient } from '../../support/busy.ts';
-import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
@@ -55,52 +53,16 @@ test('the client of the page opens a shell, tells its status, and says why it go
   t.is(keyless.status, 255);
 });
 
-/** A connection that says nothing yet. */
-async function terminal(t: ExecutionContext, fleet: Fleet) {
-  const socket = new WebSocket(`${fleet.admin().url.replace('http', 'ws')}/api/v1/terminal`, [TERMINAL_PROTOCOL], {
-    headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
-  });
-  t.teardown(() => socket.terminate());
-  const said: ServiceMessage[] = [];
-  let shown = '';
-  socket.on('message', (data: Buffer, isBinary) => {
-    if (isBinary) shown += data.subarray(1).toString();
-    else said.push(JSON.parse(data.toString()) as ServiceMessage);
-  });
-  await once(socket, 'open');
-  return { socket, said, shown: () => shown, say: (message: object): void => socket.send(JSON.stringify(message)) };
-}
-
 test('a key that is registered for a terminal opens no other one, which would end with it', async (t) => {
   const fleet = await startFleet(t, { agents: 1 });
   const { id } = await fleet.node();
   await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops' });
-  const key = await makeBrowserKey();
-  const open = async () => {
-    const opened = await terminal(t, fleet);
-    const { socket, said, say } = opened;
-    socket.on('message', () => {
-      const last = said.at(-1);
-      if (last?.type === 'sign')
-        void key
-          ?.sign(bytesOf(last.data))
-          .then((signature) => say({ type: 'signature', signature: base64(signature) }));
-    });
-    say({
-      type: 'open',
-      node_id: id,
-      username: 'ops',
-      sign_in: { type: 'key', public_key: key?.line, is_new: true },
-      terminal: { columns: 80, rows: 24 },
-    });
-    await until('it to be open or over', () => said.some(({ type }) => type === 'opened' || type === 'over'));
-    return opened;
-  };
+  const open = await terminalsByKey(t, fleet.admin().url, { node: id, username: 'ops' });
 
   const first = await open();
   const second = await open();
   second.socket.close();
-  first.socket.send(Buffer.concat([Buffer.of(CHANNELS.shell), Buffer.from('echo sum $((40 + 2))\n')]));
+  first.write('shell', 'echo sum $((40 + 2))\n');
   await until('the first to answer', () => first.shown().includes('sum 42'));
 
   t.like(second.said.at(-1), { type: 'over', reason: 'refused' });
@@ -112,17 +74,13 @@ test('an admin that stops says so, and takes back what is there of a file', asyn
   const { id } = await fleet.node();
   await fleet.rest.post(`/nodes/${id}/ssh_usernames`, { username: 'ops', password: PASSWORD });
   const directory = temporaryDirectory(t);
-  const { socket, said, say } = await terminal(t, fleet);
-  say({
-    type: 'open',
-    node_id: id,
+  const { socket, said, say, write } = await openTerminal(t, fleet.admin().url, {
+    node: id,
     username: 'ops',
-    sign_in: { type: 'password', password: PASSWORD },
-    terminal: { columns: 80, rows: 24 },
+    password: PASSWORD,
   });
-  await until('the terminal', () => said.some(({ type }) => type === 'opened'));
   say({ type: 'upload', path: join(directory, 'whole'), replaces: false });
-  socket.send(Buffer.concat([Buffer.of(CHANNELS.file), Buffer.alloc(1_000)]));
+  write('file', Buffer.alloc(1_000));
   await until('a part of the file', () => readdirSync(directory).length === 1);
 
   const closed = once(socket, 'close') as Promise<[number]>;
