@@ -47,8 +47,11 @@ export interface FaultKind {
   readonly holdsFrames?: boolean;
   /** What a run needs for it, besides admins and a database. */
   readonly needs?: 'networks' | 'clocks';
-  readonly act: (stage: Stage) => Promise<void>;
+  readonly act: (stage: Stage) => Promise<Vain | null>;
 }
+
+/** Why a fault had nothing to do; null where it did what it does. */
+export type Vain = string;
 
 const KINDS = {
   kill: {
@@ -57,6 +60,7 @@ const KINDS = {
       await fixture.killAdmin(admin);
       await delay(AWAY_MS * (1 + chance));
       await admin.start();
+      return null;
     },
   },
   freeze: {
@@ -75,6 +79,7 @@ const KINDS = {
       admin.program.terminate();
       await admin.program.ended();
       await admin.start();
+      return null;
     },
   },
   join: {
@@ -87,49 +92,58 @@ const KINDS = {
       await delay(VISIT_MS * (1 + chance));
       guest.program.terminate();
       await guest.program.ended();
+      return null;
     },
   },
   drain: {
     of: 'admin',
     act: async ({ fixture, admin, other, chance }) => {
-      const rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
       const path = `/admins/${admin.name}`;
-      await rest.call('POST', `${path}/drain`).catch(() => null); // the other one may be away, or be cut off
-      await delay(VISIT_MS * (1 + chance));
-      await until('the end of a drain', async () => {
-        for (const { url } of fixture.fleet.admins) {
-          const asked = restClient(() => url, FLEET_KEYS.MASTER_KEY).call('POST', `${path}/resume`);
-          if ((await asked.catch(() => null))?.status === 200) return true;
-        }
-        return false;
-      });
+      const isTaken = await isDoneAtOne([other, ...fixture.fleet.admins], `${path}/drain`);
+      if (isTaken) await delay(VISIT_MS * (1 + chance));
+      // also of one that nobody took: its answer may have been lost
+      await until('the end of a drain', () => isDoneAtOne(fixture.fleet.admins, `${path}/resume`));
+      return isTaken ? null : 'no admin took the drain';
     },
   },
   'clock jump': {
     of: 'clocks',
     needs: 'clocks',
     act: async ({ fixture, chance }) => {
+      if (fixture.clocks === null) return 'clocks cannot be set';
       fixture.clocksSet += 1;
-      await fixture.clocks?.admins.set(OFFSETS[Math.floor(chance * OFFSETS.length)] ?? '+5h');
+      await fixture.clocks.admins.set(OFFSETS[Math.floor(chance * OFFSETS.length)] ?? '+5h');
       await delay(WRONG_MS);
-      await fixture.clocks?.admins.set('+0');
+      await fixture.clocks.admins.set('+0');
+      return null;
     },
   },
   'database standstill': {
     of: 'database',
     act: async ({ fixture, chance }) => {
+      if (await isDatabaseAway(fixture)) return NO_DATABASE;
       const thaw = await fixture.pausePostgres();
       await delay(STANDSTILL_MS * (1 + chance));
       thaw();
+      return null;
     },
   },
   'database failover': {
     of: 'database',
     act: async ({ fixture }) => {
-      await fixture.failOver?.();
+      if (fixture.failOver === null) return 'the database has no standby';
+      await fixture.failOver();
+      return null;
     },
   },
-  'database kill': { of: 'database', act: ({ fixture }) => fixture.killPostgres() },
+  'database kill': {
+    of: 'database',
+    act: async ({ fixture }) => {
+      if (await isDatabaseAway(fixture)) return NO_DATABASE;
+      await fixture.killPostgres();
+      return null;
+    },
+  },
   'cut from the database': cutFrom('database', 'drop'),
   'reset from the database': cutFrom('database', 'reset'),
   'cut from its agents': cutFrom('agents', 'drop'),
@@ -144,11 +158,12 @@ const KINDS = {
     needs: 'networks',
     holdsFrames: true,
     act: async ({ fixture: { networks }, admin }) => {
-      const place = networks?.placeOf(admin);
-      if (place === undefined) return;
-      await networks?.slow(place, SLOW);
+      if (networks === null) return NO_NETWORKS;
+      const place = networks.placeOf(admin);
+      await networks.slow(place, SLOW);
       await delay(SLOW_MS);
-      await networks?.slow(place, null);
+      await networks.slow(place, null);
+      return null;
     },
   },
 } as const satisfies Readonly<Record<string, FaultKind>>;
@@ -165,10 +180,27 @@ export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
 /** The admin that comes and goes, beside three that stay. */
 export const GUEST = 'admin-4';
 
-async function frozen(fixture: Fixture, { program }: AdminProgram, ms: number): Promise<void> {
+const NO_NETWORKS: Vain = 'admins have no networks of their own';
+const NO_DATABASE: Vain = 'the database does not run';
+
+async function isDatabaseAway({ postgres }: Fixture): Promise<boolean> {
+  return (await postgres.pid()) === undefined;
+}
+
+async function frozen(fixture: Fixture, { program }: AdminProgram, ms: number): Promise<null> {
   fixture.freezes += 1;
   program.pause();
   await delay(ms).finally(() => program.resume());
+  return null;
+}
+
+/** Asks one after another until one has done it: the others may be away, be cut off, or refuse. */
+async function isDoneAtOne(admins: readonly AdminProgram[], path: string): Promise<boolean> {
+  for (const { url } of admins) {
+    const asked = restClient(() => url, FLEET_KEYS.MASTER_KEY).call('POST', path);
+    if ((await asked.catch(() => null))?.status === 200) return true;
+  }
+  return false;
 }
 
 /** An admin misses the database, or its agents, and nothing else. */
@@ -190,11 +222,13 @@ function cutting(cutOf: (stage: Stage) => Cut, kind: Pick<FaultKind, 'of' | 'hol
     needs: 'networks',
     act: async (stage) => {
       const { networks } = stage.fixture;
-      const place = networks?.placeOf(stage.admin);
-      if (place === undefined) return;
-      await networks?.cut(place, [cutOf(stage)]);
+      if (networks === null) return NO_NETWORKS;
+      if (kind.of === 'link' && stage.other === stage.admin) return 'no other admin runs';
+      const place = networks.placeOf(stage.admin);
+      await networks.cut(place, [cutOf(stage)]);
       await delay(CUT_MS * (1 + stage.chance));
-      await networks?.cut(place, []);
+      await networks.cut(place, []);
+      return null;
     },
   };
 }

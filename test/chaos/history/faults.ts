@@ -15,6 +15,9 @@ import type { Stage } from './stage.ts';
 /** After it is done, what it was done to may be slow for so long, in ms. */
 const AFTERMATH_MS = 2_000;
 
+/** Faults in a row that had nothing to do, at most: then there is no use in going on. */
+export const VAIN_MAX = 40;
+
 /** Wait before it is looked again for an admin to which nothing is done, in ms. */
 const LOOK_MS = 50;
 
@@ -29,8 +32,10 @@ export interface FaultPlan {
   /** How many in all, unless it is over before. */
   readonly count: number;
   readonly isOver: () => boolean;
-  /** Told how many are done, after each. */
+  /** Told how many are done, after each that did something. */
   readonly told: (done: number) => void;
+  /** Told what had nothing to do, and why: it does not count. */
+  readonly tellVain: (line: string) => void;
 }
 
 /** What faults work on. `joined`: an admin came that was not there before. */
@@ -42,7 +47,10 @@ export interface FaultGround {
   readonly handAt: (admin: AdminProgram) => Hand;
 }
 
-/** Does them until it is over, each kind as often as the others; resolves with how many of each. */
+/**
+ * Does them until it is over, each kind as often as the others; resolves with how many of each. One that had nothing to
+ * do does not count: the next one takes its place. Rejects after VAIN_MAX of those in a row.
+ */
 export async function doFaults(ground: FaultGround, plan: FaultPlan): Promise<ReadonlyMap<FaultName, number>> {
   if (plan.kinds.length === 0) return new Map();
   const faults = new Faults(ground, plan);
@@ -60,6 +68,7 @@ class Faults {
   #left: FaultName[] = [];
   #begun = 0;
   #ended = 0;
+  #vainInARow = 0;
 
   constructor(ground: FaultGround, plan: FaultPlan) {
     this.#ground = ground;
@@ -75,11 +84,24 @@ class Faults {
       if (isOver() || this.#begun >= count) return;
       this.#begun += 1;
       const name = this.#next();
-      await this.#do(name);
+      const vain = await this.#do(name);
+      if (vain !== null) {
+        this.#begun -= 1;
+        this.#isVain(vain);
+        continue;
+      }
+      this.#vainInARow = 0;
       this.done.set(name, (this.done.get(name) ?? 0) + 1);
       this.#ended += 1;
       told(this.#ended);
     }
+  }
+
+  #isVain(vain: string): void {
+    this.#plan.tellVain(vain);
+    this.#vainInARow += 1;
+    if (this.#vainInARow >= VAIN_MAX)
+      throw new Error(`${VAIN_MAX} faults in a row had nothing to do, the last one: ${vain}`);
   }
 
   /** Each kind once, in an order of its own, before any comes again. */
@@ -88,14 +110,16 @@ class Faults {
     return this.#left.splice(this.#number() % this.#left.length, 1)[0] as FaultName;
   }
 
-  async #do(name: FaultName): Promise<void> {
+  /** Null: it was done; otherwise what had nothing to do, and why. */
+  async #do(name: FaultName): Promise<string | null> {
     const { act, of, holdsFrames = false } = FAULTS[name];
     const { whom, stage } = await this.#cast(of);
     this.#busy.add(whom);
     try {
       const what = of === 'link' ? `${stage.admin.name} and ${stage.other.name}` : whom;
       const fault = { name, what, holdsFrames, aftermathMs: AFTERMATH_MS };
-      await this.#ground.recorder.fault(fault, () => act(stage));
+      const vain = await this.#ground.recorder.fault(fault, () => act(stage));
+      return vain === null ? null : `${name} of ${what}: ${vain}`;
     } finally {
       this.#busy.delete(whom);
     }

@@ -60,11 +60,11 @@ export function notedMsMax(): number {
   return patient(NOTED_MS_MAX);
 }
 
-/** An owner of a home freezes as it stores a result. An admin that owns none has nothing done to it. */
-export async function frozenAtWork(stage: Stage): Promise<void> {
+/** An owner of a home freezes as it stores a result. Null: it did; otherwise why it had nothing to do. */
+export async function frozenAtWork(stage: Stage): Promise<string | null> {
   const { fixture, admin, hand } = stage;
   const home = await homeOf(stage);
-  if (home === null) return;
+  if (home === null) return 'it owns no home';
   const others = fixture.wires.filter((_, place) => fixture.fleet.admins[place] !== admin);
   const opens = others.map((wire) => wire.shut());
   const asked: Promise<unknown>[] = [];
@@ -94,6 +94,7 @@ export async function frozenAtWork(stage: Stage): Promise<void> {
     for (const open of opens) open();
   }
   await Promise.all(asked);
+  return null;
 }
 
 /** Written before it freezes and committed after it wakes, if nothing ends it meanwhile. */

@@ -56,7 +56,7 @@ export interface HistoryOptions {
   readonly seconds?: number;
   readonly admins: number;
   readonly seed: number;
-  readonly faults: Omit<FaultPlan, 'isOver' | 'seed' | 'told'>;
+  readonly faults: Omit<FaultPlan, 'isOver' | 'seed' | 'told' | 'tellVain'>;
   readonly clients?: number;
   /** Its admins have networks of their own. This process is to have one itself. */
   readonly hasNetworks?: boolean;
@@ -133,12 +133,12 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
     hands += 1;
     return new Client(hands, options.seed, { ...service, admins: [admin] });
   };
+  const tellVain = (line: string): void => options.tell(`nothing to do  ${line}`);
+  const plan = { ...options.faults, seed: options.seed, isOver, told, tellVain };
   const [faults] = await Promise.all([
-    doFaults({ fixture, recorder, joined, handAt }, { ...options.faults, seed: options.seed, isOver, told }).finally(
-      () => {
-        areFaultsDone = options.seconds === undefined || options.faults.kinds.length > 0;
-      },
-    ),
+    doFaults({ fixture, recorder, joined, handAt }, plan).finally(() => {
+      areFaultsDone = options.seconds === undefined || options.faults.kinds.length > 0;
+    }),
     ...clients.map((client) => client.run(isOver)),
   ]);
 

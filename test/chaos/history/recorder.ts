@@ -73,15 +73,20 @@ export class Recorder {
     return owner === admin ? 'owner' : 'other';
   }
 
-  /** Notes what is done to an admin or the database, while it lasts and for so long after. */
+  /**
+   * Notes what is done to an admin or the database, while it lasts and for so long after. What resolves with a reason
+   * had nothing to do, and is taken out again: nothing is excused by it.
+   */
   async fault(
     { aftermathMs, ...what }: Omit<Fault, 'fromMs' | 'toMs'> & { readonly aftermathMs: number },
-    done: () => Promise<void>,
-  ): Promise<void> {
+    done: () => Promise<string | null>,
+  ): Promise<string | null> {
     const fault = { ...what, fromMs: this.nowMs(), toMs: Infinity };
     this.faults.push(fault);
-    await done();
+    const vain = await done();
     fault.toMs = this.nowMs() + aftermathMs;
+    if (vain !== null) this.faults.splice(this.faults.indexOf(fault), 1);
+    return vain;
   }
 
   /** All of it. `owners`: from the database, which knows the moment of each change. */
