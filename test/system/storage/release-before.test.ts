@@ -2,34 +2,69 @@
  * Admins of releases before go on while a newer one has brought the schema up to date beneath them: migrations expand,
  * and contract a release later.
  */
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import test from 'ava';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import type { SelfUpdateRequestResource } from '../../../actors/resources/self-update.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { createDatabase } from '../../support/database.ts';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { endScripts, FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
-import { releaseAt } from '../../support/fleet/release.ts';
-import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
+import { RELEASE_BEFORE, releaseAt } from '../../support/fleet/release.ts';
+import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { urlOf } from '../../support/server.ts';
 
+/** What the admin of a release before is asked beyond what all of them can do. */
+interface Since {
+  readonly commit: string;
+  readonly lists: readonly string[];
+  readonly uses?: (rest: Rest, node: string) => Promise<void>;
+}
+
 /**
  * Commits that stand for releases, since there are none yet: the last one before the VPN, whose admin writes a column
- * that the VPN has no use for, and the last one of protocol 4. With the first release its commit takes their place; a
- * migration may contract what no commit here reads.
+ * that the VPN has no use for, the last one of protocol 4, and the last one before the migrations of 2026-11-29. With
+ * the first release its commit takes their place; a migration may contract what no commit here reads.
  */
-const RELEASES = {
-  'the last one before the VPN': 'b1f5ac0a16966771679dd2b5d1594e9f489d2a68',
-  'the last one of protocol 4': '4acd99848f3ea7bb6d99afd65cc4ad28d7e4b8dd',
-} as const;
+const RELEASES: Readonly<Record<string, Since>> = {
+  'the last one before the VPN': { commit: 'b1f5ac0a16966771679dd2b5d1594e9f489d2a68', lists: [] },
+  'the last one of protocol 4': { commit: '4acd99848f3ea7bb6d99afd65cc4ad28d7e4b8dd', lists: [] },
+  'the last one before the waves of self-updates': {
+    commit: RELEASE_BEFORE,
+    lists: [
+      '/admins',
+      '/admins/admin_clusters',
+      '/console_sessions',
+      '/groups',
+      '/overview',
+      '/releases',
+      '/webhook_deliveries',
+    ],
+    uses: updates,
+  },
+};
 
-for (const [name, commit] of Object.entries(RELEASES)) {
+/** Has a node updated, which nothing on its machine does, and reads what came of it and what happened to the node. */
+async function updates(rest: Rest, node: string): Promise<void> {
+  const { id } = await rest.post<SelfUpdateRequestResource>('/self_update_requests', { targeting: { type: 'all' } });
+  await until(
+    'the end of the update',
+    async () => (await rest.get<SelfUpdateRequestResource>(`/self_update_requests/${id}`)).status === 'completed',
+  );
+  const results = await rest.get<readonly { readonly status: string }[]>(`/self_update_requests/${id}/nodes`);
+  if (results.length !== 1) throw new Error(`of one node: ${JSON.stringify(results)}`);
+  const events = await rest.get<readonly { readonly type: string }[]>(`/nodes/${node}/events`);
+  if (events.length === 0) throw new Error('the node has no events');
+}
+
+for (const [name, { commit, lists, uses }] of Object.entries(RELEASES)) {
   test.serial(
     `an admin of an earlier release (${name}) goes on after a newer one has migrated the database: agents enrol, commands run, events and lists are read`,
     async (t) => {
@@ -41,7 +76,7 @@ for (const [name, commit] of Object.entries(RELEASES)) {
       const admin = Program.start(t, program('edge-admin.ts'), ['serve'], {
         ...FLEET_KEYS,
         DATABASE_URL: urlOf(connection),
-        ENCRYPTION_KEY: '00'.repeat(32),
+        ENCRYPTION_KEY: randomBytes(32).toString('base64'),
         ADMIN_API_HOST: '127.0.0.1',
         ADMIN_API_PORT: port,
         ADMIN_PROXY_ENABLED: 'false',
@@ -67,6 +102,7 @@ for (const [name, commit] of Object.entries(RELEASES)) {
       const agent = Program.start(t, program('edge-agent.ts'), ['up'], {
         ...FREE_PORTS,
         AGENT_DATA_DIR: join(directory, 'agent'),
+        AGENT_SELF_UPDATE_ENABLED: 'true',
         ADMIN_URLS: url,
         ENROLLMENT_KEY: key,
       });
@@ -100,9 +136,11 @@ for (const [name, commit] of Object.entries(RELEASES)) {
         '/ssh_public_keys',
         '/webhooks',
         '/admins/me',
+        ...lists,
       ]) {
         t.is((await settledAnswer(() => rest.call('GET', path))).status, 200, path);
       }
+      await uses?.(rest, node?.id ?? '');
       await rest.post(`/nodes/${node?.id}/aliases`, { name: 'old' });
       await rest.post(`/nodes/${node?.id}/ssh_usernames`, { username: 'operator', password: 'a-long-password-1' });
       await until(
