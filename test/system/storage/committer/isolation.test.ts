@@ -29,10 +29,13 @@ const CANCEL_NEIGHBOURS_MS_MAX = 1_000;
 const TRIES_MAX = 16;
 
 /**
- * On a crowded machine a neighbour may miss the time that the committer takes for all of a batch, or for a connection.
+ * On a crowded machine a neighbour may miss the time that the committer takes for all of a batch: nothing of it was
+ * stored, and nothing stands in its way. Who is told that the database is away is not late.
  */
-const isLate = (outcome: unknown): boolean =>
-  isCrowded() && /takes too long|is not available\.$/u.test(String(outcome));
+const isLate = (outcome: unknown): boolean => isCrowded() && String(outcome).includes('takes too long');
+
+/** Tries of one that is late, as its caller would. */
+const LATE_TRIES_MAX = 10;
 
 /** A cluster whose node has so many executions. */
 async function openExecutions(t: ExecutionContext, count: number) {
@@ -66,7 +69,10 @@ async function openExecutions(t: ExecutionContext, count: number) {
   };
 }
 
-/** Commits a result for each, all at once: how each ended, when the first did, and when the last of the others. */
+/**
+ * Commits a result for each, all at once: how each ended, when the first did, and when the last of the others. Those
+ * that were late are committed again.
+ */
 async function storeAll({
   fixture,
   ids,
@@ -74,15 +80,18 @@ async function storeAll({
 }: Pick<Awaited<ReturnType<typeof openExecutions>>, 'fixture' | 'ids' | 'lease'>) {
   const beganMs = performance.now();
   let [firstMs, othersMs] = [0, 0];
+  const store = (id: ExecutionId): Promise<unknown> =>
+    fixture.commit(lease, [finish(id)]).then(
+      ([code]) => code,
+      (error: unknown) => error,
+    );
   const [first, ...others] = await Promise.all(
     ids.map(async (id, index) => {
-      const outcome = await fixture.commit(lease, [finish(id)]).then(
-        ([code]): unknown => code,
-        (error: unknown) => error,
-      );
+      let outcome = await store(id);
       const tookMs = performance.now() - beganMs;
       if (index === 0) firstMs = tookMs;
       else othersMs = Math.max(othersMs, tookMs);
+      for (let tries = 0; isLate(outcome) && tries < LATE_TRIES_MAX; tries += 1) outcome = await store(id);
       return outcome;
     }),
   );
@@ -95,11 +104,11 @@ test('a row that somebody else has locked fails alone, soon enough for all other
 
   const { first, others, firstMs, othersMs } = await storeAll(made);
 
+  t.deepEqual(made.fixture.loud(), [], 'nothing is said of the database');
   t.true(first instanceof DatabaseUnavailable);
-  t.deepEqual(new Set([...others].filter((other) => !isLate(other))), new Set(['ok']));
+  t.deepEqual(others, new Set(['ok']));
   t.true(firstMs < patient(CALL_MS_MAX), `${Math.round(firstMs)} ms`);
   t.true(othersMs < patient(OTHERS_MS_MAX), `${Math.round(othersMs)} ms`);
-  t.deepEqual(made.fixture.loud(), []);
   await holder.query('rollback');
   t.deepEqual(await made.fixture.commit(made.lease, [finish(made.first)]), ['ok']);
 });
@@ -125,10 +134,10 @@ test('a unit that takes longer than a statement may fails alone', async (t) => {
 
   const { first, others, othersMs } = await storeAll(made);
 
+  t.deepEqual(made.fixture.loud(), [], 'nothing is said of the database');
   t.true(first instanceof DatabaseUnavailable);
-  t.deepEqual(new Set([...others].filter((other) => !isLate(other))), new Set(['ok']));
+  t.deepEqual(others, new Set(['ok']));
   t.true(othersMs < patient(OTHERS_MS_MAX + 1_000), `${Math.round(othersMs)} ms`);
-  t.deepEqual(made.fixture.loud(), []);
 });
 
 test('a unit that the database will never take fails alone, and is told of as such', async (t) => {
@@ -139,8 +148,8 @@ test('a unit that the database will never take fails alone, and is told of as su
 
   t.false(first instanceof DatabaseUnavailable);
   t.regex(String(first), /never/u);
-  t.deepEqual(new Set([...others].filter((other) => !isLate(other))), new Set(['ok']));
   t.deepEqual(made.fixture.loud(), ['a change could not be stored']);
+  t.deepEqual(others, new Set(['ok']));
 });
 
 test('cold writes that queue behind ones that meet a lock are stored, and no others are refused for it', async (t) => {
@@ -150,13 +159,11 @@ test('cold writes that queue behind ones that meet a lock are stored, and no oth
   const locked = Array.from({ length: 2 * ORM_CONNECTIONS_MAX }, () => made.limit(9));
   const healthy = made.fixture.cluster(); // waits for twice LOCK_MS_MAX, and so for longer than CONNECT_MS_MAX
   for (const outcome of await Promise.all(locked)) t.regex(outcome, /^DatabaseUnavailable/u);
-  let { first, others } = await storeAll(made);
+  const { first, others } = await storeAll(made);
   await healthy;
-  // all of them are one batch, and so late together
-  if (isLate(first)) ({ first, others } = await storeAll(made));
 
+  t.deepEqual(made.fixture.loud(), [], 'nothing is said of the database');
   t.deepEqual(others.add(first), new Set(['ok']));
-  t.deepEqual(made.fixture.loud(), []);
 });
 
 test('so many cold writes may wait, and none is stored when nobody waits for it any more', async (t) => {
