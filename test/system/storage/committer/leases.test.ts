@@ -1,6 +1,8 @@
 /** Who may write: a lease under its epoch, and nobody else (O1, O2). */
 import test from 'ava';
 import { v7 } from 'uuid';
+import { StoredVpnRows } from '../../../../persistence/vpn/vpn-rows.ts';
+import { planned } from '../../../../supervisors/ownership/moves.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import {
   enrolled,
@@ -201,6 +203,33 @@ async function crossed(fixture: Fixture) {
   const [renewed, written] = [(await renewing).length, await writing];
   return fixture.committer.counters.failed === failedBefore ? { renewed, written } : null;
 }
+
+test('a cluster that a node goes into or out of stays with its owner until the move is over', async (t) => {
+  const fixture = await openFixture(t);
+  const [from, to] = [await fixture.cluster(), await fixture.cluster()];
+  const node = await fixture.node(from);
+  for (const id of [fixture.adminId, v7()])
+    await fixture.rows(
+      `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, link_version, started_at, last_checked_in)
+        values ($1::uuid, $1::text, '', 'default', '1', 100, 1, now() - interval '1 hour', now() + interval '1 hour')`,
+      [id],
+    );
+  const look = async () => {
+    const { admins, clusters } = await fixture.leases.placement();
+    const busy = [from, to].map((lease) => clusters.find(({ cluster }) => cluster === lease.cluster)?.isBusy);
+    return { busy, moves: planned(admins, clusters, 1, 0).length };
+  };
+  const before = await look();
+  await fixture.store(from, { kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS });
+
+  const amid = await look();
+  const rows = new StoredVpnRows(fixture.database.pool, fixture.adminId);
+  for (const move of await rows.moves(10)) await rows.finish(move);
+  const after = await look();
+
+  t.deepEqual(amid, { busy: [true, true], moves: 0 });
+  for (const rest of [before, after]) t.deepEqual(rest, { busy: [false, false], moves: 1 });
+});
 
 async function all(fixture: Fixture): Promise<unknown> {
   return Promise.all(
