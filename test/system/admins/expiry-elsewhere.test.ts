@@ -1,25 +1,27 @@
 /**
- * Two admins sweep; only one of them has the session of the node. Whoever finds that an execution has expired, its
- * process ends (C7).
+ * One admin sweeps whole tables, another one has the session of the node: the process of an execution that the first
+ * finds to have expired ends (C7).
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { startFleet } from '../../support/fleet.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
+import { giveSweeps, sweptUnder } from '../../support/fleet/task-holder.ts';
 import { until } from '../../support/until.ts';
 
-/** At one of so many that expire one after another the other admin comes first, but once in a thousand runs. */
-const EXECUTIONS = 10;
+const EXECUTIONS = 3;
 
-/** Between two expiries, in ms: no multiple of the second between two sweeps. */
-const APART_MS = 370;
+/** A lease of a task, or of the cluster, may run out amid a try on a busy machine: then it shows nothing. */
+const TRIES_MAX = 5;
 
 const lives = (pid: number) => existsSync(`/proc/${pid}`);
 
-test("an execution that another admin's sweep expired is ended on its node", async (t) => {
-  const fleet = await startFleet(t, { admins: 2, agents: 1 });
-  const pids = join(fleet.directory, 'pids');
+/** Executions expire by the sweep of the admin that does not own their node. False: another one may have swept. */
+async function expiresElsewhere(fleet: Fleet, pids: string): Promise<boolean> {
+  const { owner, other, epoch } = await ownership(fleet);
+  const sweepEpoch = await giveSweeps(fleet, other);
   const commands = await Promise.all(
     Array.from({ length: EXECUTIONS }, () =>
       fleet.run(`echo $$ >>${pids}; exec sleep 600`, { expired_at: muchLater() }),
@@ -30,9 +32,20 @@ test("an execution that another admin's sweep expired is ended on its node", asy
     return found.length === EXECUTIONS ? found : null;
   });
 
-  await Promise.all(commands.map((command, index) => expireIn(fleet, command, index * APART_MS)));
+  await Promise.all(commands.map((command) => expireIn(fleet, command)));
   for (const command of commands) await fleet.settled(command);
-
   await until('all processes to be gone', () => started.every((pid) => !lives(pid)), 10_000);
-  t.deepEqual(started.filter(lives), []);
+
+  const after = await ownership(fleet);
+  return after.owner === owner && after.epoch === epoch && (await sweptUnder(fleet, sweepEpoch));
+}
+
+test("an execution that another admin's sweep expired is ended on its node", async (t) => {
+  const fleet = await startFleet(t, { admins: 2, agents: 1 });
+
+  let isShown = false;
+  for (let tried = 0; tried < TRIES_MAX && !isShown; tried += 1)
+    isShown = await expiresElsewhere(fleet, join(fleet.directory, `pids-${tried}`));
+
+  t.true(isShown, 'one admin swept and the other owned, from the beginning to the end');
 });

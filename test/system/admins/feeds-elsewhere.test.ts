@@ -10,6 +10,7 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
+import { giveSweeps } from '../../support/fleet/task-holder.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
@@ -101,7 +102,7 @@ test.serial('a command that is deleted at the owner ends its feed', async (t) =>
   t.log(`until the feed ended: ${Math.round(performance.now() - began)} ms`);
 });
 
-test.serial('what a sweep expires is shown', async (t) => {
+test.serial('what a sweep of another admin expires is shown', async (t) => {
   t.timeout(hangAfter(60_000));
   const { agents } = fleet;
   const away = agents[1];
@@ -115,6 +116,7 @@ test.serial('what a sweep expires is shown', async (t) => {
   });
   const messages = watchCommand(command);
   await until('the snapshot', () => messages.length > 0);
+  await giveSweeps(fleet, (await ownership(fleet)).owner);
   await expireIn(fleet, command);
 
   await until('its expiry', () => last(messages)?.summary.expired === 1);

@@ -4,23 +4,13 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { restClient } from '../../support/fleet/rest.ts';
+import { taskHolder } from '../../support/fleet/task-holder.ts';
 import { until } from '../../support/until.ts';
 
 /** Longest without sweeps after a kill, in ms: a lease of 3 s, a look each second, and a second for the rest. */
 const FOLLOWED_MS_MAX = 5_000;
 
-async function sweeper(fleet: Fleet): Promise<AdminProgram> {
-  return until(
-    'an admin that sweeps',
-    async () => {
-      const [row] = await fleet.sql<{ name: string }>(
-        `select a.name from vpn_lease l join admin a on a.id = l.admin_id where l.name = 'sweeps' and l.lease_until > clock_timestamp()`,
-      );
-      return fleet.admins.find(({ name }) => name === row?.name);
-    },
-    FOLLOWED_MS_MAX,
-  );
-}
+const sweeper = (fleet: Fleet): Promise<AdminProgram> => taskHolder(fleet, 'sweeps', FOLLOWED_MS_MAX);
 
 test('one admin sweeps whole tables; when it is killed, executions expire by the other within seconds, and metrics say who does', async (t) => {
   const fleet = await startFleet(t, { admins: 2, agents: 1 });

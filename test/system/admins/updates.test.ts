@@ -4,6 +4,7 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
+import { taskHolder } from '../../support/fleet/task-holder.ts';
 import { NEW, type UpdatingAgent } from '../../support/fleet/updating-agent.ts';
 import { until } from '../../support/until.ts';
 import type { SelfUpdateRequestResource } from '../../../actors/resources/self-update.ts';
@@ -43,16 +44,6 @@ function completedAt(admin: AdminProgram, { id }: { readonly id: string }) {
     },
     TAKEN_OVER_MS_MAX,
   );
-}
-
-/** Who moves requests, once somebody does: on a busy machine a lease may run out for a moment. */
-function holder(fleet: Fleet): Promise<AdminProgram> {
-  return until('an admin that moves requests', async () => {
-    const [row] = await fleet.sql<{ name: string }>(
-      `select a.name from vpn_lease l join admin a on a.id = l.admin_id where l.name = 'self-updates' and l.lease_until > clock_timestamp()`,
-    );
-    return fleet.admins.find(({ name }) => name === row?.name);
-  });
 }
 
 test('a request that is asked of an admin which owns nothing reaches the nodes of the owner, and ends', async (t) => {
@@ -95,7 +86,7 @@ test('the owner is killed between the turn and the trigger: the new one asks aga
 test('whoever moves requests is killed: another admin goes on, and no node is asked twice', async (t) => {
   const { fleet, agents } = await start(t, 4);
   for (const agent of agents) agent.updater = 'takes';
-  const moving = await holder(fleet);
+  const moving = await taskHolder(fleet, 'self-updates');
   const left = fleet.admins.find((admin) => admin !== moving) as AdminProgram;
   const request = await create(left, agents, { batch_size: 1, health_timeout: 1 });
   await until('the first is triggered', () => agents.some(({ asked }) => asked.length === 1));
@@ -110,5 +101,5 @@ test('whoever moves requests is killed: another admin goes on, and no node is as
   const events = await eventsOf(fleet, [request.id, ...agents.map(({ node }) => node)]);
   t.is(events.filter((type) => type === 'edge.node.update_triggered').length, summary?.triggered ?? 0);
   t.is(events.at(-1), 'edge.self_update_request.completed');
-  t.is(await holder(fleet), left);
+  t.is(await taskHolder(fleet, 'self-updates'), left);
 });
