@@ -1,40 +1,50 @@
 /**
- * Two releases side by side on one database, with agents of both: commands at both, takeovers both ways, an owner that
- * wakes too late, and the order of a rolling upgrade.
+ * Two releases side by side on one database, with agents of both: commands at both, live output at both, takeovers and
+ * hand-overs both ways, an owner that wakes too late, and the order of a rolling upgrade.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { AdminClusterResource } from '../../../actors/resources/admin.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import { tailedAt } from '../../support/api/tail-reader.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
-import { releaseAt, type Release } from '../../support/fleet/release.ts';
+import { RELEASE_BEFORE, releaseAt, type Release } from '../../support/fleet/release.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
 /**
- * Commits that stand for releases, since there are none yet: the last one whose admins do not call each other, and the
- * last one whose admins do and hand nothing over. With the first release its commit takes their place. Beside each:
- * what an admin answers where the owner is of the other release, and how the newer one ends.
+ * Commits that stand for releases, since there are none yet: the last one whose admins do not call each other, the last
+ * one whose admins do and hand nothing over, and one whose admins do all that those of now do. With the first release
+ * its commit takes their place. Beside each: what an admin answers where the owner is of the other release, how the
+ * newer one ends, and whether they hand clusters over to each other and tell each other live output.
  */
 const RELEASES = {
   'whose admins do not call each other': {
     commit: 'dcc8d357e41427eeb0b08f2fea9efae3d7d63e36',
     elsewhere: 503,
     ending: 'SIGKILL',
+    handsOver: false,
   },
   'whose admins call each other and hand nothing over': {
     commit: '5cf0e67e0932d094f4d5103f7c39d9371697e6df',
     elsewhere: 201,
     ending: 'SIGTERM',
+    handsOver: false,
+  },
+  'whose admins hand over and tell live output': {
+    commit: RELEASE_BEFORE,
+    elsewhere: 201,
+    ending: 'SIGTERM',
+    handsOver: true,
   },
 } as const;
 
@@ -80,7 +90,7 @@ async function sideBySide(t: ExecutionContext, release: Release) {
     async () => (await at(newer).get<readonly NodeResource[]>('/nodes?status__in=healthy')).length === AGENTS || null,
     WAIT_MS_MAX,
   );
-  return { older, newer, start, at, ledger: join(release.directory, 'ledger') };
+  return { t, older, newer, start, at, directory: release.directory, ledger: join(release.directory, 'ledger') };
 }
 
 const AGENTS = 4;
@@ -122,6 +132,42 @@ async function aliased({ at }: SideBySide, admin: AdminProgram): Promise<readonl
   return statuses;
 }
 
+/** The output of a command on a node of each cluster comes at both admins while it runs, and ends with it. */
+async function isToldLive({ t, at, older, newer, directory }: SideBySide): Promise<void> {
+  await until('each to own one', async () => {
+    const owners = await at(newer).get<Readonly<Record<string, object>>>('/admins/edge_clusters');
+    return [older, newer].every(({ name }) => Object.keys(owners[name] ?? {}).length === 1) || null;
+  });
+  const gate = join(directory, 'gate');
+  const nodes = await Promise.all(
+    ['of-old', 'of-new'].map((cluster) => at(newer).get<readonly NodeResource[]>(`/nodes?cluster_name=${cluster}`)),
+  );
+  const { id } = await at(newer).post<CommandResource>('/commands', {
+    command_text: `echo first; while [ ! -e ${gate} ]; do sleep 0.1; done; echo last`,
+    targeting: { type: 'nodes', node_ids: nodes.map(([node]) => node?.id) },
+  });
+  const executions = await at(newer).get<readonly ExecutionResource[]>(`/command_executions?command_id__in=${id}`);
+  const readers = executions.flatMap((one) => [older, newer].map((admin) => tailedAt(t, admin.url, one.id)));
+
+  await until('the first line of each at both', () => readers.every(({ text }) => text === 'first\n'), WAIT_MS_MAX);
+  writeFileSync(gate, '');
+  await until('the end of each at both', () => readers.every(({ end }) => end !== null), WAIT_MS_MAX);
+
+  t.deepEqual(
+    readers.map(({ text, faults, end }) => ({ text, faults, end })),
+    Array.from({ length: 4 }, () => ({ text: 'first\nlast\n', faults: [], end: 'completed' })),
+  );
+}
+
+const HANDED_OVER = 'clusters were handed over to another admin';
+
+/** What an admin said of hand-overs, in all of its runs. */
+function saidOfHandOvers({ runs }: AdminProgram): readonly string[] {
+  return runs
+    .flatMap((run) => run.lines().map((line) => String(line['msg'])))
+    .filter((message) => message.includes('handed over'));
+}
+
 /** Resolves when this admin owns both clusters, as the one that answers has it. */
 function ownsAll({ at }: SideBySide, admin: AdminProgram, answering = admin): Promise<unknown> {
   return until(`${admin.name} to own all`, async () => {
@@ -142,9 +188,9 @@ async function lookedAround({ at }: SideBySide, admin: AdminProgram): Promise<vo
   }
 }
 
-for (const [name, { commit, elsewhere, ending }] of Object.entries(RELEASES))
+for (const [name, { commit, elsewhere, ending, handsOver }] of Object.entries(RELEASES))
   test.serial(
-    `an admin works beside one of release ${name}: commands at both, takeovers both ways, no stale write, and its upgrade`,
+    `an admin works beside one of release ${name}: commands at both, owners that change both ways, no stale write, and the upgrade of it`,
     async (t) => {
       t.timeout(hangAfter(TEST_MS_MAX));
       const release = await releaseAt(t, commit);
@@ -155,6 +201,7 @@ for (const [name, { commit, elsewhere, ending }] of Object.entries(RELEASES))
       for (const command of commands) t.deepEqual(await over(fleet, newer, command), ALL_DONE);
       t.deepEqual(await aliased(fleet, older), [201, elsewhere]);
       t.deepEqual(await aliased(fleet, newer), [elsewhere, 201]);
+      if (handsOver) await isToldLive(fleet);
 
       // the one of now takes over from an owner that stands still, and wakes too late
       older.program.pause();
@@ -164,7 +211,7 @@ for (const [name, { commit, elsewhere, ending }] of Object.entries(RELEASES))
       await older.program.logged('a cluster is not owned by this admin any more');
       t.deepEqual(await over(fleet, newer, whileFrozen), ALL_DONE);
 
-      // and the one of before from one that is gone, and hands nothing to who would not hear of it
+      // and the one of before from one that ends, which hands nothing to who would not hear of it
       await lookedAround(fleet, newer);
       process.kill(newer.program.pid, ending);
       t.is((await newer.program.ended()).code, ending === 'SIGKILL' ? null : 0);
@@ -183,11 +230,8 @@ for (const [name, { commit, elsewhere, ending }] of Object.entries(RELEASES))
       const starts = readFileSync(fleet.ledger, 'utf8').trim().split('\n');
       t.is(starts.length, AGENTS * (commands.length + 3));
       t.is(new Set(starts).size, starts.length, 'nothing ran twice');
-      const handedOver = (line: Readonly<Record<string, unknown>>) => String(line['msg']).includes('handed over');
-      t.deepEqual(
-        newer.runs.flatMap((run) => run.lines().filter(handedOver)),
-        [],
-      );
+      if (!handsOver) t.deepEqual(saidOfHandOvers(newer), []);
+      else for (const admin of [older, newer]) t.true(saidOfHandOvers(admin).includes(HANDED_OVER), admin.name);
       for (const admin of [older, newer])
         t.deepEqual(
           admin.runs.flatMap((run) => run.lines().filter(({ level }) => level === 'error')),

@@ -5,7 +5,7 @@ import test from 'ava';
 import { WebSocket } from 'ws';
 import type { TailMessage } from '../../../api/feeds/tail.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
-import { socketClient } from '../../support/api/trpc-clients.ts';
+import { followAt, tailedAt, TailReader } from '../../support/api/tail-reader.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
@@ -24,31 +24,6 @@ test.before('three admins and two agents start', async () => {
   fleet = await startFleet(scope, { admins: ADMINS, agents: 2 });
 });
 test.after.always('they end', () => scope.end());
-
-/** What a reader of a tail knows, by the rules of the feed: a snapshot at 0 begins anew. */
-class Reader {
-  text = '';
-  /** Places where something was told twice or left out. */
-  readonly faults: string[] = [];
-  beganAnew = 0;
-  status: string | null = null;
-  end: string | null = null;
-  /** Of the message that came last. */
-  id: string | undefined;
-
-  hear(message: TailMessage, id?: string): void {
-    this.id = id;
-    if (message.type === 'end') this.end = message.status;
-    if (message.type === 'snapshot') {
-      this.status = message.status;
-      if (this.text !== '' && message.offset === 0) this.beganAnew += 1;
-      if (message.offset === 0) this.text = '';
-    }
-    if (message.type !== 'output') return;
-    if (message.offset !== Buffer.byteLength(this.text)) this.faults.push(`${message.offset} at ${this.text.length}`);
-    this.text += message.text;
-  }
-}
 
 test.serial('it comes while the command runs, at each admin, and ends with it', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
@@ -101,11 +76,11 @@ test.serial(
     const { rest, owner, others } = await admins();
     const gate = gateOf('hops');
     const execution = await running(rest, `${gate.countingUntilOpen}; echo end`);
-    const reader = new Reader();
+    const reader = new TailReader();
 
     for (const admin of [...others, owner, ...others]) {
       const had = reader.text.length;
-      const subscription = follow(admin, execution, reader);
+      const subscription = followAt(scope, admin.url, execution.id, reader);
       await until(`more of it at ${admin.name}`, () => reader.text.length > had + 50);
       subscription.unsubscribe();
     }
@@ -115,7 +90,7 @@ test.serial(
       const now = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
       return now.status === 'completed' && now;
     });
-    follow(others[0] ?? owner, execution, reader); // what is stored, from there on
+    followAt(scope, (others[0] ?? owner).url, execution.id, reader); // what is stored, from there on
     await until('the rest', () => reader.end !== null);
 
     t.is(before.status, 'sent', 'it came while the command ran');
@@ -188,23 +163,13 @@ async function running(rest: Rest, text: string, agent = 0): Promise<ExecutionRe
   });
 }
 
-function tailed(admin: AdminProgram, execution: ExecutionResource): Reader {
-  const reader = new Reader();
-  const subscription = follow(admin, execution, reader);
-  scope.teardown(async () => Promise.resolve(subscription.unsubscribe()));
-  return reader;
-}
-
-/** Tells the reader what comes behind what it had last. */
-function follow(admin: AdminProgram, { id }: ExecutionResource, reader: Reader) {
-  const client = socketClient(scope as never, admin.url, FLEET_KEYS.API_KEY);
-  const from = { id, ...(reader.id !== undefined && { lastEventId: reader.id }) };
-  return client.executions.tail.subscribe(from, { onData: (told) => reader.hear(told.data, told.id) });
+function tailed(admin: AdminProgram, { id }: ExecutionResource): TailReader {
+  return tailedAt(scope, admin.url, id);
 }
 
 /** A tail over a socket that a test can stop reading. */
 async function rawTail(admin: AdminProgram, { id }: ExecutionResource) {
-  const reader = new Reader();
+  const reader = new TailReader();
   const socket = new WebSocket(`${admin.url.replace('http', 'ws')}/api/trpc`, {
     headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
   });
