@@ -1,11 +1,14 @@
 /** Brokers that say anything: opening one ends in a value or a rejection, and no byte of theirs ends the program. */
+import type { Socket } from 'node:net';
 import * as fc from 'fast-check';
 import test, { type ExecutionContext } from 'ava';
 import { openBroker } from '../../../transport/events/brokers/adapters.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
+import { damageWrite } from '../../support/damaged-bytes.ts';
 import { silentLog } from '../../support/log.ts';
 import { target } from '../../support/listening.ts';
+import { seededNumbers } from '../../support/seeded.ts';
 
 /** What each honest broker begins with; what follows is noise. */
 const BROKERS = {
@@ -13,6 +16,14 @@ const BROKERS = {
     env: (port: number) => ({ EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${port}` }),
     begins: [
       'INFO {"server_id":"x","max_payload":1048576}\r\n',
+      'INFO {"version":"2.10.0","max_payload":1048576}\r\n',
+      'INFO {"version":"2.10.0"}\r\nPONG\r\n',
+      'INFO {"version":"2.10.0","tls_required":true}\r\n',
+      'INFO {"version":"2.10.0","tls_available":true}\r\n\u0015\u0003\u0001',
+      'INFO {"version":"2.10.0","auth_required":true,"nonce":7}\r\n',
+      'INFO {"version":"2.10.0","ldm":true}\r\n+OK\r\nPONG\r\n',
+      'INFO {"version":"2.10.0"}\r\n+OK\r\nPONG\r\nINFO null\r\n',
+      'INFO {"version":"2.10.0"}\r\nPONG\r\n-ERR \'Permissions Violation for Publish to "\u0001"\'\r\n',
       'INFO {}\r\nPING\r\n',
       'INFO {"max_payload":-1}\r\nPONG\r\n',
       'INFO [\r\n',
@@ -70,8 +81,15 @@ const BROKERS = {
 /** Answers to one adapter: an attempt costs more than an HTTP request. */
 const ANSWERS = 200;
 
+/** Of the server whose parser is reached only by one that says its version. */
+const CONVERSATIONS = 1_000;
+
 /** Attempts at a time. */
 const AT_ONCE = 100;
+
+test.before(() => {
+  console.log = () => {}; // the client of NATS prints what it cannot read; cli/signals.ts takes that into the log
+});
 
 /** A server that says so to its n-th client, at once, and hangs up on its first word. */
 function brokerThatSays(t: ExecutionContext, answers: readonly Buffer[]): Promise<number> {
@@ -122,3 +140,72 @@ for (const [adapter, { env, begins }] of Object.entries(BROKERS)) {
     );
   });
 }
+
+/** What an honest server of NATS says at first, and with its answer to whatever it was sent. */
+const NATS_INFO = 'INFO {"server_id":"x","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}\r\n';
+const NATS_BESIDE = [
+  'INFO {"server_id":"x","version":"2.10.0","connect_urls":["127.0.0.1:4222"]}\r\n',
+  'PING\r\n',
+  '+OK\r\n',
+  'MSG edge.core.test 1 5\r\nhello\r\n',
+  'HMSG edge.core.test 1 12 17\r\nNATS/1.0\r\n\r\nhello\r\n',
+];
+
+const NATS_OBJECTION = '-ERR \'Permissions Violation for Publish to "edge.core.test"\'\r\n';
+
+/** Speaks as one, and says all that a server may besides. */
+function speakNats(socket: Socket, objection = ''): void {
+  socket.write(NATS_INFO);
+  socket.on('data', (said: Buffer) => {
+    const pings = said.toString('latin1').match(/^PING\r$/gmu)?.length ?? 0;
+    if (pings > 0) socket.write(NATS_BESIDE.join('') + objection + 'PONG\r\n'.repeat(pings));
+  });
+}
+
+/** What came of one connection. */
+type Outcome = 'taken' | 'refused' | 'lost';
+
+async function published(port: number): Promise<Outcome> {
+  const settings = brokerSettings('nats', BROKERS.nats.env(port));
+  let isOpen = false;
+  try {
+    const broker = await openBroker(settings, silentLog);
+    isOpen = true;
+    try {
+      await broker.publish([brokerEvent('edge.core.test', 'subject')]);
+    } finally {
+      await broker.close();
+    }
+    return 'taken';
+  } catch (error) {
+    if (!(error as Error).message.includes('NATS')) throw error;
+    return isOpen ? 'lost' : 'refused';
+  }
+}
+
+test.serial(
+  `nats: ${CONVERSATIONS} conversations that are damaged at the greeting, the sign-in or an answer end by themselves`,
+  async (t) => {
+    const outcomes = { taken: 0, refused: 0, lost: 0 };
+
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, speaker) => {
+        const numbers = seededNumbers(20_261_129 + speaker);
+        let damagedAt = 0;
+        const port = await target(t, (socket) => {
+          damageWrite(socket, damagedAt, numbers);
+          speakNats(socket, speaker % 4 === 0 ? NATS_OBJECTION : '');
+        });
+        for (let count = 0; count < CONVERSATIONS / AT_ONCE; count += 1) {
+          damagedAt = 1 + (numbers() % 3);
+          outcomes[await published(port)] += 1;
+        }
+      }),
+    );
+
+    t.log(outcomes);
+    t.true(outcomes.refused > CONVERSATIONS / 4);
+    t.true(outcomes.lost > CONVERSATIONS / 10, 'some are damaged while events are published');
+    t.is(await published(await target(t, (socket) => speakNats(socket))), 'taken');
+  },
+);
