@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
 import { addressKind, type AddressPolicy, type Ruling } from '../../../transport/net/guard/policy.ts';
 import type { EgressUse } from './egress.ts';
 import { hostRule, ruleFor, type HostRule } from './host-rules.ts';
-import { isInRanges, portRange } from './port-ranges.ts';
+import { isInRanges, PORT_MAX, portRange } from './port-ranges.ts';
 
 /** Entries of one list of hosts or ports: each dial looks through all. */
 export const RULES_MAX = 256;
@@ -48,7 +48,7 @@ export function createEgressPolicy(rules: EgressRules): EgressPolicy {
   const rulingOn = (host: string) => rulingOf(host, blocked, allowed);
   return {
     portProblem(port, use) {
-      if (!Number.isInteger(port) || port < 1 || port > 65_535) return 'The port must be from 1 to 65535.';
+      if (!Number.isInteger(port) || port < 1 || port > PORT_MAX) return 'The port must be from 1 to 65535.';
       if (!isInRanges(port, blockedPorts) || (use === 'self' && rules.servedPorts.includes(port))) return undefined;
       return `Port ${port} is blocked by the operator of this machine.`;
     },

@@ -6,7 +6,8 @@ export interface PortRange {
   readonly last: number;
 }
 
-const PORT_MAX = 65_535;
+/** The last port there is. Source: RFC 9293, 3.1: it has 16 bits. */
+export const PORT_MAX = 65_535;
 
 /** Reads `25` or `6000-6063`. Null when it is neither, or not from 1 to 65535. */
 export function portRange(text: string): PortRange | null {

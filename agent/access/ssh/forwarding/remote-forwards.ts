@@ -2,6 +2,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Connection, TcpipBindInfo } from 'ssh2';
+import { PORT_MAX } from '../../egress/port-ranges.ts';
 import type { Account } from '../login/accounts.ts';
 import { joinChannel } from './forwards.ts';
 import { channelsOf, isOpen } from '../library.ts';
@@ -52,6 +53,7 @@ class RemoteForwards {
   /** The port that it got; null: none. */
   async open({ bindAddr, bindPort }: TcpipBindInfo): Promise<number | null> {
     if (this.#ports.size + this.#opening >= this.#limits.remoteForwardsMax) return null;
+    if (bindPort > PORT_MAX) return null; // the protocol has 32 bits for it, and Node throws
     if (bindPort !== 0 && bindPort < PRIVILEGED_PORTS && this.#account.uid !== 0) return null;
     this.#opening += 1;
     try {

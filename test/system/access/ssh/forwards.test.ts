@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import type { ClientChannel } from 'ssh2';
 import { accountsOfMachine } from '../../../../agent/access/ssh/login/accounts.ts';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
@@ -144,6 +145,16 @@ test('a low port is for root, a port is not taken twice, and there are so many o
 
   t.regex(low.stderr, /remote port forwarding failed for listen port 81/u);
   t.regex(many.stderr, new RegExp(`remote port forwarding failed for listen port ${ports[2]}`, 'u'));
+});
+
+test('a port that is none is refused, and the next one is opened: it ended the agent', async (t) => {
+  const { client } = await withRawAlice(t);
+  const forwardIn = promisify<string, number, number>(client.forwardIn.bind(client));
+
+  await t.throwsAsync(forwardIn('127.0.0.1', 65_536));
+  await t.throwsAsync(forwardIn('127.0.0.1', 4_294_967_295));
+
+  t.true((await forwardIn('127.0.0.1', 0)) > 0);
 });
 
 test('an agent, X11 and sockets of the file system are not forwarded, and the session lives on', async (t) => {
