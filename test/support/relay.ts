@@ -1,4 +1,6 @@
 /** Relays of a test's own, and clients of them. */
+import { createServer, type TLSSocket } from 'node:tls';
+import { listening } from './listening.ts';
 import { createScope, type Scope } from './scope.ts';
 import { until } from './until.ts';
 import { silentLog } from './log.ts';
@@ -68,6 +70,37 @@ export async function startRelay(
   own.teardown(() => server.close());
   scope.teardown(() => own.end());
   return { relay, port: server.port, derpMap, map, region, certificate, stop: () => own.end() };
+}
+
+/** What a relay says to whoever wants to speak DERP by an upgrade. */
+export const UPGRADED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: DERP\r\nConnection: Upgrade\r\n\r\n';
+
+/** A TLS server that says what the test says once it was asked to speak DERP, from `UPGRADED` on; its region. */
+export async function sayingRelay(scope: Scope, says: (socket: TLSSocket) => void): Promise<RelayRegion> {
+  const { certificate, key } = selfSigned('127.0.0.1', Date.now());
+  const server = createServer({ cert: certificate, key }, (socket) => {
+    socket.on('error', () => {}); // its close follows
+    socket.once('data', () => says(socket));
+  });
+  const region = mapOf(
+    ownRelayMap({
+      id: 903,
+      code: 'saying',
+      hostName: '127.0.0.1',
+      port: await listening(scope, server),
+      pin: certificateSha256(certificate),
+    }),
+  ).regions.get(903);
+  if (region === undefined) throw new Error('no region');
+  return region;
+}
+
+/** The same, once it has agreed to. */
+export function lyingRelay(scope: Scope, says: (socket: TLSSocket) => void): Promise<RelayRegion> {
+  return sayingRelay(scope, (socket) => {
+    socket.write(UPGRADED);
+    says(socket);
+  });
 }
 
 /** A map as members read it. */

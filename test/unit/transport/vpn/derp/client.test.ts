@@ -1,38 +1,12 @@
 /** A client of relays that come and go, lie, or say nothing. */
-import { createServer, type TLSSocket } from 'node:tls';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { openGate } from '../../../../support/gate.ts';
-import { connectedClient, mapOf, startClient, startRelay } from '../../../../support/relay.ts';
+import { connectedClient, lyingRelay, startClient, startRelay } from '../../../../support/relay.ts';
 import { until } from '../../../../support/until.ts';
 import { newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/box.ts';
 import { encodeFrame, FRAME, MAGIC } from '../../../../../transport/vpn/derp/frames.ts';
 import type { RelayNode, RelayRegion } from '../../../../../transport/vpn/derp/map.ts';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
-import { ownRelayMap } from '../../../../../transport/vpn/relay/map.ts';
-import { certificateSha256, selfSigned } from '../../../../../transport/vpn/relay/self-signed.ts';
-import { listening } from '../../../../support/listening.ts';
-
-/** A TLS server that answers the upgrade and then says what the test says; its region. */
-async function lyingRelay(t: ExecutionContext, says: (socket: TLSSocket) => void): Promise<RelayRegion> {
-  const { certificate, key } = selfSigned('127.0.0.1', Date.now());
-  const server = createServer({ cert: certificate, key }, (socket) => {
-    socket.once('data', () => {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: DERP\r\nConnection: Upgrade\r\n\r\n');
-      says(socket);
-    });
-  });
-  const region = mapOf(
-    ownRelayMap({
-      id: 903,
-      code: 'lying',
-      hostName: '127.0.0.1',
-      port: await listening(t, server),
-      pin: certificateSha256(certificate),
-    }),
-  ).regions.get(903);
-  if (region === undefined) throw new Error('no region');
-  return region;
-}
 
 const withPort = (node: RelayNode, port: number): RelayNode => ({ ...node, port });
 
