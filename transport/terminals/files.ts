@@ -87,7 +87,7 @@ class Files implements RemoteFiles {
 
   async list(path: string, entriesMax: number): ReturnType<RemoteFiles['list']> {
     const sftp = this.#sftp;
-    const real = await this.#asks.ask<string>((done) => sftp.realpath(path, done));
+    const real = await this.#realPath(path);
     if (!real.ok) return real;
     const handle = await this.#asks.ask<Buffer>((done) => sftp.opendir(real.value, done));
     if (!handle.ok) return handle;
@@ -99,7 +99,8 @@ class Files implements RemoteFiles {
         );
         if (!some.ok) return some;
         if (some.value.length === 0) break; // OpenSSH's client takes an answer without names for the end, too
-        if (some.value.some(({ filename }) => filename.length > NAME_LENGTH_MAX)) return NO_NAME;
+        const problem = some.value.map(({ filename }) => nameProblem(filename)).find((one) => one !== null);
+        if (problem !== undefined) return problem;
         names += some.value.length;
         entries.push(...some.value.filter(({ filename }) => !OWN_NAMES.includes(filename)).map(entryOf));
       }
@@ -197,7 +198,7 @@ class Files implements RemoteFiles {
     if (!old.ok) return old;
     if (old.value === null) return ok({ place: path, old: null });
     if ((old.value.mode & KIND) !== FILE) return refuse('conflict', 'It is no file that can be replaced.');
-    const real = await this.#asks.ask<string>((done) => sftp.realpath(path, done));
+    const real = await this.#realPath(path);
     return real.ok ? ok({ place: real.value, old: old.value }) : real;
   }
 
@@ -234,6 +235,12 @@ class Files implements RemoteFiles {
     return removed.ok ? ok(null) : removed;
   }
 
+  async #realPath(path: string): Promise<Result<string>> {
+    const real = await this.#asks.ask<string | undefined>((done) => this.#sftp.realpath(path, done));
+    if (!real.ok) return real;
+    return real.value === undefined ? NAMELESS : ok(real.value);
+  }
+
   #close(handle: Buffer): Promise<Result<unknown>> {
     return this.#asks.ask((done) => this.#sftp.close(handle, done));
   }
@@ -249,8 +256,15 @@ function entryOf({ filename, attrs: { mode, size, mtime } }: FileEntryWithStats)
   };
 }
 
+/** Why this is no name of a file; null: it is one. ssh2 has none where an answer ends before it. */
+function nameProblem(name: string | undefined): Result<never> | null {
+  if (name === undefined) return NAMELESS;
+  return name.length > NAME_LENGTH_MAX ? NO_NAME : null;
+}
+
 function isEnd(error: Error | null | undefined): boolean {
   return codeOf(error) === END;
 }
 
 const NO_NAME = refuse('service_unavailable', 'The node names a file by more than any file system takes.');
+const NAMELESS = refuse('service_unavailable', 'The node speaks of a file without a name.');

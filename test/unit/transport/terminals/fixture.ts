@@ -6,7 +6,7 @@ import type { ExecutionContext } from 'ava';
 import ssh2, { type Connection, type ServerChannel, type SFTPWrapper } from 'ssh2';
 import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
 import type { RemoteTerminal, TerminalAsked, TerminalHeard } from '../../../../api/terminal/ports.ts';
-import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
+import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createSshTerminals } from '../../../../transport/terminals/ssh-client.ts';
 import { SOME_ID } from '../../../support/api/fakes.ts';
@@ -21,6 +21,9 @@ export interface Played {
   /** Unless given, it says what is typed, and ends with 7 at `exit`. */
   readonly shell?: (channel: ServerChannel, client: Connection, socket: Socket) => void;
   readonly sftp?: (files: SFTPWrapper) => void;
+  /** The machine's end of a connection, before a word was said, and after the version of the client. */
+  readonly accepted?: (socket: Socket) => void;
+  readonly greeted?: (client: Connection, socket: Socket) => void;
   /** The agent's server of files, in place of `sftp`. */
   readonly hasFiles?: boolean;
 }
@@ -38,10 +41,15 @@ export function hostKey(): { readonly pem: string; readonly line: string } {
 }
 
 /** A server that lets in by the password, and by any key that signs. `streams`: what the client came by. */
-export async function machine(t: ExecutionContext, { shell = echo, sftp, hasFiles = false }: Played = {}) {
+export async function machine(
+  t: ExecutionContext,
+  { shell = echo, sftp, accepted, greeted, hasFiles = false }: Played = {},
+) {
   const sockets = createServer((socket) => {
+    accepted?.(socket);
     const server = new ssh2.Server({ hostKeys: [HOST_KEY.pem], ident: 'OpenSSH_9.2p1' }, (client) => {
       client.on('error', () => {});
+      greeted?.(client, socket);
       client.on('authentication', (login) => {
         if (login.method === 'password' && login.password === PASSWORD) return login.accept();
         if (login.method !== 'publickey') return login.reject(['password', 'publickey']);
@@ -69,6 +77,7 @@ export async function machine(t: ExecutionContext, { shell = echo, sftp, hasFile
   const reach = async (): Promise<Dialled> =>
     new Promise((resolve) => {
       const stream = connect(port, '127.0.0.1', () => resolve({ ok: true, stream }));
+      stream.on('error', () => resolve(notDialled('failed', 'The machine hung up.')));
       streams.push(stream);
       t.teardown(() => stream.destroy());
     });
