@@ -1,0 +1,63 @@
+/** A collector of traces that answers with anything: spans are exported or dropped, and nothing else comes of it. */
+import test from 'ava';
+import { createSpanExport } from '../../../../transport/tracing/export.ts';
+import { readTracingSettings } from '../../../../transport/tracing/settings.ts';
+import { hostileAnswers, openHostileTarget } from '../../../support/hostile-answers.ts';
+import { recordingLog } from '../../../support/log.ts';
+import { until } from '../../../support/until.ts';
+
+const SPAN = {
+  context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: true },
+  parentSpanId: null,
+  name: 'list_nodes',
+  kind: 'server',
+  startMs: 1_000,
+  endMs: 2_000,
+  failure: null,
+  attributes: {},
+} as const;
+
+/** Exporters, each of which has a few exports under way: an answer that is not whole is waited for. */
+const EXPORTERS = 10;
+
+test('a thousand hostile answers to spans end their own exports, and an honest one is taken', async (t) => {
+  const answers = hostileAnswers();
+  let served = 0;
+  const port = await openHostileTarget(t, answers, () => (served += 1) - 1);
+  const log = recordingLog();
+  const exporters = Array.from({ length: EXPORTERS }, (_, index) => {
+    const { settings } = readTracingSettings({
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: index % 2 === 0 ? 'http/protobuf' : 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '1',
+      OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '500', // the library waits for longer before it tries again, which has no place
+    });
+    if (settings === null) throw new Error('nothing is exported');
+    const spans = createSpanExport(settings, '1', 'an-admin', log);
+    t.teardown(() => spans.close());
+    return spans;
+  });
+  const sum = (name: 'exported' | 'dropped' | 'taken'): number =>
+    exporters.reduce((total, { counters }) => total + counters[name], 0);
+  const exported = async (): Promise<void> => {
+    for (const spans of exporters) spans.take(SPAN);
+    await until('the end of all exports', () => sum('exported') + sum('dropped') === sum('taken'), 60_000);
+  };
+
+  for (let taken = 0; taken < answers.length; taken += EXPORTERS) for (const spans of exporters) spans.take(SPAN);
+  while (served < answers.length) await exported();
+  const before = exporters.map(({ counters }) => counters.exported);
+  t.log({ exported: sum('exported'), dropped: sum('dropped') });
+  t.true(sum('dropped') > answers.length / 4);
+
+  await until('an honest answer to each', async () => {
+    await exported(); // again where this machine is too busy for one in its time
+    return exporters.every(({ counters }, index) => counters.exported > (before[index] ?? 0));
+  });
+  t.deepEqual(
+    log.lines.filter(({ fields }) => !/^\w{0,40}$/u.test(String((fields as { problem?: string }).problem))),
+    [],
+    'what a collector says is in no line',
+  );
+});
