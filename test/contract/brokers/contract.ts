@@ -8,8 +8,10 @@ import { isCrowded, patient } from '../../support/busy.ts';
 import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog, type recordingLog } from '../../support/log.ts';
+import { openDamagingProxy } from '../../support/damaging-proxy.ts';
 import { openTarget, silentPort, target } from '../../support/listening.ts';
-import type { Scope } from '../../support/scope.ts';
+import { createScope, type Scope } from '../../support/scope.ts';
+import { seededNumbers } from '../../support/seeded.ts';
 
 /** Settings as an operator would give them. */
 export type Env = Readonly<Record<string, string>>;
@@ -163,4 +165,77 @@ export async function givesUpSilence(t: ExecutionContext, opened: (port: number)
   const refusal = await refusalOf(t, opened(port));
   t.true(performance.now() - startMs < patient(13_000));
   return refusal;
+}
+
+/** Connections that are damaged at a time. */
+const DAMAGED_AT_ONCE = 25;
+
+/** One in so many pieces there has something behind it that nobody asked for. */
+const UNASKED_ONE_IN = 8;
+
+/** Events of one publish there; each connection publishes so often. */
+const DAMAGED_EVENTS = 20;
+const DAMAGED_PUBLISHES = 3;
+
+/**
+ * Connections by a way that damages one of the first so many pieces that the server says on each, be it while one is
+ * opened or amid publishing: each ends in a value or in a sentence of the adapter, and one that is not damaged then
+ * takes events.
+ */
+export async function outlivesDamage(
+  t: ExecutionContext,
+  {
+    port,
+    connections,
+    pieces,
+    opened,
+    passed = (bytes) => bytes,
+    unasked = [],
+  }: {
+    readonly port: number;
+    readonly connections: number;
+    readonly pieces: number;
+    readonly opened: (scope: Scope, port: number) => Promise<Broker>;
+    /** What the server says, as it is to be heard by whoever comes by this port. */
+    readonly passed?: (bytes: Buffer, port: number) => Buffer;
+    /** What a server may say that nobody asked for: one of it stands behind some of what is said. */
+    readonly unasked?: readonly string[];
+  },
+): Promise<void> {
+  const numbers = seededNumbers(20_261_129);
+  const proxy = await openDamagingProxy(t, port, numbers);
+  const more = (): string => (numbers() % UNASKED_ONE_IN === 0 ? (unasked[numbers() % unasked.length] ?? '') : '');
+  proxy.passed = (bytes) => Buffer.concat([passed(bytes, proxy.port), Buffer.from(more())]);
+  const counts = { refused: 0, lost: 0, taken: 0 };
+  const publish = async (): Promise<keyof typeof counts> => {
+    const scope = createScope();
+    let isOpen = false;
+    try {
+      const broker = await opened(scope, proxy.port);
+      isOpen = true;
+      for (let count = 0; count < DAMAGED_PUBLISHES; count += 1)
+        await broker.publish(numberedEvents(DAMAGED_EVENTS, 5));
+      return 'taken';
+    } catch (error) {
+      if (!/NATS|Kafka|RabbitMQ|Redis|MQTT/u.test((error as Error).message)) throw error;
+      return isOpen ? 'lost' : 'refused';
+    } finally {
+      await scope.end();
+    }
+  };
+  proxy.pieceOf = () => 1 + (numbers() % pieces);
+
+  let begun = 0;
+  await Promise.all(
+    Array.from({ length: DAMAGED_AT_ONCE }, async () => {
+      while ((begun += 1) <= connections) counts[await publish()] += 1;
+    }),
+  );
+  t.log({ ...counts, damaged: proxy.damaged() });
+  proxy.pieceOf = () => Infinity;
+  proxy.passed = (bytes) => passed(bytes, proxy.port);
+
+  t.true(proxy.damaged() > connections / 2);
+  t.true(counts.refused > 0 && counts.lost > connections / 10, 'some while it is opened, some amid publishing');
+  t.is(await publish(), 'taken');
 }

@@ -2,13 +2,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { openMqtt } from '../../../transport/events/brokers/mqtt.ts';
 import { numberedEvents } from '../../support/brokers/events.ts';
 import { consumeMqtt, startMosquitto } from '../../support/brokers/mosquitto.ts';
 import { certificates, type Certificates } from '../../support/certificates.ts';
+import { silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { opened, refusal, urlOf, carried, recorder } from './mqtt-fixture.ts';
+import { outlivesDamage } from './contract.ts';
+import { opened, refusal, urlOf, carried, PLAIN, recorder } from './mqtt-fixture.ts';
 
 const test = await peerTest('mosquitto', 'mosquitto_sub');
 
@@ -157,3 +160,19 @@ test('files that cannot be read, or hold something else, are named by their sett
     /EVENT_BROKER_MQTT_CLIENT_CERT_FILE/u,
   );
 });
+
+for (const qos of [0, 1, 2] as const)
+  test(`350 connections that are damaged while they are opened or amid publishing with QoS ${qos} end by themselves`, async (t) => {
+    const server = await startMosquitto(t);
+
+    await outlivesDamage(t, {
+      port: server.port,
+      connections: 350,
+      pieces: 4 + 3 * qos,
+      async opened(scope, at) {
+        const broker = await openMqtt({ ...PLAIN, qos, urls: [`mqtt://127.0.0.1:${at}`] }, silentLog);
+        scope.teardown(() => broker.close());
+        return broker;
+      },
+    });
+  });

@@ -8,9 +8,13 @@ import { recordingLog } from '../../support/log.ts';
 import { target } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
-import { connectionsOf, refusalOf, strangers, toldTooLarge } from './contract.ts';
+import { connectionsOf, outlivesDamage, refusalOf, strangers, toldTooLarge } from './contract.ts';
 
 const test = await peerTest('nats-server');
+
+test.before(() => {
+  console.log = () => {}; // the client prints what it cannot read; cli/signals.ts takes that into the log
+});
 
 const opened = connectionsOf('nats', openNats);
 
@@ -179,3 +183,19 @@ test('a user who may not publish is told so, with JetStream and without; one who
     Object.keys(STREAMS).map(() => 'This user of NATS may not manage streams, so they are taken to exist.'),
   );
 });
+
+for (const jetStream of ['false', 'true'])
+  test(`500 connections that are damaged while they are opened or amid publishing end by themselves (JetStream: ${jetStream})`, async (t) => {
+    const { port } = await startNats(t);
+
+    await outlivesDamage(t, {
+      port,
+      connections: 500,
+      pieces: jetStream === 'true' ? 20 : 6,
+      opened: (scope, at) =>
+        opened(scope, {
+          EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${at}`,
+          EVENT_BROKER_NATS_JETSTREAM: jetStream,
+        }),
+    });
+  });

@@ -7,7 +7,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { trust } from '../../support/certificates.ts';
 import { opened, events } from './redis-fixture.ts';
-import { hangsNobody, isToldAsLost, publishAll, refusalOf, strangers, type Env } from './contract.ts';
+import { hangsNobody, isToldAsLost, outlivesDamage, publishAll, refusalOf, strangers, type Env } from './contract.ts';
 
 const test = await peerTest('redis-server');
 
@@ -159,4 +159,16 @@ test('a server that hangs rejects a publish and a connection in time, and holds 
   await freeze(server.process());
 
   await hangsNobody(t, broker, () => opened(t, server.env));
+});
+
+test('1,000 connections that are damaged while they are opened or amid publishing end by themselves', async (t) => {
+  const { port } = await startRedis(t);
+
+  await outlivesDamage(t, {
+    port,
+    connections: 1_000,
+    pieces: 5,
+    unasked: ['$-1\r\n', '*-1\r\n', '+OK\r\n', '-ERR no\r\n', '*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n'],
+    opened: (scope, at) => opened(scope, { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${at}` }),
+  });
 });
