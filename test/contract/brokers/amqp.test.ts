@@ -17,6 +17,7 @@ import {
   areAll,
   connectionsOf,
   givesUpSilence,
+  outlivesDamage,
   publishAll,
   publishOn,
   publishUntilKilled,
@@ -229,3 +230,16 @@ test.serial('a server that is short of memory takes no events: the publish fails
   await rabbit.control('set_vm_memory_high_watermark', '0.4');
   await t.notThrowsAsync((await opened(t, rabbit.url())).publish(numberedEvents(1, 1)));
 });
+
+test.serial(
+  '500 connections that are damaged beyond their beginning, be it while they are opened or amid publishing, end by themselves',
+  async (t) => {
+    await outlivesDamage(t, {
+      port: rabbit.port,
+      connections: 500,
+      pieces: 9,
+      opened: (scope, at) =>
+        amqp(scope, { EVENT_BROKER_RABBITMQ_URL: rabbit.url().replace(`:${rabbit.port}/`, `:${at}/`) }),
+    });
+  },
+);

@@ -20,6 +20,7 @@ import {
   areAll,
   connectionsOf,
   givesUpSilence,
+  outlivesDamage,
   publishAll,
   publishUntilKilled,
   refusalOf,
@@ -257,5 +258,30 @@ test.serial(
       messages.map(({ text }) => text),
       events,
     );
+  },
+);
+
+test.serial(
+  '500 connections that are damaged beyond their beginning, be it while they are opened or amid publishing, end by themselves',
+  async (t) => {
+    const [host = '', port = ''] = kafka.at('PLAINTEXT').split(':');
+    // a server says where it is: as a port in binary behind the host
+    const place = (at: number): Buffer => {
+      const number = Buffer.alloc(4);
+      number.writeUInt32BE(at);
+      return Buffer.concat([Buffer.from(host), number]);
+    };
+
+    await outlivesDamage(t, {
+      port: Number(port),
+      connections: 500,
+      pieces: 8,
+      opened: (scope, at) => connected(scope, { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${at}` }),
+      passed(bytes, at) {
+        for (let found = -1; (found = bytes.indexOf(place(Number(port)), found + 1)) !== -1;)
+          place(at).copy(bytes, found);
+        return bytes;
+      },
+    });
   },
 );
