@@ -23,7 +23,7 @@ export const API_PORT_FILE = 'api-port';
 
 /**
  * What an agent and the updater of its machine say to each other by files, and the file by which an operator keeps the
- * machine at its version. Source: docs/architecture.md, Self-updates.
+ * machine at its version. Source: docs/architecture/self-updates.md.
  */
 export const HEALTH_FILE = 'health.json';
 export const UPDATING_FILE = 'updating.json';

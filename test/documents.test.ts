@@ -125,6 +125,19 @@ test('the README leads into the documentation, and that to every page of it', (t
   );
 });
 
+test('the page of the architecture leads to every page below it', (t) => {
+  const [top, below] = ['docs/architecture.md', 'docs/architecture/'];
+  const contents = pages.find(({ path }) => path === top)?.text ?? '';
+
+  t.deepEqual(
+    pages
+      .filter(({ path }) => path.startsWith(below))
+      .map(({ path }) => path.slice('docs/'.length))
+      .filter((name) => !contents.includes(`](${name})`)),
+    [],
+  );
+});
+
 test('the README has at most 10 KB', (t) => {
   t.true(Buffer.byteLength(pages.find(({ path }) => path === 'README.md')?.text ?? '') <= 10_000);
 });

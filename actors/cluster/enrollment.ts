@@ -150,8 +150,8 @@ function isSameMachine(stored: Uint8Array | null, presented: Uint8Array | null):
 
 /**
  * What is certain from here. The uses and the node limit are decided by the rows, where several agents meet, and so is
- * all of a recovery: an id that is enrolled is a conflict unless the recovery key is valid (docs/architecture.md,
- * Sessions), whatever the enrolment key is.
+ * all of a recovery: an id that is enrolled is a conflict unless the recovery key is valid
+ * (docs/architecture/sessions.md), whatever the enrolment key is.
  */
 function problemOf(
   message: Enroll,

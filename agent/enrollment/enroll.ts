@@ -14,7 +14,7 @@ const RETRIED = new Set([408, 425, 429]);
 const Envelope = z.object({ data: EnrollAnswer });
 const ErrorEnvelope = z.object({ error: z.object({ code: z.string().max(64), message: z.string().max(512) }) });
 
-/** What the refusals of a key mean. Source: docs/architecture.md, Sessions. */
+/** What the refusals of a key mean. Source: docs/architecture/sessions.md. */
 const KEY_REFUSALS: Readonly<Record<string, string>> = {
   invalid_key: 'ENROLLMENT_KEY is not known to the admin, or RECOVERY_KEY does not fit: make a new key',
   key_expired: 'ENROLLMENT_KEY has expired: make a new key',

@@ -1,6 +1,6 @@
 /**
  * What the updater of this machine watches while a new version has to prove itself: a file that says how the agent is,
- * so that it can be read where no port answers. Source: docs/architecture.md, Self-updates.
+ * so that it can be read where no port answers. Source: docs/architecture/self-updates.md.
  */
 import type { Log } from '../../transport/net/log.ts';
 import { replaceFile } from '../durable-file.ts';

@@ -5,7 +5,7 @@ import { askUpdater, UpdaterSilence, type UpdaterPlace } from './updater-exchang
 
 /**
  * From the question of an admin to the answer that it gets, in ms, however often the updater is asked. The admin gives
- * up after 60 s: that leaves time for what lies between. Source: docs/architecture.md, Self-updates.
+ * up after 60 s: that leaves time for what lies between. Source: docs/architecture/self-updates.md.
  */
 export const SIGNAL_MS_MAX = 50_000;
 

@@ -7,7 +7,7 @@ const HEALTH_BYTES_MAX = 65_536;
 
 const UnixMs = z.int().min(0).nullable();
 
-/** health.json. Source: docs/architecture.md, "Self-updates". */
+/** health.json. Source: docs/architecture/self-updates.md. */
 const Health = z.object({
   pid: z.int().min(1),
   version: z.string().max(64),

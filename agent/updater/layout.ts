@@ -1,4 +1,4 @@
-/** Where the updater keeps what: the directory of versions that docs/architecture.md shows under "Self-updates". */
+/** Where the updater keeps what: the directory of versions that docs/architecture/self-updates.md shows. */
 import { join } from 'node:path';
 
 /** Paths below UPDATER_DIR. */
@@ -63,6 +63,6 @@ export const RUNTIME_FILE = 'node';
 /** Compiled code of a version, kept with it so that a start after an update is as fast as any. */
 export const CODE_CACHE = 'code-cache';
 
-/** Files in the agent's data directory. Source: docs/architecture.md, "Self-updates". */
+/** Files in the agent's data directory. Source: docs/architecture/self-updates.md. */
 export const HEALTH_FILE = 'health.json';
 export const UPDATING_FILE = 'updating.json';

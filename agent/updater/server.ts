@@ -22,7 +22,7 @@ export const REQUEST_MS_MAX = 10_000;
 /** Whoever asks while an update runs is told to come back after this, in s. Source: Watchtower. */
 export const RETRY_AFTER_SECONDS = 30;
 
-/** Header that names the request of an agent. Source: docs/architecture.md, "Self-updates". */
+/** Header that names the request of an agent. Source: docs/architecture/self-updates.md. */
 export const REQUEST_HEADER = 'x-edge-update-request';
 
 /** What an update was asked for. */

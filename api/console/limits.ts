@@ -1,4 +1,4 @@
-/** Every bound of the console's sessions, with its unit. Source: docs/architecture.md, Console. */
+/** Every bound of the console's sessions, with its unit. Source: docs/architecture/console.md. */
 
 /** A session that nobody uses is over after this, in ms. What a page does by itself is no use. */
 export const SESSION_IDLE_MS_MAX = 1_800_000;

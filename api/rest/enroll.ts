@@ -1,6 +1,6 @@
 /**
- * Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: docs/architecture.md,
- * Sessions.
+ * Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source:
+ * docs/architecture/sessions.md.
  */
 import type { FastifyInstance } from 'fastify';
 import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';

@@ -1,4 +1,4 @@
-/** Every bound of terminals that come in by WebSocket, with its unit. Source: docs/architecture.md, Terminals. */
+/** Every bound of terminals by WebSocket, with its unit. Source: docs/architecture/reaching.md, Terminals. */
 import type { BucketLimits } from '../../transport/net/token-bucket.ts';
 import type { ShareLimits } from '../shares.ts';
 

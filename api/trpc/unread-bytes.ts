@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 import type { Clock } from '../../actors/ports.ts';
 import { sourceNetwork } from '../../transport/net/source-networks.ts';
 
-/** Bytes waiting in a socket above which its subscriptions wait. Source: docs/architecture.md, Sessions. */
+/** Bytes waiting in a socket above which its subscriptions wait. Source: docs/architecture/sessions.md. */
 export const BUFFERED_BYTES_MAX = 1_048_576;
 
 /** Bytes waiting in a socket above which it is cut: a client that asks and does not read. */

@@ -40,7 +40,7 @@ export interface Move {
 /**
  * Assigns clusters by size descending, then name, each to the admin with fewest clusters, then most remaining capacity,
  * then a hash. An empty one goes to an admin that has room for its first node, if there is one.
- * A cluster that fits nowhere is assigned to nobody. Source: docs/architecture.md, Ownership.
+ * A cluster that fits nowhere is assigned to nobody. Source: docs/architecture/several-admins.md, Ownership.
  */
 export function assign(clusters: readonly ClusterSize[], admins: readonly AdminLoad[]): ReadonlyMap<string, string> {
   const loads = admins.map((admin) => ({ ...admin }));

@@ -1,4 +1,4 @@
-/** Close codes of the control session. Source: docs/architecture.md, Sessions. */
+/** Close codes of the control session. Source: docs/architecture/sessions.md. */
 export const CLOSE = {
   /** The admin is shutting down, or wants another session: connect again with back-off. */
   shuttingDown: 4000,

@@ -14,7 +14,7 @@ const MACHINE_SECRET = /^[\w-]{43,128}$/u;
 
 /**
  * What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source:
- * docs/architecture.md, Sessions.
+ * docs/architecture/sessions.md.
  */
 export const EnrollRequest = z.object({
   enrollment_key: wireText().min(1).max(8_192),
@@ -55,7 +55,7 @@ export const EnrollAnswer = z.object({
 });
 export type EnrollAnswer = z.infer<typeof EnrollAnswer>;
 
-/** What an enrolment key blob says: all that a new agent needs. Source: docs/architecture.md, Sessions. */
+/** What an enrolment key blob says: all that a new agent needs. Source: docs/architecture/sessions.md. */
 export const EnrollmentBlob = z.object({
   admin_urls: z.array(wireUrl()).min(1).max(32),
   cluster_name: ClusterName,

@@ -31,20 +31,20 @@ export const EXECUTIONS_PER_FRAME_MAX = 1_024;
  */
 export const COMMAND_TEXT_BYTES_MAX = 131_072;
 
-/** The agent sends a ping this often, in ms. Source: docs/architecture.md, Sessions. */
+/** The agent sends a ping this often, in ms. Source: docs/architecture/sessions.md. */
 export const PING_INTERVAL_MS = 10_000;
 
 /**
  * How often it does where an admin knows others, and after which time without an answer it asks one of them beside the
  * one that is silent, in ms. A lease that nobody renews is taken over after 3 to 4 s, so whoever finds the next owner
- * sooner than that finds none. Source: docs/architecture.md, Sessions.
+ * sooner than that finds none. Source: docs/architecture/sessions.md.
  */
 export const PEERED_PING_MS = 3_300;
 export const SUSPECT_AFTER_MS = 3_000;
 
 /**
  * Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source:
- * docs/architecture.md, Sessions.
+ * docs/architecture/sessions.md.
  */
 export const SESSION_SILENCE_MS_MAX = 20_000;
 
@@ -62,10 +62,10 @@ export const REPORT_INTERVAL_MS = 10_000;
 export const METERED_PING_MS = 60_000;
 export const METERED_REPORT_MS = 600_000;
 
-/** Bytes waiting in a socket above which its sender stops. Source: docs/architecture.md, Sessions. */
+/** Bytes waiting in a socket above which its sender stops. Source: docs/architecture/sessions.md. */
 export const SOCKET_BUFFERED_BYTES_MAX = 1_048_576;
 
-/** Reconnect back-off of the agent, in ms. Source: docs/architecture.md, Sessions. */
+/** Reconnect back-off of the agent, in ms. Source: docs/architecture/sessions.md. */
 export const RECONNECT_MS_MIN = 500;
 export const RECONNECT_MS_MAX = 30_000;
 

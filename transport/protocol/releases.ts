@@ -1,6 +1,6 @@
 /**
  * A repository of releases as machines read it: the names of its files, and what its descriptions say. The metadata
- * around it is TUF's. Source: docs/architecture.md, Self-updates; https://theupdateframework.github.io/specification/.
+ * around it is TUF's. Source: docs/architecture/self-updates.md; https://theupdateframework.github.io/specification/.
  */
 import { z } from 'zod';
 

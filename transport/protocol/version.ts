@@ -67,10 +67,10 @@ export const PROTOCOL_VERSION_UPDATES = 11;
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;
 
-/** WebSocket subprotocol of the control session. Source: docs/architecture.md, Sessions. */
+/** WebSocket subprotocol of the control session. Source: docs/architecture/sessions.md. */
 export const SESSION_SUBPROTOCOL = 'edge.session.v1';
 
-/** Path of the control session on the admin. Source: docs/architecture.md, Sessions. */
+/** Path of the control session on the admin. Source: docs/architecture/sessions.md. */
 export const SESSION_PATH = '/api/v1/agents/session';
 
 /**
@@ -104,7 +104,7 @@ export const RECORDING_PATH = '/api/v1/agents/recordings/';
 /** Path of the node that a token belongs to: a DELETE with it removes the node, as its machine leaves. */
 export const OWN_NODE_PATH = '/api/v1/agents/me';
 
-/** Path of enrolment on the admin. Source: docs/architecture.md, Sessions. */
+/** Path of enrolment on the admin. Source: docs/architecture/sessions.md. */
 export const ENROLL_PATH = '/api/v1/agents/enroll';
 
 /**

@@ -3,7 +3,7 @@ import { DERP_MAP_URLS_MAX, type AgentSettings } from '../protocol/agent-setting
 import { PEERED_PING_MS, SUSPECT_AFTER_MS } from '../protocol/limits.ts';
 
 /**
- * Agents ask for their settings this often, in ms. Source: docs/architecture.md, Sessions: at least every 10 minutes.
+ * Agents ask for their settings this often, in ms. Source: docs/architecture/sessions.md: at least every 10 minutes.
  */
 const SETTINGS_REFRESH_MS = 300_000;
 

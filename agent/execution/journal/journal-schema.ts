@@ -3,7 +3,7 @@
 /**
  * What an agent must know to read the file, as SQLite's `user_version`: every agent refuses another one. So it stays as
  * it is, for as long as an agent of before may come back, as an updater brings it when a new version does not work: the
- * tables only grow, by what LATER_COLUMNS says and nothing else. Source: docs/architecture.md, Self-updates.
+ * tables only grow, by what LATER_COLUMNS says and nothing else. Source: docs/architecture/self-updates.md.
  */
 export const JOURNAL_VERSION = 1;
 

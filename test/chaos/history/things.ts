@@ -23,8 +23,9 @@ export function thingsIn(calls: readonly Call[], rows: Rows): Thing[] {
 
 /**
  * A delete that another admin was asked for, and whose answer that admin lost, is asked for again; where nothing is
- * there then, its first try did it, as far as anybody can know (docs/architecture.md, The link between admins). So of
- * two that meet both may be told that it is done: it is gone. Those that were not asked at the owner are in doubt.
+ * there then, its first try did it, as far as anybody can know (docs/architecture/several-admins.md, The link between
+ * admins). So of two that meet both may be told that it is done: it is gone. Those that were not asked at the owner are
+ * in doubt.
  */
 function withCommonEnds(calls: readonly Call[]): readonly Call[] {
   const ends = calls.filter(({ request, outcome }) => isEnd(request) && outcome.type === 'ok');

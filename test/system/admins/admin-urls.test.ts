@@ -1,6 +1,6 @@
 /**
  * Which admins agents try, in which order, and that what admins are told at a restart reaches the agents. Source:
- * docs/architecture.md, Sessions.
+ * docs/architecture/sessions.md.
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ import { hangAfter } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { urlOf } from '../../support/server.ts';
 
-/** Agents refresh their settings at least this often, in ms. Source: docs/architecture.md, Sessions. */
+/** Agents refresh their settings at least this often, in ms. Source: docs/architecture/sessions.md. */
 const REFRESH_MS_MAX = 600_000;
 
 /** One step on a busy machine, and one test, in ms. */

@@ -15,7 +15,7 @@ const NAME_DIGITS = 9;
 
 /**
  * The relay map is asked for again after this, in ms: at least as often as agents do, and sooner while there is none.
- * Source: docs/architecture.md, Sessions.
+ * Source: docs/architecture/sessions.md.
  */
 const MAP_REFRESH_MS = 300_000;
 const MAP_RETRY_MS = 10_000;
