@@ -145,6 +145,8 @@ test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refuse
 
 test('a node whose mailbox was full when its rows came goes on: its next command is delivered', async (t) => {
   const [loaded, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const refused = Promise.withResolvers<number>();
+  let isFilled = false;
   const committer = new FaultyCommitter();
   const fixture = await startOwner(t, {
     committer: committer.over,
@@ -153,24 +155,31 @@ test('a node whose mailbox was full when its rows came goes on: its next command
       openExecutions: async (...question) => {
         asked.resolve();
         await loaded.promise;
-        return real.openExecutions(...question);
+        const rows = await real.openExecutions(...question);
+        if (!isFilled) fill(); // some may have been decided since it was full
+        isFilled = true;
+        refused.resolve(directory.counters.deadLetters);
+        return rows;
       },
     }),
   });
   const placed = await fixture.createLiveNode();
   const { directory } = fixture.tree;
+  const fill = (): void => {
+    for (let count = 0; count < MAILBOX_MESSAGES_MAX; count += 1) fixture.tell('node', placed.node, DOWN);
+  };
 
   fixture.tell('node', placed.node, { type: 'rescan' });
   await asked.promise;
   committer.hold();
   await until('it stays full: what is decided behind what is being stored leaves it once more', async () => {
-    Array.from({ length: MAILBOX_MESSAGES_MAX }, () => fixture.tell('node', placed.node, DOWN));
+    fill();
     await delay(50);
     return !fixture.tell('node', placed.node, DOWN);
   });
-  const { deadLetters } = directory.counters;
   loaded.resolve();
-  await until('the rows found no room', () => directory.counters.deadLetters > deadLetters);
+  const before = await refused.promise;
+  await until('the rows found no room', () => directory.counters.deadLetters > before);
   committer.release();
   await until('it is empty', () => [...directory.cells('node')].every((one) => one.mailbox.size() === 0));
   await fixture.run([placed]);
