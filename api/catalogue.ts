@@ -38,7 +38,12 @@ import {
   update_enrollment_key,
 } from './operations/enrollment-keys.ts';
 import { explain_event_type, list_event_types, publish_test_event } from './operations/events.ts';
-import { get_agent_metrics, get_host_metrics, get_node_metrics } from './operations/node-metrics.ts';
+import {
+  get_agent_metrics,
+  get_host_metrics,
+  get_node_metrics,
+  get_node_metrics_history,
+} from './operations/node-metrics.ts';
 import {
   create_group,
   delete_group,
@@ -126,6 +131,7 @@ export const catalogue = {
   get_node_metrics,
   get_host_metrics,
   get_agent_metrics,
+  get_node_metrics_history,
   create_alias,
   list_aliases,
   get_alias,

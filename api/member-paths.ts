@@ -5,7 +5,7 @@ import { ok, refuse, type Result } from '../actors/refusal.ts';
 import { samplesInTurns, type Sample, type Samples } from '../transport/net/exposition/samples.ts';
 import { NodeId } from '../transport/protocol/ids.ts';
 import { VPN_PATHS } from '../transport/protocol/vpn.ts';
-import type { NodeMetrics } from './ports.ts';
+import type { NodeMetrics } from './node-ports.ts';
 
 /** What agents call themselves so. Source: agent/observability/metrics/wireguard.ts. */
 const PATHS = 'wireguard_peer_path';

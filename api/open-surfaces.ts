@@ -94,7 +94,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'updateTriggers' | 'ownership'>;
   readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener' | 'encryption'>;
-  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> &
+  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeHistories' | 'nodeDiagnoses'> &
     Counting<'sessions' | 'tunnels' | 'scrapes'> & {
       readonly terminals: Terminals;
       readonly sessions: {
@@ -217,6 +217,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts, own: () 
     ask,
     consoleSessions: consoleSessions(rows.consoleSessions, createProver(parts.gate)),
     nodeMetrics: agents.nodeMetrics,
+    nodeHistories: agents.nodeHistories,
     nodeDiagnoses: agents.nodeDiagnoses,
     releases: parts.releases,
     adminMetrics: createAdminMetrics({

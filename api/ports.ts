@@ -10,8 +10,6 @@ import type { ClusterResource } from '../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../actors/resources/command.ts';
 import type { GroupResource } from '../actors/resources/group.ts';
 import type { EnrollmentKeyResource } from '../actors/resources/enrollment-key.ts';
-import type { NodeDiagnosisResource } from '../actors/resources/node-diagnosis.ts';
-import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/resources/node-metrics.ts';
 import type { AliasResource, NodeResource } from '../actors/resources/node.ts';
 import type { SelfUpdateRequestResource, SelfUpdateResultResource } from '../actors/resources/self-update.ts';
 import type { SshPublicKeyResource, SshRecordingResource, SshUsernameResource } from '../actors/resources/ssh.ts';
@@ -28,6 +26,7 @@ import type { RecordingDescription } from '../transport/protocol/recording.ts';
 import type { AdminDirectory, AdminLink, AdminTopology, PeerAdmins } from './admin-ports.ts';
 import type { ConsoleSessions } from './console/ports.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
+import type { NodeDiagnoses, NodeHistories, NodeMetrics } from './node-ports.ts';
 import type { OverviewPorts } from './overview-ports.ts';
 import type { Releases } from './release-ports.ts';
 import type { SubsystemCheck } from './views/health.ts';
@@ -46,6 +45,7 @@ export interface OperationPorts extends OverviewPorts {
   /** How this admin gets to another one that is alive, by its id; null: it knows of none. */
   adminLink(id: string): AdminLink | null;
   readonly nodeMetrics: NodeMetrics;
+  readonly nodeHistories: NodeHistories;
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;
   readonly consoleSessions: ConsoleSessions;
@@ -261,20 +261,6 @@ export interface UrlGuard {
   problem(url: string): Promise<string | null>;
 }
 
-/**
- * Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable.
- */
-export interface NodeMetrics {
-  /**
-   * The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it
-   * cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why.
-   */
-  raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Uint8Array[]>>;
-  /** The same of its host and of its agent, as records. */
-  host(node: NodeId): Promise<Result<HostMetrics>>;
-  agent(node: NodeId): Promise<Result<AgentMetrics>>;
-}
-
 /** Complete lists of nodes, for service discovery. */
 export interface Discovery {
   /**
@@ -286,15 +272,4 @@ export interface Discovery {
    * early must `return` it.
    */
   pieces(filters: readonly Filter[]): AsyncGenerator<string, void, void>;
-}
-
-/** Reports on machines. Diagnoses change nothing but the report that is kept. Both reject with DatabaseUnavailable. */
-export interface NodeDiagnoses {
-  /**
-   * What is wrong with a node, the network first; within 15 s. Those who ask meanwhile share the answer. A node that is
-   * away gets its last report, behind what is seen from here.
-   */
-  get(node: NodeId): Promise<Result<NodeDiagnosisResource>>;
-  /** Keeps a report that an agent brought. `validation_failed` when it is none. */
-  take(node: NodeId, body: unknown): Promise<Result<null>>;
 }

@@ -40,11 +40,11 @@ const EVERYTHING = [''];
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
 const PORTS = [
-  ...['', 'console/', 'terminal/', 'feeds/', 'forwarding-', 'admin-', 'release-'].map((kind) => `api/${kind}ports.ts`),
-  'supervisors/ports.ts',
-  'supervisors/sweep-port.ts',
-  'transport/diagnoses/ports.ts',
-  'transport/releases/ports.ts',
+  ...['', 'console/', 'terminal/', 'feeds/', 'forwarding-', 'admin-', 'release-', 'node-'].map(
+    (of) => `api/${of}ports.ts`,
+  ),
+  ...['ports.ts', 'sweep-port.ts'].map((file) => `supervisors/${file}`),
+  ...['diagnoses', 'releases'].map((of) => `transport/${of}/ports.ts`),
 ];
 
 /**

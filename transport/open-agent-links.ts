@@ -6,10 +6,11 @@ import type { Addressed } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from './net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import type { NodeDiagnoses, NodeMetrics } from '../api/ports.ts';
+import type { NodeDiagnoses, NodeHistories, NodeMetrics } from '../api/node-ports.ts';
 import { Diagnoses } from './diagnoses/diagnoses.ts';
 import type { DiagnosisPorts } from './diagnoses/ports.ts';
 import { createScrapeCounters } from './metrics/counters.ts';
+import { createHistories } from './metrics/histories.ts';
 import { createScrapes } from './metrics/scrapes.ts';
 import { monotonicMs } from './net/clock.ts';
 import type { Unwind } from './net/unwind.ts';
@@ -104,6 +105,7 @@ export interface AgentLinks {
   /** Where somebody logs in by SSH. */
   readonly terminals: Terminals;
   readonly nodeMetrics: NodeMetrics;
+  readonly nodeHistories: NodeHistories;
   readonly nodeDiagnoses: NodeDiagnoses;
   /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
   preferVpn(urlOf: (node: NodeId) => string | null): void;
@@ -188,7 +190,7 @@ function questionsTo(
   settings: AgentLinkSettings,
   { adminId, version, rows, tracer, clock, log }: AgentLinkPorts,
   scrapes: ReturnType<typeof createScrapeCounters>,
-): Pick<AgentLinks, 'nodeMetrics' | 'nodeDiagnoses'> {
+): Pick<AgentLinks, 'nodeMetrics' | 'nodeHistories' | 'nodeDiagnoses'> {
   const requests = tracedRequests(new AgentRequests({ tunnels, endpointOf: rows.endpointOf }), tracer);
   return {
     nodeMetrics: createScrapes({
@@ -196,6 +198,7 @@ function questionsTo(
       msMax: settings.METRICS_SCRAPE_TIMEOUT_MS,
       scraped: (...one) => scrapes.scraped(...one),
     }),
+    nodeHistories: createHistories({ requests, msMax: settings.METRICS_SCRAPE_TIMEOUT_MS }),
     nodeDiagnoses: new Diagnoses({
       requests,
       tunnels,

@@ -3,6 +3,7 @@
  * instead. Source: docs/metrics.md.
  */
 import { z } from 'zod';
+import { HISTORY_LISTS } from '../../transport/protocol/metrics-history.ts';
 import { resource, type Given } from './resource.ts';
 
 /** What can be scraped of a node. */
@@ -125,6 +126,21 @@ export const NodeMetricsResource = resource('NodeMetrics', 'What a node measures
   agent: attempted<AgentMetrics>(agentParts),
 });
 export type NodeMetricsResource = z.output<typeof NodeMetricsResource>;
+
+/** What a node measured lately. */
+export const NodeMetricsHistoryResource = resource(
+  'NodeMetricsHistory',
+  'What a node measured in the last hour, or since its agent started: a value for each point, null where it was not told.',
+  {
+    ...measured,
+    interval_seconds: z.number().describe('From one point to the next; more where nothing was measured.'),
+    at: z
+      .array(z.iso.datetime())
+      .describe('When each point was measured, the oldest first, by the clock of the admin.'),
+    ...HISTORY_LISTS,
+  },
+);
+export type NodeMetricsHistoryResource = z.output<typeof NodeMetricsHistoryResource>;
 
 /** The parts of a source that may fail: all of them or none are null. */
 function attempted<Parts>(parts: Readonly<Record<keyof Parts, z.ZodType>>): z.ZodType<Attempted<Parts>> {

@@ -1,5 +1,10 @@
 /** How this machine is seen, put together: the agent's API and the two exporters, each on its port. */
-import { AGENT_DIAGNOSTICS_PATH, AGENT_METRICS_PATH, EXPORTER_PATH } from '../../transport/protocol/agent-api.ts';
+import {
+  AGENT_DIAGNOSTICS_PATH,
+  AGENT_HISTORY_PATH,
+  AGENT_METRICS_PATH,
+  EXPORTER_PATH,
+} from '../../transport/protocol/agent-api.ts';
 import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import { EXPOSITION_TYPE } from '../../transport/net/exposition/exposition.ts';
@@ -10,6 +15,7 @@ import type { PickedPorts } from '../free-ports.ts';
 import type { OwnPlace } from '../listening.ts';
 import type { OwnServers } from '../own-servers.ts';
 import type { Service } from './health.ts';
+import { startMeasuring } from './history/measuring.ts';
 import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';
 import type { OwnMetricsSources } from './metrics/own.ts';
@@ -48,13 +54,12 @@ export interface Visibility {
 export async function startVisibility(options: VisibilityOptions): Promise<Visibility> {
   const { config, own, sources, vpn, diagnose } = options;
   const start = serverStarter(options);
+  const measuring = startMeasuring();
   const [api, host, wireguard] = await Promise.all([
     start('api', 'AGENT_API_PORT', {
       [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
-      [AGENT_DIAGNOSTICS_PATH]: {
-        isProtected: true,
-        answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }),
-      },
+      [AGENT_DIAGNOSTICS_PATH]: json(diagnose),
+      [AGENT_HISTORY_PATH]: json(() => measuring.told()),
     }),
     start('host_metrics', 'AGENT_HOST_METRICS_PORT', {
       [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })),
@@ -75,6 +80,7 @@ export async function startVisibility(options: VisibilityOptions): Promise<Visib
     },
     apiPlace: api.place,
     close() {
+      measuring.close();
       for (const server of [api, host, wireguard]) server.close();
     },
   };
@@ -83,6 +89,11 @@ export async function startVisibility(options: VisibilityOptions): Promise<Visib
 /** A route whose text is made anew for each request. */
 function metrics(isProtected: boolean, make: () => string | Promise<string>): WebRoute {
   return { isProtected, answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }) };
+}
+
+/** The same for what whoever has the key is told. */
+function json(make: () => object | Promise<object>): WebRoute {
+  return { isProtected: true, answer: async () => ({ type: 'application/json', body: JSON.stringify(await make()) }) };
 }
 
 function serverStarter({ config, picked, token, log }: VisibilityOptions) {

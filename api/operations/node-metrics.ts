@@ -7,6 +7,7 @@ import {
   type HostMetrics,
   HostMetricsResource,
   type MeasuredNode,
+  NodeMetricsHistoryResource,
   NodeMetricsResource,
 } from '../../actors/resources/node-metrics.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
@@ -58,6 +59,33 @@ export const get_agent_metrics = operation({
   input,
   output: AgentMetricsResource,
   handle: ({ node_id }, call) => one(node_id, call, () => call.ports.nodeMetrics.agent(node_id)),
+});
+
+export const get_node_metrics_history = operation({
+  name: 'get_node_metrics_history',
+  kind: 'query',
+  scope: 'metrics',
+  summary: 'Get what a node measured in the last hour, every 15 s, as its agent keeps it.',
+  rest: { method: 'GET', path: '/nodes/:node_id/metrics/history', status: 200 },
+  conflicts: true,
+  input,
+  output: NodeMetricsHistoryResource,
+  handle: async ({ node_id }, call) => {
+    const measured = await measure(node_id, call);
+    if (!measured.ok) return measured;
+    const { nodeHistories, clock } = call.ports;
+    const kept = await nodeHistories.get(node_id);
+    if (!kept.ok) return kept;
+    const { interval_ms: intervalMs, ages_ms: agesMs, ...lists } = kept.value;
+    const nowMs = clock.nowMs(); // ages are from when they were told
+    return ok({
+      ...measured.value,
+      timestamp: new Date(nowMs).toISOString(),
+      interval_seconds: intervalMs / 1_000,
+      at: agesMs.map((ageMs) => new Date(nowMs - ageMs).toISOString()),
+      ...lists,
+    });
+  },
 });
 
 /** What could not be read is null, and not zero. */

@@ -25,25 +25,24 @@ const ofNode = z.strictObject({ node_id: NodeIdInput });
 export const scrape_host_metrics = scrapeOf(
   'host',
   'scrape_host_metrics',
-  "Scrape the metrics of a node's machine as text, under node_exporter's names. Long ones are cut: get_host_metrics has the main ones as a record.",
+  "Scrape the metrics of a node's machine as text, under node_exporter's names. Cut when long: get_host_metrics has the main ones.",
 );
 export const scrape_agent_metrics = scrapeOf(
   'agent',
   'scrape_agent_metrics',
-  "Scrape the metrics of a node's agent as text. Long ones are cut: get_agent_metrics has the main ones as a record.",
+  "Scrape the metrics of a node's agent as text. Cut when long: get_agent_metrics has the main ones.",
 );
 export const scrape_wireguard_metrics = scrapeOf(
   'wireguard',
   'scrape_wireguard_metrics',
-  "Scrape the metrics of a node's WireGuard interfaces as text. Long ones are cut.",
+  "Scrape the metrics of a node's WireGuard interfaces as text. Cut when long.",
 );
 
 export const scrape_admin_metrics = operation({
   name: 'scrape_admin_metrics',
   kind: 'query',
   scope: 'metrics',
-  summary:
-    'Scrape the metrics of the admin that answers as text. Long ones are cut: get_admin_metrics has them as a record.',
+  summary: 'Scrape the metrics of the admin that answers as text. Cut when long: get_admin_metrics has all.',
   rest: null,
   input: nothing,
   output: ExpositionView,

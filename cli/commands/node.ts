@@ -7,11 +7,13 @@ import { addListCommand, type ListFlags } from '../lists.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
 import { labelsText, NODE_STATUSES, NODE_TABLE } from '../node-table.ts';
 import type { NodeFilters } from '../node-source.ts';
-import { tell } from '../output.ts';
+import { HISTORY_TABLE, historyRows } from '../node-history.ts';
+import { tell, write } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
 import { shortId } from '../table/short-ids.ts';
+import { rowsText } from '../table/text.ts';
 import { addNodeAdd } from './node-add.ts';
 import { addPlaceOptions, isPlaced, targetingOf, type Places } from '../targeting.ts';
 
@@ -48,14 +50,7 @@ export function addNodeCommands(program: Program): void {
       await record(isForPeople(format) ? nodeFields(found) : found);
     });
 
-  node
-    .command('metrics <node>')
-    .description('show what a node measures now, of its machine and its agent; takes METRICS_KEY or MASTER_KEY')
-    .action(async (name: string, _flags: object, command: Program) => {
-      const { api, format, record } = sessionOf(command);
-      const metrics = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_metrics.query({ node_id: id }));
-      await record(isForPeople(format) ? flat(metrics) : metrics);
-    });
+  addNodeMetrics(node);
 
   node
     .command('rm <nodes...>')
@@ -85,6 +80,25 @@ export function addNodeCommands(program: Program): void {
         api.change_node_cluster.mutate({ id, cluster_name: cluster }),
       );
       await record(isForPeople(format) ? nodeFields(moved) : moved);
+    });
+}
+
+/** `edge node metrics`. */
+function addNodeMetrics(node: Program): void {
+  node
+    .command('metrics <node>')
+    .description('show what a node measures now, of its machine and its agent; takes METRICS_KEY or MASTER_KEY')
+    .option('--history', 'what it measured in the last hour, a line for each 15 s; network in bytes a second')
+    .action(async (name: string, { history }: { readonly history?: true }, command: Program) => {
+      const { api, format, record, view } = sessionOf(command);
+      if (history === true) {
+        const kept = await ofNode(name, nodeIdOf(api, name), (id) =>
+          api.get_node_metrics_history.query({ node_id: id }),
+        );
+        return write(rowsText(historyRows(kept), HISTORY_TABLE, view()));
+      }
+      const metrics = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_metrics.query({ node_id: id }));
+      return record(isForPeople(format) ? flat(metrics) : metrics);
     });
 }
 

@@ -105,7 +105,8 @@ export const NODE = {
   },
   charts: {
     title: 'Measured',
-    lead: 'From the moment this page was opened, each 5 s while it is seen. Nobody keeps what was before: Prometheus does.',
+    past: 'The last hour as its agent keeps it, each 15 s, since it started; each 5 s while this page is seen. Prometheus keeps more.',
+    lead: 'From the moment this page was opened, each 5 s while it is seen.',
     loading: 'Asking the machine.',
     forbidden: 'Metrics have a key of their own. Sign in with MASTER_KEY to see them here.',
     measure: 'What',

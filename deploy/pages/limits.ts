@@ -23,6 +23,7 @@ import * as spool from '../../agent/access/ssh/recording/spool.ts';
 import * as journal from '../../agent/execution/journal/journal-file.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
+import * as agentHistory from '../../agent/observability/history/history.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
 import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/check-runner.ts';
@@ -48,6 +49,7 @@ import * as diagnoses from '../../transport/diagnoses/limits.ts';
 import * as metrics from '../../transport/metrics/limits.ts';
 import * as protocolLabels from '../../transport/protocol/labels.ts';
 import * as protocol from '../../transport/protocol/limits.ts';
+import * as history from '../../transport/protocol/metrics-history.ts';
 import * as vpn from '../../transport/protocol/vpn.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
@@ -178,6 +180,15 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('transport/metrics/limits.ts', metrics, [
       ['EXPOSITION_BYTES_MAX', 'Largest answer of a node to a scrape. A larger one is a 503.'],
+    ]),
+    limits('agent/observability/history/history.ts', agentHistory, [
+      ['HISTORY_KEPT_MAX', 'Points that an agent keeps of what its machine measures. The oldest goes.'],
+    ]),
+    limits('transport/protocol/metrics-history.ts', history, [
+      ['HISTORY_INTERVAL_MS', 'From one of them to the next.'],
+      ['HISTORY_MS_MAX', 'What is older is not told.'],
+      ['HISTORY_POINTS_MAX', 'Points that an admin takes of a node. More are a 503.'],
+      ['HISTORY_BYTES_MAX', 'Bytes of them. More are a 503.'],
     ]),
   ],
   'Live feeds': [

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeDiagnosisResource } from '../../actors/resources/node-diagnosis.ts';
-import type { NodeDiagnoses } from '../../api/ports.ts';
+import type { NodeDiagnoses } from '../../api/node-ports.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
 import { DIAGNOSIS_BYTES_MAX, overallOf } from '../protocol/diagnosis.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';

@@ -1,6 +1,6 @@
 /** Metrics of nodes as their agents serve them, read through their tunnels: as text, and as records. */
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
-import type { NodeMetrics } from '../../api/ports.ts';
+import type { NodeMetrics } from '../../api/node-ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../protocol/agent-api.ts';

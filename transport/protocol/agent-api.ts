@@ -7,6 +7,9 @@ export const AGENT_METRICS_PATH = '/api/v1/agents/me/metrics/raw';
 /** A fresh report on this machine, on its API port. */
 export const AGENT_DIAGNOSTICS_PATH = '/api/v1/agents/me/diagnostics';
 
+/** What this machine measured in the last hour, on its API port. An agent of before 2026-11-29 has no such path. */
+export const AGENT_HISTORY_PATH = '/api/v1/agents/me/metrics/history';
+
 /** Metrics of the host and of WireGuard, each on its own port, as their exporters serve them. */
 export const EXPORTER_PATH = '/metrics';
 

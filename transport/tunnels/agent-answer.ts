@@ -34,13 +34,19 @@ export interface AnswerWanted {
 }
 
 /**
- * The body; or why there is no stream; or a sentence that says what is wrong with the answer. `isStale`: on a stream
- * that was kept nothing came, since its agent had closed it.
+ * The body; or why there is no stream; or a sentence that says what is wrong with the answer, with the status of one
+ * that was wrong from its head on. `isStale`: on a stream that was kept nothing came, since its agent had closed it.
  */
 export type Answered =
   | { readonly ok: true; readonly type: string; readonly body: Buffer }
   | { readonly ok: false; readonly dialled: Extract<Dialled, { ok: false }> }
-  | { readonly ok: false; readonly problem: string; readonly isOverloaded?: boolean; readonly isStale?: boolean };
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      readonly status?: number | undefined;
+      readonly isOverloaded?: boolean;
+      readonly isStale?: boolean;
+    };
 
 /** Answers that are being read, with the memory that they hold together. */
 export interface AnswerShelf {
@@ -146,7 +152,7 @@ export function readAnswer(
     if (isSettled) return; // what came with it was too much already, and room is taken for no answer that is over
     const problem = headProblem(response, wanted);
     if (problem === null) readBody(response, wanted, { reading, shelf, settle, isSettled: () => isSettled });
-    else settle(wrong(problem));
+    else settle({ ...wrong(problem), status: response.statusCode });
   });
   sent.on('error', (error) => {
     if (error instanceof NotDialled) return settle({ ok: false, dialled: error.dialled });

@@ -51,10 +51,18 @@ export interface AgentRequest {
  */
 export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
 
-/** The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said. */
+/**
+ * The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said.
+ * `status`: that of an `invalid` answer which was wrong from its head on.
+ */
 export type AgentAnswer =
   | { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] }
-  | { readonly ok: false; readonly failure: AgentFailure; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly failure: AgentFailure;
+      readonly message: string;
+      readonly status?: number | undefined;
+    };
 
 /** Asks agents. Nobody is asked yet. */
 export class AgentRequests {
@@ -137,7 +145,8 @@ export class AgentRequests {
       return { ok: true, type: answered.type, body: [answered.body] };
     }
     if ('dialled' in answered) return failed(FAILURES[answered.dialled.failure], SENTENCES[answered.dialled.failure]);
-    return failed(answered.isOverloaded === true ? 'overloaded' : 'invalid', answered.problem);
+    if (answered.isOverloaded === true) return failed('overloaded', answered.problem);
+    return { ok: false, failure: 'invalid', message: answered.problem, status: answered.status };
   }
 
   /** With the key, where that server asks for one. */

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
 import { theme } from '../../theme.ts';
 import type { Measure, Point } from './measured.ts';
+import { lineOf } from './past.ts';
 
 /** CSS pixels. */
 const HEIGHT_PX = 150;
@@ -62,7 +63,7 @@ export function Chart(props: ChartProps) {
 }
 
 function dataOf({ points, measures }: ChartProps): UPlot.AlignedData {
-  return [points.map(({ at }) => at), ...measures.map((measure) => points.map((point) => point[measure]))];
+  return [points.map(({ at }) => at), ...measures.map((measure) => lineOf(points, measure))];
 }
 
 function optionsOf(

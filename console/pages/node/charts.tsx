@@ -1,4 +1,4 @@
-/** What a machine and its agent measure, from the moment the page is opened. */
+/** What a machine and its agent measure: in the last hour, as its agent kept it, and while the page is open. */
 import { useSignal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -35,7 +35,7 @@ const PLANS: readonly Plan[] = [
 
 /** All charts. The library that draws them is loaded when the first is seen. */
 export function Charts({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
-  const { points, failure, isForbidden } = useSamples(live, node.id).value;
+  const { points, past, failure, isForbidden } = useSamples(live, node.id).value;
   const drawn = useSignal<{ readonly Chart: ComponentType<ChartProps> | null; readonly hasFailed: boolean }>({
     Chart: null,
     hasFailed: false,
@@ -63,7 +63,7 @@ export function Charts({ live, node }: { readonly live: Live; readonly node: Nod
               ))}
             </div>
           )}
-          <p class="soft">{T.lead}</p>
+          <p class="soft">{past === true ? T.past : `${T.lead} ${past ?? ''}`}</p>
         </>
       )}
     </Section>

@@ -6,6 +6,10 @@ export const SAMPLE_MS = 5_000;
 
 /** Points that are kept: an hour of them. */
 export const POINTS_MAX = 720;
+const KEPT_S = 3_600;
+
+/** Where nothing was measured for longer, in s, a line breaks: one point of a history may be late, two are missing. */
+export const GAP_S = 40;
 
 /** What is drawn. Percentages, bytes, or bytes a second; null where it was not told. */
 export const MEASURES = ['cpu', 'load', 'memory', 'disk', 'received', 'sent', 'agent'] as const;
@@ -56,7 +60,7 @@ export function countersOf(exposition: string, at: number): Counters {
   return { at, busySeconds: busy, allSeconds: all, receivedBytes: received, sentBytes: sent };
 }
 
-/** A point of what was answered, with the counters before; null: there were none, so nothing rose. */
+/** A point of what was answered, with the counters before; null: there were none, or long ago, so nothing rose. */
 export function pointOf(
   { host, agent }: Pick<NodeMetricsResource, 'host' | 'agent'>,
   before: Counters | null,
@@ -80,10 +84,29 @@ export function pointOf(
   };
 }
 
-/** With one more, and without the oldest where there are too many. */
+/** With one more, behind a gap where nothing was measured for long, and without the oldest. */
 export function withPoint(points: readonly Point[], point: Point): readonly Point[] {
-  return [...points.slice(Math.max(0, points.length + 1 - POINTS_MAX)), point];
+  return bounded([...points, ...gapBetween(points.at(-1), point), point]);
 }
+
+/** Those of the last hour, and not too many. */
+export function bounded(points: readonly Point[]): readonly Point[] {
+  const since = (points.at(-1)?.at ?? 0) - KEPT_S;
+  return points.filter(({ at }) => at >= since).slice(-POINTS_MAX);
+}
+
+/** Whether anything was measured. */
+export function tells(point: Point): boolean {
+  return MEASURES.some((measure) => point[measure] !== null);
+}
+
+/** A point that tells nothing between two that lie far apart. */
+export function gapBetween(before: Point | undefined, point: Point): readonly Point[] {
+  if (before === undefined || point.at - before.at <= GAP_S) return [];
+  return [{ ...NOTHING, at: (before.at + point.at) / 2 }];
+}
+
+const NOTHING = Object.fromEntries(MEASURES.map((measure) => [measure, null])) as Readonly<Record<Measure, null>>;
 
 /** What a measure was: last, lowest, highest; null: it was never told. */
 export function summaryOf(

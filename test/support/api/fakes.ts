@@ -228,6 +228,7 @@ export function fakePorts(
       memoryReleaseRows(),
       () => performance.now(),
     ),
+    nodeHistories: { get: async () => refuse('service_unavailable', 'There is no node here.') },
     nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },
     nodeMetrics: {
       raw: async () => refuse('service_unavailable', 'There is no node here.'),

@@ -39,6 +39,7 @@ const BY_FIELDS: Partial<Record<OperationName, string>> = {
   get_node_metrics: 'is measured at that moment',
   get_host_metrics: 'is measured at that moment',
   get_agent_metrics: 'is measured at that moment',
+  get_node_metrics_history: 'is as old as it is at that moment',
   scrape_host_metrics: 'is measured at that moment',
   scrape_agent_metrics: 'is measured at that moment',
   scrape_wireguard_metrics: 'is measured at that moment',

@@ -1,6 +1,7 @@
 /** The page of one node in a real browser, Debian's Chromium, against a real admin and a real agent. */
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { NodeMetricsHistoryResource } from '../../../actors/resources/node-metrics.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { doNow, holdNotices, undo } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
@@ -8,6 +9,7 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -81,6 +83,40 @@ test.serial('a node is diagnosed, named and labelled, and its metrics are drawn,
   t.deepEqual((await fleet.node()).labels, { env: 'prod' });
   t.deepEqual([problems, elsewhere], [[], []]);
 });
+
+test.serial('charts begin with what its agent measured before the page was opened', async (t) => {
+  await until('two points of a history', async () => {
+    const { at } = await fleet.rest.get<NodeMetricsHistoryResource>(`/nodes/${id}/metrics/history`);
+    return at.length >= 2;
+  });
+  const openedAt = new Date();
+  const { page, problems } = await open(t);
+  await part(page, 'Measured').getByText('The last hour as its agent keeps it').waitFor();
+
+  const ageS = await until('its first point', async () => {
+    const drawnAt = await firstTime(page);
+    return drawnAt !== null && (openedAt.getMinutes() * 60 + openedAt.getSeconds() - drawnAt + 3_600) % 3_600;
+  });
+
+  t.true(ageS >= 14 && ageS < 1_800, `measured ${ageS} s before the page was opened`);
+  t.deepEqual(problems, []);
+});
+
+/** When the first point of the first chart was measured, in s of its hour: told while the pointer is on it. */
+async function firstTime(page: Page): Promise<number | null> {
+  const { left, middle } = await page
+    .locator('.chart .u-over')
+    .first()
+    .evaluate((element) => {
+      element.scrollIntoView({ block: 'center' });
+      const box = element.getBoundingClientRect();
+      return { left: box.left + 2, middle: box.top + box.height / 2 };
+    });
+  await page.mouse.move(left, middle);
+  const told = await part(page, 'Measured').getByRole('columnheader').nth(1).textContent();
+  const [, minutes, seconds] = /^\d\d:(\d\d):(\d\d)$/u.exec(told ?? '') ?? [];
+  return minutes === undefined ? null : Number(minutes) * 60 + Number(seconds);
+}
 
 test.serial('labels and aliases of a node are taken back before they are done', async (t) => {
   const { page, problems } = await open(t);

@@ -1,5 +1,7 @@
 /** Metrics of real agents, through a real admin. */
 import test from 'ava';
+import { NodeMetricsHistoryResource } from '../../../actors/resources/node-metrics.ts';
+import type { HistoryRow } from '../../../cli/node-history.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
@@ -55,6 +57,43 @@ test.serial('edge node metrics shows what is known, one value a line, and takes 
     ).host.available,
   );
   t.is((await edge(FLEET_KEYS.API_KEY)).status, 3);
+});
+
+test.serial('what a machine measured lately is kept by its agent, which begins anew when it starts anew', async (t) => {
+  const { node } = fleet().agent();
+  const path = `/nodes/${node}/metrics/history`;
+  const points = (least: number) =>
+    until(`${least} points of a history`, async () => {
+      const told = await fleet().rest.get<NodeMetricsHistoryResource>(path);
+      return told.at.length >= least && told;
+    });
+  const kept = await points(2);
+
+  t.true(NodeMetricsHistoryResource.safeParse(kept).success);
+  t.like(kept, { node_id: node, interval_seconds: 15 });
+  const ages = kept.at.map((at) => Date.parse(kept.timestamp) - Date.parse(at));
+  t.true(
+    ages.every((age, place) => age >= 0 && age < (ages[place - 1] ?? Infinity)),
+    JSON.stringify(ages),
+  );
+  t.is(kept.cpu_percent[0], null, 'nothing rose before it');
+  t.true((kept.cpu_percent[1] ?? -1) >= 0 && (kept.memory_percent[1] ?? 0) > 0 && (kept.agent_bytes[1] ?? 0) > 1e6);
+
+  const edge = (key: string, ...words: readonly string[]) =>
+    startEdge(['node', 'metrics', node, '--history', ...words], { EDGE_URL: url(), EDGE_API_KEY: key }).ended;
+  const shown = await edge(FLEET_KEYS.METRICS_KEY);
+  t.is(shown.status, 0, shown.stderr);
+  t.regex(shown.stdout, /^TIME +CPU +LOAD +MEMORY +DISK +RECEIVED +SENT +AGENT\n\d{4}-\d\d-\d\dT\S+ /u);
+  const rows = JSON.parse((await edge(FLEET_KEYS.METRICS_KEY, '-o', 'json')).stdout) as readonly HistoryRow[];
+  t.true(rows.length >= 2 && (rows[1]?.memory_percent ?? 0) > 0);
+  t.is((await edge(FLEET_KEYS.API_KEY)).status, 3);
+
+  const restartedMs = Date.now();
+  await fleet().agent().kill();
+  fleet().agent().start();
+  await fleet().agent().live();
+  const anew = await points(1);
+  t.true(Date.parse(anew.at[0] ?? '') >= restartedMs, 'what was before is gone');
 });
 
 test.serial(

@@ -1,6 +1,6 @@
 /** Scrapes through a real tunnel of servers that a test plays. */
 import type { Socket } from 'node:net';
-import type { NodeMetrics } from '../../../../api/ports.ts';
+import type { NodeMetrics } from '../../../../api/node-ports.ts';
 import { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import { createScrapes, type ScrapeOutcome } from '../../../../transport/metrics/scrapes.ts';
 import type { Scope } from '../../../support/scope.ts';

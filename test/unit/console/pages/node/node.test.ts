@@ -3,12 +3,15 @@ import test from 'ava';
 import { afterNews, type Watched } from '../../../../../console/pages/node/known.ts';
 import {
   countersOf,
+  GAP_S,
+  MEASURES,
   pointOf,
   POINTS_MAX,
   summaryOf,
   withPoint,
   type Point,
 } from '../../../../../console/pages/node/measured.ts';
+import { lineOf, pastOf, withPast } from '../../../../../console/pages/node/past.ts';
 import { edgeName, linesOf } from '../../../../../console/pages/node/lines.ts';
 import { NODE as TEXTS } from '../../../../../console/texts/node.ts';
 import { happened, HISTORY_TYPES, stretchesOf } from '../../../../../console/pages/node/happened.ts';
@@ -144,21 +147,73 @@ node_network_receive_bytes_total{device="eth0"} ${received}
   t.like(pointOf(metrics, first, countersOf('', 15)), { cpu: null, received: null });
 });
 
+const point = (at: number, cpu: number | null, memory: number | null = null): Point => ({
+  ...(Object.fromEntries(MEASURES.map((measure) => [measure, null])) as Omit<Point, 'at'>),
+  at,
+  cpu,
+  memory,
+});
+const drawn = (points: readonly Point[]) => points.map(({ at, cpu }) => [at, cpu]);
+
 test('points are kept for an hour, and summed up with what was told', (t) => {
-  const point = (at: number, cpu: number | null): Point => ({
-    at,
-    cpu,
-    load: null,
-    memory: null,
-    disk: null,
-    received: null,
-    sent: null,
-    agent: null,
-  });
   let points: readonly Point[] = [];
   for (let at = 0; at < POINTS_MAX + 3; at += 1) points = withPoint(points, point(at, at));
 
   t.deepEqual([points.length, points[0]?.at], [POINTS_MAX, 3]);
+  t.deepEqual(drawn(withPoint([point(0, 1), point(1, 1)], point(3_601, 2))), [
+    [1, 1],
+    [1_801, null],
+    [3_601, 2],
+  ]);
   t.deepEqual(summaryOf([point(1, 5), point(2, null)], 'cpu'), { now: null, min: 5, max: 5 });
   t.is(summaryOf([point(1, null)], 'cpu'), null);
+});
+
+test('a history is as old as its admin says, whatever time it is here and there', (t) => {
+  const history = {
+    timestamp: '2026-11-23T12:00:00.000Z',
+    at: ['2026-11-23T11:59:30.000Z', '2026-11-23T11:59:45.500Z'],
+    ...Object.fromEntries(
+      ['cpu_percent', 'load_percent', 'memory_percent', 'disk_percent', 'agent_bytes'].map((name) => [name, [1, null]]),
+    ),
+    received_bytes_per_second: [2, 3],
+    sent_bytes_per_second: [4, 5],
+  } as unknown as Parameters<typeof pastOf>[0];
+
+  t.deepEqual(pastOf(history, 1_000), [
+    { at: 970, cpu: 1, load: 1, memory: 1, disk: 1, received: 2, sent: 4, agent: 1 },
+    { at: 985.5, cpu: null, load: null, memory: null, disk: null, received: 3, sent: 5, agent: null },
+  ]);
+});
+
+test('a history stands before what was measured here, takes the place of nothing of it, and fills what was missed', (t) => {
+  const past = [15, 30, 45, 60, 75].map((at) => point(at, 1));
+
+  const begun = withPast([point(80, null, 9), point(85, 2, 9)], past);
+  t.deepEqual(drawn(begun), [...drawn(past.slice(0, 4)), [80, null], [85, 2]]);
+  t.deepEqual(
+    lineOf(begun, 'cpu'),
+    [1, 1, 1, 1, undefined, 2],
+    'the first point here has no rate: the line goes through it',
+  );
+
+  const away = [point(10, 2), point(20, 2), point(25, null), point(48, null), point(70, 2), point(75, 2)];
+  t.deepEqual(drawn(withPast(away, past)), [
+    [10, 2],
+    [20, 2],
+    [30, 1],
+    [45, 1],
+    [60, 1],
+    [70, 2],
+    [75, 2],
+  ]);
+  t.deepEqual(withPast(begun, past), begun, 'once is enough');
+});
+
+test('a line breaks where nothing was measured for long, and where a node did not answer', (t) => {
+  const far = [point(0, 1), point(15, 1), point(15 + GAP_S + 1, 1)];
+  t.deepEqual(lineOf(withPast([], far), 'cpu'), [1, 1, null, 1], 'the machine was suspended');
+  t.deepEqual(lineOf(withPast(far.slice(2), far.slice(0, 2)), 'cpu'), [1, 1, null, 1], 'its agent was started again');
+  t.deepEqual(lineOf([point(0, 1), point(5, null), point(10, 1)], 'cpu'), [1, null, 1]);
+  t.deepEqual(lineOf([point(0, 1), point(5, null, 3), point(10, null, 3), point(15, 1)], 'cpu'), [1, null, null, 1]);
 });
