@@ -32,7 +32,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'transport/diagnoses': ['diagnoses', 'ports'],
   'transport/events/brokers': ['adapters', 'settings'],
   'transport/events/webhooks': ['open-webhooks'],
-  'transport/metrics': ['counters', 'scrapes'],
+  'transport/metrics': ['counters', 'histories', 'scrapes'],
   'transport/proxies': ['admission', 'client-proxies', 'ports', 'proxies'],
   'transport/releases': ['mirror', 'ports', 'repository/trust'],
   'transport/sessions': ['agent-settings', 'gate', 'revocations', 'sessions'],
