@@ -11,7 +11,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'agent/access/sftp': ['command'],
   'agent/execution/journal': ['damage', 'journal', 'journal-schema', 'open-journal'],
   'agent/observability/doctor': ['admin-answers', 'command', 'doctor', 'reports'],
-  'agent/observability/metrics/host': ['exporter', 'files', 'os-release'],
+  'agent/observability/metrics/host': ['exporter', 'files', 'mounts', 'os-release'],
   'agent/vpn': ['rotation', 'start-vpn', 'vpn'],
   'agent/vpn/names': ['names'],
   'api/console': ['counters', 'limits', 'open-console', 'ports', 'sessions'],

@@ -5,7 +5,7 @@ import { HOST_ROOTS, HostFiles, type HostRoots } from '../metrics/host/files.ts'
 import { History } from './history.ts';
 import { readNow, RootFilesystem } from './reading.ts';
 
-/** Patience with the root filesystem, in ms: one of another machine may hang. */
+/** How long the root filesystem may take to tell how full it is, in ms: one of another machine may hang. */
 const DISK_MS_MAX = 1_000;
 
 /** A history that goes on. */
