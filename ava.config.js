@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import durations from './test/durations.json' with { type: 'json' };
-import { patternsTogether, TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './test/support/together.ts';
+import { patternsTogether, TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './test/support/run/together.ts';
 
 const outside = process.env[TOGETHER_VARIABLE] === 'yes' ? patternsTogether() : [`${TOGETHER_DIRECTORY}/*.test.ts`];
 
@@ -14,7 +14,7 @@ export default {
   workerThreads: false,
   concurrency: 4,
   timeout: '5m',
-  require: ['./test/support/duration-recorder.ts'],
+  require: ['./test/support/run/duration-recorder.ts'],
   sortTestFiles: (one, other) => secondsOf(other) - secondsOf(one) || one.localeCompare(other),
 };
 

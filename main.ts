@@ -4,7 +4,7 @@ import type { Log } from './transport/net/log.ts';
 import { SESSION_AGES } from './api/console/limits.ts';
 import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
-import { openAdminMessages } from './persistence/open-admin-messages.ts';
+import { openAdminMessages } from './persistence/admins/open-admin-messages.ts';
 import { openStorage, type OpenStorageOptions } from './persistence/open-storage.ts';
 import type { Storage } from './persistence/storage.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';

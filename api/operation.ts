@@ -1,7 +1,7 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type { AfterLoss, ForwardedPart } from './forwarded-part.ts';
-import type { OwnedBy } from './forwarding-ports.ts';
+import type { AfterLoss, ForwardedPart } from './forwarding/forwarded-part.ts';
+import type { OwnedBy } from './forwarding/ports.ts';
 import type { OperationPorts, Page } from './ports.ts';
 import type { Scope } from './surface.ts';
 import type { Idempotency } from '../actors/node/messages.ts';

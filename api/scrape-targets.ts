@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { LISTS, type Filter } from '../actors/filters.ts';
 import type { MetricsSource } from '../actors/resources/node-metrics.ts';
-import { parametersOf, parameterSchema } from './list-input.ts';
+import { parametersOf, parameterSchema } from './inputs/list-input.ts';
 import { API_PREFIX } from './rest/routes.ts';
 
 const PARAMETERS = parametersOf(LISTS.nodes.fields);

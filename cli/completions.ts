@@ -1,9 +1,9 @@
 /** What may stand at the cursor of a command line of `edge`. */
 import type { Command as Program, Option } from 'commander';
-import type { Api } from './client.ts';
-import { connectionFrom } from './connection.ts';
-import { chooseContext, readContexts } from './contexts.ts';
-import { firstRows } from './pages.ts';
+import type { Api } from './service/client.ts';
+import { connectionFrom } from './service/connection.ts';
+import { chooseContext, readContexts } from './service/contexts.ts';
+import { firstRows } from './service/pages.ts';
 
 /** Names that are offered of one kind. */
 const NAMES_MAX = 1_000;
@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<string, (api: Api) => Promise<readonly string[]>>> 
   node: nodeNames,
   nodes: nodeNames,
   cluster: clusterNames,
-  admin: async (api) => (await import('./admins.ts')).adminNames(api),
+  admin: async (api) => (await import('./names/admins.ts')).adminNames(api),
 };
 
 /** Commands whose words are for programs of others, and what stands behind the name of a node there. */
@@ -165,7 +165,7 @@ async function namesAt(
 ): Promise<readonly string[]> {
   const ask = KINDS[kind];
   if (ask === undefined) return [];
-  const { createClient } = await import('./client.ts');
+  const { createClient } = await import('./service/client.ts');
   try {
     const late = new Promise<readonly string[]>((resolve) => {
       setTimeout(() => resolve([]), ASKED_MS_MAX).unref();
@@ -182,7 +182,7 @@ async function namesAt(
 /** Names that no other node has, and short ids of the others. */
 async function nodeNames(api: Api): Promise<readonly string[]> {
   const { rows } = await firstRows(NAMES_MAX, (page) => api.list_nodes.query(page));
-  const { labelsOf } = await import('./node-names.ts');
+  const { labelsOf } = await import('./names/node-names.ts');
   return [...labelsOf(rows).values()];
 }
 

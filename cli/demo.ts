@@ -3,7 +3,7 @@
  * `npm run demo`: an admin, or several, agents and a command on all of them, on this machine, with nothing to install.
  */
 import { parseArgs } from 'node:util';
-import { createClient } from './client.ts';
+import { createClient } from './service/client.ts';
 import { DEMO_CLUSTER, ensureCluster, startAdmin, startAgents } from './demo/fleet.ts';
 import { openHome, type DemoHome } from './demo/home.ts';
 import { allowLogin } from './demo/login.ts';

@@ -1,10 +1,10 @@
 /** Waits until an admin that drains owns nothing and does no task for all, and says how far it is. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { PeerAdmin } from './admins.ts';
-import { tell } from './output.ts';
-import { plainText } from './plain-text.ts';
+import type { PeerAdmin } from './names/admins.ts';
+import { tell } from './output/output.ts';
+import { plainText } from './output/plain-text.ts';
 import { EXIT, Problem, problemOf } from './problem.ts';
-import type { Session } from './session.ts';
+import type { Session } from './service/session.ts';
 import { durationText } from './table/ages.ts';
 
 /** Between two looks, in ms: clusters are handed over a few at a time. */

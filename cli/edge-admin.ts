@@ -14,7 +14,7 @@ import {
   type AdminConfigResult,
 } from '../settings/admin.ts';
 import { readStorageConfig } from '../settings/storage.ts';
-import type { Storage } from '../persistence/command-database.ts';
+import type { Storage } from '../persistence/connections/command-database.ts';
 import { masterKeyIn } from '../persistence/embedded/master-key.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';

@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import type { GivenConfig } from '../agent/config.ts';
 import { CODE_CACHE_DIRECTORY, defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
-import { plainText } from './plain-text.ts';
+import { plainText } from './output/plain-text.ts';
 
 const COMMANDS = ['up', 'leave', 'doctor', 'check', 'metrics-key', 'rotate-key'] as const;
 
@@ -45,7 +45,7 @@ async function noCommand(given: string): Promise<string> {
 async function doctor(isJson: boolean): Promise<void> {
   const settings = await settingsOrExit();
   const { diagnoseMachine } = await import('../agent/observability/doctor/command.ts');
-  const { showsColours } = await import('./colours.ts');
+  const { showsColours } = await import('./output/colours.ts');
   const { reportText } = await import('./doctor/report-text.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
   try {

@@ -5,7 +5,7 @@ import manifest from '../package.json' with { type: 'json' };
 import type { UpdaterParts } from '../agent/updater/parts.ts';
 import type { UpdaterConfig } from '../agent/updater/settings.ts';
 import type { Outcome } from '../agent/updater/state.ts';
-import { plainText } from './plain-text.ts';
+import { plainText } from './output/plain-text.ts';
 
 /** Each with what it takes, and what it does. */
 const COMMANDS = {

@@ -1,18 +1,18 @@
 /** Every `ls` of `edge`: what all of them take, and how they end. */
 import type { Command as Program } from 'commander';
 import { limitOption } from './arguments.ts';
-import { createClient } from './client.ts';
+import { createClient } from './service/client.ts';
 import { ending } from './ending.ts';
-import { readList } from './listing.ts';
-import { tell, write } from './output.ts';
-import type { ReadPage } from './pages.ts';
+import { readList } from './output/listing.ts';
+import { tell, write } from './output/output.ts';
+import type { ReadPage } from './service/pages.ts';
 import { EXIT, Problem } from './problem.ts';
-import { sessionOf, type Session } from './session.ts';
+import { sessionOf, type Session } from './service/session.ts';
 import { sortNameOf, type Table } from './table/columns.ts';
 import { isForPeople } from './table/format.ts';
 import { orderOf } from './table/order.ts';
 import { rowsText } from './table/text.ts';
-import type { Source } from './watching.ts';
+import type { Source } from './output/watching.ts';
 
 /** What every list takes. */
 export interface ListFlags {
@@ -71,7 +71,7 @@ export function addListCommand<Row, Flags extends object = object>(
     named: readonly (string | undefined)[],
   ): Promise<Source<Row>> {
     if (watch !== undefined) return watch(session, flags, named);
-    const { polled } = await import('./watching.ts');
+    const { polled } = await import('./output/watching.ts');
     return polled(session, table, await read(session, flags, named), flags);
   }
 }
@@ -88,7 +88,7 @@ async function watchHere<Row>(
       EXIT.usage,
     );
   if (sort !== undefined) orderOf(table, sort);
-  const { watchList } = await import('./watching.ts');
+  const { watchList } = await import('./output/watching.ts');
   const { signal } = ending();
   const watched = { ...session, api: createClient(session.connection, signal) };
   try {

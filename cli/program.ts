@@ -1,9 +1,9 @@
 /** The commands of `edge`, and how each ends. */
 import { Command as Program, CommanderError, Option } from 'commander';
 import packageFile from '../package.json' with { type: 'json' };
-import { askedConnection, DEFAULT_URL, type ConnectionFlags } from './connection.ts';
-import { chooseContext } from './contexts.ts';
-import { isReaderGone, tell, write } from './output.ts';
+import { askedConnection, DEFAULT_URL, type ConnectionFlags } from './service/connection.ts';
+import { chooseContext } from './service/contexts.ts';
+import { isReaderGone, tell, write } from './output/output.ts';
 import { FORMATS } from './table/format.ts';
 import { EXIT, problemOf } from './problem.ts';
 import { misspeltVariables } from './variables.ts';

@@ -2,7 +2,7 @@
  * A self-update request as somebody follows it: read again and again until it is completed, with one line of progress.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Api, Outputs } from './client.ts';
+import type { Api, Outputs } from './service/client.ts';
 import { ending } from './ending.ts';
 import { createProgressLine } from './run/progress.ts';
 

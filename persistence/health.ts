@@ -1,6 +1,6 @@
 /** What the rows say of the admins and of who owns what, by the database's clock. */
 import type { Pool } from 'pg';
-import { aheadBy } from './incarnation.ts';
+import { aheadBy } from './incarnations/incarnation.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
 

@@ -6,7 +6,7 @@ import type { GroupResource } from '../actors/resources/group.ts';
 import { instant } from '../actors/resources/instant.ts';
 import { insertIdempotencyRecord, KEY_TAKEN } from './committer/idempotency-records.ts';
 import { rowsOf, sql } from './reads/sql.ts';
-import { inTransaction } from './transaction.ts';
+import { inTransaction } from './connections/transaction.ts';
 import type { Vault } from './vault.ts';
 
 /** The Groups port over this pool. */

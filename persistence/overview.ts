@@ -18,7 +18,7 @@ import { kept } from '../transport/net/kept.ts';
 import { listedAdmins } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { troubledWebhooks } from './reads/troubled-webhooks.ts';
-import { timedReads, type TimedRead } from './timed-reads.ts';
+import { timedReads, type TimedRead } from './connections/timed-reads.ts';
 
 /** What was read is told for so long to whoever asks, in ms: half of what lies between two questions of a page. */
 export const OVERVIEW_KEPT_MS = 5_000;

@@ -11,7 +11,7 @@ import { heartbeats, ownedClusters, type Heartbeat } from './reads/peer-admins.t
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { SELF_UPDATE_TOTALS, selfUpdateTotals, type SelfUpdateTotalsRow } from './reads/self-update-totals.ts';
 import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
-import { timedReads } from './timed-reads.ts';
+import { timedReads } from './connections/timed-reads.ts';
 
 /** The server gives up counting one total after this, in ms. */
 export const TOTAL_MS_MAX = 500;

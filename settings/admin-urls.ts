@@ -10,7 +10,7 @@ export interface AdminUrlSettings {
   readonly ADMIN_PEER_URL?: string | undefined;
 }
 
-/** A URL that is this admin's alone. Shape: persistence/registration.ts, OwnUrl. */
+/** A URL that is this admin's alone. Shape: persistence/admins/registration.ts, OwnUrl. */
 interface OwnUrl {
   readonly url: string;
   readonly setting: 'ADMIN_OWN_URL' | 'ADMIN_PEER_URL' | 'ADMIN_URLS';

@@ -14,14 +14,14 @@ import {
   goneCommands,
   goneSettings,
   unknownPromises,
-} from './support/documents.ts';
-import { ROOT, trackedFiles, type SourceFile } from './support/source-text.ts';
+} from './support/source/documents.ts';
+import { ROOT, trackedFiles, type SourceFile } from './support/source/source-text.ts';
 
 /** What tells of how it was: it may name what is gone. */
 const HISTORY = ['CHANGELOG.md', 'package-lock.json', 'test/durations.json'];
 
 /** Names things that are not there, to show that they are found. */
-const OWN = ['test/documents.test.ts', 'test/support/documents.ts'];
+const OWN = ['test/documents.test.ts', 'test/support/source/documents.ts'];
 
 /** Names on pages that are others': of systems and libraries, of the tests, and places to fill in. */
 const OTHERS_NAMES = [

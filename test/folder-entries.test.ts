@@ -4,7 +4,7 @@
  */
 import { posix } from 'node:path';
 import test from 'ava';
-import { importsOf, trackedFiles, type SourceFile } from './support/source-text.ts';
+import { importsOf, trackedFiles, type SourceFile } from './support/source/source-text.ts';
 
 /** Folders of several files with few entries. Folders that are used file by file (a leaf, rows, commands) are none. */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {

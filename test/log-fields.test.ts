@@ -3,8 +3,8 @@
  */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { fieldsOfLogCalls } from './support/log-calls.ts';
-import { trackedFiles } from './support/source-text.ts';
+import { fieldsOfLogCalls } from './support/source/log-calls.ts';
+import { trackedFiles } from './support/source/source-text.ts';
 
 const PROGRAMS = /^(?:actors|agent|api|persistence|supervisors|transport|cli)\/.*\.ts$|^main\.ts$/u;
 

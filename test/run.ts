@@ -26,14 +26,14 @@ import {
   KEEP_VARIABLE,
   keepDurations,
   longestOf,
-} from './support/durations.ts';
-import { enterOwnNamespaces } from './support/own-namespaces.ts';
-import { SHARED_VARIABLE } from './support/once-a-run.ts';
+} from './support/run/durations.ts';
+import { enterOwnNamespaces } from './support/run/own-namespaces.ts';
+import { SHARED_VARIABLE } from './support/run/once-a-run.ts';
 import { peerCache } from './support/peers/peer.ts';
-import { isUnitTest, preparePeers, selectedFiles } from './support/peers.ts';
-import { makePrograms, PROGRAMS_VARIABLE } from './support/programs.ts';
-import { SERVER_VARIABLE, startTestServer } from './support/server.ts';
-import { TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './support/together.ts';
+import { isUnitTest, preparePeers, selectedFiles } from './support/run/peers.ts';
+import { makePrograms, PROGRAMS_VARIABLE } from './support/run/programs.ts';
+import { SERVER_VARIABLE, startTestServer } from './support/database/server.ts';
+import { TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './support/run/together.ts';
 
 /** The line of a test that passed. Counted one by one, since ava's closing lines leave them out when others failed. */
 const PASSED_LINE = /^\s*✔ /u;

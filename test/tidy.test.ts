@@ -1,7 +1,7 @@
 /** The shape of the code base. A failure here is a decision to take, not a line to add: see docs/architecture.md. */
 import test from 'ava';
 import packageFile from '../package.json' with { type: 'json' };
-import { DEVELOPMENT_PARTS, PACKAGE_PARTS, PURE_PARTS } from './support/package-rules.ts';
+import { DEVELOPMENT_PARTS, PACKAGE_PARTS, PURE_PARTS } from './support/source/package-rules.ts';
 import {
   cyclesIn,
   importsOf,
@@ -11,7 +11,7 @@ import {
   withoutLiterals,
   type Import,
   type SourceFile,
-} from './support/source-text.ts';
+} from './support/source/source-text.ts';
 
 /**
  * What a part may import, by the beginnings of paths. A part may always import itself. Types are erased, so some may
@@ -40,7 +40,7 @@ const EVERYTHING = [''];
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
 const PORTS = [
-  ...['', 'console/', 'terminal/', 'feeds/', 'forwarding-', 'admin-', 'release-', 'node-'].map(
+  ...['', 'console/', 'terminal/', 'feeds/', 'forwarding/', 'admin-', 'release-', 'node-'].map(
     (of) => `api/${of}ports.ts`,
   ),
   ...['ports.ts', 'sweep-port.ts'].map((file) => `supervisors/${file}`),
@@ -87,7 +87,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
       'cli/relay.ts',
       'main.ts',
       'persistence/backup/',
-      'persistence/command-database.ts',
+      'persistence/connections/command-database.ts',
       'persistence/releases/forget.ts',
       'persistence/embedded/master-key.ts',
       'persistence/embedded/encryption-key.ts',

@@ -1,8 +1,8 @@
 /** `test/unit` mirrors the code: whoever knows where a file is knows where its tests are. */
 import { posix } from 'node:path';
 import test from 'ava';
-import { importsOf, trackedFiles, type SourceFile } from './support/source-text.ts';
-import { TOGETHER_DIRECTORY } from './support/together.ts';
+import { importsOf, trackedFiles, type SourceFile } from './support/source/source-text.ts';
+import { TOGETHER_DIRECTORY } from './support/run/together.ts';
 
 const UNIT = 'test/unit/';
 

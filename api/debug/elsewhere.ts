@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { PeerAnswer, PeerCall, PeerCallHandler, PeerCalls, PeerOutcome } from '../forwarding-ports.ts';
+import type { PeerAnswer, PeerCall, PeerCallHandler, PeerCalls, PeerOutcome } from '../forwarding/ports.ts';
 
 /** By this name admins ask each other for it. */
 export const DEBUG_CALL = 'debug_page';

@@ -1,8 +1,8 @@
 /** The debug dashboard of an admin, with what it shows of it and of others. */
 import type { DebugInspection } from '../../actors/inspection.ts';
 import { systemClock } from '../../transport/net/clock.ts';
-import { linkSnapshot, type KnownLink } from '../admin-links.ts';
-import type { PeerCalls } from '../forwarding-ports.ts';
+import { linkSnapshot, type KnownLink } from '../forwarding/admin-links.ts';
+import type { PeerCalls } from '../forwarding/ports.ts';
 import { debugElsewhere } from './elsewhere.ts';
 import { createDebug, type DebugDashboard } from './routes.ts';
 

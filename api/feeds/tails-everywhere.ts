@@ -1,7 +1,7 @@
 /** Live output wherever the node lives: of a session here, else asked of the admin that owns the node. */
 import type { Clock } from '../../actors/ports.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import type { Owner } from '../forwarding-ports.ts';
+import type { Owner } from '../forwarding/ports.ts';
 import { TAIL_RETRY_MS } from './limits.ts';
 import type { Tails, TailsElsewhere } from './ports.ts';
 

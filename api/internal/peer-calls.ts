@@ -5,10 +5,10 @@
 import type { Idempotency } from '../../actors/node/messages.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { failureOf } from '../call.ts';
-import type { Forwarding } from '../forwarding.ts';
-import type { Owner, PeerAnswer, PeerCall, PeerCallHandler } from '../forwarding-ports.ts';
+import type { Forwarding } from '../forwarding/forwarding.ts';
+import type { Owner, PeerAnswer, PeerCall, PeerCallHandler } from '../forwarding/ports.ts';
 import type { AnyOperation } from '../operation.ts';
-import { parse } from '../parse.ts';
+import { parse } from '../inputs/parse.ts';
 import type { OperationPorts } from '../ports.ts';
 import type { RequestRecord, RequestRecords } from '../request-record.ts';
 import type { Principal, Surface } from '../surface.ts';

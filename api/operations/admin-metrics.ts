@@ -1,6 +1,6 @@
 /** What this admin is doing. */
 import { ok } from '../../actors/refusal.ts';
-import { nothing } from '../inputs.ts';
+import { nothing } from '../inputs/inputs.ts';
 import { operation } from '../operation.ts';
 import { AdminMetricsView } from '../views/admin-metrics.ts';
 

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { ok, type Result } from '../../actors/refusal.ts';
 import { isDegraded } from '../../actors/standing.ts';
-import { nothing, storableText } from '../inputs.ts';
-import { inputOf } from '../list-input.ts';
+import { nothing, storableText } from '../inputs/inputs.ts';
+import { inputOf } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import type { PeerAdmin } from '../admin-ports.ts';
-import { linked } from '../peer-admin-links.ts';
+import { linked } from '../forwarding/peer-admin-links.ts';
 import type { OperationPorts } from '../ports.ts';
 import { found } from '../reading.ts';
 import {

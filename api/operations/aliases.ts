@@ -4,10 +4,10 @@ import { refuse } from '../../actors/refusal.ts';
 import { AliasResource } from '../../actors/resources/node.ts';
 import { AliasName } from '../../transport/protocol/cluster-names.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { NodeIdInput } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
-import { ownerOfNode } from '../owned-by.ts';
+import { ownerOfNode } from '../forwarding/owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { askNode } from './nodes.ts';
 

@@ -6,11 +6,11 @@ import { refuse, type Result } from '../../actors/refusal.ts';
 import { ClusterResource } from '../../actors/resources/cluster.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { ClusterId } from '../../transport/protocol/ids.ts';
-import { positiveInteger } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { positiveInteger } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation, type Call } from '../operation.ts';
-import { ownerOfCluster } from '../owned-by.ts';
-import { ipv4Range, ipv6Range } from '../ranges.ts';
+import { ownerOfCluster } from '../forwarding/owned-by.ts';
+import { ipv4Range, ipv6Range } from '../inputs/ranges.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 
 /** Stands for DEFAULT_CLUSTER_NAME in paths, so no cluster may be called so. Source: docs/api.md, Resources. */

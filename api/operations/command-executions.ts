@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
 import { ExecutionResource, isTerminal } from '../../actors/resources/command.ts';
-import { ExecutionIdInput } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { ExecutionIdInput } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
-import { ownerOfNode } from '../owned-by.ts';
+import { ownerOfNode } from '../forwarding/owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { askNode } from './nodes.ts';
 

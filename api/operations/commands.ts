@@ -6,11 +6,11 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { CommandResource } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
-import { CommandIdInput, instantMs, positiveInteger, storableText } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { CommandIdInput, instantMs, positiveInteger, storableText } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
-import { targetingInput } from '../targeting-input.ts';
+import { targetingInput } from '../inputs/targeting-input.ts';
 import { targetsOf } from '../targets.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { Filter, Sort } from '../../actors/filters.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { ConsoleSessionResource } from '../../actors/resources/console-session.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { inputOf } from '../list-input.ts';
+import { inputOf } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
 

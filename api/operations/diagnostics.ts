@@ -1,6 +1,6 @@
 /** What is wrong with a node. */
 import { z } from 'zod';
-import { NodeIdInput } from '../inputs.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
 import { operation } from '../operation.ts';
 import { NodeDiagnosisResource } from '../../actors/resources/node-diagnosis.ts';
 

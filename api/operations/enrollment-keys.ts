@@ -9,10 +9,10 @@ import { encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { Labels, NO_LABELS } from '../../transport/protocol/labels.ts';
-import { instantMs, nothing, positiveInteger, storableText } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { instantMs, nothing, positiveInteger, storableText } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation, type Call, type OwnerPorts } from '../operation.ts';
-import { ownerOfCluster } from '../owned-by.ts';
+import { ownerOfCluster } from '../forwarding/owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { RESERVED_NAME } from './clusters.ts';
 

@@ -5,8 +5,8 @@ import { TEST_MESSAGE } from '../../actors/event-types/core.ts';
 import { envelope, EventResource, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources/instant.ts';
-import { nothing, storableText } from '../inputs.ts';
-import { inputOf } from '../list-input.ts';
+import { nothing, storableText } from '../inputs/inputs.ts';
+import { inputOf } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
 

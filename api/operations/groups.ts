@@ -7,11 +7,11 @@ import {
   PREVIEWED_NODES_MAX,
   TargetingPreviewResource,
 } from '../../actors/resources/group.ts';
-import { storableText } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { storableText } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { GroupName, plainTargetingInput, targetingInput } from '../targeting-input.ts';
+import { GroupName, plainTargetingInput, targetingInput } from '../inputs/targeting-input.ts';
 import { targetsOf } from '../targets.ts';
 
 /** Longest description, in characters. */

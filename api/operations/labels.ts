@@ -4,11 +4,11 @@ import { ok, refuse } from '../../actors/refusal.ts';
 import { LabelledNodesResource } from '../../actors/resources/labelled-nodes.ts';
 import { NodeResource } from '../../actors/resources/node.ts';
 import { LabelKey, Labels, LABELS_MAX } from '../../transport/protocol/labels.ts';
-import { FORWARD_MS_MAX } from '../forwarded-call.ts';
-import { NodeIdInput } from '../inputs.ts';
+import { FORWARD_MS_MAX } from '../forwarding/forwarded-call.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
 import { labelled } from '../labelling.ts';
 import { operation } from '../operation.ts';
-import { targetingInput } from '../targeting-input.ts';
+import { targetingInput } from '../inputs/targeting-input.ts';
 import { targetsOf } from '../targets.ts';
 import { askNode } from './nodes.ts';
 

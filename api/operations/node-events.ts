@@ -2,7 +2,7 @@
 import { envelope, EventResource, NODE_EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import { inputOf } from '../list-input.ts';
+import { inputOf } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import type { Reads } from '../ports.ts';
 import { NOT_FOUND } from '../reading.ts';

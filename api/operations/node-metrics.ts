@@ -12,7 +12,7 @@ import {
 } from '../../actors/resources/node-metrics.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import { NodeIdInput } from '../inputs.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
 import { operation, type Call } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
 

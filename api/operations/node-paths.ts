@@ -5,7 +5,7 @@ import { NodePathsResource, type MemberPath, type PeerPath } from '../../actors/
 import type { NodeResource } from '../../actors/resources/node.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { VPN_PEERS_MAX } from '../../transport/protocol/vpn.ts';
-import { NodeIdInput } from '../inputs.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
 import { pathsOf } from '../member-paths.ts';
 import { operation } from '../operation.ts';
 import type { Reads } from '../ports.ts';

@@ -6,10 +6,10 @@ import { refuse, type Result } from '../../actors/refusal.ts';
 import { NodeResource, RecoveryKeyResource } from '../../actors/resources/node.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import { NodeIdInput } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation, type Call } from '../operation.ts';
-import { ownerOfNode } from '../owned-by.ts';
+import { ownerOfNode } from '../forwarding/owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 
 export const list_nodes = operation({

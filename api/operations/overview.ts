@@ -1,9 +1,9 @@
 /** What goes on in the whole fleet. */
 import { ok } from '../../actors/refusal.ts';
 import { OverviewResource } from '../../actors/resources/overview.ts';
-import { nothing } from '../inputs.ts';
+import { nothing } from '../inputs/inputs.ts';
 import { operation } from '../operation.ts';
-import { linked } from '../peer-admin-links.ts';
+import { linked } from '../forwarding/peer-admin-links.ts';
 
 export const get_overview = operation({
   name: 'get_overview',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ok } from '../../actors/refusal.ts';
 import { ReleasesResource } from '../../actors/resources/release.ts';
 import { RELEASE_METADATA_BYTES_MAX, ReleaseVersion } from '../../transport/protocol/releases.ts';
-import { storableText } from '../inputs.ts';
+import { storableText } from '../inputs/inputs.ts';
 import { operation } from '../operation.ts';
 
 /** Roots of one repository: one a year, and one for each key that is lost. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import { ok } from '../../actors/refusal.ts';
 import { expositionOf, ExpositionView } from '../exposition-text.ts';
-import { NodeIdInput, nothing } from '../inputs.ts';
+import { NodeIdInput, nothing } from '../inputs/inputs.ts';
 import { operation } from '../operation.ts';
 import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin, targetOf, TargetView } from '../scrape-targets.ts';
 

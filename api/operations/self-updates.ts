@@ -4,11 +4,11 @@ import { ok, refuse } from '../../actors/refusal.ts';
 import { SelfUpdateRequestResource, SelfUpdateResultResource } from '../../actors/resources/self-update.ts';
 import { HEALTH_TIMEOUT_S, HEALTH_TIMEOUT_S_MAX } from '../../actors/self-update/limits.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { positiveInteger } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { positiveInteger } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { targetingInput } from '../targeting-input.ts';
+import { targetingInput } from '../inputs/targeting-input.ts';
 import { updatableNodesOf } from '../targets.ts';
 
 export const create_self_update_request = operation({

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
 import { SshPublicKeyResource } from '../../actors/resources/ssh.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { listInput } from '../list-input.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
-import { ownerOfNode } from '../owned-by.ts';
+import { ownerOfNode } from '../forwarding/owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { PublicKeyInput, publicKeyRecord } from '../ssh-inputs.ts';
+import { PublicKeyInput, publicKeyRecord } from '../inputs/ssh-inputs.ts';
 import { askNode } from './nodes.ts';
 
 export const create_ssh_public_key = operation({

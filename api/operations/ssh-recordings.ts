@@ -1,7 +1,7 @@
 /** Recordings of SSH sessions. Agents upload them (api/rest/recordings.ts); here they are read and deleted. */
 import { z } from 'zod';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { listInput } from '../list-input.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { found, page } from '../reading.ts';
 import { SshRecordingResource } from '../../actors/resources/ssh.ts';

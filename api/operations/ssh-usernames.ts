@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { NodeIdInput, storableText } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { NodeIdInput, storableText } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
-import { ownerOfNode } from '../owned-by.ts';
+import { ownerOfNode } from '../forwarding/owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { publicKeyRecord, publicKeys } from '../ssh-inputs.ts';
+import { publicKeyRecord, publicKeys } from '../inputs/ssh-inputs.ts';
 import { askNode } from './nodes.ts';
 
 /** Bounds of a username. Source: docs/api.md, Resources. The pattern is that of useradd. */

@@ -11,8 +11,8 @@ import {
   isHeaderName,
 } from '../../actors/webhook/headers.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
-import { storableText } from '../inputs.ts';
-import { listInput } from '../list-input.ts';
+import { storableText } from '../inputs/inputs.ts';
+import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 

@@ -3,11 +3,11 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';
-import { nothing } from '../inputs.ts';
-import { IN_WORDS } from '../issue-words.ts';
+import { nothing } from '../inputs/inputs.ts';
+import { IN_WORDS } from '../inputs/issue-words.ts';
 import type { AdminMetrics } from '../metrics/admin-metrics.ts';
 import { EXPOSITION_TYPE } from '../metrics/registry.ts';
-import { detailsOf } from '../parse.ts';
+import { detailsOf } from '../inputs/parse.ts';
 import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';

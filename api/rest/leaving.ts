@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { createWindowLimiter } from '../../transport/net/window-limiter.ts';
 import { OWN_NODE_PATH } from '../../transport/protocol/version.ts';
-import type { Forwarding } from '../forwarding.ts';
+import type { Forwarding } from '../forwarding/forwarding.ts';
 import type { OperationPorts } from '../ports.ts';
 import { sendRefusal } from './answers.ts';
 import { createNodeEntrance, NO_TOKEN, unavailable } from './node-entrance.ts';

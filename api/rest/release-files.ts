@@ -11,8 +11,8 @@ import {
   RELEASE_PIECE_BYTES_MAX,
   Sha256Hex,
 } from '../../transport/protocol/releases.ts';
-import { IN_WORDS } from '../issue-words.ts';
-import { detailsOf } from '../parse.ts';
+import { IN_WORDS } from '../inputs/issue-words.ts';
+import { detailsOf } from '../inputs/parse.ts';
 import type { Gate } from '../principals.ts';
 import type { BroughtFile, Releases } from '../release-ports.ts';
 import { sendData, sendRefusal } from './answers.ts';

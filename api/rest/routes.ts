@@ -4,7 +4,7 @@ import { refuse } from '../../actors/refusal.ts';
 import type { CallOperation } from '../call.ts';
 import type { Listing } from '../listing.ts';
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';
-import { Malformed } from '../parse.ts';
+import { Malformed } from '../inputs/parse.ts';
 import type { Caller, Gate } from '../principals.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';

@@ -5,8 +5,8 @@
  */
 import { z } from 'zod';
 import { SSH_KEY_ALGORITHMS } from '../../transport/protocol/ssh.ts';
-import { NodeIdInput } from '../inputs.ts';
-import { IN_WORDS } from '../issue-words.ts';
+import { NodeIdInput } from '../inputs/inputs.ts';
+import { IN_WORDS } from '../inputs/issue-words.ts';
 import { SIDE_MAX, TEXT_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { FileEntry } from './ports.ts';
 

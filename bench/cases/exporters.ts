@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createScope } from '../../test/support/scope.ts';
-import { DASHBOARD_NAMES } from '../../test/support/dashboard-names.ts';
+import { DASHBOARD_NAMES } from '../../test/support/observability/dashboard-names.ts';
 import { EXPORTER_PATH } from '../../transport/protocol/agent-api.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { freePort } from '../fleet/ports.ts';

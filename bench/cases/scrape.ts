@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { configurationOf, startPrometheus } from '../../test/support/prometheus.ts';
+import { configurationOf, startPrometheus } from '../../test/support/observability/prometheus.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
 import { startBenchServer, withClient } from '../fleet/database.ts';

@@ -9,7 +9,7 @@ import { selfSigned } from '../../transport/vpn/relay/self-signed.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { interleave, type Sample, type Side } from '../method/interleave.ts';
 import { bareWireguard } from '../peers/bare-wireguard.ts';
-import { missingPeers } from '../../test/support/peers.ts';
+import { missingPeers } from '../../test/support/run/peers.ts';
 import { createScope, type Scope } from '../../test/support/scope.ts';
 import type { Machine } from '../../test/support/networks/internet.ts';
 import { until } from '../../test/support/until.ts';

@@ -4,7 +4,7 @@
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import type { Scope } from '../../test/support/scope.ts';
 import { startBrowser } from '../../test/support/browser.ts';
-import { missingPeers } from '../../test/support/peers.ts';
+import { missingPeers } from '../../test/support/run/peers.ts';
 
 /** Size of the window, in CSS pixels. */
 const VIEWPORT = { width: 1_280, height: 800 };

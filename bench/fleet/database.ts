@@ -7,7 +7,7 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
-import { openDatabase } from '../../persistence/database.ts';
+import { openDatabase } from '../../persistence/connections/database.ts';
 import { startEmbeddedPostgres } from '../../persistence/embedded/launcher.ts';
 
 /** Below the project's own data directory: ignored by git, on the disk that a real admin would use. */

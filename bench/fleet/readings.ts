@@ -2,7 +2,7 @@
 import { catalogue } from '../../api/catalogue.ts';
 import type { Readings } from '../../api/metrics/family.ts';
 import { createRequestTimes } from '../../api/metrics/request-times.ts';
-import { NO_ROWS, restingReadings } from '../../test/support/metric-sources.ts';
+import { NO_ROWS, restingReadings } from '../../test/support/observability/metric-sources.ts';
 
 /** Every operation on every surface, with every outcome. */
 export function busyReadings(): Readings {

@@ -8,7 +8,7 @@ import { webSocketStream } from '../../transport/net/streams/web-socket-stream.t
 import { PING_INTERVAL_MS } from '../../transport/protocol/limits.ts';
 import { STREAM_WINDOW_BYTES, TUNNEL_UNREAD_BYTES_MAX } from '../../transport/protocol/tunnel.ts';
 import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
-import { FLAG, frame, OK, openTunnel, TYPE, type HostileTunnel } from '../../test/support/hostile-tunnel.ts';
+import { FLAG, frame, OK, openTunnel, TYPE, type HostileTunnel } from '../../test/support/net/hostile-tunnel.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { REGISTRATION } from './simulated-agent.ts';

@@ -1,13 +1,13 @@
 /** `edge admin`. */
 import type { Command as Program } from 'commander';
-import { ADMIN_STATUSES, ADMIN_TABLE, OWNED_TABLE, ofAdmin, type PeerAdmin } from '../admins.ts';
+import { ADMIN_STATUSES, ADMIN_TABLE, OWNED_TABLE, ofAdmin, type PeerAdmin } from '../names/admins.ts';
 import { wordsOf } from '../arguments.ts';
 import { drained } from '../draining.ts';
 import { durationMs } from '../duration.ts';
 import { addListCommand } from '../lists.ts';
-import { tell, write } from '../output.ts';
+import { tell, write } from '../output/output.ts';
 import { objectionIn, Problem } from '../problem.ts';
-import { sessionOf, type Session } from '../session.ts';
+import { sessionOf, type Session } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText, rowsText } from '../table/text.ts';
 

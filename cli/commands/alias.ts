@@ -1,13 +1,13 @@
 /** `edge alias`. */
 import type { Command as Program } from 'commander';
 import { words } from '../arguments.ts';
-import type { Api, Outputs } from '../client.ts';
-import { existing, idOf } from '../id-names.ts';
+import type { Api, Outputs } from '../service/client.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { nodeIdOf, nodeIdsOf } from '../node-names.ts';
+import { nodeIdOf, nodeIdsOf } from '../names/node-names.ts';
 import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { isUuid } from '../table/short-ids.ts';
 
 type Alias = Outputs['list_aliases']['data'][number];

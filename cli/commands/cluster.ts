@@ -1,12 +1,12 @@
 /** `edge cluster`. */
 import type { Command as Program } from 'commander';
 import { limitWord, positiveInteger } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
-import { clusterOf, doneToCluster, ofCluster } from '../clusters.ts';
+import type { Outputs } from '../service/client.ts';
+import { clusterOf, doneToCluster, ofCluster } from '../names/clusters.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { tell } from '../output.ts';
+import { tell } from '../output/output.ts';
 import type { Table } from '../table/columns.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 const TABLE: Table<Outputs['list_clusters']['data'][number]> = {
   id: ({ name }) => name,

@@ -1,18 +1,18 @@
 /** `edge command`. */
 import type { Command as Program } from 'commander';
-import type { Api, Command, Execution } from '../client.ts';
-import { groupedText, prefixedText } from '../grouping.ts';
-import { canBeginId, existing, idOf } from '../id-names.ts';
+import type { Api, Command, Execution } from '../service/client.ts';
+import { groupedText, prefixedText } from '../output/grouping.ts';
+import { canBeginId, existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { executionsOn, labelsFor } from '../outputs.ts';
-import { write, writeOutput } from '../output.ts';
+import { executionsOn, labelsFor } from '../output/outputs.ts';
+import { write, writeOutput } from '../output/output.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText } from '../table/text.ts';
-import { firstRows } from '../pages.ts';
+import { firstRows } from '../service/pages.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
 import { progressText } from '../run/progress.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 /** Commands as a table, newest first. */
 const TABLE: Table<Command> = {
@@ -135,7 +135,7 @@ async function showOutputs(given: string, { group, diff }: OutputFlags, command:
     .filter(({ output }) => output !== null)
     .map(({ node_id: node, output }) => ({ label: label(node), output: output ?? '' }));
   if (diff === true) {
-    const { differenceText } = await import('../differences.ts');
+    const { differenceText } = await import('../output/differences.ts');
     return write(differenceText(outputs, { isPlain: process.stdout.isTTY, isColoured: view().isColoured }));
   }
   return writeOutput(group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));

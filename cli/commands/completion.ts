@@ -1,6 +1,6 @@
 /** `edge completion`, and what the shells ask it. */
 import { Argument, type Command as Program } from 'commander';
-import { tell, write } from '../output.ts';
+import { tell, write } from '../output/output.ts';
 
 /**
  * Scripts by shell. Each asks `edge` with the words before the cursor, the last of them being completed: `__complete`

@@ -1,6 +1,6 @@
 /** `edge connect`. */
 import type { Command as Program } from 'commander';
-import type { ConnectionFlags } from '../connection.ts';
+import type { ConnectionFlags } from '../service/connection.ts';
 import { SSH_PORT } from '../reach/host-names.ts';
 import { connect } from '../reach/connect.ts';
 

@@ -1,9 +1,9 @@
 /** `edge console-session`. */
 import type { Command as Program } from 'commander';
-import type { Outputs } from '../client.ts';
-import { existing, idOf } from '../id-names.ts';
+import type { Outputs } from '../service/client.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand } from '../lists.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import type { Table } from '../table/columns.ts';
 
 const TABLE: Table<Outputs['list_console_sessions']['data'][number]> = {

@@ -1,8 +1,8 @@
 /** `edge context` and `edge logout`. */
 import type { Command as Program } from 'commander';
-import { shownUrl } from '../connection.ts';
-import { chosenContext, readContexts, storeContexts, type Contexts } from '../contexts.ts';
-import { tell, write } from '../output.ts';
+import { shownUrl } from '../service/connection.ts';
+import { chosenContext, readContexts, storeContexts, type Contexts } from '../service/contexts.ts';
+import { tell, write } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { formatOf } from '../table/format.ts';
 import type { Table } from '../table/columns.ts';

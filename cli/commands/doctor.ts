@@ -1,17 +1,17 @@
 /** `edge doctor`. */
 import type { Command as Program } from 'commander';
-import type { Api, Node } from '../client.ts';
-import { painted } from '../colours.ts';
+import type { Api, Node } from '../service/client.ts';
+import { painted } from '../output/colours.ts';
 import { checksText, reportText } from '../doctor/report-text.ts';
-import { healthText } from '../health-text.ts';
+import { healthText } from '../output/health-text.ts';
 import { inTurns } from '../in-turns.ts';
-import { plainText } from '../plain-text.ts';
-import { labelsOf, nodeIdOf, ofNode } from '../node-names.ts';
-import { STATUS_TONES } from '../node-table.ts';
-import { tell, write, writeOutput } from '../output.ts';
-import { firstRows } from '../pages.ts';
+import { plainText } from '../output/plain-text.ts';
+import { labelsOf, nodeIdOf, ofNode } from '../names/node-names.ts';
+import { STATUS_TONES } from '../output/node-table.ts';
+import { tell, write, writeOutput } from '../output/output.ts';
+import { firstRows } from '../service/pages.ts';
 import { EXIT, isRefusal } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 import type { View } from '../table/text.ts';
 import { wrapped } from '../table/wrapping.ts';

@@ -1,16 +1,16 @@
 /** `edge events`. */
 import type { Command as Program } from 'commander';
 import { words } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
-import { eventHeadings, eventText, nodeOf, type Envelope } from '../event-text.ts';
-import { eventTypeOf, eventTypesOf } from '../event-types.ts';
-import { NodeNames } from '../outputs.ts';
-import { tell, write } from '../output.ts';
-import { plainJson, plainText } from '../plain-text.ts';
+import type { Outputs } from '../service/client.ts';
+import { eventHeadings, eventText, nodeOf, type Envelope } from '../output/event-text.ts';
+import { eventTypeOf, eventTypesOf } from '../names/event-types.ts';
+import { NodeNames } from '../output/outputs.ts';
+import { tell, write } from '../output/output.ts';
+import { plainJson, plainText } from '../output/plain-text.ts';
 import { addListCommand } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 const TYPES: Table<Outputs['list_event_types']['data'][number]> = {
   id: ({ type }) => type,

@@ -1,10 +1,10 @@
 /** `edge execution`. */
 import type { Command as Program } from 'commander';
 import { integer, words, wordsOf } from '../arguments.ts';
-import type { Execution } from '../client.ts';
-import { idOf } from '../id-names.ts';
+import type { Execution } from '../service/client.ts';
+import { idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { nodeIdsOf } from '../node-names.ts';
+import { nodeIdsOf } from '../names/node-names.ts';
 import type { Table, Tone } from '../table/columns.ts';
 
 /** All statuses of an execution. Source: docs/api.md. */

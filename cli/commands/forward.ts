@@ -1,7 +1,7 @@
 /** `edge forward`. */
 import type { Command as Program } from 'commander';
 import { ending } from '../ending.ts';
-import { tell, write } from '../output.ts';
+import { tell, write } from '../output/output.ts';
 import type { Table } from '../table/columns.ts';
 import { rowsText } from '../table/text.ts';
 import { checkProxy } from '../reach/dial.ts';
@@ -10,7 +10,7 @@ import { nodePlace } from '../reach/places.ts';
 import { proxyOf } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
 import { forwardOf, targetText } from '../reach/stream-targets.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 const HELP = `
 A FORWARD is [LOCAL_HOST:]LOCAL_PORT:HOST:PORT. HOST localhost, 127.0.0.1 or ::1 is the node itself; any other is reached from there.

@@ -1,16 +1,16 @@
 /** `edge group`. */
 import type { Command as Program } from 'commander';
-import type { Inputs, Outputs } from '../client.ts';
+import type { Inputs, Outputs } from '../service/client.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { countOfNodes } from '../node-names.ts';
-import { tell, write } from '../output.ts';
+import { countOfNodes } from '../names/node-names.ts';
+import { tell, write } from '../output/output.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText, rowsText } from '../table/text.ts';
-import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
-import { STATUS_TONES } from '../node-table.ts';
+import { addPlaceOptions, targetingOf, type Places } from '../names/targeting.ts';
+import { STATUS_TONES } from '../output/node-table.ts';
 
 type Group = Outputs['get_group'];
 type Reached = Outputs['preview_targeting']['nodes'][number];

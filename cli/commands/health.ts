@@ -1,9 +1,9 @@
 /** `edge health`. */
 import type { Command as Program } from 'commander';
-import { healthText } from '../health-text.ts';
-import { write } from '../output.ts';
+import { healthText } from '../output/health-text.ts';
+import { write } from '../output/output.ts';
 import { EXIT } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 
 /** Whether the admin that answers is well. Exit status 1 when it is not. */

@@ -1,18 +1,18 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
 import { limitFlag, wordOf, words } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
-import { ofCluster } from '../clusters.ts';
+import type { Outputs } from '../service/client.ts';
+import { ofCluster } from '../names/clusters.ts';
 import { durationMs } from '../duration.ts';
 import { bareUrls, givenLabels } from '../enrollment-keys.ts';
-import { existing, idOf } from '../id-names.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { labelsText } from '../node-table.ts';
-import { tell, write } from '../output.ts';
-import { plainText } from '../plain-text.ts';
+import { labelsText } from '../output/node-table.ts';
+import { tell, write } from '../output/output.ts';
+import { plainText } from '../output/plain-text.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 type Key = Outputs['list_enrollment_keys']['data'][number];
 

@@ -1,11 +1,11 @@
 /** `edge login`. */
 import { createInterface } from 'node:readline/promises';
 import type { Command as Program } from 'commander';
-import { createClient } from '../client.ts';
-import { serviceUrl, storedProxy, type ConnectionFlags } from '../connection.ts';
-import { chosenContext, isContextName, nonEmpty, storeConnection } from '../contexts.ts';
+import { createClient } from '../service/client.ts';
+import { serviceUrl, storedProxy, type ConnectionFlags } from '../service/connection.ts';
+import { chosenContext, isContextName, nonEmpty, storeConnection } from '../service/contexts.ts';
 import { hiddenLine } from '../hidden-line.ts';
-import { tell } from '../output.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
 import { HTTP_PROXY_PORT, parsedProxy } from '../reach/proxy.ts';
 

@@ -1,14 +1,14 @@
 /** `edge logs`. */
 import type { Command as Program } from 'commander';
 import { positiveInteger } from '../arguments.ts';
-import type { Api } from '../client.ts';
-import { nodeIdOf, ofNode } from '../node-names.ts';
+import type { Api } from '../service/client.ts';
+import { nodeIdOf, ofNode } from '../names/node-names.ts';
 import { endingWithReader } from '../ending.ts';
-import { isReaderGone, shownOutput, tell, writeForReader } from '../output.ts';
+import { isReaderGone, shownOutput, tell, writeForReader } from '../output/output.ts';
 import { EXIT, isConflict, Problem } from '../problem.ts';
 import { followOutput } from '../run/tails.ts';
 import { Unwritten } from '../run/unwritten.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { quotedWord } from '../shell-words.ts';
 
 /** Lines of before that are shown. */

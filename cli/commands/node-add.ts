@@ -2,13 +2,13 @@
 import type { Command as Program } from 'commander';
 import { isLoopbackHost } from '../../transport/net/addresses.ts';
 import { limitFlag } from '../arguments.ts';
-import { ofCluster } from '../clusters.ts';
+import { ofCluster } from '../names/clusters.ts';
 import { durationMs } from '../duration.ts';
 import { bareUrls, givenLabels } from '../enrollment-keys.ts';
-import { tell, write } from '../output.ts';
-import { plainText } from '../plain-text.ts';
+import { tell, write } from '../output/output.ts';
+import { plainText } from '../output/plain-text.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { shellWord } from '../shell-words.ts';
 import { isForPeople } from '../table/format.ts';
 

@@ -1,21 +1,21 @@
 /** `edge node`. */
 import type { Command as Program } from 'commander';
 import { words, wordsOf } from '../arguments.ts';
-import type { Node } from '../client.ts';
-import { ofCluster } from '../clusters.ts';
+import type { Node } from '../service/client.ts';
+import { ofCluster } from '../names/clusters.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { nodeIdOf, ofNode } from '../node-names.ts';
-import { labelsText, NODE_STATUSES, NODE_TABLE } from '../node-table.ts';
-import type { NodeFilters } from '../node-source.ts';
-import { HISTORY_TABLE, historyRows } from '../node-history.ts';
-import { tell, write } from '../output.ts';
+import { nodeIdOf, ofNode } from '../names/node-names.ts';
+import { labelsText, NODE_STATUSES, NODE_TABLE } from '../output/node-table.ts';
+import type { NodeFilters } from '../output/node-source.ts';
+import { HISTORY_TABLE, historyRows } from '../output/node-history.ts';
+import { tell, write } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 import { shortId } from '../table/short-ids.ts';
 import { rowsText } from '../table/text.ts';
 import { addNodeAdd } from './node-add.ts';
-import { addPlaceOptions, isPlaced, targetingOf, type Places } from '../targeting.ts';
+import { addPlaceOptions, isPlaced, targetingOf, type Places } from '../names/targeting.ts';
 
 interface NodeFlags {
   readonly cluster?: readonly string[];
@@ -154,7 +154,8 @@ function addNodeList(node: Program): void {
       async ({ api }, flags) =>
       (page) =>
         api.list_nodes.query({ ...filtersOf(flags), ...page }),
-    watch: async (session, flags) => (await import('../node-source.ts')).nodeSource(session, filtersOf(flags), flags),
+    watch: async (session, flags) =>
+      (await import('../output/node-source.ts')).nodeSource(session, filtersOf(flags), flags),
   })
     .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
     .option(

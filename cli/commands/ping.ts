@@ -2,19 +2,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command as Program } from 'commander';
 import { positiveInteger } from '../arguments.ts';
-import type { Api, Node } from '../client.ts';
+import type { Api, Node } from '../service/client.ts';
 import { durationMs } from '../duration.ts';
-import { nodeIdOf, ofNode } from '../node-names.ts';
-import { write } from '../output.ts';
+import { nodeIdOf, ofNode } from '../names/node-names.ts';
+import { write } from '../output/output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
 import { dial, PortRefused } from '../reach/dial.ts';
 import { checkedHostName, checkedPort } from '../reach/host-names.ts';
 import { proxyOf, SELF_USERNAME, type Proxy } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 import { ageText } from '../table/ages.ts';
-import { plainText } from '../plain-text.ts';
+import { plainText } from '../output/plain-text.ts';
 
 /** Tries when nothing is said. */
 const COUNT_DEFAULT = 4;

@@ -1,12 +1,12 @@
 /** `edge proxy-url`. */
 import type { Command as Program } from 'commander';
 import { EXIT, Problem } from '../problem.ts';
-import { tell, write } from '../output.ts';
+import { tell, write } from '../output/output.ts';
 import { shellWord } from '../reach/openssh.ts';
 import { nodePlace } from '../reach/places.ts';
 import { proxyOf, SELF_USERNAME, socks5Authority } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 interface UrlFlags {
   readonly socks5?: boolean;

@@ -3,11 +3,11 @@ import { statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import type { Command as Program } from 'commander';
 import { several } from '../arguments.ts';
-import type { Node } from '../client.ts';
-import { labelsOf } from '../node-names.ts';
+import type { Node } from '../service/client.ts';
+import { labelsOf } from '../names/node-names.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
-import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
+import { sessionOf } from '../service/session.ts';
+import { addPlaceOptions, targetingOf, type Places } from '../names/targeting.ts';
 import type { LoginFlags } from '../transfer/login.ts';
 import { placedPaths } from '../transfer/places.ts';
 

@@ -2,8 +2,8 @@
 import type { Command as Program } from 'commander';
 import { several } from '../arguments.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
-import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
+import { sessionOf } from '../service/session.ts';
+import { addPlaceOptions, targetingOf, type Places } from '../names/targeting.ts';
 import type { LoginFlags } from '../transfer/login.ts';
 import { placedPaths } from '../transfer/places.ts';
 

@@ -2,11 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Command as Program } from 'commander';
 import { words } from '../arguments.ts';
-import type { Api, Outputs } from '../client.ts';
+import type { Api, Outputs } from '../service/client.ts';
 import { durationMs } from '../duration.ts';
-import { nodeIdsOf } from '../node-names.ts';
-import { tell, write } from '../output.ts';
-import { existing, idOf } from '../id-names.ts';
+import { nodeIdsOf } from '../names/node-names.ts';
+import { tell, write } from '../output/output.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
@@ -14,7 +14,7 @@ import type { Cast } from '../../api/client/asciicast.ts';
 import { readCast } from '../recordings/cast.ts';
 import { playCast } from '../recordings/player.ts';
 import { openTerminal, PLAIN_STAGE } from '../recordings/terminal.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 type Recording = Outputs['list_ssh_recordings']['data'][number];
 

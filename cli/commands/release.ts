@@ -2,7 +2,7 @@
 import type { Command as Program } from 'commander';
 import { ARCHITECTURES, ChannelName, DEFAULT_CHANNEL } from '../../transport/protocol/releases.ts';
 import { positiveInteger, several, wordsOf } from '../arguments.ts';
-import { tell } from '../output.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
 import { exportRepository, withImported } from '../release/archive.ts';
 import { build, type BuildFlags } from '../release/build.ts';
@@ -24,7 +24,7 @@ import {
 import { publishHere } from '../release/publishing.ts';
 import { promote, refreshRepository, removeRelease, signRepository } from '../release/releases.ts';
 import { rotate } from '../release/rotation.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 type SigningFlags = DirectoryFlags & KeyFlags & ValidityFlags;
 

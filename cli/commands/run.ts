@@ -1,16 +1,16 @@
 /** `edge run`. */
 import type { Command as Program } from 'commander';
 import { several } from '../arguments.ts';
-import { showsColours } from '../colours.ts';
+import { showsColours } from '../output/colours.ts';
 import { durationMs } from '../duration.ts';
-import { countOfNodes } from '../node-names.ts';
-import { tell, write } from '../output.ts';
-import { plainText } from '../plain-text.ts';
+import { countOfNodes } from '../names/node-names.ts';
+import { tell, write } from '../output/output.ts';
+import { plainText } from '../output/plain-text.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { createCommand, runCommand, type NewCommand } from '../run/run.ts';
 import { scriptOf } from '../run/script.ts';
-import { sessionOf, type Session } from '../session.ts';
-import { addPlaceOptions, placeWords, targetingOf, type Places } from '../targeting.ts';
+import { sessionOf, type Session } from '../service/session.ts';
+import { addPlaceOptions, placeWords, targetingOf, type Places } from '../names/targeting.ts';
 import { isForPeople } from '../table/format.ts';
 
 interface RunFlags extends Places {

@@ -2,15 +2,15 @@
 import { homedir, userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command as Program } from 'commander';
-import type { Api } from '../client.ts';
-import { clusterOf } from '../clusters.ts';
-import { tell, write } from '../output.ts';
+import type { Api } from '../service/client.ts';
+import { clusterOf } from '../names/clusters.ts';
+import { tell, write } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { checkedHostName, SSH_PORT } from '../reach/host-names.ts';
 import { proxyOf } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
 import { defaultConfigFile, includeConfig, includeLine, sshConfigText, writeBlock } from '../reach/ssh-config.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 interface ConfigFlags {
   readonly cluster?: string;

@@ -1,13 +1,13 @@
 /** `edge sshkey`. */
 import type { Command as Program } from 'commander';
-import type { Api, Outputs } from '../client.ts';
-import { existing, idOf } from '../id-names.ts';
+import type { Api, Outputs } from '../service/client.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
-import { firstRows } from '../pages.ts';
+import { firstRows } from '../service/pages.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
-import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
+import { sessionOf } from '../service/session.ts';
+import { givenKey, sshUsernameIdOf } from '../names/ssh-names.ts';
 
 type SshPublicKey = Outputs['list_ssh_public_keys']['data'][number];
 

@@ -1,15 +1,15 @@
 /** `edge sshuser`. */
 import type { Command as Program } from 'commander';
 import { several, words } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
-import { existing } from '../id-names.ts';
-import { nodeIdOf, nodeIdsOf } from '../node-names.ts';
-import { tell, write } from '../output.ts';
+import type { Outputs } from '../service/client.ts';
+import { existing } from '../names/id-names.ts';
+import { nodeIdOf, nodeIdsOf } from '../names/node-names.ts';
+import { tell, write } from '../output/output.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { addPasswordOptions, givenPassword, type PasswordFlags } from '../password-input.ts';
-import { sessionOf, type Session } from '../session.ts';
-import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
+import { sessionOf, type Session } from '../service/session.ts';
+import { givenKey, sshUsernameIdOf } from '../names/ssh-names.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText, rowsText } from '../table/text.ts';
 

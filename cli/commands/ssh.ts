@@ -1,13 +1,13 @@
 /** `edge ssh` and `edge cp`: OpenSSH of this machine, to a node. */
 import type { Command as Program } from 'commander';
-import type { ConnectionFlags } from '../connection.ts';
+import type { ConnectionFlags } from '../service/connection.ts';
 import { become, fileOf, nodeOptions } from '../reach/openssh.ts';
 import { checkLogin } from '../reach/logins.ts';
 import { connectedPlace } from '../reach/places.ts';
 import { proxyOf } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
 import { cpWordsOf, namesOtherServer, sshWordsOf } from '../reach/ssh-words.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 const SSH_HELP = `
 Options of ssh itself go before or after NODE (-l, -i, -L, -D, -R, -t, -T, -N, -v, -o, …), those of edge before the word ssh.

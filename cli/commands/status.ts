@@ -1,15 +1,15 @@
 /** `edge status`. */
 import type { Command as Program } from 'commander';
-import type { Api, Node, Outputs } from '../client.ts';
-import { painted } from '../colours.ts';
-import { NODE_STATUSES, NODE_TABLE, STATUS_TONES } from '../node-table.ts';
-import { writeOutput } from '../output.ts';
-import { firstRows } from '../pages.ts';
-import { sessionOf, type Session } from '../session.ts';
+import type { Api, Node, Outputs } from '../service/client.ts';
+import { painted } from '../output/colours.ts';
+import { NODE_STATUSES, NODE_TABLE, STATUS_TONES } from '../output/node-table.ts';
+import { writeOutput } from '../output/output.ts';
+import { firstRows } from '../service/pages.ts';
+import { sessionOf, type Session } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 import { rowsText } from '../table/text.ts';
-import { inOrder } from '../listing.ts';
-import { plainText } from '../plain-text.ts';
+import { inOrder } from '../output/listing.ts';
+import { plainText } from '../output/plain-text.ts';
 
 /** Nodes that are not healthy and named; more are counted. */
 const NAMED_NODES_MAX = 10;

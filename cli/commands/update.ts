@@ -1,17 +1,17 @@
 /** `edge update`. */
 import type { Command as Program } from 'commander';
 import { positiveInteger, wordsOf } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
+import type { Outputs } from '../service/client.ts';
 import { durationMs } from '../duration.ts';
-import { existing, idOf } from '../id-names.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { countOfNodes } from '../node-names.ts';
-import { tell } from '../output.ts';
+import { countOfNodes } from '../names/node-names.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf, type Session } from '../session.ts';
+import { sessionOf, type Session } from '../service/session.ts';
 import type { Table, Tone } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
-import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
+import { addPlaceOptions, targetingOf, type Places } from '../names/targeting.ts';
 import { endText, followUpdate, updateText, type Update } from '../updates.ts';
 
 type Result = Outputs['list_self_update_results']['data'][number];

@@ -2,14 +2,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command as Program } from 'commander';
 import { wordOf } from '../arguments.ts';
-import type { Api, Node } from '../client.ts';
+import type { Api, Node } from '../service/client.ts';
 import { durationMs } from '../duration.ts';
-import { nodeIdOf, NotAmongNewest } from '../node-names.ts';
-import { NODE_STATUSES } from '../node-table.ts';
-import { tell } from '../output.ts';
-import { plainText } from '../plain-text.ts';
+import { nodeIdOf, NotAmongNewest } from '../names/node-names.ts';
+import { NODE_STATUSES } from '../output/node-table.ts';
+import { tell } from '../output/output.ts';
+import { plainText } from '../output/plain-text.ts';
 import { EXIT, isNotFound, Problem, problemOf } from '../problem.ts';
-import { sessionOf, type Session } from '../session.ts';
+import { sessionOf, type Session } from '../service/session.ts';
 import { ageText, durationText } from '../table/ages.ts';
 
 /** Between two looks, in ms. */

@@ -1,15 +1,15 @@
 /** `edge webhook deliveries`, `delivery` and `redeliver`. */
 import type { Command as Program } from 'commander';
 import { words, wordsOf } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
-import { eventTypesOf } from '../event-types.ts';
-import { existing, idOf } from '../id-names.ts';
+import type { Outputs } from '../service/client.ts';
+import { eventTypesOf } from '../names/event-types.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
-import { write } from '../output.ts';
+import { write } from '../output/output.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText, rowsText } from '../table/text.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 
 type Delivery = Outputs['get_webhook_delivery'];
 type Attempt = NonNullable<Delivery['attempts']>[number];

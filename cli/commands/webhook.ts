@@ -1,14 +1,14 @@
 /** `edge webhook`. */
 import type { Command as Program } from 'commander';
 import { several, words } from '../arguments.ts';
-import type { Outputs } from '../client.ts';
-import { eventTypeOf, eventTypesOf } from '../event-types.ts';
-import { tell } from '../output.ts';
-import { existing, idOf } from '../id-names.ts';
+import type { Outputs } from '../service/client.ts';
+import { eventTypeOf, eventTypesOf } from '../names/event-types.ts';
+import { tell } from '../output/output.ts';
+import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf } from '../service/session.ts';
 import { addSecretOptions, givenSecret, newSecret, type SecretFlags } from '../webhook-receiver/secret.ts';
 import { addressProblem } from '../webhook-receiver/subscription.ts';
 import { addDeliveryCommands } from './webhook-deliveries.ts';

@@ -1,8 +1,8 @@
 /** The demo's admin and agents, started and enrolled. */
 import { mkdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createClient, createLiveClient, type Api } from '../client.ts';
-import type { Connection } from '../connection.ts';
+import { createClient, createLiveClient, type Api } from '../service/client.ts';
+import type { Connection } from '../service/connection.ts';
 import { Problem } from '../problem.ts';
 import type { DemoHome } from './home.ts';
 import type { DemoPorts } from './ports.ts';

@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createClient, createLiveClient, type Api, type Execution, type LiveClient } from '../client.ts';
-import type { Connection } from '../connection.ts';
+import { createClient, createLiveClient, type Api, type Execution, type LiveClient } from '../service/client.ts';
+import type { Connection } from '../service/connection.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { shellWord } from '../reach/openssh.ts';
 import { followCommand } from '../run/watch.ts';

@@ -1,9 +1,9 @@
 /** Who may log in to the demo's machines: one user with a key of the demo's own, so that an account needs none. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { Api } from '../client.ts';
+import type { Api } from '../service/client.ts';
 import { Problem } from '../problem.ts';
-import { givenKey } from '../ssh-names.ts';
+import { givenKey } from '../names/ssh-names.ts';
 import { DEMO_CLUSTER } from './fleet.ts';
 import type { DemoHome } from './home.ts';
 

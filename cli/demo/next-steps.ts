@@ -2,7 +2,7 @@
  * What the demo says at its end: where it is, and lines to paste that work in any directory and as often as one likes.
  */
 import { fileURLToPath } from 'node:url';
-import type { Connection } from '../connection.ts';
+import type { Connection } from '../service/connection.ts';
 import { shellWord } from '../reach/openssh.ts';
 import { DEMO_CLUSTER, DEMO_DOMAIN } from './fleet.ts';
 import { DEMO_USER, type DemoLogin } from './login.ts';

@@ -1,6 +1,6 @@
 /** Tells who is gone and who took over, as it happens. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Api } from '../client.ts';
+import type { Api } from '../service/client.ts';
 import type { DemoAdmin } from './admins.ts';
 
 /** Pause between two looks, in ms. */

@@ -1,5 +1,5 @@
 /** What the demo with several admins says at its end: where all is, and lines to paste. */
-import type { Connection } from '../connection.ts';
+import type { Connection } from '../service/connection.ts';
 import type { DemoPorts } from './ports.ts';
 import { programsLine } from './next-steps.ts';
 import type { DemoAdmin } from './admins.ts';

@@ -1,8 +1,8 @@
 /** The demo with several admins: one PostgreSQL, a balancer before them, and what is left when one of them dies. */
 import { startEmbeddedPostgres } from '../../persistence/embedded/launcher.ts';
 import { createLog } from '../../transport/net/pino-log.ts';
-import { createClient, type Api } from '../client.ts';
-import type { Connection } from '../connection.ts';
+import { createClient, type Api } from '../service/client.ts';
+import type { Connection } from '../service/connection.ts';
 import { Problem } from '../problem.ts';
 import { showRun } from './shown-run.ts';
 import { BALANCE_AFTER_MS, startAdmins, targetingOf, type DemoAdmin } from './admins.ts';

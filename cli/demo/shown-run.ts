@@ -1,6 +1,6 @@
 /** A command of the demo, as `edge run` shows it. */
-import { createLiveClient, type Api } from '../client.ts';
-import type { Connection } from '../connection.ts';
+import { createLiveClient, type Api } from '../service/client.ts';
+import type { Connection } from '../service/connection.ts';
 import { runCommand } from '../run/run.ts';
 
 /** Runs it and shows what every machine said. Resolves with the exit status; `stop` ends it early. */

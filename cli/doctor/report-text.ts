@@ -1,6 +1,6 @@
 /** A report on a machine as text: a line a check, and under those that do not pass what to do. */
-import { painted } from '../colours.ts';
-import { plainText } from '../plain-text.ts';
+import { painted } from '../output/colours.ts';
+import { plainText } from '../output/plain-text.ts';
 import type { Tone } from '../table/columns.ts';
 import { wrapped } from '../table/wrapping.ts';
 import type { Diagnosis, DiagnosisCheck, DiagnosisStatus } from '../../transport/protocol/diagnosis.ts';

@@ -4,8 +4,8 @@
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { finished, pipeline } from 'node:stream/promises';
-import { askedConnection, connectionFrom, type Connection, type ConnectionFlags } from '../connection.ts';
-import { tell } from '../output.ts';
+import { askedConnection, connectionFrom, type Connection, type ConnectionFlags } from '../service/connection.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
 import { dial } from './dial.ts';
 import { proxyOf } from './proxy.ts';
@@ -29,7 +29,10 @@ export interface ConnectOptions {
 export async function connect({ node, target: text, isSsh }: ConnectOptions, flags: ConnectionFlags): Promise<void> {
   const connection = connectionFrom(flags, process.env);
   const proxy = await proxyOf(connection, process.env, async () => {
-    const [{ createClient }, { toldPortsOf }] = await Promise.all([import('../client.ts'), import('./told-ports.ts')]);
+    const [{ createClient }, { toldPortsOf }] = await Promise.all([
+      import('../service/client.ts'),
+      import('./told-ports.ts'),
+    ]);
     return toldPortsOf(createClient(connection));
   });
   const target = targetOf(text);
@@ -98,7 +101,7 @@ interface DialledPlace {
 /** Where the service says that a node is. */
 async function placeOf(connection: Connection, node: string, wantsPort: boolean): Promise<DialledPlace> {
   const { nodePlace } = await import('./places.ts');
-  const { createClient } = await import('../client.ts');
+  const { createClient } = await import('../service/client.ts');
   try {
     const place = await nodePlace(createClient(connection), node);
     const { host, sshPort } = place;

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ownFile, type Environment } from '../contexts.ts';
-import { tell } from '../output.ts';
+import { ownFile, type Environment } from '../service/contexts.ts';
+import { tell } from '../output/output.ts';
 import { Problem } from '../problem.ts';
 import { checkedHostName, SSH_PORT } from './host-names.ts';
 

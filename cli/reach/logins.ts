@@ -1,5 +1,5 @@
 /** Who may log in to a node, asked before ssh is started: its own words would not say what to do. */
-import type { Api } from '../client.ts';
+import type { Api } from '../service/client.ts';
 import { EXIT, Problem } from '../problem.ts';
 
 /** Usernames that are looked at; of more, ssh finds out. */

@@ -1,8 +1,8 @@
 /** OpenSSH of this machine, told how to get to nodes. */
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import type { ConnectionFlags } from '../connection.ts';
-import { ownFile, type Environment } from '../contexts.ts';
+import type { ConnectionFlags } from '../service/connection.ts';
+import { ownFile, type Environment } from '../service/contexts.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { keepHostKey } from './host-keys.ts';
 import type { NodePlace } from './places.ts';

@@ -1,6 +1,6 @@
 /** Where a node is reached, from what the service knows of it. */
-import type { Api, Node } from '../client.ts';
-import { nodeIdOf, ofNode } from '../node-names.ts';
+import type { Api, Node } from '../service/client.ts';
+import { nodeIdOf, ofNode } from '../names/node-names.ts';
 import { Problem } from '../problem.ts';
 import { checkedHostKey } from './host-keys.ts';
 import { checkedHostName, checkedPort } from './host-names.ts';

@@ -1,6 +1,6 @@
 /** The admin's HTTP proxy: where it is, and the key that it takes. */
-import { shownUrl, storedProxy, type Connection } from '../connection.ts';
-import { nonEmpty, type Environment } from '../contexts.ts';
+import { shownUrl, storedProxy, type Connection } from '../service/connection.ts';
+import { nonEmpty, type Environment } from '../service/contexts.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
 import { checkedPort } from './host-names.ts';
 

@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { chosenContext, nonEmpty, type Environment } from '../contexts.ts';
+import { chosenContext, nonEmpty, type Environment } from '../service/contexts.ts';
 import { Problem } from '../problem.ts';
 import { hostKeysDirectory } from './host-keys.ts';
 import { SSH_PORT } from './host-names.ts';

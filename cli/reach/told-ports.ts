@@ -1,5 +1,5 @@
 /** Where the proxies of a service listen, as it says itself. */
-import type { Api } from '../client.ts';
+import type { Api } from '../service/client.ts';
 import type { ToldPorts } from './proxy.ts';
 
 /** Asks. Undefined: an admin from before it told. */

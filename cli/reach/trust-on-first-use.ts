@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
-import type { Environment } from '../contexts.ts';
+import type { Environment } from '../service/contexts.ts';
 import { knownHostsFile } from './openssh.ts';
 
 /**

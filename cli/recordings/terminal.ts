@@ -1,6 +1,6 @@
 /** The person's terminal while a recording is played in it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { write } from '../output.ts';
+import { write } from '../output/output.ts';
 import { createModeTracker } from './modes.ts';
 import type { Stage } from './player.ts';
 

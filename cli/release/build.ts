@@ -1,6 +1,6 @@
 /** `edge release build`. */
 import type { Architecture } from '../../transport/protocol/releases.ts';
-import { tell } from '../output.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { bytesText } from '../transfer/bytes.ts';
 import { buildRelease, type Built } from './building.ts';

@@ -1,8 +1,8 @@
 /** `edge release init`: from nothing to a published release, with one screen that says where the keys are. */
 import { resolve } from 'node:path';
 import type { Command as Program } from 'commander';
-import { write } from '../output.ts';
-import { sessionOf } from '../session.ts';
+import { write } from '../output/output.ts';
+import { sessionOf } from '../service/session.ts';
 import { build } from './build.ts';
 import { keygen } from './keygen.ts';
 import {

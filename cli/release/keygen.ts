@@ -1,5 +1,5 @@
 /** `edge release keygen`. */
-import { tell } from '../output.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { makeKeys, readKeys, ROOT_KEYS_MAX } from './keys.ts';
 import { knownPassphrase, newPassphrase, repositoryOf, type DirectoryFlags } from './options.ts';

@@ -1,8 +1,8 @@
 /** `edge release ls`. */
 import type { Command as Program } from 'commander';
 import { readTrusted } from '../../transport/releases/repository/trust.ts';
-import { tell, write } from '../output.ts';
-import type { Session } from '../session.ts';
+import { tell, write } from '../output/output.ts';
+import type { Session } from '../service/session.ts';
 import { formatOf, isForPeople } from '../table/format.ts';
 import type { Table } from '../table/columns.ts';
 import { plainView, rowsText } from '../table/text.ts';

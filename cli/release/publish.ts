@@ -4,8 +4,8 @@
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RELEASE_FILES_PATH, RELEASE_PIECE_BYTES_MAX } from '../../transport/protocol/releases.ts';
-import type { Api, Outputs } from '../client.ts';
-import type { Connection } from '../connection.ts';
+import type { Api, Outputs } from '../service/client.ts';
+import type { Connection } from '../service/connection.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { hashOf, type Repository } from './repository.ts';
 

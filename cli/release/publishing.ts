@@ -1,6 +1,6 @@
 /** `edge release publish`, and what else publishes. */
-import { tell } from '../output.ts';
-import type { Session } from '../session.ts';
+import { tell } from '../output/output.ts';
+import type { Session } from '../service/session.ts';
 import { bytesText } from '../transfer/bytes.ts';
 import { publishRepository, type Published } from './publish.ts';
 import type { Repository } from './repository.ts';

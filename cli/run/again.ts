@@ -1,10 +1,10 @@
 /** A command once more, on the nodes that had it. */
-import type { LiveClient } from '../client.ts';
-import { existing, idOf } from '../id-names.ts';
-import { TARGET_NODES_MAX } from '../node-names.ts';
+import type { LiveClient } from '../service/client.ts';
+import { existing, idOf } from '../names/id-names.ts';
+import { TARGET_NODES_MAX } from '../names/node-names.ts';
 import { EXIT, Problem } from '../problem.ts';
-import type { Session } from '../session.ts';
-import type { Targeting } from '../targeting.ts';
+import type { Session } from '../service/session.ts';
+import type { Targeting } from '../names/targeting.ts';
 import { executionsNow, type WatchedExecution } from './watch.ts';
 
 /** What was run, and where it is to be run again. */

@@ -1,5 +1,5 @@
 /** Whether a run waits only for machines that are away: that it never reached, or that went while it ran. */
-import type { Api } from '../client.ts';
+import type { Api } from '../service/client.ts';
 import type { CommandState } from './watch.ts';
 
 /** Quiet time before it is asked, and between two times, in ms: what an agent that is there needs to acknowledge. */

@@ -2,7 +2,7 @@
  * One line on stderr that says how far a run is, rewritten in place. Only for people: nothing when stderr is no
  * terminal.
  */
-import type { Command } from '../client.ts';
+import type { Command } from '../service/client.ts';
 
 type Summary = Command['summary'];
 

@@ -1,8 +1,8 @@
 /** What came out of a run, told as it comes or at the end. */
-import type { Api, Execution, LiveClient } from '../client.ts';
-import { groupedText, prefixedText } from '../grouping.ts';
-import { eachExecutionOn, executionsOn, labelsFor } from '../outputs.ts';
-import { tell, write, writeOutput } from '../output.ts';
+import type { Api, Execution, LiveClient } from '../service/client.ts';
+import { groupedText, prefixedText } from '../output/grouping.ts';
+import { eachExecutionOn, executionsOn, labelsFor } from '../output/outputs.ts';
+import { tell, write, writeOutput } from '../output/output.ts';
 import { isNotFound } from '../problem.ts';
 import type { Format } from '../table/format.ts';
 import { isForPeople } from '../table/format.ts';
@@ -82,7 +82,7 @@ class FinalReporter implements Reporter {
       .filter(({ status }) => status === 'completed')
       .map((execution) => ({ label: label(execution.node_id), output: execution.output ?? '' }));
     if (summary === 'differences') {
-      const { differenceText } = await import('../differences.ts');
+      const { differenceText } = await import('../output/differences.ts');
       await write(differenceText(outputs, { isPlain: process.stdout.isTTY && !isRaw, isColoured }));
     } else await (isRaw ? write : writeOutput)(groupedText(outputs));
     return tellEnds([...found, ...deleted], label);

@@ -1,8 +1,8 @@
 /** `edge run`: one command on many nodes, seen live, with an exit status that tells how it went. */
-import type { Api, Command, Inputs, LiveClient } from '../client.ts';
-import { countOfNodes } from '../node-names.ts';
-import { labelsFor } from '../outputs.ts';
-import { tell } from '../output.ts';
+import type { Api, Command, Inputs, LiveClient } from '../service/client.ts';
+import { countOfNodes } from '../names/node-names.ts';
+import { labelsFor } from '../output/outputs.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem, type ExitStatus } from '../problem.ts';
 import { shortId } from '../table/short-ids.ts';
 import { AwayWatch } from './away.ts';

@@ -1,5 +1,5 @@
 /** The outputs of executions, line by line as they come. */
-import type { Api } from '../client.ts';
+import type { Api } from '../service/client.ts';
 import { subscribePatiently, type Subscription } from '../../api/client/client.ts';
 
 /** Executions followed live at a time over one connection; of more, the outputs are told when they are over. */

@@ -1,5 +1,5 @@
 /** What the live feeds say, put together on this side. */
-import type { Api, Command } from '../client.ts';
+import type { Api, Command } from '../service/client.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { subscribePatiently } from '../../api/client/client.ts';
 

@@ -1,6 +1,6 @@
 /** Cells below each other, no line longer than the terminal is wide. */
 import displayWidth from 'fast-string-width';
-import { PLAIN } from '../colours.ts';
+import { PLAIN } from '../output/colours.ts';
 
 /** One cell as text, without control characters, and the sequence that paints it. */
 export interface Cell {

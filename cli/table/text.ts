@@ -2,8 +2,8 @@
  * Data as text: a table for people, JSON for programs. Why the printer is ours and widths are not: see
  * docs/decisions/command-line.md.
  */
-import { PAINTS } from '../colours.ts';
-import { plainJson, plainText } from '../plain-text.ts';
+import { PAINTS } from '../output/colours.ts';
+import { plainJson, plainText } from '../output/plain-text.ts';
 import { ageText, withAges } from './ages.ts';
 import { valueOf, type Column, type Table } from './columns.ts';
 import type { Format } from './format.ts';

@@ -1,7 +1,7 @@
 /** Logs in to a machine through the admin's proxy, in this process: many at a time need no program each. */
 import type { Socket } from 'node:net';
 import ssh2, { type Client, type ClientErrorExtensions } from 'ssh2';
-import type { Environment } from '../contexts.ts';
+import type { Environment } from '../service/contexts.ts';
 import { Problem } from '../problem.ts';
 import { dial } from '../reach/dial.ts';
 import { isTrustedOnFirstUse } from '../reach/trust-on-first-use.ts';

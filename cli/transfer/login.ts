@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import ssh2, { type AgentAuthMethod, type PublicKeyAuthMethod } from 'ssh2';
-import { nonEmpty, type Environment } from '../contexts.ts';
+import { nonEmpty, type Environment } from '../service/contexts.ts';
 import { hiddenLine } from '../hidden-line.ts';
 import { EXIT, Problem } from '../problem.ts';
 

@@ -1,6 +1,6 @@
 /** Where files are on machines: a path behind the words that say which machines, or one of its own. */
 import { EXIT, Problem } from '../problem.ts';
-import type { Places } from '../targeting.ts';
+import type { Places } from '../names/targeting.ts';
 
 /** Which machines, and where on them. */
 export interface PlacedPaths {

@@ -1,9 +1,9 @@
 /** The nodes that a targeting means, one by one: the service tells how many there are, and the first of them. */
-import type { Api, Inputs, Node } from '../client.ts';
-import { TARGET_NODES_MAX } from '../node-names.ts';
-import { firstRows } from '../pages.ts';
+import type { Api, Inputs, Node } from '../service/client.ts';
+import { TARGET_NODES_MAX } from '../names/node-names.ts';
+import { firstRows } from '../service/pages.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
-import type { Targeting } from '../targeting.ts';
+import type { Targeting } from '../names/targeting.ts';
 
 /** Ids in one question: of so many, the service tells each that a targeting reaches. Equals the largest page. */
 const IDS_MAX = 100;

@@ -1,6 +1,6 @@
 /** What is told of a transfer: a line a machine as it ends, and how it went in all. */
-import { tell, write } from '../output.ts';
-import { plainText } from '../plain-text.ts';
+import { tell, write } from '../output/output.ts';
+import { plainText } from '../output/plain-text.ts';
 import type { Format } from '../table/format.ts';
 import { rowsText, plainView } from '../table/text.ts';
 import type { Table } from '../table/columns.ts';

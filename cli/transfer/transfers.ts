@@ -1,14 +1,14 @@
 /** The same transfer with many machines: several at a time, each told as it ends. */
-import type { Node } from '../client.ts';
+import type { Node } from '../service/client.ts';
 import { ending } from '../ending.ts';
-import { labelsOf } from '../node-names.ts';
-import { tell } from '../output.ts';
+import { labelsOf } from '../names/node-names.ts';
+import { tell } from '../output/output.ts';
 import { EXIT, Problem, type ExitStatus } from '../problem.ts';
 import { checkProxy } from '../reach/dial.ts';
 import { placeOf, type NodePlace } from '../reach/places.ts';
 import { proxyOf } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../service/session.ts';
 import { eachOf } from './at-once.ts';
 import type { FileEnd, MachineEnd } from './ends.ts';
 import { logIn, type LogInOptions } from './log-in.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6, type AddressInfo } from 'node:net';
-import type { Envelope } from '../event-text.ts';
+import type { Envelope } from '../output/event-text.ts';
 import { EXIT, Problem } from '../problem.ts';
 import type { Verify } from '../../api/client/webhooks.ts';
 

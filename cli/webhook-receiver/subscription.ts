@@ -1,6 +1,6 @@
 /** A webhook that lives as long as the receiver. */
-import type { Api } from '../client.ts';
-import type { EventType } from '../event-types.ts';
+import type { Api } from '../service/client.ts';
+import type { EventType } from '../names/event-types.ts';
 import { isNotFound, Problem, problemOf, type AskedService } from '../problem.ts';
 
 /** What is created, and where. */

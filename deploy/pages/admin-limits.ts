@@ -3,15 +3,15 @@ import * as peerAdmins from '../../actors/resources/peer-admin.ts';
 import * as peerCalls from '../../api/internal/peer-calls.ts';
 import * as debug from '../../api/debug/elsewhere.ts';
 import * as encryptionKeys from '../../persistence/sealing/encryption-keys.ts';
-import * as forwarding from '../../api/forwarded-call.ts';
-import * as names from '../../persistence/instance-lock.ts';
-import * as leases from '../../persistence/leases.ts';
-import * as readWriteHost from '../../persistence/read-write-host.ts';
+import * as forwarding from '../../api/forwarding/forwarded-call.ts';
+import * as names from '../../persistence/admins/instance-lock.ts';
+import * as leases from '../../persistence/ownership/leases.ts';
+import * as readWriteHost from '../../persistence/connections/read-write-host.ts';
 import * as relayRows from '../../persistence/vpn/relay-rows.ts';
 import * as databaseUrl from '../../settings/database-url.ts';
 import * as adminNames from '../../persistence/sweeps/admin-names.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
-import * as handedOver from '../../persistence/hand-over.ts';
+import * as handedOver from '../../persistence/ownership/hand-over.ts';
 import * as giveAway from '../../supervisors/ownership/give-away.ts';
 import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
@@ -25,14 +25,14 @@ import { limits, type Limit } from './limit.ts';
 
 /** Of one theme of the page. */
 export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
-  limits('persistence/leases.ts', leases, [
+  limits('persistence/ownership/leases.ts', leases, [
     ['LEASE_MS', 'An admin that does not renew its lease for so long loses its clusters to another one.'],
   ]),
   limits('persistence/vpn/relay-rows.ts', relayRows, [
     ['RELAY_GONE_MS', 'The relay of an admin that was killed stays in the map for so long.'],
   ]),
   limits('settings/database-url.ts', databaseUrl, [['DATABASE_HOSTS_MAX', 'Hosts in one `DATABASE_URL`.']]),
-  limits('persistence/read-write-host.ts', readWriteHost, [
+  limits('persistence/connections/read-write-host.ts', readWriteHost, [
     ['HOST_MS_MAX', 'A host of the database has so long to say whether it takes writes. Then the next one is asked.'],
   ]),
   limits('supervisors/ownership/watch-times.ts', watchTimes, [
@@ -55,7 +55,7 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     ],
     ['HAND_OVER_DRAIN_MS_MAX', 'Who waits for an answer about a cluster gets it first, within this time.'],
   ]),
-  limits('persistence/hand-over.ts', handedOver, [
+  limits('persistence/ownership/hand-over.ts', handedOver, [
     ['HAND_OVER_LOCK_MS_MAX', 'A hand-over waits for a lock for so long. Then the cluster stays.'],
     ['HAND_OVER_STATEMENT_MS_MAX', 'The same for one of its statements.'],
   ]),
@@ -65,7 +65,7 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('supervisors/ownership/rebalancing.ts', rebalancing, [
     ['KEPT_REST_ROUNDS', 'Rounds of a second after which a drain that nobody takes from tries again.'],
   ]),
-  limits('api/forwarded-call.ts', forwarding, [
+  limits('api/forwarding/forwarded-call.ts', forwarding, [
     [
       'FORWARD_MS_MAX',
       'Longest time that one operation takes with all of its tries at other admins. Then it is a 503.',
@@ -80,7 +80,7 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('actors/resources/peer-admin.ts', peerAdmins, [
     ['OWNED_CLUSTERS_MAX', 'Clusters of one admin that `get_peer_admin` and its metrics name, the first by name.'],
   ]),
-  limits('persistence/instance-lock.ts', names, [
+  limits('persistence/admins/instance-lock.ts', names, [
     ['NAME_WATCHED_MS_MAX', 'A start whose `ADMIN_NAME` another process has watches it for so long, then ends.'],
   ]),
   limits('persistence/sweeps/admin-names.ts', adminNames, [

@@ -1,16 +1,18 @@
 /** Limits of what is asked of the database. */
 import { limits, type Limit } from './limit.ts';
-import * as answerFrames from '../../persistence/answer-frames.ts';
-import * as database from '../../persistence/database.ts';
-import * as serverSettlement from '../../persistence/server-settlement.ts';
+import * as answerFrames from '../../persistence/connections/answer-frames.ts';
+import * as database from '../../persistence/connections/database.ts';
+import * as serverSettlement from '../../persistence/incarnations/server-settlement.ts';
 
 /** In the order of the page. The link in the last column of each row leads to the file. */
 export const DATABASE_LIMITS: readonly (readonly Limit[])[] = [
-  limits('persistence/database.ts', database, [['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.']]),
-  limits('persistence/answer-frames.ts', answerFrames, [
+  limits('persistence/connections/database.ts', database, [
+    ['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.'],
+  ]),
+  limits('persistence/connections/answer-frames.ts', answerFrames, [
     ['ANSWER_BYTES_MAX', 'One message of the database. A connection on which a longer one is announced is closed.'],
   ]),
-  limits('persistence/server-settlement.ts', serverSettlement, [
+  limits('persistence/incarnations/server-settlement.ts', serverSettlement, [
     [
       'SETTLED_MS_MAX',
       'Longest wait of a new connection until a server that was started again has a commit acknowledged; then a 503.',

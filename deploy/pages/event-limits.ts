@@ -5,7 +5,7 @@ import * as channels from '../../persistence/publishing/channels.ts';
 import * as guard from '../../transport/net/guard/limits.ts';
 import * as publishedEvent from '../../actors/published-event.ts';
 import * as publishingChannel from '../../supervisors/publishing/channel.ts';
-import * as taskLeases from '../../persistence/task-leases.ts';
+import * as taskLeases from '../../persistence/ownership/task-leases.ts';
 import * as webhookDelivery from '../../actors/webhook/delivery.ts';
 import * as webhookRetry from '../../actors/webhook/retry.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
@@ -44,7 +44,7 @@ export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
       'An admin that could publish nothing to the broker for so long lets another one try, if there is one.',
     ],
   ]),
-  limits('persistence/task-leases.ts', taskLeases, [
+  limits('persistence/ownership/task-leases.ts', taskLeases, [
     ['TASK_LEASE_MS', 'Whole tables are swept by another admin after this, when the one that did was killed.'],
   ]),
 ];

@@ -28,7 +28,7 @@ import * as resolver from '../../agent/vpn/names/limits.ts';
 import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/check-runner.ts';
 import * as idempotency from '../../api/idempotency.ts';
-import * as listInput from '../../api/list-input.ts';
+import * as listInput from '../../api/inputs/list-input.ts';
 import * as commandOperations from '../../api/operations/commands.ts';
 import * as keyOperations from '../../api/operations/enrollment-keys.ts';
 import * as labelOperations from '../../api/operations/labels.ts';
@@ -36,7 +36,7 @@ import * as scrapes from '../../api/operations/scrapes.ts';
 import * as enrolling from '../../api/rest/enroll.ts';
 import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
-import * as targetingInput from '../../api/targeting-input.ts';
+import * as targetingInput from '../../api/inputs/targeting-input.ts';
 import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
 import * as unauthenticated from '../../api/trpc/unauthenticated-connections.ts';
 import * as tails from '../../cli/run/tails.ts';
@@ -70,7 +70,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
         'Bytes of a script, as JSON, times the nodes that it reaches; more is a 422. Target fewer nodes at a time, or have a shorter script fetch the rest.',
       ],
     ]),
-    limits('api/targeting-input.ts', targetingInput, [
+    limits('api/inputs/targeting-input.ts', targetingInput, [
       ['TARGET_NODES_MAX', 'Nodes that one command may name by id; more is a 422. Filters and `all` have no bound.'],
       ['TARGET_CLUSTERS_MAX', 'Clusters that one command may name; more is a 422.'],
     ]),
@@ -140,7 +140,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
   ],
   'Requests to the API': [
-    limits('api/list-input.ts', listInput, [
+    limits('api/inputs/list-input.ts', listInput, [
       ['PAGE_SIZE_MAX', 'Rows of one page of a list; more is a 400.'],
       ['IN_VALUES_MAX', 'Values of one `__in` filter; more is a 400.'],
       ['SORT_FIELDS_MAX', 'Fields of one `sort`; more is a 400.'],

@@ -1,6 +1,6 @@
 /** Which tests hold which promise: those that cite its name. */
 import { basename } from 'node:path';
-import { trackedFiles } from '../../test/support/source-text.ts';
+import { trackedFiles } from '../../test/support/source/source-text.ts';
 
 /** The names of all promises, as the rows of the page begin with them. */
 export function promiseNames(page: string): string[] {

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
-import { isThere, missingDatabase, withDatabase, type Storage } from '../command-database.ts';
-import { migrateTo, openDatabase } from '../database.ts';
+import { isThere, missingDatabase, withDatabase, type Storage } from '../connections/command-database.ts';
+import { migrateTo, openDatabase } from '../connections/database.ts';
 import { EmbeddedPostgresError } from '../embedded/failure.ts';
 import { KEY_FILE, keyFilesIn } from '../embedded/encryption-key.ts';
 import { keysOf } from '../open-storage.ts';

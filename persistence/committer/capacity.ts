@@ -6,7 +6,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Refusal } from '../../actors/refusal.ts';
 import { HAND_OVER_LINK_VERSION } from '../../actors/hand-over.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import { ADMIN_SILENCE_MS_MAX, GIVEN_NOTHING_SINCE } from '../leases.ts';
+import { ADMIN_SILENCE_MS_MAX, GIVEN_NOTHING_SINCE } from '../ownership/leases.ts';
 import { GuardRefused } from './written.ts';
 
 /** First key of the advisory locks by which room is looked at; the second is of an admin. Any other number would do. */

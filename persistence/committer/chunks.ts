@@ -7,7 +7,7 @@ import { ASK_MS_MAX } from '../../actors/limits.ts';
 import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
 import type { CommandId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { createSemaphore } from '../semaphore.ts';
+import { createSemaphore } from '../connections/semaphore.ts';
 
 /**
  * Executions that one transaction changes, at most: some 100 ms. What is within it stays one transaction with its

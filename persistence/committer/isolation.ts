@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ASK_MS_MAX } from '../../actors/limits.ts';
 import { NothingWritten } from '../../actors/ports.ts';
-import { isUnavailable } from '../availability.ts';
+import { isUnavailable } from '../connections/availability.ts';
 import type { Unit } from './hot-batch.ts';
 import { keyOf } from './statement.ts';
 import type { Waiting } from './units.ts';

@@ -7,8 +7,8 @@ import type { Notice } from '../../actors/notice.ts';
 import { NothingWritten, type DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Change } from '../../actors/step.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { isDoubtful, isLost, isUnavailable } from '../availability.ts';
-import { takesWrites } from '../write-probe.ts';
+import { isDoubtful, isLost, isUnavailable } from '../connections/availability.ts';
+import { takesWrites } from '../connections/write-probe.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 

@@ -3,7 +3,7 @@
  * trip then. Source: PostgreSQL, protocol flow, pipelining; `pg` 8.23, `pipeline`.
  */
 import type { PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg';
-import { QUERY_MS_MAX } from '../database.ts';
+import { QUERY_MS_MAX } from '../connections/database.ts';
 import type { Client } from './statement.ts';
 
 /**

@@ -7,8 +7,8 @@ import type { PoolClient } from 'pg';
 import type { Notice } from '../../actors/notice.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import { ADMIN_CHANNEL, type AdminMessage } from '../admin-messages.ts';
-import { OWN_CHANNEL_PREFIX, WOKEN_COMMANDS_MAX, WOKEN_ENDS_MAX } from '../own-channel.ts';
+import { ADMIN_CHANNEL, type AdminMessage } from '../admins/admin-messages.ts';
+import { OWN_CHANNEL_PREFIX, WOKEN_COMMANDS_MAX, WOKEN_ENDS_MAX } from '../admins/own-channel.ts';
 import { plainArray } from './arrays.ts';
 import type { Statement } from './statement.ts';
 

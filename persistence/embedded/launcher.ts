@@ -1,7 +1,7 @@
 /** The PostgreSQL that an admin brings along: started, adopted, supervised and stopped. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../transport/net/log.ts';
-import { isLost } from '../availability.ts';
+import { isLost } from '../connections/availability.ts';
 import { findBinaries, type Binaries } from './binaries.ts';
 import { EmbeddedPostgresError } from './failure.ts';
 import { DATABASE_USER, ensureInitialised } from './initialisation.ts';

@@ -1,5 +1,5 @@
 /** Hears that events were stored, and that webhooks changed at other admins. */
-import type { Listener, Subscription } from '../listening.ts';
+import type { Listener, Subscription } from '../connections/listening.ts';
 import { EVENTS_STORED, WEBHOOK_CHANGES } from './names.ts';
 
 /** Who is told. Each returns at once. */

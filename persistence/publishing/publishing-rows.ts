@@ -1,7 +1,7 @@
 /** By which events leave, as the channels of this admin ask for it. */
 import type { GroupCommitter } from '../committer/committer.ts';
-import type { Database } from '../database.ts';
-import type { Listener } from '../listening.ts';
+import type { Database } from '../connections/database.ts';
+import type { Listener } from '../connections/listening.ts';
 import { advanceBroker, nextForBroker } from './broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './channels.ts';
 import { hearEvents, type EventNotices } from './event-notices.ts';

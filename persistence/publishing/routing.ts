@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 import { placeOf } from './channels.ts';
 import { WEBHOOKS_CHANNEL } from './names.ts';
 

@@ -11,8 +11,8 @@ import {
   type MyAdminClusterResource,
 } from '../../actors/resources/admin.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { erlangNodeName } from '../admin-names.ts';
-import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
+import { erlangNodeName } from '../admins/admin-names.ts';
+import { ADMIN_SILENCE_MS_MAX } from '../ownership/leases.ts';
 import { nodeHostname } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 

@@ -4,7 +4,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
-import { asUnavailable } from '../availability.ts';
+import { asUnavailable } from '../connections/availability.ts';
 import { all, condition } from './conditions.ts';
 import { SHORT_ID_CHARS } from '../../actors/node/display-name.ts';
 import { NODES } from './nodes.ts';

@@ -5,7 +5,7 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeEventsQuery, Page } from '../../api/ports.ts';
 import { LOGINS_INDEX } from '../concurrent-indexes.ts';
 import { storedEvent, type EventRow } from './events.ts';
-import type { Semaphore } from '../semaphore.ts';
+import type { Semaphore } from '../connections/semaphore.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
 
 /**

@@ -3,12 +3,12 @@ import type { Pool, PoolClient } from 'pg';
 import type { Filter, ListQuery } from '../../actors/filters.ts';
 import { ListTooLong } from '../../actors/ports.ts';
 import type { KeyedPage, Page } from '../../api/ports.ts';
-import { isOvertime } from '../availability.ts';
+import { isOvertime } from '../connections/availability.ts';
 import { all, anyOf, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
-import type { Semaphore } from '../semaphore.ts';
-import { inTransaction } from '../transaction.ts';
+import type { Semaphore } from '../connections/semaphore.ts';
+import { inTransaction } from '../connections/transaction.ts';
 
 /** Both statements of a page see the same rows. */
 const ONE_SNAPSHOT = 'begin isolation level repeatable read read only';

@@ -10,9 +10,9 @@ import {
   type OwnedClusterResource,
   type PeerAdminStatus,
 } from '../../actors/resources/peer-admin.ts';
-import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
-import { REGISTRATION_LOCK, type StoredProblems } from '../registration.ts';
-import { inTransaction } from '../transaction.ts';
+import { ADMIN_SILENCE_MS_MAX } from '../ownership/leases.ts';
+import { REGISTRATION_LOCK, type StoredProblems } from '../admins/registration.ts';
+import { inTransaction } from '../connections/transaction.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 import { tasksOf } from './task-holders.ts';
 

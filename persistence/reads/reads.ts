@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import type { ListRows, Reads } from '../../api/ports.ts';
 import type { Vault } from '../vault.ts';
 import type { ListName } from '../../actors/filters.ts';
-import { CONNECT_MS_MAX } from '../database.ts';
+import { CONNECT_MS_MAX } from '../connections/database.ts';
 import { ALIASES } from './aliases.ts';
 import { CLUSTERS } from './clusters.ts';
 import { COMMANDS } from './commands.ts';
@@ -27,7 +27,7 @@ import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targeted-nodes.ts';
-import { createSemaphore } from '../semaphore.ts';
+import { createSemaphore } from '../connections/semaphore.ts';
 import { deliveredEvent, deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
 import { WEBHOOKS } from './webhooks.ts';
 

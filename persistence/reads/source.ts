@@ -6,7 +6,7 @@ import type { Filterable } from './conditions.ts';
 import type { PageAnchors } from './page-anchors.ts';
 import type { Sql } from './sql.ts';
 import type { Summaries } from './summaries.ts';
-import type { Semaphore } from '../semaphore.ts';
+import type { Semaphore } from '../connections/semaphore.ts';
 
 /**
  * A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by

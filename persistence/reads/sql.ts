@@ -3,7 +3,7 @@
  * value by hand.
  */
 import type { Pool, ClientBase, QueryResultRow } from 'pg';
-import { asUnavailable } from '../availability.ts';
+import { asUnavailable } from '../connections/availability.ts';
 
 /** A piece of SQL: `texts` has one more element than `values`. */
 export interface Sql {

@@ -1,5 +1,5 @@
 /** Which admin does what only one does at a time, by the database's clock. */
-import { RECONCILER_TASK, SELF_UPDATES_TASK, SWEEPS_TASK } from '../task-leases.ts';
+import { RECONCILER_TASK, SELF_UPDATES_TASK, SWEEPS_TASK } from '../ownership/task-leases.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../publishing/names.ts';
 import { sql, type Sql } from './sql.ts';
 

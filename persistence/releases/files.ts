@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { FilePiece, FileState, PieceOutcome, ReleaseRows } from '../../transport/releases/ports.ts';
 import { RELEASE_CHUNK_BYTES } from '../../transport/protocol/releases.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 
 /** The files of the ReleaseRows port. */
 export function releaseFileRows(

@@ -1,6 +1,6 @@
 /** The root of releases that admins trust, forgotten by their operator: its keys are lost, or in wrong hands. */
 import type { Log } from '../../transport/net/log.ts';
-import { missingDatabase, withDatabase, type Storage } from '../command-database.ts';
+import { missingDatabase, withDatabase, type Storage } from '../connections/command-database.ts';
 
 /** There is nothing to forget, or no database. `message` is one line for the operator. */
 export class ForgetRefused extends Error {

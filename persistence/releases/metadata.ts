@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { PublishedState, ReleaseRows, StoredTarget } from '../../transport/releases/ports.ts';
 import type { Believed, MetadataTexts, Trusted } from '../../transport/releases/repository/trust.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 
 /** Versions of metadata but roots that stay: whoever is in the middle of a download still finds what it began with. */
 const VERSIONS_KEPT = 3;

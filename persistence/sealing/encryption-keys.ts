@@ -6,9 +6,9 @@
 import type { Pool } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { REGISTRATION_LOCK } from '../registration.ts';
+import { REGISTRATION_LOCK } from '../admins/registration.ts';
 import { storeCheck, storedKey, WrongEncryptionKey } from '../secret-check.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 import { SealBroken, type Keyring } from '../vault.ts';
 import { unreadableRows } from './sealed-rows.ts';
 

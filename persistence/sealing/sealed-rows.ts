@@ -7,7 +7,7 @@ import {
   webhookHeaders,
   webhookSecret,
 } from '../../actors/sealed-columns.ts';
-import { asUnavailable } from '../availability.ts';
+import { asUnavailable } from '../connections/availability.ts';
 import type { Keyring } from '../vault.ts';
 
 /** A column of sealed texts. */

@@ -1,8 +1,8 @@
 /** Names of admins that are long gone: forgotten, so that names that are made up at each start do not stay for ever. */
 import type { Pool } from 'pg';
-import { REGISTRATION_LOCK } from '../registration.ts';
+import { REGISTRATION_LOCK } from '../admins/registration.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 
 /** A name keeps its id for so long after its admin has gone, in days. */
 export const NAME_KEPT_DAYS = 30;

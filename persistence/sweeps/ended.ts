@@ -4,9 +4,9 @@ import { MAX, NIL } from 'uuid';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
 import { WakeUps, type WakeUpOptions } from '../committer/wake-ups.ts';
-import { tellEnded } from '../admin-messages.ts';
+import { tellEnded } from '../admins/admin-messages.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 import { CHOSEN, isFull, takenExecutions } from './execution-batch.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
 

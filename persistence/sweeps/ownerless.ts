@@ -11,7 +11,7 @@ import { missedBy } from '../committer/statement.ts';
 import { aliasesOf, nodeState } from '../loader/node-states.ts';
 import { NODE_COLUMNS, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 
 /**
  * A cluster is left in peace for at least this long, in ms: twice what a takeover may take (O2), however short a

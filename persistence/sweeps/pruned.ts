@@ -8,7 +8,7 @@ import type { CommandId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
 import { IDEMPOTENCY_RECORD_HOURS } from '../committer/idempotency-records.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 import { CHOSEN, isFull, takenExecutions } from './execution-batch.ts';
 import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
 

@@ -10,7 +10,7 @@ import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
 import { agreedNow } from './timestamps.ts';
-import { asUnavailable } from '../availability.ts';
+import { asUnavailable } from '../connections/availability.ts';
 
 /** How long rows are kept, and after which silence something is gone, under the names of the settings. */
 export interface SweepSettings {

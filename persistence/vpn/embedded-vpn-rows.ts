@@ -7,7 +7,7 @@ import type { Pool } from 'pg';
 import type { EmbeddedVpnRows } from '../../actors/vpn/rows.ts';
 import { hostNameOf, VpnRefused, type VpnMember, type VpnMemberStatus, type VpnSurvey } from '../../actors/vpn/vpn.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { asUnavailable } from '../availability.ts';
+import { asUnavailable } from '../connections/availability.ts';
 import { moveMember } from '../committer/vpn-rows.ts';
 import { GuardRefused } from '../committer/written.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';

@@ -1,8 +1,8 @@
 /** Relays inside admins as rows: each name has a region of its own that stays, and says where its relay is. */
 import type { Pool } from 'pg';
-import { REGISTRATION_LOCK } from '../registration.ts';
+import { REGISTRATION_LOCK } from '../admins/registration.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { inTransaction } from '../transaction.ts';
+import { inTransaction } from '../connections/transaction.ts';
 
 /**
  * Regions that are given to admins, of those that the protocol leaves to operators. 900 is left out: it is that of a

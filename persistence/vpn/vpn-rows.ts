@@ -9,7 +9,7 @@ import type { VpnHost, VpnNetwork } from '../../actors/vpn/vpn.ts';
 import { networkOf } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { RECONCILER_TASK, taskLease, TASK_LEASE_MS, type StoredTaskLease } from '../task-leases.ts';
+import { RECONCILER_TASK, taskLease, TASK_LEASE_MS, type StoredTaskLease } from '../ownership/task-leases.ts';
 
 /**
  * Channel on which clusters, nodes and moves tell that networks should be compared. Aliases and members tell by

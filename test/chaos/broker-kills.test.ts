@@ -6,9 +6,9 @@ import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../actors/events.ts';
 import { startNats, type NatsServer } from '../support/brokers/nats.ts';
 import { missingOrDisordered, outbox, published, untilPublished } from '../support/brokers/outbox.ts';
-import { column } from '../support/columns.ts';
+import { column } from '../support/database/columns.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { peerTest } from '../support/peer-test.ts';
+import { peerTest } from '../support/run/peer-test.ts';
 import { until } from '../support/until.ts';
 import { hangAfter, patient } from '../support/busy.ts';
 

@@ -3,7 +3,7 @@ import ava from 'ava';
 import { CLOCK_JUMPS, wrongMoments } from './clock-jumps.ts';
 import { playRound, wholeStory } from './round.ts';
 import { openFixture } from './fixture.ts';
-import { peerTest } from '../support/peer-test.ts';
+import { peerTest } from '../support/run/peer-test.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 

@@ -1,6 +1,6 @@
 /** Holds transactions of the admin inside their COMMIT, by means of the database alone. */
 import { Client } from 'pg';
-import type { TestConnection } from '../support/server.ts';
+import type { TestConnection } from '../support/database/server.ts';
 import { until } from '../support/until.ts';
 
 /**

@@ -14,7 +14,7 @@ import {
   type Endpoint,
   type Manner,
   type Receiver,
-} from '../support/receiver.ts';
+} from '../support/webhooks/receiver.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import {

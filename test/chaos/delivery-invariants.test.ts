@@ -8,7 +8,7 @@ import {
   type Subscribed,
 } from './delivery-invariants.ts';
 import { patient } from '../support/busy.ts';
-import type { Arrival } from '../support/receiver.ts';
+import type { Arrival } from '../support/webhooks/receiver.ts';
 
 const webhook: Subscribed = { name: 'steady', id: 'webhook', path: '/hook', deletedMs: null, redelivered: new Map() };
 

@@ -1,6 +1,6 @@
 /** What must be true of deliveries when everything is back (V2). The receiver's own log is the truth. */
 import { patient } from '../support/busy.ts';
-import type { Arrival } from '../support/receiver.ts';
+import type { Arrival } from '../support/webhooks/receiver.ts';
 
 /** A webhook that was asked for. */
 export interface Subscribed {

@@ -1,7 +1,7 @@
 /** The moments of a delivery at which the admin or its database is killed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { patient } from '../support/busy.ts';
-import { answers } from '../support/receiver.ts';
+import { answers } from '../support/webhooks/receiver.ts';
 import { until } from '../support/until.ts';
 import { holdCommit, holdReads, holdTable, strikeIn, type CommitHold, type Moment } from './commit-hold.ts';
 import { CUT_MS_MAX } from './delivery-invariants.ts';

@@ -15,8 +15,11 @@ import {
   type AdminPlace,
 } from '../support/networks/admin-networks.ts';
 import { openClock, type Clock } from '../support/wall-clock.ts';
-import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
-import { startReplicatedMovableServer, type ReplicatedMovableServer } from '../support/replicated-movable-server.ts';
+import { startMovableServer, type MovableServer } from '../support/database/movable-server.ts';
+import {
+  startReplicatedMovableServer,
+  type ReplicatedMovableServer,
+} from '../support/database/replicated-movable-server.ts';
 import { childrenOf, signalAll } from '../support/processes.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';

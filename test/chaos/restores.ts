@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
-import { openReceiver } from '../support/receiver.ts';
+import { openReceiver } from '../support/webhooks/receiver.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { prepareHolds } from './commit-hold.ts';

@@ -9,7 +9,7 @@
  * how, at the owner and elsewhere.
  */
 import { parseArgs } from 'node:util';
-import { missingPeers } from '../support/peers.ts';
+import { missingPeers } from '../support/run/peers.ts';
 import { createScope } from '../support/scope.ts';
 import { ACTS, type Act } from './acts.ts';
 import { enterNetworks, tellHistory } from './history/run.ts';

@@ -8,7 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import type { Scope } from '../support/scope.ts';
 import type { AdminFrame, AgentFrame } from '../../transport/protocol/frames.ts';
 import { SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
-import { listening } from '../support/listening.ts';
+import { listening } from '../support/net/listening.ts';
 
 /** How long an agent waits at the wire for an admin that is away, in ms: below its own timeout of a dial. */
 const ABSENCE_MS_MAX = 8_000;

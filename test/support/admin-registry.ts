@@ -1,8 +1,8 @@
 /** The row of an admin, as the admin itself keeps it. */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
-import { AdminRegistry, type AdminSelf } from '../../persistence/admin-directory.ts';
-import type { OwnUrl } from '../../persistence/registration.ts';
+import { AdminRegistry, type AdminSelf } from '../../persistence/admins/admin-directory.ts';
+import type { OwnUrl } from '../../persistence/admins/registration.ts';
 import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
 
 /** Its registry. `nowMs`: by the clock of its machine. */

@@ -1,9 +1,9 @@
 /** A whole admin in the test's own process, on a real database and a free port. */
 import { startAdmin, type RunningAdmin } from '../../main.ts';
 import { readAdminConfig, type AdminConfig } from '../../settings/admin.ts';
-import { createDatabase } from './database.ts';
+import { createDatabase } from './database/database.ts';
 import { recordingLog } from './log.ts';
-import { urlOf, type TestConnection } from './server.ts';
+import { urlOf, type TestConnection } from './database/server.ts';
 
 /** Keys of a test admin, one a scope. */
 export const ADMIN_KEYS = {

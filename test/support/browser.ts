@@ -1,7 +1,7 @@
 /** A real browser: Debian's Chromium. */
 import { chromium, type Browser } from 'playwright-core';
 import { patient } from './busy.ts';
-import { peerPath } from './peers.ts';
+import { peerPath } from './run/peers.ts';
 import type { Scope } from './scope.ts';
 
 /** On a machine that does nothing else, in ms. */

@@ -1,7 +1,7 @@
 /** `edge` and other programs that people start, as processes of their own. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { compileCache, programFile } from './programs.ts';
+import { compileCache, programFile } from './run/programs.ts';
 import { until } from './until.ts';
 
 /** All that a program said, and its exit status. */

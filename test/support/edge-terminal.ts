@@ -1,6 +1,6 @@
 /** `edge` in a real terminal of 80 columns. */
 import { spawn } from '@lydell/node-pty';
-import { compileCache, programFile } from './programs.ts';
+import { compileCache, programFile } from './run/programs.ts';
 import type { Scope } from './scope.ts';
 import { until } from './until.ts';
 

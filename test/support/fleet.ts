@@ -11,10 +11,10 @@ import type { AdminPlace } from './networks/admin-networks.ts';
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';
 import type { Scope } from './scope.ts';
-import { urlOf, type TestConnection } from './server.ts';
+import { urlOf, type TestConnection } from './database/server.ts';
 import { until } from './until.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
-import { openPool } from './pool.ts';
+import { openPool } from './database/pool.ts';
 
 /** Keys of a fleet's admins, one a scope. */
 export const FLEET_KEYS = {
@@ -228,6 +228,6 @@ function placed<T>(programs: readonly T[], place: number): T {
 
 async function freshDatabase(scope: Scope): Promise<TestConnection> {
   // only here: it needs ava, which not every user of fleets runs in
-  const { createDatabase } = await import('./database.ts');
+  const { createDatabase } = await import('./database/database.ts');
   return createDatabase(scope);
 }

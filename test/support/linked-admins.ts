@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TailSource } from '../../api/feeds/ports.ts';
-import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
+import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding/ports.ts';
 import { createBus, type Bus } from '../../actors/bus.ts';
 import { createVault, type Keyring } from '../../persistence/vault.ts';
 import { systemClock } from '../../transport/net/clock.ts';

@@ -2,7 +2,7 @@
  * The connection over which one other admin is called: one message each way, where a request of its own would need
  * headers, a proof and keys for each. While it is not open, calls go as requests (`calls.ts`).
  */
-import type { PeerCall, PeerOutcome } from '../../api/forwarding-ports.ts';
+import type { PeerCall, PeerOutcome } from '../../api/forwarding/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import {
   ANSWER_BYTES_MAX,

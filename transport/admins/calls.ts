@@ -1,6 +1,6 @@
 /** Calls to other admins: sealed, bounded in time and number, and told apart by whether anything was done there. */
 import { buildConnector, Pool } from 'undici';
-import type { PeerCall, PeerCalls, PeerOutcome } from '../../api/forwarding-ports.ts';
+import type { PeerCall, PeerCalls, PeerOutcome } from '../../api/forwarding/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { CALL_ROUTE, SEALED_TYPE } from './call-entrance.ts';

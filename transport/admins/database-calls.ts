@@ -2,7 +2,7 @@
  * Calls by way of the database, for where two admins reach it and not each other. What is said is sealed as on the
  * link, and the database passes it on without keeping it: whoever does not hear it at once does not hear it.
  */
-import type { PeerCall, PeerOutcome } from '../../api/forwarding-ports.ts';
+import type { PeerCall, PeerOutcome } from '../../api/forwarding/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import { Places } from '../net/places.ts';
 import { piecesOf, Pieces } from './admin-pieces.ts';

@@ -3,7 +3,7 @@
  * same id, which the other side does once.
  */
 import type { Clock } from '../../actors/ports.ts';
-import type { PeerCall, PeerCalls, PeerOutcome } from '../../api/forwarding-ports.ts';
+import type { PeerCall, PeerCalls, PeerOutcome } from '../../api/forwarding/ports.ts';
 import type { Calls } from './calls.ts';
 import type { DatabaseCalls } from './database-calls.ts';
 import { DETOUR_AFTER_MS } from './limits.ts';

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../actors/bus.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { TailSource, TailsElsewhere } from '../../api/feeds/ports.ts';
-import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
+import type { PeerCallHandler, PeerCalls } from '../../api/forwarding/ports.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Log } from '../net/log.ts';
 import type { AgentRelays } from '../open-agent-links.ts';

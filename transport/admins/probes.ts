@@ -1,5 +1,5 @@
 /** Asks other admins now and then whether they are reached, so that a wrong address shows before it is needed. */
-import type { PeerCall, PeerCalls } from '../../api/forwarding-ports.ts';
+import type { PeerCall, PeerCalls } from '../../api/forwarding/ports.ts';
 import type { Peer, Peers } from './peers.ts';
 import { PING } from './protocol/version.ts';
 import { PROBE_EVERY_MS, PROBE_MS_MAX } from './limits.ts';

@@ -1,5 +1,5 @@
 /** Calls of other admins that were let in: done once each, bounded in number, and answered whatever happens. */
-import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
+import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding/ports.ts';
 import type { Log } from '../net/log.ts';
 import { Places } from '../net/places.ts';
 import type { PeerHeader } from './peer-header.ts';

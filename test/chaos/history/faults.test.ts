@@ -1,7 +1,7 @@
 /** What counts as a fault of a history: what was done, and not what had nothing to do. */
 import test, { type ExecutionContext } from 'ava';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
-import { origin } from '../../support/listening.ts';
+import { origin } from '../../support/net/listening.ts';
 import type { Fixture } from '../fixture.ts';
 import { FAULTS, type FaultName } from './fault-kinds.ts';
 import { doFaults, VAIN_MAX } from './faults.ts';

@@ -2,8 +2,8 @@
  * Plays one history and tells of it: figures, a line for each breach, and a verdict. What this machine cannot do is
  * left out, and it says what.
  */
-import { missingPeers } from '../../support/peers.ts';
-import { enterOwnNamespaces } from '../../support/own-namespaces.ts';
+import { missingPeers } from '../../support/run/peers.ts';
+import { enterOwnNamespaces } from '../../support/run/own-namespaces.ts';
 import type { Scope } from '../../support/scope.ts';
 import { FAULT_NAMES, FAULTS, type FaultKind, type FaultName } from './fault-kinds.ts';
 import { playHistory } from './play.ts';

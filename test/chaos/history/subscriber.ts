@@ -3,7 +3,7 @@
  * (V2).
  */
 import type { EventType } from '../../../actors/events.ts';
-import { answers, openReceiver } from '../../support/receiver.ts';
+import { answers, openReceiver } from '../../support/webhooks/receiver.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { deliveryBreaches, EXPECTED_DELIVERIES, type ExpectedDelivery } from '../delivery-invariants.ts';

@@ -10,8 +10,8 @@ import {
   type RabbitServer,
 } from '../../support/brokers/rabbitmq.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
-import { trust } from '../../support/certificates.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { trust } from '../../support/net/certificates.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import {
   areAll,

@@ -8,8 +8,8 @@ import { isCrowded, patient } from '../../support/busy.ts';
 import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog, type recordingLog } from '../../support/log.ts';
-import { openDamagingProxy } from '../../support/damaging-proxy.ts';
-import { openTarget, silentPort, target } from '../../support/listening.ts';
+import { openDamagingProxy } from '../../support/net/damaging-proxy.ts';
+import { openTarget, silentPort, target } from '../../support/net/listening.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 

@@ -5,9 +5,9 @@ import test, { type ExecutionContext } from 'ava';
 import { openBroker } from '../../../transport/events/brokers/adapters.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
-import { damageWrite } from '../../support/damaged-bytes.ts';
+import { damageWrite } from '../../support/net/damaged-bytes.ts';
 import { silentLog } from '../../support/log.ts';
-import { target } from '../../support/listening.ts';
+import { target } from '../../support/net/listening.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 
 /** What each honest broker begins with; what follows is noise. */

@@ -1,7 +1,7 @@
 import { openKafka } from '../../../transport/events/brokers/kafka.ts';
 import { numberedEvents } from '../../support/brokers/events.ts';
 import { startMockKafka, takeKafka } from '../../support/brokers/kafka.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { areAll, connectionsOf, publishAll } from './contract.ts';
 
 const test = await peerTest('kcat');

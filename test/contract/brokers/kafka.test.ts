@@ -10,10 +10,10 @@ import {
   type KafkaListener,
   type KafkaServer,
 } from '../../support/brokers/kafka.ts';
-import { trust } from '../../support/certificates.ts';
+import { trust } from '../../support/net/certificates.ts';
 import { freeze } from '../../support/frozen.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import {

@@ -8,7 +8,7 @@ import { brokerEvent } from '../../support/brokers/events.ts';
 import { consumeMqtt, type Mosquitto } from '../../support/brokers/mosquitto.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 
 /** Settings without signing in and without TLS. */
 export const PLAIN: Omit<MqttSettings, 'urls'> = {

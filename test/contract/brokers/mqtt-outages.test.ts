@@ -4,12 +4,12 @@ import { openMqtt } from '../../../transport/events/brokers/mqtt.ts';
 import type { Broker } from '../../../transport/events/brokers/broker.ts';
 import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { consumeMqtt, startMosquitto } from '../../support/brokers/mosquitto.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 import { PLAIN, opened, refusal, urlOf, carried, recorder } from './mqtt-fixture.ts';
 
 const test = await peerTest('mosquitto', 'mosquitto_sub');

@@ -6,7 +6,7 @@ import { numberedEvents } from '../../support/brokers/events.ts';
 import { startNats } from '../../support/brokers/nats.ts';
 import { storedIn } from '../../support/brokers/nats-reader.ts';
 import { freeze } from '../../support/frozen.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { areAll, connectionsOf, hangsNobody, isToldAsLost, publishAll } from './contract.ts';
 

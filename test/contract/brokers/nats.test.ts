@@ -3,10 +3,10 @@ import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { authorization, NATS_MODES, startNats } from '../../support/brokers/nats.ts';
-import { trust } from '../../support/certificates.ts';
+import { trust } from '../../support/net/certificates.ts';
 import { recordingLog } from '../../support/log.ts';
-import { target } from '../../support/listening.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { target } from '../../support/net/listening.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { connectionsOf, outlivesDamage, refusalOf, strangers, toldTooLarge } from './contract.ts';
 

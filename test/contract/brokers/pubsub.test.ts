@@ -10,9 +10,9 @@ import {
   startPubSub,
   type PubSubServer,
 } from '../../support/brokers/pubsub.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { silentLog } from '../../support/log.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';

@@ -2,9 +2,9 @@
 import { BATCH_EVENTS_MAX, type Broker } from '../../../transport/events/brokers/broker.ts';
 import { numberedEvents } from '../../support/brokers/events.ts';
 import { type RedisServer, startRedis, startRedisCluster, startWatchedRedis } from '../../support/brokers/redis.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
-import { trust } from '../../support/certificates.ts';
+import { trust } from '../../support/net/certificates.ts';
 import { publishAll } from './contract.ts';
 import { opened, events } from './redis-fixture.ts';
 

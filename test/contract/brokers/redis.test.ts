@@ -3,9 +3,9 @@ import { numberedEvents } from '../../support/brokers/events.ts';
 import { REDIS_MODES, startRedis } from '../../support/brokers/redis.ts';
 import { freeze } from '../../support/frozen.ts';
 import { recordingLog } from '../../support/log.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
-import { trust } from '../../support/certificates.ts';
+import { trust } from '../../support/net/certificates.ts';
 import { opened, events } from './redis-fixture.ts';
 import { hangsNobody, isToldAsLost, outlivesDamage, publishAll, refusalOf, strangers, type Env } from './contract.ts';
 

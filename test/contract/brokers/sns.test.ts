@@ -11,10 +11,10 @@ import {
   type AccessKey,
   type Moto,
 } from '../../support/brokers/moto.ts';
-import { freePort } from '../../support/free-ports.ts';
-import { origin } from '../../support/listening.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { origin } from '../../support/net/listening.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { environment as environmentOf } from './published/contract.ts';

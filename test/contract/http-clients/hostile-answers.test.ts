@@ -18,10 +18,10 @@ import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { AgentRequests } from '../../../transport/tunnels/agent-requests.ts';
 import { createUrlAdmission } from '../../../transport/vpn/relay/url-admission.ts';
 import { NetmakerRequests } from '../../../transport/vpn/netmaker/requests.ts';
-import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
+import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/net/hostile-answers.ts';
 import { until } from '../../support/until.ts';
 import { portsOf } from '../../unit/transport/metrics/fixture.ts';
-import { DELIVERY, webhookSender, webhookTo } from '../../support/webhook-receivers.ts';
+import { DELIVERY, webhookSender, webhookTo } from '../../support/webhooks/webhook-receivers.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { silentLog } from '../../support/log.ts';
 

@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Updater } from 'tuf-js';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { planOf } from '../../../cli/release/releases.ts';
 import { signRoot, VALIDITY } from '../../../cli/release/signing.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
-import { mirrorReleases } from '../../support/release-mirror.ts';
-import { createReleases, forge } from '../../support/releases.ts';
+import { mirrorReleases } from '../../support/releases/release-mirror.ts';
+import { createReleases, forge } from '../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const CHANNEL = 'channels/stable/linux-x64.json';

@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { planOf } from '../../../cli/release/releases.ts';
 import { signRoot, VALIDITY } from '../../../cli/release/signing.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { peerPath } from '../../support/peers.ts';
-import { createReleases } from '../../support/releases.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { peerPath } from '../../support/run/peers.ts';
+import { createReleases } from '../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('tuf');

@@ -1,6 +1,6 @@
 /** What an updater must do so that agents can ask it, whoever made it. */
 import type { ExecutionContext } from 'ava';
-import type { PeerTest } from '../../support/peer-test.ts';
+import type { PeerTest } from '../../support/run/peer-test.ts';
 import { updaterCheck } from '../../../agent/observability/doctor/updater.ts';
 import { signalUpdate, type SignalLimits } from '../../../agent/update/signal.ts';
 

@@ -15,7 +15,7 @@ import { leaksIn } from '../../support/canary.ts';
 import { startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { MODERN } from '../../support/netmaker/quirks.ts';
 import { netmakerFixture } from '../../support/vpn/database-fixture.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 
 async function open(t: ExecutionContext) {
   const netmaker = await startFakeNetmaker(t);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { AGENT, NATIVE } from '../../../deploy/bundles.ts';
 import type { Scope } from '../scope.ts';
-import { ROOT } from '../source-text.ts';
+import { ROOT } from '../source/source-text.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 
 /** Files that may be ours; without the flag that Go's expressions do not have. */

@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava';
 import { FREE_PORTS } from '../fleet/agent-program.ts';
 import { END_MS_MAX, type Exit } from '../fleet/program.ts';
 import { until } from '../until.ts';
-import { compileCache, programFile, withSourcePlaces } from '../programs.ts';
+import { compileCache, programFile, withSourcePlaces } from '../run/programs.ts';
 
 export class AgentProcess {
   readonly child: ChildProcess;

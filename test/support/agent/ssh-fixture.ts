@@ -7,8 +7,16 @@ import { sftpCommand } from '../../../agent/access/sftp/command.ts';
 import { SshServer, type SshServerOptions } from '../../../agent/access/ssh/server.ts';
 import type { SshCredential, SshVerdict } from '../../../transport/protocol/ssh.ts';
 import { silentLog } from '../log.ts';
-import { blobOf, collect, keyPair, options as settings, sshWords, startClient, type ClientEnd } from '../openssh.ts';
-import { dialTcp } from '../proxies-fixture.ts';
+import {
+  blobOf,
+  collect,
+  keyPair,
+  options as settings,
+  sshWords,
+  startClient,
+  type ClientEnd,
+} from '../ssh/openssh.ts';
+import { dialTcp } from '../net/proxies-fixture.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 

@@ -1,7 +1,7 @@
 /** An updater as agents see it, for tests: a real HTTP server that answers what the test says, and notes who asked. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Scope } from '../scope.ts';
-import { listening } from '../listening.ts';
+import { listening } from '../net/listening.ts';
 
 /** What it was asked. */
 export interface UpdaterAsk {

@@ -1,6 +1,6 @@
 /** An API over ports that live in memory: for tests of what the API itself does. */
 import { createMirror } from '../../../transport/releases/mirror.ts';
-import { memoryReleaseRows } from '../release-rows.ts';
+import { memoryReleaseRows } from '../releases/release-rows.ts';
 import type { ExecutionContext } from 'ava';
 import type { Clock } from '../../../actors/ports.ts';
 import type { ReplyTo } from '../../../actors/reply-to.ts';
@@ -8,10 +8,10 @@ import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import { WHOLE } from '../../../actors/standing.ts';
 import { createIds } from '../../../api/creation-ids.ts';
-import type { Forwarding } from '../../../api/forwarding.ts';
+import type { Forwarding } from '../../../api/forwarding/forwarding.ts';
 import type { OperationPorts } from '../../../api/ports.ts';
 import { createApi, type Api, type ApiSettings } from '../../../api/rest/server.ts';
-import { fakeAdminMetrics } from '../metric-sources.ts';
+import { fakeAdminMetrics } from '../observability/metric-sources.ts';
 import { recordingLog } from '../log.ts';
 import { commandOf } from './command.ts';
 

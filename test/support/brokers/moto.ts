@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CreateTopicCommand, SNSClient, SubscribeCommand } from '@aws-sdk/client-sns';
 import { CreateQueueCommand, DeleteMessageBatchCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import { freePort } from '../free-ports.ts';
+import { freePort } from '../net/free-ports.ts';
 import { Program } from '../fleet/program.ts';
-import { peerPath } from '../peers.ts';
+import { peerPath } from '../run/peers.ts';
 import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
 

@@ -1,6 +1,6 @@
 /** The way of one admin to a NATS server: what the admin publishes is seen, and can be kept from the server. */
 import { connect, createServer, type Socket } from 'node:net';
-import { listening } from '../listening.ts';
+import { listening } from '../net/listening.ts';
 import type { Scope } from '../scope.ts';
 
 /** Stands before a server. */

@@ -2,10 +2,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
-import { certificates, type Certificates } from '../certificates.ts';
-import { freePort } from '../free-ports.ts';
+import { certificates, type Certificates } from '../net/certificates.ts';
+import { freePort } from '../net/free-ports.ts';
 import { Program } from '../fleet/program.ts';
-import { peerPath } from '../peers.ts';
+import { peerPath } from '../run/peers.ts';
 import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
 import { readNats, type NatsReader, type ReaderSignIn } from './nats-reader.ts';

@@ -6,7 +6,7 @@ import type { ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { patient } from '../busy.ts';
 import { FLEET_KEYS } from '../fleet.ts';
-import { ROOT } from '../source-text.ts';
+import { ROOT } from '../source/source-text.ts';
 
 /** A page, and what went wrong on it. */
 export interface Opened {

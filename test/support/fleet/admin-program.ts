@@ -1,8 +1,8 @@
 /** A real `edge-admin serve` that can be killed and started again on its port. */
 import type { Scope } from '../scope.ts';
-import { freePort } from '../free-ports.ts';
+import { freePort } from '../net/free-ports.ts';
 import type { AdminPlace } from '../networks/admin-networks.ts';
-import { programFile } from '../programs.ts';
+import { programFile } from '../run/programs.ts';
 import { Program } from './program.ts';
 
 /** An admin on a machine that is busy with many others may take this long to start, in ms. */

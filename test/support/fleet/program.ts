@@ -1,6 +1,6 @@
 /** A real program as a process of its own: what it says, how it ends, and signals to it. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { compileCache, programFile, withSourcePlaces, type ProgramName } from '../programs.ts';
+import { compileCache, programFile, withSourcePlaces, type ProgramName } from '../run/programs.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 

@@ -1,9 +1,9 @@
 /** A fleet whose admin has the release of now published, for machines that are installed from it. */
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { startEdge } from '../edge-program.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../fleet.ts';
-import type { ReleaseFixture } from '../releases.ts';
+import type { ReleaseFixture } from '../releases/releases.ts';
 import type { Scope } from '../scope.ts';
 import { startMachine, type Machine } from './machine.ts';
 import { realRelease } from './real-release.ts';

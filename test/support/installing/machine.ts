@@ -6,7 +6,7 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { peerPath } from '../peers.ts';
+import { peerPath } from '../run/peers.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { until } from '../until.ts';

@@ -6,7 +6,7 @@ import { createGzip } from 'node:zlib';
 import { hashOf, type Repository } from '../../../cli/release/repository.ts';
 import { AGENT, bundleForDevice, UPDATER } from '../../../deploy/bundles.ts';
 import { fileTarget } from '../../../transport/protocol/releases.ts';
-import { createReleases, type ReleaseFixture } from '../releases.ts';
+import { createReleases, type ReleaseFixture } from '../releases/releases.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 

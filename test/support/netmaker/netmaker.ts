@@ -6,7 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { listening, pour } from '../listening.ts';
+import { listening, pour } from '../net/listening.ts';
 import type { Scope } from '../scope.ts';
 import { NetmakerApi, refused, type Answer } from './api.ts';
 import { MODERN, type Quirks } from './quirks.ts';

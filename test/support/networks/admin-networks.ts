@@ -8,7 +8,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Program } from '../fleet/program.ts';
-import { peerPath } from '../peers.ts';
+import { peerPath } from '../run/peers.ts';
 import type { Scope } from '../scope.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { until } from '../until.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import ava from 'ava';
 import { Program } from '../fleet/program.ts';
-import { peerTest } from '../peer-test.ts';
+import { peerTest } from '../run/peer-test.ts';
 import { createScope } from '../scope.ts';
 import { until } from '../until.ts';
 import { startInternet, type Internet, type Machine, type Nat } from './internet.ts';

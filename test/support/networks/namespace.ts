@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { peerPath } from '../peers.ts';
+import { peerPath } from '../run/peers.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import type { Machine } from './machine.ts';
-import { listening } from '../listening.ts';
+import { listening } from '../net/listening.ts';
 
 /** Runs on the machine: joins what comes to a socket file with a port of the machine's loopback. */
 const INSIDE = `const [path, port] = process.argv.slice(1);

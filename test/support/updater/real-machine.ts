@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Outcome } from '../../../agent/updater/state.ts';
 import { FREE_PORTS, endScriptsOf, enrollmentIn } from '../fleet/agent-program.ts';
 import { Program } from '../fleet/program.ts';
-import { freePort } from '../free-ports.ts';
+import { freePort } from '../net/free-ports.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { Supervisor } from './supervisor.ts';

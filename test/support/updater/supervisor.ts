@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from '../scope.ts';
-import { ROOT } from '../source-text.ts';
+import { ROOT } from '../source/source-text.ts';
 
 /** From an end to the next start, in ms. */
 const PAUSE_MS = 50;

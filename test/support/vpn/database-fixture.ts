@@ -5,15 +5,15 @@ import type { Lease } from '../../../actors/behaviour.ts';
 import type { VpnRows } from '../../../actors/vpn/rows.ts';
 import { hostNameOf, type VpnManager, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
 import { networkOf } from '../../../transport/protocol/cluster-names.ts';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
 import { StoredNetworks } from '../../../persistence/vpn/embedded-vpn-rows.ts';
 import { StoredVpnRows } from '../../../persistence/vpn/vpn-rows.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
 import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import { NOW_MS } from '../actors.ts';
-import { enrolled, enrolment, openFixture } from '../committer-fixture.ts';
-import { patientLimits } from '../opened.ts';
+import { enrolled, enrolment, openFixture } from '../database/committer-fixture.ts';
+import { patientLimits } from '../database/opened.ts';
 
 /** Domain of names in these tests. */
 export const DOMAIN = 'edge.test';

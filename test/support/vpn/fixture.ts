@@ -8,13 +8,13 @@ import { restClient, type Rest } from '../fleet/rest.ts';
 import { endScriptsOf, enrollmentIn } from '../fleet/agent-program.ts';
 import { FLEET_KEYS } from '../fleet.ts';
 import { lostEchoes as lostEchoesOf } from '../networks/echoes.ts';
-import { urlOf, type TestConnection } from '../server.ts';
+import { urlOf, type TestConnection } from '../database/server.ts';
 import { startInternet, type Internet, type Machine } from '../networks/internet.ts';
-import { programFile } from '../programs.ts';
+import { programFile } from '../run/programs.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { openPortInto } from '../networks/port-into.ts';
-import { openPool } from '../pool.ts';
+import { openPool } from '../database/pool.ts';
 
 /** Domain of all names. */
 export const DOMAIN = 'edge.internal';
@@ -152,7 +152,7 @@ export async function startFixture(
 
 async function freshDatabase(scope: Scope): Promise<TestConnection> {
   // only here: it needs ava, in which a benchmark does not run
-  const { createDatabase } = await import('../database.ts');
+  const { createDatabase } = await import('../database/database.ts');
   return createDatabase({ teardown: (task) => scope.teardown(task) });
 }
 

@@ -1,6 +1,6 @@
 /** A relay as a process of its own, on a machine of a test's internet. Prints its map. */
 import { createScope } from '../scope.ts';
-import { startRelay } from '../relay.ts';
+import { startRelay } from './relay.ts';
 
 const [address = '', port = '', regionId = ''] = process.argv.slice(2);
 const { derpMap } = await startRelay(createScope(), {

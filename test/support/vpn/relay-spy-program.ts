@@ -2,7 +2,7 @@
  * A relay as a process of its own that looks into every byte which its clients send, past TLS, for a marker. Prints its
  * map, and what it saw so far, a few times a second.
  */
-import { openAdmission } from '../relay.ts';
+import { openAdmission } from './relay.ts';
 import { silentLog } from '../log.ts';
 import { ownRelayMap } from '../../../transport/vpn/relay/map.ts';
 import { Relay } from '../../../transport/vpn/relay/relay.ts';

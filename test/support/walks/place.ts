@@ -3,18 +3,18 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { patient } from '../busy.ts';
-import { createDatabase } from '../database.ts';
+import { createDatabase } from '../database/database.ts';
 import { FLEET_KEYS } from '../fleet.ts';
 import { endScriptsOf, FREE_PORTS, processesWith } from '../fleet/agent-program.ts';
 import { Program } from '../fleet/program.ts';
 import { restClient, type Rest } from '../fleet/rest.ts';
-import { freePort } from '../free-ports.ts';
+import { freePort } from '../net/free-ports.ts';
 import type { Scope } from '../scope.ts';
 import { signalAll } from '../processes.ts';
-import { urlOf } from '../server.ts';
+import { urlOf } from '../database/server.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { until } from '../until.ts';
-import type { Installation } from '../installation.ts';
+import type { Installation } from '../releases/installation.ts';
 
 /** A machine that joins before the walk begins. */
 export interface Machine {

@@ -1,6 +1,6 @@
 /** A walk: what a person types one after the other, and what the terminal shows, as a text that one can read. */
 import type { Scope } from '../scope.ts';
-import type { Installation } from '../installation.ts';
+import type { Installation } from '../releases/installation.ts';
 import { openPlace, type Machine, type Place } from './place.ts';
 import { Terminal } from './terminal.ts';
 import { steadied } from './variable-text.ts';

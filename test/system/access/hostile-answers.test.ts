@@ -4,9 +4,9 @@
  */
 import { request } from 'node:http';
 import test from 'ava';
-import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
+import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/net/hostile-answers.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { FORWARD } from '../../support/reach-fixture.ts';
+import { FORWARD } from '../../support/net/reach-fixture.ts';
 
 const fleet = sharedFleet(test, {
   agents: 1,

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { parsePublicKey } from '../../../actors/ssh/public-key.ts';
-import { keyPair } from '../../support/openssh.ts';
+import { keyPair } from '../../support/ssh/openssh.ts';
 import type { Scope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

@@ -1,8 +1,8 @@
 /** Public keys with numbers in them that no key can have: each is refused as damaged, whatever its line looks like. */
 import ava from 'ava';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { keyOf } from '../../support/ssh-keys.ts';
+import { keyOf } from '../../support/ssh/ssh-keys.ts';
 import { madeKey, problemOf, type MadeKey } from './public-key-fixture.ts';
 
 const test = await peerTest('ssh-keygen');

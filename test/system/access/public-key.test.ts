@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import ava from 'ava';
 import * as fc from 'fast-check';
 import { parsePublicKey, PUBLIC_KEY_LINE_CHARS_MAX } from '../../../actors/ssh/public-key.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { fingerprintBy, madeKey, problemOf, type MadeKey } from './public-key-fixture.ts';
 

@@ -10,14 +10,14 @@ import { BUSY_MS, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { allow, closedAfterMs, connectThrough, streamThrough, wordsTo } from '../../support/reach-fixture.ts';
+import { allow, closedAfterMs, connectThrough, streamThrough, wordsTo } from '../../support/net/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { echo, target } from '../../support/listening.ts';
-import { publicKey, runClient } from '../../support/openssh.ts';
+import { echo, target } from '../../support/net/listening.ts';
+import { publicKey, runClient } from '../../support/ssh/openssh.ts';
 
 const test = await peerTest('curl', 'ssh', 'ssh-keygen', 'ncat');
 const fleet = sharedFleet(ava, {

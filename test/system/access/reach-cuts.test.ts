@@ -7,13 +7,20 @@ import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../../transport/protoc
 import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { allow, closedAfterMs, connectThrough, endOf, streamThrough, wordsTo } from '../../support/reach-fixture.ts';
+import {
+  allow,
+  closedAfterMs,
+  connectThrough,
+  endOf,
+  streamThrough,
+  wordsTo,
+} from '../../support/net/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { target } from '../../support/listening.ts';
-import { startClient } from '../../support/openssh.ts';
+import { target } from '../../support/net/listening.ts';
+import { startClient } from '../../support/ssh/openssh.ts';
 
 const withSsh = await peerTest('ssh', 'ssh-keygen', 'ncat');
 const fleet = sharedFleet(test, { agents: 3 });

@@ -6,8 +6,8 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import test from 'ava';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { connectThrough, streamThrough } from '../../support/reach-fixture.ts';
-import { echo } from '../../support/listening.ts';
+import { connectThrough, streamThrough } from '../../support/net/reach-fixture.ts';
+import { echo } from '../../support/net/listening.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 

@@ -6,9 +6,9 @@ import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { untilStill } from '../../support/until.ts';
 import { memoryMb } from '../../support/processes.ts';
-import { FLAG, frame, hostileAgent, OK, TYPE, type HostileTunnel } from '../../support/hostile-tunnel.ts';
-import { connectThrough, endOf, streamThrough } from '../../support/reach-fixture.ts';
-import { silentPort } from '../../support/listening.ts';
+import { FLAG, frame, hostileAgent, OK, TYPE, type HostileTunnel } from '../../support/net/hostile-tunnel.ts';
+import { connectThrough, endOf, streamThrough } from '../../support/net/reach-fixture.ts';
+import { silentPort } from '../../support/net/listening.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 

@@ -13,8 +13,15 @@ import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { untilStill } from '../../support/until.ts';
 import { memoryMb } from '../../support/processes.ts';
-import { closedAfterMs, connectThrough, endOf, exchange, FORWARD, streamThrough } from '../../support/reach-fixture.ts';
-import { echo, hashing, sha256, target, pour } from '../../support/listening.ts';
+import {
+  closedAfterMs,
+  connectThrough,
+  endOf,
+  exchange,
+  FORWARD,
+  streamThrough,
+} from '../../support/net/reach-fixture.ts';
+import { echo, hashing, sha256, target, pour } from '../../support/net/listening.ts';
 
 const fleet = sharedFleet(
   test,

@@ -10,14 +10,14 @@ import { ProxyAgent, request } from 'undici';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { enrollmentIn, FREE_PORTS } from '../../support/fleet/agent-program.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { createScope } from '../../support/scope.ts';
-import type { TestConnection } from '../../support/server.ts';
+import type { TestConnection } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 import { cable, ownNetwork, inNetworkOf } from '../../support/networks/cable.ts';
-import { allow, FORWARD, wordsTo } from '../../support/reach-fixture.ts';
-import { startClient } from '../../support/openssh.ts';
+import { allow, FORWARD, wordsTo } from '../../support/net/reach-fixture.ts';
+import { startClient } from '../../support/ssh/openssh.ts';
 
 /** What this program prints: bodies and statuses as clients got them. */
 export interface ReachOutcome {

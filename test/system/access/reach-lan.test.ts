@@ -3,10 +3,10 @@
  * to the inner one but the agent.
  */
 import ava from 'ava';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { inOwnNetwork, networkProblem } from '../../support/networks/cable.ts';
 import { createScope } from '../../support/scope.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import type { ReachOutcome } from './reach-lan-program.ts';
 import { hangAfter } from '../../support/busy.ts';
 

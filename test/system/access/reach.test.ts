@@ -7,9 +7,9 @@ import test from 'ava';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
-import { echo, listening } from '../../support/listening.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { FORWARD, streamThrough, closedAfterMs } from '../../support/reach-fixture.ts';
+import { echo, listening } from '../../support/net/listening.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { FORWARD, streamThrough, closedAfterMs } from '../../support/net/reach-fixture.ts';
 import { until } from '../../support/until.ts';
 
 const run = promisify(execFile);

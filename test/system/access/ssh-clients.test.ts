@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import ava from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { through } from '../../support/reach-fixture.ts';
+import { through } from '../../support/net/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   askpass,
@@ -23,7 +23,7 @@ import {
   runClient,
   sshWords,
   startClient,
-} from '../../support/openssh.ts';
+} from '../../support/ssh/openssh.ts';
 
 const test = await peerTest('ssh', 'scp', 'sftp', 'rsync', 'ssh-keygen', 'ncat');
 const scope = createScope();

@@ -6,11 +6,11 @@ import test, { type ExecutionContext } from 'ava';
 import { holdCommit, holdTable, prepareHolds, type CommitHold } from '../../chaos/commit-hold.ts';
 import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
-import type { TestConnection } from '../../support/server.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import type { TestConnection } from '../../support/database/server.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 
 /**
  * Kills the admin where `hold` holds it, and answers the results of all events, and whether the agent was told before

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import ava from 'ava';
 import type { SshRecordingResource } from '../../../actors/resources/ssh.ts';
 import { readCast } from '../../../cli/recordings/cast.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import type { Scope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { allow, wordsTo } from '../../support/reach-fixture.ts';
+import { allow, wordsTo } from '../../support/net/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { runClient, startClient } from '../../support/openssh.ts';
+import { runClient, startClient } from '../../support/ssh/openssh.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'ncat');
 const fleet = sharedFleet(ava, { agents: 1, env: { SSH_RECORDING: 'pty' } });

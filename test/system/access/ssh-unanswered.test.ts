@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import test from 'ava';
 import { Client } from 'pg';
 import { eventIdOf } from '../../../actors/event-id.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { logsIn } from '../../support/raw-ssh-client.ts';
+import { logsIn } from '../../support/ssh/raw-ssh-client.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 

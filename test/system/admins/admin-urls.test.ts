@@ -13,12 +13,12 @@ import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent, type AgentProgram } from '../../support/fleet/agent-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { urlOf } from '../../support/server.ts';
+import { urlOf } from '../../support/database/server.ts';
 
 /** Agents refresh their settings at least this often, in ms. Source: docs/architecture/sessions.md. */
 const REFRESH_MS_MAX = 600_000;

@@ -16,7 +16,7 @@ import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { createBus } from '../../../actors/bus.ts';
-import { openDatabase } from '../../../persistence/database.ts';
-import { Leases } from '../../../persistence/leases.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
+import { Leases } from '../../../persistence/ownership/leases.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import { openAdminLinks } from '../../../transport/admins/open-admin-links.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
@@ -12,7 +12,7 @@ import { registryOf } from '../../support/admin-registry.ts';
 import { callOf, noSignal, NO_TEXTS } from '../../support/linked-admins.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
-import { urlOf, type TestConnection } from '../../support/server.ts';
+import { urlOf, type TestConnection } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 /** An admin beside another one, on its database. */

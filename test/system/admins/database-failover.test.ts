@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
-import { startReplicatedServers } from '../../support/replicated-servers.ts';
+import { startReplicatedServers } from '../../support/database/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
 /**

@@ -6,7 +6,7 @@ import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { openReceiver } from '../../support/receiver.ts';
+import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const TASKS = ['reconciler', 'self-updates', 'sweeps', 'webhooks'];

@@ -5,7 +5,7 @@ import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { seriesOf } from '../../support/series.ts';
+import { seriesOf } from '../../support/observability/series.ts';
 import { until } from '../../support/until.ts';
 import { inTerminal } from '../cli/fixture.ts';
 

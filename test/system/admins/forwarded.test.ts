@@ -9,11 +9,11 @@ import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet
 import { ownership } from '../../support/fleet/ownership.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { restClient, type Answer, type Rest, settledAnswer } from '../../support/fleet/rest.ts';
-import { openCuttable, type Cuttable } from '../../support/cuttable.ts';
+import { openCuttable, type Cuttable } from '../../support/net/cuttable.ts';
 import { createScope } from '../../support/scope.ts';
 import { hangAfter, isCrowded } from '../../support/busy.ts';
 import { until } from '../../support/until.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 
 /** Nodes that lose a label while their owner is killed. */
 const NODES = 12;

@@ -11,9 +11,9 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import type { Scope } from '../../support/scope.ts';
-import type { TestConnection } from '../../support/server.ts';
+import type { TestConnection } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 /** Two admins and an agent, and a connection of the test's own that can stand in their way. */

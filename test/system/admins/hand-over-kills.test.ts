@@ -6,13 +6,13 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 import type { Scope } from '../../support/scope.ts';
-import type { TestConnection } from '../../support/server.ts';
+import type { TestConnection } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 const TEST_MS_MAX = 180_000;

@@ -6,12 +6,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { freePort } from '../../support/free-ports.ts';
-import { programFile } from '../../support/programs.ts';
-import { urlOf } from '../../support/server.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { programFile } from '../../support/run/programs.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 

@@ -8,13 +8,13 @@ import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment
 import { idempotencyRecord } from '../../../actors/sealed-columns.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { prepareAdmin } from '../../support/fleet/admin-program.ts';
 import { callingClients } from '../../support/fleet/clients.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { answers, openReceiver } from '../../support/receiver.ts';
-import { urlOf } from '../../support/server.ts';
+import { answers, openReceiver } from '../../support/webhooks/receiver.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 const TEST_MS_MAX = 300_000;

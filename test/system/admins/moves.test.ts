@@ -4,7 +4,7 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { startFakeNetmaker, type FakeNetmaker, type Fault } from '../../support/netmaker/netmaker.ts';

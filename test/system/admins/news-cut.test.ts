@@ -9,7 +9,7 @@ import { LINK_SILENCE_MS_MAX } from '../../../transport/admins/limits.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { socketClient, type Client } from '../../support/api/trpc-clients.ts';
 import { hangAfter, isCrowded, patient } from '../../support/busy.ts';
-import { openCuttable, type Cuttable } from '../../support/cuttable.ts';
+import { openCuttable, type Cuttable } from '../../support/net/cuttable.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';

@@ -11,7 +11,7 @@ import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { logsIn } from '../../support/raw-ssh-client.ts';
+import { logsIn } from '../../support/ssh/raw-ssh-client.ts';
 
 const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } });
 

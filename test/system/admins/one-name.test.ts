@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { startTestAdmin } from '../../support/admin.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin } from '../../support/fleet/admin-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
-import { urlOf } from '../../support/server.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
-import { openPool } from '../../support/pool.ts';
+import { openPool } from '../../support/database/pool.ts';
 
 /** A test on a machine that does nothing else, in ms. */
 const TEST_MS_MAX = 60_000;

@@ -1,7 +1,7 @@
 /** What does not work at one admin, read at another one: its broker and its relay. */
 import test from 'ava';
 import type { PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
-import { certificates } from '../../support/certificates.ts';
+import { certificates } from '../../support/net/certificates.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';

@@ -3,8 +3,8 @@
  * one.
  */
 import { publishRepository } from '../../../cli/release/publish.ts';
-import { createClient } from '../../../cli/client.ts';
-import { createReleases, type ReleaseFixture } from '../../support/releases.ts';
+import { createClient } from '../../../cli/service/client.ts';
+import { createReleases, type ReleaseFixture } from '../../support/releases/releases.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import type { Scope } from '../../support/scope.ts';

@@ -6,13 +6,13 @@ import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment
 import { pathParameters, type AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
 import type { Input } from '../../support/api/surface-calls.ts';
-import { upload } from '../../support/casts.ts';
+import { upload } from '../../support/ssh/casts.ts';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { Rest } from '../../support/fleet/rest.ts';
 import type { ParityReleases } from './parity-releases.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 
 /** A thing by the names under which inputs may mean it. */

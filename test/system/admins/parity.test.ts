@@ -17,7 +17,7 @@ import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { openReceiver } from '../../support/receiver.ts';
+import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { MADE_UP, Subjects } from './parity-subjects.ts';
 

@@ -7,7 +7,7 @@ import { RELAY_MAP_PATH } from '../../../transport/protocol/version.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { connectedClient, mapOf } from '../../support/relay.ts';
+import { connectedClient, mapOf } from '../../support/vpn/relay.ts';
 import { until } from '../../support/until.ts';
 
 /**

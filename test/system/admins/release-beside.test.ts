@@ -12,13 +12,13 @@ import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { tailedAt } from '../../support/api/tail-reader.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
 import { RELEASE_BEFORE, releaseAt, type Release } from '../../support/fleet/release.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { urlOf } from '../../support/server.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 /**

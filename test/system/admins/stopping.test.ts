@@ -3,8 +3,8 @@ import test from 'ava';
 import { startTestAdmin } from '../../support/admin.ts';
 import type { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
-import { urlOf } from '../../support/server.ts';
-import { openPool } from '../../support/pool.ts';
+import { urlOf } from '../../support/database/server.ts';
+import { openPool } from '../../support/database/pool.ts';
 
 /**
  * First the clusters go to other admins, then ends whatever begins something new, then the ways in, then what was

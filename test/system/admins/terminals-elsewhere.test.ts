@@ -17,7 +17,7 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership, type Ownership } from '../../support/fleet/ownership.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { lives } from '../../support/processes.ts';
-import { connectRaw, type RawClient } from '../../support/raw-ssh-client.ts';
+import { connectRaw, type RawClient } from '../../support/ssh/raw-ssh-client.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { hangAfter } from '../../support/busy.ts';
-import { certificates, trust, type Certificates } from '../../support/certificates.ts';
+import { certificates, trust, type Certificates } from '../../support/net/certificates.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

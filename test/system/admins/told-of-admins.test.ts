@@ -5,7 +5,7 @@ import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { seriesOf } from '../../support/series.ts';
+import { seriesOf } from '../../support/observability/series.ts';
 import { until } from '../../support/until.ts';
 
 const DEBUG_PAGE = { ADMIN_DEBUG_DASHBOARD_ENABLED: 'true', ADMIN_DEBUG_AUTH_ENABLED: 'false' };

@@ -6,7 +6,7 @@ import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { clientTrace } from '../../support/traces.ts';
+import { clientTrace } from '../../support/observability/traces.ts';
 import { until } from '../../support/until.ts';
 
 test('what an owner does for another admin stands in both logs under the request and the trace of the client', async (t) => {

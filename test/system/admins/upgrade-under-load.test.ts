@@ -10,14 +10,14 @@ import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
 import { callingClients } from '../../support/fleet/clients.ts';
 import { releaseAt, type Release } from '../../support/fleet/release.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
-import { urlOf } from '../../support/server.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 /** The commit that stands for the release before: the last one without self-updates. */

@@ -10,10 +10,10 @@ import { BUSY_MS } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
-import { answers, openReceiver, type Endpoint, type Receiver } from '../../support/receiver.ts';
+import { answers, openReceiver, type Endpoint, type Receiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** Longest without deliveries, in ms: a lease of 3 s, a look each second, and a second for the rest of the way. */
 const TAKEN_OVER_MS_MAX = 5_000;

@@ -6,7 +6,7 @@ import { CLOSE, DELETED_REASON } from '../../../transport/protocol/close-codes.t
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import { AgentFixture, logged, processesOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const CANCELLED = { outcome: 'cancelled', exit_code: 143 } as const;
 

@@ -8,7 +8,7 @@ import { REPLACED, TAKEN_BACK } from '../../../agent/session/endings.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { prepareAgent, type AgentProgram } from '../../support/fleet/agent-program.ts';
 import { startFleet } from '../../support/fleet.ts';
-import { programFile } from '../../support/programs.ts';
+import { programFile } from '../../support/run/programs.ts';
 import { until } from '../../support/until.ts';
 
 /** Each of two agents is back 30 s after the other took its session or its token; a busy machine takes longer. */

@@ -13,7 +13,7 @@ import { patient } from '../../support/busy.ts';
 import type { DoubleSession } from '../../support/agent/admin-double.ts';
 import { AgentFixture, stateOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 test.serial('an execution that was received and not started is run by the next agent, once', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '1' });

@@ -12,7 +12,7 @@ import { NOBODY } from '../../support/agent/sftp-process.ts';
 import { recordingLog } from '../../support/log.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** Neither root nor NOBODY: this user may end nothing of either. */
 const STRANGER = 1;

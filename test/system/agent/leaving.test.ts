@@ -12,7 +12,7 @@ import { patient } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { programFile } from '../../support/programs.ts';
+import { programFile } from '../../support/run/programs.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';

@@ -9,8 +9,8 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { startFleet } from '../../support/fleet.ts';
-import { programFile } from '../../support/programs.ts';
-import { certificates } from '../../support/certificates.ts';
+import { programFile } from '../../support/run/programs.ts';
+import { certificates } from '../../support/net/certificates.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** What no machine resolves: whoever connects to it does so through the proxy. */

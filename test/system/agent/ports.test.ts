@@ -8,11 +8,11 @@ import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagn
 import { listenAt } from '../../../transport/net/streams/listen.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { listening } from '../../support/listening.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { programFile } from '../../support/programs.ts';
-import { runClient } from '../../support/openssh.ts';
-import { allow, wordsTo } from '../../support/reach-fixture.ts';
+import { listening } from '../../support/net/listening.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { programFile } from '../../support/run/programs.ts';
+import { runClient } from '../../support/ssh/openssh.ts';
+import { allow, wordsTo } from '../../support/net/reach-fixture.ts';
 
 const withSsh = await peerTest('ssh', 'ssh-keygen', 'ncat');
 

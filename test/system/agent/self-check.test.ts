@@ -11,7 +11,7 @@ import { JOURNAL_GROWTH, JOURNAL_VERSION } from '../../../agent/execution/journa
 import { encodeHeader, LEDGER_VERSION } from '../../../agent/execution/ledger/ledger-record.ts';
 import { patient } from '../../support/busy.ts';
 import { AgentFixture } from '../../support/agent/agent-fixture.ts';
-import { programFile } from '../../support/programs.ts';
+import { programFile } from '../../support/run/programs.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { untilStill } from '../../support/until.ts';
 

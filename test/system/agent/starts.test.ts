@@ -6,7 +6,7 @@ import { aliveMs } from '../../../agent/execution/timeline.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 test.serial('a waiting execution that expires is never started', async (t) => {
   const fixture = new Fixture(t, { concurrency: 1 });

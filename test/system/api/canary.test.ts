@@ -7,8 +7,8 @@ import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { UpdaterDouble } from '../../support/agent/updater-double.ts';
 import { until } from '../../support/until.ts';
-import { startOtlpCollector } from '../../support/otlp-collector.ts';
-import { exportingTo } from '../../support/traces.ts';
+import { startOtlpCollector } from '../../support/observability/otlp-collector.ts';
+import { exportingTo } from '../../support/observability/traces.ts';
 import { emission, identitySecrets, liveWithSecrets, NOTHING, type Emission } from './secret-life.ts';
 
 test('no secret is in any answer, log, event, row, process list or environment of a child', async (t) => {

@@ -4,7 +4,7 @@ import test from 'ava';
 import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
 import { shared, startFleet } from './fleet.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 interface Told {
   readonly name: string;

@@ -1,9 +1,9 @@
 /** An admin whose database stands still can still be seen: just then somebody looks. */
 import test from 'ava';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
-import { seriesOf } from '../../support/series.ts';
-import { processesOf, signal } from '../../support/server-processes.ts';
-import { startTestServer, urlOf } from '../../support/server.ts';
+import { seriesOf } from '../../support/observability/series.ts';
+import { processesOf, signal } from '../../support/database/server-processes.ts';
+import { startTestServer, urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
 

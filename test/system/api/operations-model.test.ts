@@ -21,7 +21,7 @@ import {
   type Model,
   type ModelNode,
 } from './operations-model.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const fleet = sharedFleet(test, {});
 

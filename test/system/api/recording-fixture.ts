@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { request as send, type ClientRequest } from 'node:http';
 import type { TestFn } from 'ava';
 import { RECORDING_PATH } from '../../../transport/protocol/version.ts';
-import { upload, type Upload } from '../../support/casts.ts';
+import { upload, type Upload } from '../../support/ssh/casts.ts';
 import type { Scope } from '../../support/scope.ts';
 import { shared, startFleet, type Reply } from './fleet.ts';
 

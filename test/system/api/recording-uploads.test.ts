@@ -6,10 +6,10 @@ import { gzipSync } from 'node:zlib';
 import ava from 'ava';
 import { RECORDING_SLACK_BYTES, RECORDING_TEXT_BYTES_MAX } from '../../../transport/protocol/recording.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
-import { castOf, descriptionOf, upload, type Upload } from '../../support/casts.ts';
+import { castOf, descriptionOf, upload, type Upload } from '../../support/ssh/casts.ts';
 import { until } from '../../support/until.ts';
 import { BYTES_MAX, drip, recordingFixtures } from './recording-fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const { serial: test } = ava;
 

@@ -6,9 +6,9 @@ import { SshRecordingResource } from '../../../actors/resources/ssh.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
 import { currentClient } from '../../support/api/mcp-clients.ts';
 import { httpClient } from '../../support/api/trpc-clients.ts';
-import { castOf, descriptionOf } from '../../support/casts.ts';
+import { castOf, descriptionOf } from '../../support/ssh/casts.ts';
 import { recordingFixtures } from './recording-fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const { serial: test } = ava;
 

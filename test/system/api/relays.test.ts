@@ -5,7 +5,7 @@
 import { Client } from 'pg';
 import test, { type ExecutionContext } from 'ava';
 import { BUSY_MS, patient } from '../../support/busy.ts';
-import { connectedClient, mapOf, startClient, type RelayClient } from '../../support/relay.ts';
+import { connectedClient, mapOf, startClient, type RelayClient } from '../../support/vpn/relay.ts';
 import { until } from '../../support/until.ts';
 import { boxKeys, newBoxKeys } from '../../../transport/vpn/derp/box.ts';
 import { fetchMap } from '../../../transport/vpn/derp/map-source.ts';

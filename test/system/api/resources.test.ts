@@ -8,7 +8,7 @@ import { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.
 import { AliasResource, NodeResource, RecoveryKeyResource } from '../../../actors/resources/node.ts';
 import { until } from '../../support/until.ts';
 import { startFleet } from './fleet.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const { serial: test } = ava; // an admin each
 

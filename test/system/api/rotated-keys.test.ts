@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
-import { connectThrough } from '../../support/reach-fixture.ts';
-import { urlOf } from '../../support/server.ts';
+import { connectThrough } from '../../support/net/reach-fixture.ts';
+import { urlOf } from '../../support/database/server.ts';
 
 /** The next value of each key. */
 const NEXT = {

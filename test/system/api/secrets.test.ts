@@ -11,10 +11,10 @@ import { ENROLL_PATH, PROTOCOL_VERSION } from '../../../transport/protocol/versi
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { rawAgent } from '../../support/fleet/raw-agent.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import type { Scope } from '../../support/scope.ts';
-import type { TestConnection } from '../../support/server.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import type { TestConnection } from '../../support/database/server.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { startFleet, type Fleet } from './fleet.ts';
 

@@ -5,7 +5,7 @@ import type { SshCredential, SshVerdict } from '../../../transport/protocol/ssh.
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { rawAgent, type RawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
 import type { Scope } from '../../support/scope.ts';
-import { newKey, type TestKey } from '../../support/ssh-keys.ts';
+import { newKey, type TestKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { startFleet, type Fleet } from './fleet.ts';
 

@@ -10,7 +10,7 @@ import {
 import type { SshCredential } from '../../../transport/protocol/ssh.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { shared } from './fleet.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { keyShown, passwordShown, startSshAdmin, type LoginEvent, type SshSession } from './ssh-fixture.ts';
 

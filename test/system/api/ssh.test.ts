@@ -2,7 +2,7 @@
 import test from 'ava';
 import { SSH_PUBLIC_KEYS_MAX, SSH_USERNAMES_MAX } from '../../../persistence/committer/ssh-rows.ts';
 import { shared } from './fleet.ts';
-import { keyOf, newKey } from '../../support/ssh-keys.ts';
+import { keyOf, newKey } from '../../support/ssh/ssh-keys.ts';
 import { startSshAdmin } from './ssh-fixture.ts';
 
 const admin = shared(test, startSshAdmin);

@@ -12,12 +12,12 @@ import test, { type ExecutionContext } from 'ava';
 import { createApi } from '../../../api/rest/server.ts';
 import type { ServedPair } from '../../../transport/net/tls/certificate-watch.ts';
 import { fakePorts, fakeSettings } from '../../support/api/fakes.ts';
-import { certificates } from '../../support/certificates.ts';
-import { listening } from '../../support/listening.ts';
+import { certificates } from '../../support/net/certificates.ts';
+import { listening } from '../../support/net/listening.ts';
 import { recordingLog } from '../../support/log.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { patient } from '../../support/busy.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 
 const run = promisify(execFile);

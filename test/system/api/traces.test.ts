@@ -7,8 +7,8 @@ import { parseTraceparent, traceparentOf, type TraceContext } from '../../../tra
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { enrollment, rawAgent } from '../../support/fleet/raw-agent.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { startOtlpCollector } from '../../support/otlp-collector.ts';
-import { clientTrace, exportingTo, named, runTraced } from '../../support/traces.ts';
+import { startOtlpCollector } from '../../support/observability/otlp-collector.ts';
+import { clientTrace, exportingTo, named, runTraced } from '../../support/observability/traces.ts';
 import { until } from '../../support/until.ts';
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });

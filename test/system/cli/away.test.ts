@@ -1,6 +1,6 @@
 /** When a run no longer waits for machines that are away. */
 import test, { type ExecutionContext } from 'ava';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { AwayWatch } from '../../../cli/run/away.ts';
 import type { CommandState, WatchedExecution } from '../../../cli/run/watch.ts';
 import { until } from '../../support/until.ts';

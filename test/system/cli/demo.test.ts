@@ -7,8 +7,8 @@ import type { DemoPorts } from '../../../cli/demo/ports.ts';
 import { RunningProgram, startNode } from '../../support/edge-program.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { lives, procFile, processIds } from '../../support/processes.ts';
-import { freePort } from '../../support/free-ports.ts';
-import { takenPort } from '../../support/listening.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { takenPort } from '../../support/net/listening.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import packageFile from '../../../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { startNode, type RunningProgram } from '../../support/edge-program.ts';
-import { takenPort } from '../../support/listening.ts';
+import { takenPort } from '../../support/net/listening.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

@@ -1,6 +1,6 @@
 /** `edge` against services that are not the one it signed in to: where a key goes. */
 import test from 'ava';
-import { storeConnection } from '../../../cli/contexts.ts';
+import { storeConnection } from '../../../cli/service/contexts.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { until } from '../../support/until.ts';
 

@@ -2,9 +2,9 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
-import { storeConnection } from '../../../cli/contexts.ts';
+import { storeConnection } from '../../../cli/service/contexts.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** The only node of such a service. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { until } from '../../support/until.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
-import { programFile } from '../../support/programs.ts';
+import { programFile } from '../../support/run/programs.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

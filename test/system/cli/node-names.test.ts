@@ -1,6 +1,6 @@
 /** Which node a name means, where machines choose what they are called. */
 import test, { type ExecutionContext } from 'ava';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { nodesOf } from '../../../cli/transfer/targets.ts';
 import { edge, NODE, paged, service, stranger, type Answer } from './foreign-service.ts';
 

@@ -8,8 +8,8 @@ import type { ExecutionContext } from 'ava';
 import { beginRecording } from '../../../agent/access/ssh/recording/recorder.ts';
 import { RecordingSpool } from '../../../agent/access/ssh/recording/spool.ts';
 import { readCast } from '../../../cli/recordings/cast.ts';
-import { peerPath } from '../../support/peers.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerPath } from '../../support/run/peers.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

@@ -7,7 +7,7 @@ import type { CastEvent } from '../../../api/client/asciicast.ts';
 import { readCast } from '../../../cli/recordings/cast.ts';
 import { createModeTracker } from '../../../cli/recordings/modes.ts';
 import { playCast, type PlayOptions } from '../../../cli/recordings/player.ts';
-import { castOf, descriptionOf, upload, type CastEvent as Line } from '../../support/casts.ts';
+import { castOf, descriptionOf, upload, type CastEvent as Line } from '../../support/ssh/casts.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';

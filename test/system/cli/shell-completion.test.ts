@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { spawn } from '@lydell/node-pty';
 import type { ExecutionContext } from 'ava';
 import { COMPLETION_SCRIPTS } from '../../../cli/commands/completion.ts';
-import { peerPath } from '../../support/peers.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerPath } from '../../support/run/peers.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 

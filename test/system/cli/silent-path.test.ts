@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import type { Scope } from '../../support/scope.ts';
 

@@ -7,7 +7,7 @@ import { TAIL_PIECE_BYTES } from '../../../api/feeds/limits.ts';
 import { UNWRITTEN_BYTES_MAX } from '../../../cli/run/unwritten.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/net/listening.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
-import { compileCache, programFile, type ProgramName } from '../../support/programs.ts';
+import { compileCache, programFile, type ProgramName } from '../../support/run/programs.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

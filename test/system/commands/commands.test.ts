@@ -13,7 +13,7 @@ import { sharedFleet } from '../../support/shared-fleet.ts';
 import { processesGone, processesWith } from '../../support/fleet/agent-program.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { PROGRAMS_VARIABLE } from '../../support/programs.ts';
+import { PROGRAMS_VARIABLE } from '../../support/run/programs.ts';
 import { until } from '../../support/until.ts';
 
 delete process.env[PROGRAMS_VARIABLE];

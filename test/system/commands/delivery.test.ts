@@ -8,7 +8,7 @@ import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { socketClient } from '../../support/api/trpc-clients.ts';

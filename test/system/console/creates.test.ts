@@ -6,7 +6,7 @@ import { losesAnswerOf } from '../../support/console/answers.ts';
 import { press, pressOpening } from '../../support/console/keyboard.ts';
 import { heading, openPage, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
 const test = await peerTest('chromium');

@@ -10,10 +10,10 @@ import { heading, openPage, signIn, type Opened } from '../../support/console/pa
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { RunningProgram } from '../../support/edge-program.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { openReceiver } from '../../support/receiver.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();

@@ -7,7 +7,7 @@ import { startBrowser } from '../../support/browser.ts';
 import { pressOpening } from '../../support/console/keyboard.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';

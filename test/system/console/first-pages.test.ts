@@ -5,7 +5,7 @@ import { startBrowser } from '../../support/browser.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
 const test = await peerTest('chromium');

@@ -8,7 +8,7 @@ import { heading, looksWell, openPage, signIn, type Opened } from '../../support
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

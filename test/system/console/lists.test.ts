@@ -6,10 +6,10 @@ import { answer, answerWith, kept, press, pressOpening, typed } from '../../supp
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { openReceiver, type Endpoint } from '../../support/receiver.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { openReceiver, type Endpoint } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();

@@ -9,10 +9,10 @@ import { startBrowser } from '../../support/browser.ts';
 import { pressOpening } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { connectRaw, logsIn } from '../../support/raw-ssh-client.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { connectRaw, logsIn } from '../../support/ssh/raw-ssh-client.ts';
 import { createScope } from '../../support/scope.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();

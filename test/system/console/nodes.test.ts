@@ -8,7 +8,7 @@ import { holdNotices } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

@@ -8,7 +8,7 @@ import { startBrowser } from '../../support/browser.ts';
 import { holdsAnswersOf, losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

@@ -9,9 +9,9 @@ import { hearFrames } from '../../support/console/frames.ts';
 import { answer, press } from '../../support/console/keyboard.ts';
 import { heading, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
-import { openCuttable } from '../../support/cuttable.ts';
+import { openCuttable } from '../../support/net/cuttable.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

@@ -9,7 +9,7 @@ import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
-import { urlOf } from '../../support/server.ts';
+import { urlOf } from '../../support/database/server.ts';
 
 /** Source: E5, and what a busy machine is late by: that it is looked for so often is tested by itself. */
 const CUT_MS_MAX = 1_000 + BUSY_MS;

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { openCuttable } from '../../support/cuttable.ts';
+import { openCuttable } from '../../support/net/cuttable.ts';
 import { holdNotices } from '../../support/console/notices.ts';
 import { openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

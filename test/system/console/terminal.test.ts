@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { startBrowser } from '../../support/browser.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

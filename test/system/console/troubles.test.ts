@@ -4,12 +4,12 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { certificates } from '../../support/certificates.ts';
+import { certificates } from '../../support/net/certificates.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { openReceiver } from '../../support/receiver.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';

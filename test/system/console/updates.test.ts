@@ -8,7 +8,7 @@ import { startBrowser } from '../../support/browser.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { NEW, type UpdatingAgent } from '../../support/fleet/updating-agent.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { agentsOf, completed, requestFor } from '../updates/fixture.ts';

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { heading, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
 const test = await peerTest('chromium');

@@ -1,6 +1,6 @@
 /** Values for the Helm chart: some that do, and some that do not. */
 import { randomBytes } from 'node:crypto';
-import type { ChartValues } from '../../support/helm-chart.ts';
+import type { ChartValues } from '../../support/releases/helm-chart.ts';
 
 /** What has to be said. */
 export const LEAST = {

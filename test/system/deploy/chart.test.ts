@@ -14,7 +14,7 @@ import { ADMIN_SETTINGS, readAdminConfig } from '../../../settings/admin.ts';
 import { readSettings, settingNames } from '../../../settings/environment.ts';
 import { RELAY_SETTINGS } from '../../../settings/relay.ts';
 import { PROBES } from '../../../transport/vpn/relay/server.ts';
-import { certificates } from '../../support/certificates.ts';
+import { certificates } from '../../support/net/certificates.ts';
 import {
   containerOf,
   lintChart,
@@ -24,8 +24,8 @@ import {
   renderChart,
   type ChartValues,
   type Container,
-} from '../../support/helm-chart.ts';
-import { peerTest } from '../../support/peer-test.ts';
+} from '../../support/releases/helm-chart.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import type { Scope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { LEAST, MISSPELT, MOST, REFUSED } from './chart-values.ts';

@@ -9,7 +9,7 @@ import test from 'ava';
 import { EVENTS_TS, FLEET_TS, RECEIVER_TS } from '../../../api/docs/guide/examples/typescript.ts';
 import { buildClient, CLIENT_EXPORTS, CLIENT_PACKAGE } from '../../../deploy/client.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 import { until } from '../../support/until.ts';
 import { CALLS, PROGRAM, ROUTER, sameTypes } from './client-programs.ts';
 

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:f
 import { dirname, join } from 'node:path';
 import test from 'ava';
 import packageFile from '../../../package.json' with { type: 'json' };
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const PROGRAMS = ['edge', 'edge-admin', 'edge-agent'] as const;

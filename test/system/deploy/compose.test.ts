@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { AGENT_SETTINGS } from '../../../agent/config.ts';
 import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const COMPOSE = join(ROOT, 'deploy/compose');

@@ -10,12 +10,12 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { VIEWER_FILES } from '../../../api/docs/viewer.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
-import { installPackage } from '../../support/installation.ts';
+import { installPackage } from '../../support/releases/installation.ts';
 import { createScope } from '../../support/scope.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 

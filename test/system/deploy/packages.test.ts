@@ -4,10 +4,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava from 'ava';
-import { buildDistribution, fileIn, makePackages } from '../../support/packages.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { buildDistribution, fileIn, makePackages } from '../../support/releases/packages.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('dpkg-deb', 'lintian', 'rpmbuild');

@@ -9,7 +9,7 @@ import { processesGone, type AgentProgram } from '../../support/fleet/agent-prog
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const fleet = sharedFleet(test, {
   agents: 1,

@@ -9,8 +9,8 @@ import { endScripts, FREE_PORTS, prepareAgent } from '../../support/fleet/agent-
 import { Program } from '../../support/fleet/program.ts';
 import { releaseAt } from '../../support/fleet/release.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
-import { createDatabase } from '../../support/database.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { createDatabase } from '../../support/database/database.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 

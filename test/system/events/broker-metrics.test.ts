@@ -2,8 +2,8 @@
 import { startNats } from '../../support/brokers/nats.ts';
 import { startPublishingAdmin } from '../../support/brokers/publishing-admin.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { seriesOf } from '../../support/series.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { seriesOf } from '../../support/observability/series.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('nats-server');

@@ -1,10 +1,10 @@
 /** A library of a broker that prints what the broker said: no byte of it gets among the lines of the admin. */
 import test from 'ava';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { Program } from '../../support/fleet/program.ts';
-import { target } from '../../support/listening.ts';
-import { urlOf } from '../../support/server.ts';
+import { target } from '../../support/net/listening.ts';
+import { urlOf } from '../../support/database/server.ts';
 
 test('what NATS says beyond its protocol is in no line of the admin but as text', async (t) => {
   const port = await target(t, (socket) => {

@@ -1,6 +1,6 @@
 /** What is told of executions, from their creation to their end. */
 import test from 'ava';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import type { EventsFixture } from './fixture.ts';
 

@@ -12,7 +12,7 @@ import {
   rawReceiver,
   receiver,
   webhookTo,
-} from '../../support/webhook-receivers.ts';
+} from '../../support/webhooks/webhook-receivers.ts';
 
 const CLOSED = 'The connection was closed before an answer came.';
 

@@ -5,13 +5,13 @@ import type { Envelope, EventType } from '../../../actors/events.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { Registration } from '../../../transport/protocol/agent-description.ts';
 import { socketClient } from '../../support/api/trpc-clients.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AgentProgram } from '../../support/fleet/agent-program.ts';
 import { enrollment, enrollRaw, type RawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { openPool } from '../../support/pool.ts';
+import { openPool } from '../../support/database/pool.ts';
 
 /** What all tests of events share. */
 export class EventsFixture {

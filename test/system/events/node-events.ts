@@ -7,7 +7,7 @@ import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import type { EventsFixture } from './fixture.ts';
 

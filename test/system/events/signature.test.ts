@@ -6,7 +6,14 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { createSign } from '../../../transport/events/webhooks/signature.ts';
-import { DELIVERY, ENVELOPE, EVENT_ID, webhookSender, receiver, webhookTo } from '../../support/webhook-receivers.ts';
+import {
+  DELIVERY,
+  ENVELOPE,
+  EVENT_ID,
+  webhookSender,
+  receiver,
+  webhookTo,
+} from '../../support/webhooks/webhook-receivers.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const run = promisify(execFile);

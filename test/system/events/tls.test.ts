@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { createGuard } from '../../../transport/net/guard/guard.ts';
-import { certificates, type Certificates } from '../../support/certificates.ts';
-import { listening } from '../../support/listening.ts';
+import { certificates, type Certificates } from '../../support/net/certificates.ts';
+import { listening } from '../../support/net/listening.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { DELIVERY, fails, webhookSender, rawReceiver, webhookTo } from '../../support/webhook-receivers.ts';
+import { DELIVERY, fails, webhookSender, rawReceiver, webhookTo } from '../../support/webhooks/webhook-receivers.ts';
 
 const run = promisify(execFile);
 const scope = createScope();

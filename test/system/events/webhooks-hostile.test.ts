@@ -21,7 +21,7 @@ import {
   openReceiver,
   type Manner,
   type Receiver,
-} from '../../support/receiver.ts';
+} from '../../support/webhooks/receiver.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
 

@@ -8,9 +8,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
-import { answers, isSilent, openReceiver, type Receiver } from '../../support/receiver.ts';
+import { answers, isSilent, openReceiver, type Receiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter, isCrowded } from '../../support/busy.ts';

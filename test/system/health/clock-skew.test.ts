@@ -8,7 +8,7 @@ import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { SubsystemCheck } from '../../../api/views/health.ts';
 import { patient } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('faketime');

@@ -5,16 +5,16 @@
 import test from 'ava';
 import { Client } from 'pg';
 import type { SubsystemCheck } from '../../../api/views/health.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { processesOf, signal } from '../../support/server-processes.ts';
-import { startTestServer } from '../../support/server.ts';
+import { processesOf, signal } from '../../support/database/server-processes.ts';
+import { startTestServer } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** Source: docs/health.md: 5 s a check, and what a busy machine adds. */
 const RED_MS_MAX = 5_500;

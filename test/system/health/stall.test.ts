@@ -8,7 +8,7 @@ import test from 'ava';
 import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 import { freeze } from '../../support/frozen.ts';
 
 const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });

@@ -7,9 +7,9 @@ import test from 'ava';
 import { deliverers } from '../../chaos/delivery-takeovers.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { answers, openReceiver } from '../../support/receiver.ts';
+import { answers, openReceiver } from '../../support/webhooks/receiver.ts';
 import { until } from '../../support/until.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** Longest without deliveries, in ms: a lease of 10 s and a look every 3 s, and two seconds for a busy machine. */
 const TAKEN_OVER_MS_MAX = 15_000;

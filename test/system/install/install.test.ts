@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import plain from 'ava';
 import { hangAfter, patient } from '../../support/busy.ts';
-import { certificates } from '../../support/certificates.ts';
+import { certificates } from '../../support/net/certificates.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import {
   nodeIn,
@@ -12,7 +12,7 @@ import {
   VERSION,
   type InstallingFleet,
 } from '../../support/installing/installing-fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { procFile, processIds } from '../../support/processes.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

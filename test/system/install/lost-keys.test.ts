@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { hangAfter } from '../../support/busy.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import { nodeIn, startInstallingFleet } from '../../support/installing/installing-fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('root', 'debian-root');

@@ -3,12 +3,12 @@
  * is installed.
  */
 import { readFileSync } from 'node:fs';
-import { certificates } from '../../support/certificates.ts';
+import { certificates } from '../../support/net/certificates.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { startMachine } from '../../support/installing/machine.ts';
 import { inTurn } from '../../support/installing/in-turn.ts';
 import { startMirror } from '../../support/installing/mirror.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { CASES, WITH_KEY } from './refusal-cases.ts';
 

@@ -4,7 +4,7 @@ import { hangAfter } from '../../support/busy.ts';
 import { inTurn } from '../../support/installing/in-turn.ts';
 import { startMachine } from '../../support/installing/machine.ts';
 import { startMirror } from '../../support/installing/mirror.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { WITH_KEY } from './refusal-cases.ts';
 
 const test = await peerTest('root', 'debian-root', 'shellcheck');

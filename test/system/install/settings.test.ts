@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { startMachine } from '../../support/installing/machine.ts';
 import { startMirror } from '../../support/installing/mirror.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { KEY, WITH_KEY } from './refusal-cases.ts';
 
 const UNINSTALL = 'sh /usr/lib/edge/install.sh --uninstall';

@@ -5,7 +5,7 @@
 import { hangAfter } from '../../support/busy.ts';
 import { startMachine, type Machine } from '../../support/installing/machine.ts';
 import { startMirror } from '../../support/installing/mirror.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { WITH_KEY } from './refusal-cases.ts';
 

@@ -3,8 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { peerTest } from '../../support/peer-test.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('systemd-analyze', 'shellcheck');

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { FLEET_KEYS, type Fleet } from '../../support/fleet.ts';
-import { seriesOf } from '../../support/series.ts';
+import { seriesOf } from '../../support/observability/series.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 

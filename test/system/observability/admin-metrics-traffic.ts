@@ -4,8 +4,8 @@ import test from 'ava';
 import { currentClient } from '../../support/api/mcp-clients.ts';
 import { httpClient } from '../../support/api/trpc-clients.ts';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
-import { connectThrough, exchange } from '../../support/reach-fixture.ts';
-import { answers, openReceiver } from '../../support/receiver.ts';
+import { connectThrough, exchange } from '../../support/net/reach-fixture.ts';
+import { answers, openReceiver } from '../../support/webhooks/receiver.ts';
 import { NOBODY, requests, type AdminMetricsFixture } from './admin-metrics-fixture.ts';
 
 /** Declares the tests. */

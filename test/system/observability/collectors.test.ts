@@ -5,11 +5,11 @@ import { createServer as createTcpServer, type Server } from 'node:net';
 import test from 'ava';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { patient } from '../../support/busy.ts';
-import { startOtlpCollector } from '../../support/otlp-collector.ts';
+import { startOtlpCollector } from '../../support/observability/otlp-collector.ts';
 import type { Scope } from '../../support/scope.ts';
-import { clientTrace } from '../../support/traces.ts';
+import { clientTrace } from '../../support/observability/traces.ts';
 import { traceparentOf } from '../../../transport/protocol/trace-context.ts';
-import { listening, origin, pour } from '../../support/listening.ts';
+import { listening, origin, pour } from '../../support/net/listening.ts';
 import { until } from '../../support/until.ts';
 
 /** A stop may take this long because of traces, in ms, and the rest of it as long again on a busy machine. */

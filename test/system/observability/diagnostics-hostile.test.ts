@@ -16,7 +16,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
 import { silentLog } from '../../support/log.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { origin, pour, target } from '../../support/listening.ts';
+import { origin, pour, target } from '../../support/net/listening.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 

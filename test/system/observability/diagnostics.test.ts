@@ -5,7 +5,7 @@ import { apiKeyOf } from '../../../agent/observability/api-key.ts';
 import { startEdge, startNode, type Ended } from '../../support/edge-program.ts';
 import type { AgentProgram } from '../../support/fleet/agent-program.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { programFile } from '../../support/programs.ts';
+import { programFile } from '../../support/run/programs.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { patient } from '../../support/busy.ts';

@@ -1,11 +1,11 @@
 /** Metrics of real agents, through a real admin. */
 import test from 'ava';
 import { NodeMetricsHistoryResource } from '../../../actors/resources/node-metrics.ts';
-import type { HistoryRow } from '../../../cli/node-history.ts';
+import type { HistoryRow } from '../../../cli/output/node-history.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { hostileAgent } from '../../support/hostile-tunnel.ts';
+import { hostileAgent } from '../../support/net/hostile-tunnel.ts';
 import { isCrowded, patient } from '../../support/busy.ts';
 import { until } from '../../support/until.ts';
 

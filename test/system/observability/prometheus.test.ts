@@ -9,10 +9,10 @@ import {
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { peerPath } from '../../support/peers.ts';
-import { complaintsIn, configurationOf, startPrometheus } from '../../support/prometheus.ts';
-import { metricsProblems } from '../../support/promtool.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { peerPath } from '../../support/run/peers.ts';
+import { complaintsIn, configurationOf, startPrometheus } from '../../support/observability/prometheus.ts';
+import { metricsProblems } from '../../support/observability/promtool.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';

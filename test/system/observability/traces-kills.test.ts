@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { startOtlpCollector } from '../../support/otlp-collector.ts';
-import { clientTrace, exportingTo, isComplete, named, only, runTraced } from '../../support/traces.ts';
+import { startOtlpCollector } from '../../support/observability/otlp-collector.ts';
+import { clientTrace, exportingTo, isComplete, named, only, runTraced } from '../../support/observability/traces.ts';
 import { until } from '../../support/until.ts';
 
 test('an admin and an agent are killed while a process runs: another admin and the next agent end the same trace', async (t) => {

@@ -2,9 +2,9 @@
 import test from 'ava';
 import { traceparentOf } from '../../../transport/protocol/trace-context.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { startOtlpCollector, type OtlpCollector } from '../../support/otlp-collector.ts';
+import { startOtlpCollector, type OtlpCollector } from '../../support/observability/otlp-collector.ts';
 import { createScope } from '../../support/scope.ts';
-import { clientTrace, exportingTo, isComplete, only, runTraced } from '../../support/traces.ts';
+import { clientTrace, exportingTo, isComplete, only, runTraced } from '../../support/observability/traces.ts';
 import { patient } from '../../support/busy.ts';
 import { until } from '../../support/until.ts';
 

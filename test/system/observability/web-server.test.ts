@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { WebRoute } from '../../../agent/observability/web-server.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import { AgentProcess } from '../../support/agent/agent-process.ts';
-import { takenPort } from '../../support/listening.ts';
+import { takenPort } from '../../support/net/listening.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { KEY, raw, serve, statusOf, TEXT } from './web-server-fixture.ts';
 

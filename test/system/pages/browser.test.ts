@@ -3,7 +3,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import { GUIDE_PAGES } from '../../../api/docs/guide/pages.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { serveApi } from '../../support/api/fakes.ts';
 import { startBrowser } from '../../support/browser.ts';

@@ -5,9 +5,9 @@ import type { Browser } from 'playwright-core';
 import { insertNodes, nodeId } from '../../../bench/fleet/nodes.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { startTestServer, type TestServer } from '../../support/server.ts';
+import { startTestServer, type TestServer } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 import { startBrowser } from '../../support/browser.ts';
 

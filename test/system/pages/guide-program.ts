@@ -12,7 +12,7 @@ import { FLEET_KEYS } from '../../support/fleet.ts';
 import { endScriptsOf } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { createScope } from '../../support/scope.ts';
-import type { TestConnection } from '../../support/server.ts';
+import type { TestConnection } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 import { cable, inNetworkOf, ipIn, ownNetwork } from '../../support/networks/cable.ts';
 import { guideBlocks, isPromised, type GuideBlock } from './guide-blocks.ts';

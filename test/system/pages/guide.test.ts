@@ -4,8 +4,8 @@
  */
 import ava from 'ava';
 import { GUIDE_PAGES } from '../../../api/docs/guide/pages.ts';
-import { createDatabase } from '../../support/database.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { createDatabase } from '../../support/database/database.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { isPromised } from './guide-blocks.ts';
 import type { TriedBlock } from './guide-program.ts';
 import { hangAfter } from '../../support/busy.ts';

@@ -13,7 +13,7 @@ import { buildClient, CLIENT_PACKAGE } from '../../../deploy/client.ts';
 import { createSign } from '../../../transport/events/webhooks/signature.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';

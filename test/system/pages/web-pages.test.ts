@@ -7,10 +7,10 @@ import type { Browser, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startTestAdmin } from '../../support/admin.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { origin } from '../../support/listening.ts';
+import { origin } from '../../support/net/listening.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();

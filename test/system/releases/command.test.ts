@@ -8,9 +8,9 @@ import { fileTarget } from '../../../transport/protocol/releases.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY, startTestAdmin } from '../../support/admin.ts';
 import { startEdge, startNode, type Ended } from '../../support/edge-program.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
-import { programFile } from '../../support/programs.ts';
-import { createReleases } from '../../support/releases.ts';
-import { urlOf } from '../../support/server.ts';
+import { programFile } from '../../support/run/programs.ts';
+import { createReleases } from '../../support/releases/releases.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const DAY_MS = 86_400_000;

@@ -6,13 +6,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { RELEASE_CHUNK_BYTES, RELEASE_PIECE_BYTES_MAX, fileTarget } from '../../../transport/protocol/releases.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { createReleases, type ReleaseFixture } from '../../support/releases.ts';
-import { urlOf } from '../../support/server.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { createReleases, type ReleaseFixture } from '../../support/releases/releases.ts';
+import { urlOf } from '../../support/database/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import test from 'ava';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { fileTarget } from '../../../transport/protocol/releases.ts';
 import { patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
-import { createReleases } from '../../support/releases.ts';
+import { createReleases } from '../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FILE_BYTES = 1_048_576;

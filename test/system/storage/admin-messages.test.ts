@@ -3,18 +3,23 @@ import { once } from 'node:events';
 import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
-import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/peer-presence.ts';
-import { hearAdmins, type AdminListenerPorts } from '../../../persistence/admin-listener.ts';
-import { ADMIN_CHANNEL, deletedNodes, readAdminMessage, tellAdmins } from '../../../persistence/admin-messages.ts';
+import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/admins/peer-presence.ts';
+import { hearAdmins, type AdminListenerPorts } from '../../../persistence/admins/admin-listener.ts';
+import {
+  ADMIN_CHANNEL,
+  deletedNodes,
+  readAdminMessage,
+  tellAdmins,
+} from '../../../persistence/admins/admin-messages.ts';
 import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeAdmin } from '../../support/stored-rows.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeAdmin } from '../../support/database/stored-rows.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 import { openStoredFleet, openStorageFixture } from './fixture.ts';
 
 test('of some nodes, those are named that are there no more', async (t) => {

@@ -1,12 +1,12 @@
 /** Who is in the list of admins, as what, and for how long. */
 import test from 'ava';
-import type { Listener } from '../../../persistence/listening.ts';
+import type { Listener } from '../../../persistence/connections/listening.ts';
 import { pruneAdminNames } from '../../../persistence/sweeps/admin-names.ts';
 import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeCluster } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeCluster } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
 test('a process whose name was taken over is told so at each check-in, and takes nothing from the other one', async (t) => {

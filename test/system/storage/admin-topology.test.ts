@@ -5,8 +5,8 @@ import type { ClusterId } from '../../../transport/protocol/ids.ts';
 import { forgetGoneAdmins } from '../../../persistence/sweeps/gone-admins.ts';
 import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { registryOf } from '../../support/admin-registry.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeCluster } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeCluster } from '../../support/database/stored-rows.ts';
 
 test('topology, owners and orphans are what the rows say', async (t) => {
   const { orm, pool } = await openedDatabase(t);

@@ -12,8 +12,8 @@ import { ClusterId } from '../../../transport/protocol/ids.ts';
 import { monotonicMs } from '../../../transport/net/clock.ts';
 import { registryOf } from '../../support/admin-registry.ts';
 import { silentLog } from '../../support/log.ts';
-import type { Opened } from '../../support/opened.ts';
-import { storeCommands, storeEvents } from '../../support/stored-rows.ts';
+import type { Opened } from '../../support/database/opened.ts';
+import { storeCommands, storeEvents } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 import { openStoredFleet, type Fixture } from './fixture.ts';
 

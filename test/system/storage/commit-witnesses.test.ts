@@ -1,8 +1,8 @@
 /** Commits by which a promoted server shows what it lost, also where the database does not speak of its log. */
 import test from 'ava';
-import { inTransaction } from '../../../persistence/transaction.ts';
+import { inTransaction } from '../../../persistence/connections/transaction.ts';
 import { recordingLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
 
 test('a database that does not say how its commits are known is written to without, and taken for set back after a promotion', async (t) => {
   const { pool, witnesses } = await openedDatabase(t);

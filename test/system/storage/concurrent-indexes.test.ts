@@ -6,8 +6,8 @@ import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { patient } from '../../support/busy.ts';
 import { recordingLog } from '../../support/log.ts';
-import { openedDatabase, readsOf } from '../../support/opened.ts';
-import { countedReads } from '../../support/rows-read.ts';
+import { openedDatabase, readsOf } from '../../support/database/opened.ts';
+import { countedReads } from '../../support/database/rows-read.ts';
 import { until } from '../../support/until.ts';
 
 const NAME = 'command_execution_of_node';

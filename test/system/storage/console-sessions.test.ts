@@ -5,8 +5,8 @@ import type { SessionRows } from '../../../api/console/ports.ts';
 import { consoleSessionRows } from '../../../persistence/console-sessions.ts';
 import { memorySessionRows } from '../../support/api/session-rows.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 
 interface Kind {
   readonly rows: SessionRows;

@@ -2,11 +2,11 @@
 import test from 'ava';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { openDamagingDatabase } from '../../support/damaging-database.ts';
-import { createDatabase } from '../../support/database.ts';
+import { openDamagingDatabase } from '../../support/database/damaging-database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { openPool } from '../../support/pool.ts';
+import { openPool } from '../../support/database/pool.ts';
 
 /** Answers that are damaged, one of so many, while so many callers create. */
 const DAMAGED = 200;

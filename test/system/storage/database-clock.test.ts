@@ -3,11 +3,11 @@ import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { DatabaseClock, SKEW_MS_MAX } from '../../../persistence/database-clock.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 import { openStoredFleet } from './fixture.ts';
-import { column } from '../../support/columns.ts';
-import { storeEvents } from '../../support/stored-rows.ts';
+import { column } from '../../support/database/columns.ts';
+import { storeEvents } from '../../support/database/stored-rows.ts';
 
 const DAY_MS = 86_400_000;
 

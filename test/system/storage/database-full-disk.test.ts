@@ -5,7 +5,7 @@ import { startEmbeddedPostgres } from '../../../persistence/embedded/launcher.ts
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { silentLog } from '../../support/log.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
 

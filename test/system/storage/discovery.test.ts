@@ -5,10 +5,10 @@ import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { Filter } from '../../../actors/filters.ts';
 import { insertNodes } from '../../../bench/fleet/nodes.ts';
 import { createDiscovery } from '../../../persistence/reads/discovery.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
 import { until } from '../../support/until.ts';
 import { openStoredFleet } from './fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 interface DiscoveredNode {
   readonly id: string;

@@ -8,11 +8,11 @@ import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { EVENTS_READ_BYTES_MAX } from '../../../persistence/reads/events.ts';
-import { createRecords } from '../../../persistence/ownerless-writes.ts';
+import { createRecords } from '../../../persistence/ownership/ownerless-writes.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase, readsOf, type Opened } from '../../support/opened.ts';
-import { countedReads } from '../../support/rows-read.ts';
+import { openedDatabase, readsOf, type Opened } from '../../support/database/opened.ts';
+import { countedReads } from '../../support/database/rows-read.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { claimChannel, openTransaction, storeEvent } from './publishing/fixture.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { EXECUTION_STATUSES, isTerminal, type ExecutionStatus } from '../../../actors/resources/command.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { openedDatabase, type Opened } from '../../support/database/opened.ts';
 
 type Columns = Readonly<Record<string, string | number | null>>;
 

@@ -11,7 +11,7 @@ import { Alias, Node } from '../../../persistence/entities/node.ts';
 import { SshRecording } from '../../../persistence/entities/ssh-recording.ts';
 import { SshPublicKey, SshUsername } from '../../../persistence/entities/ssh-username.ts';
 import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.ts';
-import { DOMAIN, openedDatabase, type Opened } from '../../support/opened.ts';
+import { DOMAIN, openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { makeEntities, type FleetEntities } from './entities.ts';
 import { selfUpdateResources, storeSelfUpdates } from './self-update-entities.ts';
 

@@ -2,8 +2,8 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { ListQuery } from '../../../actors/filters.ts';
-import { openedDatabase, readsOf, type Opened } from '../../support/opened.ts';
-import { storeCommands } from '../../support/stored-rows.ts';
+import { openedDatabase, readsOf, type Opened } from '../../support/database/opened.ts';
+import { storeCommands } from '../../support/database/stored-rows.ts';
 
 const ROWS = 400;
 const PAGE_SIZE = 20;

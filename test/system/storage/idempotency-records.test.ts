@@ -5,9 +5,9 @@ import type { Write } from '../../../actors/writes.ts';
 import { insertIdempotencyRecord } from '../../../persistence/committer/idempotency-records.ts';
 import type { ClusterId, CommandId } from '../../../transport/protocol/ids.ts';
 import { commandRecord, NOW_MS } from '../../support/actors.ts';
-import { change, openFixture } from '../../support/committer-fixture.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { change, openFixture } from '../../support/database/committer-fixture.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 
 const REMEMBERED = {
   scope: 'create_ssh_username:api',

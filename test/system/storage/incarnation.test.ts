@@ -5,13 +5,13 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { insertEvents } from '../../../persistence/committer/event-rows.ts';
-import { aheadBy, settledIncarnation } from '../../../persistence/incarnation.ts';
+import { aheadBy, settledIncarnation } from '../../../persistence/incarnations/incarnation.ts';
 import { backlogOf, nextForBroker } from '../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { routeEvents } from '../../../persistence/publishing/routing.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { claimChannel, deliveriesOf, openTransaction, storeEvent, storeWebhook } from './publishing/fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** How far ids of the former server lie above those of this one. */
 const LEAD = 1_000_000;

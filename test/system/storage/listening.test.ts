@@ -2,13 +2,13 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
 import { EVENTS_STORED, WEBHOOK_CHANGES } from '../../../persistence/publishing/names.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { silentLog } from '../../support/log.ts';
-import { LONG_WAITS, patientLimits } from '../../support/opened.ts';
+import { LONG_WAITS, patientLimits } from '../../support/database/opened.ts';
 import { until } from '../../support/until.ts';
 import { deleteWebhook, storeEvent, storeWebhook } from './publishing/fixture.ts';
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { LISTS, type ListName } from '../../../actors/filters.ts';
 import { PAGE_OUTPUT_BYTES_MAX } from '../../../persistence/reads/executions.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
 import { modelList } from './model.ts';
 import { keyBlob } from './entities.ts';
 import { openStorageFixture, openStoredFleet } from './fixture.ts';

@@ -3,9 +3,9 @@ import { v7 } from 'uuid';
 import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { openStoredFleet } from './fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const AT_MS = Date.UTC(2026, 0, 1);
 const AT = new Date(AT_MS);

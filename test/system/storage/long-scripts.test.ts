@@ -2,8 +2,8 @@
 import test from 'ava';
 import type { Pool } from 'pg';
 import { SWEEP_SCRIPT_BYTES_MAX } from '../../../persistence/sweeps/execution-batch.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 

@@ -2,12 +2,12 @@
 import test from 'ava';
 import { startAdmin } from '../../../main.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
 import { ADMIN_KEYS, adminConfig, ENCRYPTION_KEY } from '../../support/admin.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { Program } from '../../support/fleet/program.ts';
-import { openFragileDatabase, type Losing } from '../../support/fragile-database.ts';
+import { openFragileDatabase, type Losing } from '../../support/database/fragile-database.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
 

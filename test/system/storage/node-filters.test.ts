@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { versionOrder } from '../../../actors/version-order.ts';
 import { matchesNode } from '../../../api/feeds/node-filter.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
 import { openStorageFixture } from './fixture.ts';
 import { filterOf } from './list-queries.ts';
 

@@ -4,8 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { evidence, NOW_MS } from '../../support/actors.ts';
-import { openFixture, well, type Fixture } from '../../support/committer-fixture.ts';
-import { readsOf } from '../../support/opened.ts';
+import { openFixture, well, type Fixture } from '../../support/database/committer-fixture.ts';
+import { readsOf } from '../../support/database/opened.ts';
 
 /** The rows of a fixture as another admin reads them. */
 async function anotherAdmin(t: ExecutionContext, { connection }: Fixture) {

@@ -4,12 +4,12 @@ import { Client, type Pool } from 'pg';
 import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { OVERVIEW_ADMINS_MAX, type Overview } from '../../../actors/resources/overview.ts';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
 import { keptOverview, readOverview } from '../../../persistence/overview.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase, readsOf } from '../../support/opened.ts';
-import { countedReads } from '../../support/rows-read.ts';
-import { storeAdmin, storeEvents } from '../../support/stored-rows.ts';
+import { openedDatabase, readsOf } from '../../support/database/opened.ts';
+import { countedReads } from '../../support/database/rows-read.ts';
+import { storeAdmin, storeEvents } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
 /** Executions of a command of their own that were completed so long ago, as an interval. */

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/ownerless.ts';
 import { openStoredFleet } from './fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
   const { opened, fixture } = await openStoredFleet(t);

@@ -1,13 +1,13 @@
-/** Who owns what, as the rows and this admin say it together (`persistence/owners.ts`). */
+/** Who owns what, as the rows and this admin say it together (`persistence/ownership/owners.ts`). */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { RECENT_OWNER_MS } from '../../../persistence/recent-owners.ts';
-import { OWNER_LOOK_MS, StoredOwners } from '../../../persistence/owners.ts';
-import type { HeldHere, Owner } from '../../../api/forwarding-ports.ts';
+import { RECENT_OWNER_MS } from '../../../persistence/ownership/recent-owners.ts';
+import { OWNER_LOOK_MS, StoredOwners } from '../../../persistence/ownership/owners.ts';
+import type { HeldHere, Owner } from '../../../api/forwarding/ports.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeAdmin, storeCluster } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeAdmin, storeCluster } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
 /** This admin and another one on one database, and clusters with a node each. */

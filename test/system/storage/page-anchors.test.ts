@@ -2,8 +2,8 @@ import test from 'ava';
 import { v7 } from 'uuid';
 import { COMMANDS } from '../../../persistence/reads/commands.ts';
 import { createPageAnchors, type PageAnchors } from '../../../persistence/reads/page-anchors.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
-import { storeCommands } from '../../support/stored-rows.ts';
+import { openedDatabase, type Opened } from '../../support/database/opened.ts';
+import { storeCommands } from '../../support/database/stored-rows.ts';
 
 const ROWS = 46_000;
 const EPOCH_MS = Date.UTC(2026, 0, 1);

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { Pool } from 'pg';
 import { StoredPeerAdmins } from '../../../persistence/reads/peer-admins.ts';
-import { LONG_WAITS, openedDatabase } from '../../support/opened.ts';
+import { LONG_WAITS, openedDatabase } from '../../support/database/opened.ts';
 import { until } from '../../support/until.ts';
 
 /** Admins that count as alive for as long as the test lasts. */

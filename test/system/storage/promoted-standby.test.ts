@@ -3,15 +3,15 @@
  * was set back where it has not.
  */
 import test, { type ExecutionContext } from 'ava';
-import { isUnavailable } from '../../../persistence/availability.ts';
-import { openDatabase, QUERY_MS_MAX } from '../../../persistence/database.ts';
+import { isUnavailable } from '../../../persistence/connections/availability.ts';
+import { openDatabase, QUERY_MS_MAX } from '../../../persistence/connections/database.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
-import { watchIncarnation } from '../../../persistence/incarnation.ts';
-import { inTransaction } from '../../../persistence/transaction.ts';
+import { watchIncarnation } from '../../../persistence/incarnations/incarnation.ts';
+import { inTransaction } from '../../../persistence/connections/transaction.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
 import { silentLog } from '../../support/log.ts';
-import { patientLimits } from '../../support/opened.ts';
-import { startReplicatedServers } from '../../support/replicated-servers.ts';
+import { patientLimits } from '../../support/database/opened.ts';
+import { startReplicatedServers } from '../../support/database/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
 const NAME = 'admin-1';

@@ -5,10 +5,10 @@ import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-en
 import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeCluster } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeCluster } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
-import { openPool } from '../../support/pool.ts';
+import { openPool } from '../../support/database/pool.ts';
 
 const PATH = '/clusters/default/enrollment_keys/public';
 

@@ -2,13 +2,13 @@
 import test from 'ava';
 import { isTerminal } from '../../../actors/resources/command.ts';
 import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
-import { Leases } from '../../../persistence/leases.ts';
+import { Leases } from '../../../persistence/ownership/leases.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
-import { createRecords } from '../../../persistence/ownerless-writes.ts';
+import { createRecords } from '../../../persistence/ownership/ownerless-writes.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeAdmin, storeCluster } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeAdmin, storeCluster } from '../../support/database/stored-rows.ts';
 import { openStoredFleet } from './fixture.ts';
 
 test('an execution is deleted when it is terminal, refused while it is not, and not found twice', async (t) => {

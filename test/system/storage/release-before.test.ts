@@ -9,17 +9,17 @@ import type { CommandResource, ExecutionResource } from '../../../actors/resourc
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { SelfUpdateRequestResource } from '../../../actors/resources/self-update.ts';
-import { openDatabase } from '../../../persistence/database.ts';
-import { createDatabase } from '../../support/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort } from '../../support/net/free-ports.ts';
 import { endScripts, FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { RELEASE_BEFORE, releaseAt } from '../../support/fleet/release.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
-import { urlOf } from '../../support/server.ts';
+import { urlOf } from '../../support/database/server.ts';
 
 /** What the admin of a release before is asked beyond what all of them can do. */
 interface Since {

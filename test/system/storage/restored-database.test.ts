@@ -12,9 +12,9 @@ import { socketClient } from '../../support/api/trpc-clients.ts';
 import { startNats } from '../../support/brokers/nats.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
-import { startMovableServer } from '../../support/movable-server.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { openReceiver } from '../../support/receiver.ts';
+import { startMovableServer } from '../../support/database/movable-server.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
 

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { Client } from 'pg';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
 import { bringUpToDate, SchemaTooNew, WrongEncoding } from '../../../persistence/schema-version.ts';
 import { patient } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeCluster } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeCluster } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
 /**

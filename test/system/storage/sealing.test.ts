@@ -7,8 +7,8 @@ import { IN_FLIGHT_MS_MAX, WeakEncryptionKey } from '../../../persistence/sealin
 import { SEALED_COLUMNS, sealBatchAnew, unreadableRows } from '../../../persistence/sealing/sealed-rows.ts';
 import { WrongEncryptionKey } from '../../../persistence/secret-check.ts';
 import { createVault } from '../../../persistence/vault.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { adminOf, opened, storeSecrets } from '../../support/sealing-admins.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { adminOf, opened, storeSecrets } from '../../support/database/sealing-admins.ts';
 
 const OLD = Buffer.from('encryption-key-of-32-bytes-older');
 const NEW = Buffer.from('encryption-key-of-32-bytes-newer');

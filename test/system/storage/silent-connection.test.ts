@@ -3,13 +3,13 @@ import { createServer, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
-import { openDatabase, ORM_CONNECTIONS_MAX, QUERY_MS_MAX } from '../../../persistence/database.ts';
+import { openDatabase, ORM_CONNECTIONS_MAX, QUERY_MS_MAX } from '../../../persistence/connections/database.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { createDatabase } from '../../support/database.ts';
-import { openFragileDatabase } from '../../support/fragile-database.ts';
-import { listening } from '../../support/listening.ts';
+import { createDatabase } from '../../support/database/database.ts';
+import { openFragileDatabase } from '../../support/database/fragile-database.ts';
+import { listening } from '../../support/net/listening.ts';
 import { silentLog } from '../../support/log.ts';
-import { LONG_WAITS, patientLimits } from '../../support/opened.ts';
+import { LONG_WAITS, patientLimits } from '../../support/database/opened.ts';
 
 /** Turns of the event loop within which a connection is dialled: it is closed after each of them once. */
 const DIAL_TURNS = 30;

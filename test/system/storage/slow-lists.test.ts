@@ -4,8 +4,8 @@ import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { commandRecord } from '../../support/actors.ts';
 import { patient } from '../../support/busy.ts';
-import { change, openFixture, type Fixture } from '../../support/committer-fixture.ts';
-import { readsOf, SHORT_WAITS } from '../../support/opened.ts';
+import { change, openFixture, type Fixture } from '../../support/database/committer-fixture.ts';
+import { readsOf, SHORT_WAITS } from '../../support/database/opened.ts';
 import { until } from '../../support/until.ts';
 
 /** Far more than there are connections. */

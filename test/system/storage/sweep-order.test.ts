@@ -4,9 +4,9 @@
 import test from 'ava';
 import type { Pool, PoolClient } from 'pg';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
-import { LONG_WAITS, openedDatabase, type Opened } from '../../support/opened.ts';
+import { LONG_WAITS, openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { sql } from '../../../persistence/reads/sql.ts';
-import { at, sweepsOf } from '../../support/sweeps.ts';
+import { at, sweepsOf } from '../../support/database/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStorageFixture } from './fixture.ts';
 

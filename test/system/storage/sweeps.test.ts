@@ -4,10 +4,10 @@ import { v7 } from 'uuid';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { CommandId } from '../../../transport/protocol/ids.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { storeCommands, storeEvents } from '../../support/stored-rows.ts';
+import { openedDatabase } from '../../support/database/opened.ts';
+import { storeCommands, storeEvents } from '../../support/database/stored-rows.ts';
 import { storeEvent } from './publishing/fixture.ts';
-import { pruned, sweepsOf } from '../../support/sweeps.ts';
+import { pruned, sweepsOf } from '../../support/database/sweeps.ts';
 import { openStoredFleet } from './fixture.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,17 +1,17 @@
 import test from 'ava';
 import { Client, type Pool } from 'pg';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { openDatabase } from '../../../persistence/database.ts';
+import { openDatabase } from '../../../persistence/connections/database.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { readTotals, TOTAL_MS_MAX, type Totals } from '../../../persistence/totals.ts';
-import { createDatabase } from '../../support/database.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase, patientLimits } from '../../support/opened.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { openedDatabase, patientLimits } from '../../support/database/opened.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStoredFleet } from './fixture.ts';
 import { patient } from '../../support/busy.ts';
-import { storeEvents } from '../../support/stored-rows.ts';
+import { storeEvents } from '../../support/database/stored-rows.ts';
 
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);

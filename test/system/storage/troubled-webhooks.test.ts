@@ -4,8 +4,8 @@ import type { Pool } from 'pg';
 import type { Filter } from '../../../actors/filters.ts';
 import type { OverviewWebhooks } from '../../../actors/resources/overview.ts';
 import { readOverview } from '../../../persistence/overview.ts';
-import { openedDatabase, readsOf } from '../../support/opened.ts';
-import { countedReads } from '../../support/rows-read.ts';
+import { openedDatabase, readsOf } from '../../support/database/opened.ts';
+import { countedReads } from '../../support/database/rows-read.ts';
 import { until } from '../../support/until.ts';
 
 async function storeWebhook(pool: Pool, url: string): Promise<string> {

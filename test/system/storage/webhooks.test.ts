@@ -11,7 +11,7 @@ import {
   storeEvent,
   storeWebhook,
 } from './publishing/fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** A webhook with so many deliveries of events of one transaction. */
 async function openDeliveries(t: Parameters<typeof heldChannel>[0], events: number) {

@@ -3,10 +3,10 @@ import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import { findForgotten, wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { NOW_MS } from '../../support/actors.ts';
-import { openFixture } from '../../support/committer-fixture.ts';
-import { countedReads } from '../../support/rows-read.ts';
-import { storeWaiting } from '../../support/stored-rows.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { openFixture } from '../../support/database/committer-fixture.ts';
+import { countedReads } from '../../support/database/rows-read.ts';
+import { storeWaiting } from '../../support/database/stored-rows.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 
 /** Three nodes of this admin, one of another, and a command on all of them. */
 async function open(t: ExecutionContext) {

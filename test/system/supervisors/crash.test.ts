@@ -10,7 +10,7 @@ import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { ASKED, EVERY_MESSAGE, type Subject } from './every-message.ts';
 import { withBugs } from './faults.ts';
 import { startOwner } from './fixture.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** A bug at one type of message of one kind of actor: while armed, it throws, once. */
 function oneBug() {

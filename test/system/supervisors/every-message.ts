@@ -15,7 +15,7 @@ import {
   session,
 } from '../../support/actors.ts';
 import { selfUpdateRecord } from '../../support/self-updates.ts';
-import { answered } from '../../support/webhook-actor.ts';
+import { answered } from '../../support/webhooks/webhook-actor.ts';
 
 /** What a test speaks of. */
 export interface Subject {

@@ -2,7 +2,7 @@
  * What an admin that stood still itself, or had no database, takes for the silence of others: trees on one database.
  */
 import test from 'ava';
-import { Leases } from '../../../persistence/leases.ts';
+import { Leases } from '../../../persistence/ownership/leases.ts';
 import type { Loader } from '../../../supervisors/ports.ts';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
 import type { Scope } from '../../support/scope.ts';

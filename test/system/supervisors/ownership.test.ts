@@ -5,7 +5,7 @@ import { markOwnerless } from '../../../persistence/sweeps/ownerless.ts';
 import { createLeaseClock } from '../../../transport/net/clock.ts';
 import { session } from '../../support/actors.ts';
 import { patient } from '../../support/busy.ts';
-import { sweepsOf } from '../../support/sweeps.ts';
+import { sweepsOf } from '../../support/database/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { startSupervisors } from './fixture.ts';

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import type { Write } from '../../../actors/writes.ts';
 import { session } from '../../support/actors.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from './actors-fixture.ts';
 import { FaultyCommitter, type Fate } from './faults.ts';

@@ -6,7 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import { MAILBOX_MESSAGES_MAX } from '../../../actors/limits.ts';
 import { until } from '../../support/until.ts';
-import { answered, FAILED } from '../../support/webhook-actor.ts';
+import { answered, FAILED } from '../../support/webhooks/webhook-actor.ts';
 import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { FaultyCommitter } from './faults.ts';
 import { startOwner } from './fixture.ts';

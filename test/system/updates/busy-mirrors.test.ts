@@ -2,7 +2,7 @@
 import test from 'ava';
 import { RunningUpdates } from '../../../agent/updater/running-updates.ts';
 import { wouldBe } from '../../../agent/updater/serve.ts';
-import { mirrorReleases } from '../../support/release-mirror.ts';
+import { mirrorReleases } from '../../support/releases/release-mirror.ts';
 import { outdatedFixture, storedState } from '../../support/updater/fixture.ts';
 import { until } from '../../support/until.ts';
 

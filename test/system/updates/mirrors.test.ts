@@ -6,9 +6,9 @@ import test, { type ExecutionContext } from 'ava';
 import { outcomeText, pin } from '../../../agent/updater/commands.ts';
 import { wouldBe } from '../../../agent/updater/serve.ts';
 import { signTargets, VALIDITY } from '../../../cli/release/signing.ts';
-import { listening } from '../../support/listening.ts';
-import { mirrorReleases } from '../../support/release-mirror.ts';
-import { createReleases, forge, rotateKey } from '../../support/releases.ts';
+import { listening } from '../../support/net/listening.ts';
+import { mirrorReleases } from '../../support/releases/release-mirror.ts';
+import { createReleases, forge, rotateKey } from '../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { outdatedFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 

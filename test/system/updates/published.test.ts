@@ -1,10 +1,10 @@
 /** The whole way: a release is published at an admin, a request is made there, and a real machine is updated by it. */
 import { join } from 'node:path';
 import test from 'ava';
-import { createClient } from '../../../cli/client.ts';
+import { createClient } from '../../../cli/service/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
-import { createReleases } from '../../support/releases.ts';
+import { createReleases } from '../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { realBundles } from '../../support/updater/real-bundles.ts';
 import { realMachine } from '../../support/updater/real-machine.ts';

@@ -6,7 +6,7 @@ import { bootstrap } from '../../../agent/updater/commands.ts';
 import { wouldBe } from '../../../agent/updater/serve.ts';
 import { UpdateProblem } from '../../../agent/updater/problem.ts';
 import { linkedVersion } from '../../../agent/updater/versions.ts';
-import { createReleases, rotateKey } from '../../support/releases.ts';
+import { createReleases, rotateKey } from '../../support/releases/releases.ts';
 import { fill, fillAt, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { updaterFixture } from '../../support/updater/fixture.ts';

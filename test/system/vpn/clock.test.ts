@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import ava from 'ava';
 import { openClock } from '../../support/wall-clock.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { nodeName, reaches, startFixture, type Member } from '../../support/vpn/fixture.ts';

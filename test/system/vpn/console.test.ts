@@ -6,7 +6,7 @@ import type { NodePathsResource } from '../../../actors/resources/cluster-paths.
 import { startBrowser } from '../../support/browser.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { connected, nodeName, reaches, startFixture, type Fixture, type Member } from '../../support/vpn/fixture.ts';

@@ -9,7 +9,7 @@ import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import { gatewayInterface } from '../../../transport/vpn/gateway/open-gateway.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { connected, startFixture, type Member, type Fixture } from '../../support/vpn/fixture.ts';

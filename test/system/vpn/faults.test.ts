@@ -1,6 +1,6 @@
 /** What a VPN of real agents does when things break: programs, addresses, cables, relays, keys. */
 import ava from 'ava';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import type { Program } from '../../support/fleet/program.ts';
 import { sendByIperf, serveIperf } from '../../support/networks/iperf.ts';
 import type { Nat } from '../../support/networks/internet.ts';

@@ -6,8 +6,8 @@ import ava from 'ava';
 import type { AdminMetricsResource } from '../../../api/metrics/resource.ts';
 import { gatewayInterface } from '../../../transport/vpn/gateway/open-gateway.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
-import { peerTest } from '../../support/peer-test.ts';
-import { peerPath } from '../../support/peers.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { peerPath } from '../../support/run/peers.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import {

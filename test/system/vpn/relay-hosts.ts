@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Program } from '../../support/fleet/program.ts';
 import type { Internet, Machine } from '../../support/networks/internet.ts';
-import { programFile } from '../../support/programs.ts';
+import { programFile } from '../../support/run/programs.ts';
 import { until } from '../../support/until.ts';
 import { ADMIN_PORT } from '../../support/vpn/fixture.ts';
 

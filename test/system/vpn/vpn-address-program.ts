@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { METRICS_SOURCES } from '../../../actors/resources/node-metrics.ts';
-import type { TestConnection } from '../../support/server.ts';
+import type { TestConnection } from '../../support/database/server.ts';
 import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { createScope } from '../../support/scope.ts';
 

@@ -1,7 +1,7 @@
 /** R3: a machine's address in the VPN comes out nowhere. */
 import test from 'ava';
-import { createDatabase } from '../../support/database.ts';
-import { runSealed } from '../../support/sealed-network.ts';
+import { createDatabase } from '../../support/database/database.ts';
+import { runSealed } from '../../support/net/sealed-network.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 /** In the private range of IPv6, and easily told from all else. */

@@ -11,7 +11,7 @@ import { settledAnswer } from '../../support/fleet/rest.ts';
 import { enrollment, rawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
 import { sendByIperf } from '../../support/networks/iperf.ts';
 import type { Machine } from '../../support/networks/machine.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { isRelayed, ROUNDS, startEverybody, type Everybody, type MemberName } from './everybody.ts';

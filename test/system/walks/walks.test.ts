@@ -5,8 +5,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import ava from 'ava';
 import { hangAfter } from '../../support/busy.ts';
-import { clone, installPackage, type Installation } from '../../support/installation.ts';
-import { peerTest } from '../../support/peer-test.ts';
+import { clone, installPackage, type Installation } from '../../support/releases/installation.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { walked, type Walker } from '../../support/walks/walk.ts';
 import { INTEGRATOR } from './integrator.ts';

@@ -4,7 +4,7 @@ import { CloudEvent } from 'cloudevents';
 import { z } from 'zod';
 import { envelopeOf, EVENT_DEFINITIONS, eventCatalogue, explainEventType } from '../../../actors/event-catalogue.ts';
 import { Envelope, EVENT_TYPES, type EventType } from '../../../actors/events.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 /** `data` of each type, by the published catalogue. */
 const NODE_FIELDS = [

@@ -7,8 +7,8 @@ import { OwnServers } from '../../../agent/own-servers.ts';
 import { DEFAULT_PORTS, PORT_SETTINGS } from '../../../agent/served-ports.ts';
 import { listenAt } from '../../../transport/net/streams/listen.ts';
 import { givenConfig } from '../../support/agent/agent-config.ts';
-import { freePort } from '../../support/free-ports.ts';
-import { listening } from '../../support/listening.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { listening } from '../../support/net/listening.ts';
 import { recordingLog } from '../../support/log.ts';
 
 test.serial('a usual port that another program has becomes a free one, and one line says which', async (t) => {

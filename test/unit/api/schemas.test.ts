@@ -9,7 +9,7 @@ import * as fc from 'fast-check';
 import { catalogue } from '../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { SOME_ID } from '../../support/api/fakes.ts';
 import { inputs } from '../../support/api/hostile.ts';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import { catalogue } from '../../../api/catalogue.ts';
 import type { Call } from '../../../api/operation.ts';
-import { parse } from '../../../api/parse.ts';
+import { parse } from '../../../api/inputs/parse.ts';
 
 const GOOD = { url: 'https://receiver.test/', secret: 's', subscribed_events: ['edge.core.test'] };
 

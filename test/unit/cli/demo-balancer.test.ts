@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { Balancer } from '../../../cli/demo/balancer.ts';
-import { freePort } from '../../support/free-ports.ts';
-import { listening } from '../../support/listening.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { listening } from '../../support/net/listening.ts';
 import { until } from '../../support/until.ts';
 
 /** A server that does not take a connection within this is passed over, in ms. Source: cli/demo/balancer.ts. */

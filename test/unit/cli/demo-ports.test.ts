@@ -2,8 +2,8 @@
 import { createServer } from 'node:net';
 import test from 'ava';
 import { freePorts, portsFor, startedOnPorts, type DemoPorts } from '../../../cli/demo/ports.ts';
-import { freePort } from '../../support/free-ports.ts';
-import { listening, takenPort } from '../../support/listening.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { listening, takenPort } from '../../support/net/listening.ts';
 
 test('it listens where it did the last time', async (t) => {
   const before = { api: await freePort(), http: await freePort(), socks5: await freePort() };

@@ -1,6 +1,6 @@
 /** How long `edge admin drain --wait` waits: for what is owned, and for what one admin does for all. */
 import test from 'ava';
-import type { PeerAdmin } from '../../../cli/admins.ts';
+import type { PeerAdmin } from '../../../cli/names/admins.ts';
 import { drained } from '../../../cli/draining.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { SOME_ID } from '../../support/api/fakes.ts';

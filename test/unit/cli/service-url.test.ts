@@ -1,6 +1,6 @@
 /** Where `edge` takes the service to be, however its URL is written. */
 import test from 'ava';
-import { serviceUrl } from '../../../cli/connection.ts';
+import { serviceUrl } from '../../../cli/service/connection.ts';
 import { Problem } from '../../../cli/problem.ts';
 
 for (const [written, meant] of [

@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import type { Filter, ListName, ListQuery } from '../../../actors/filters.ts';
-import { listInput } from '../../../api/list-input.ts';
+import { listInput } from '../../../api/inputs/list-input.ts';
 import { createProgram } from '../../../cli/program.ts';
 import { LIST_FILTERS, LIST_PARAMETERS, type ListPage } from '../../../console/lists/parameters.ts';
 import { listStateOf } from '../../../console/lists/query.ts';
 import { listLinesOf } from '../../../console/lists/terminal.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 
 const [ONE, OTHER] = ['0193a1c2-0000-7000-8000-000000000001', '0193a1c2-0000-7000-8000-000000000002'];
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { imagePlans } from '../../../deploy/images/contents.ts';
-import { ROOT } from '../../support/source-text.ts';
+import { ROOT } from '../../support/source/source-text.ts';
 
 test('the Dockerfile and the chart start Node from where it is in every image', (t) => {
   const places = imagePlans('0').flatMap(({ config }) => config.entrypoint.filter((word) => word.endsWith('/node')));

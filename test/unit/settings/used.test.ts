@@ -7,7 +7,7 @@ import { AGENT_SETTINGS } from '../../../agent/config.ts';
 import { UPDATER_SETTINGS } from '../../../agent/updater/settings.ts';
 import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
 import { RELAY_SETTINGS } from '../../../settings/relay.ts';
-import { trackedFiles, withoutComments, withoutLiterals, type SourceFile } from '../../support/source-text.ts';
+import { trackedFiles, withoutComments, withoutLiterals, type SourceFile } from '../../support/source/source-text.ts';
 
 /** What is shipped. The demo and the others only set them. */
 const SHIPPED =

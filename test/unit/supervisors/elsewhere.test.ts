@@ -19,7 +19,7 @@ import type { CommandId, ExecutionId, NodeId } from '../../../transport/protocol
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
-import { column } from '../../support/columns.ts';
+import { column } from '../../support/database/columns.ts';
 
 const COMMAND = 'command' as CommandId;
 const awaited = (index: number, node = 'there'): AwaitedExecution => ({

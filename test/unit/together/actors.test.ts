@@ -1,3 +1,3 @@
-import { loadTogether } from '../../support/together.ts';
+import { loadTogether } from '../../support/run/together.ts';
 
 await loadTogether('actors');

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { RefusalCode } from '../../../actors/refusal.ts';
-import type { PeerAnswer, PeerCall } from '../../../api/forwarding-ports.ts';
+import type { PeerAnswer, PeerCall } from '../../../api/forwarding/ports.ts';
 import { ClusterId, NodeId } from '../../protocol/ids.ts';
 
 /** Longest names, ids and keys, in characters: far above what any version writes. */

@@ -14,8 +14,8 @@ import {
   takeMessages,
   type RabbitServer,
 } from '../../../support/brokers/rabbitmq.ts';
-import { trust } from '../../../support/certificates.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { trust } from '../../../support/net/certificates.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { allCame, envelopes, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
 

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../../../actors/events.ts';
 import type { ExecutionResource } from '../../../../actors/resources/command.ts';
 import { COMMAND_EVENT_TYPES, type PublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
-import type { Gate } from '../../../support/gate.ts';
+import type { Gate } from '../../../support/net/gate.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 

@@ -13,9 +13,9 @@ import {
 } from '../../../support/brokers/mosquitto.ts';
 import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import { brokerSettings } from '../../../support/brokers/settings.ts';
-import { certificates, type Certificates } from '../../../support/certificates.ts';
-import { freePort } from '../../../support/free-ports.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { certificates, type Certificates } from '../../../support/net/certificates.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { allCame, envelopes, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';

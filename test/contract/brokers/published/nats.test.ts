@@ -6,9 +6,9 @@ import type { Envelope } from '../../../../actors/events.ts';
 import { NATS_MODES, startNats } from '../../../support/brokers/nats.ts';
 import { storedIn, type NatsReader } from '../../../support/brokers/nats-reader.ts';
 import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
-import { trust } from '../../../support/certificates.ts';
-import { openGate } from '../../../support/gate.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { trust } from '../../../support/net/certificates.ts';
+import { openGate } from '../../../support/net/gate.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { arrivesLater, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
 

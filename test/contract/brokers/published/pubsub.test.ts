@@ -5,8 +5,8 @@ import ava from 'ava';
 import type { Envelope } from '../../../../actors/events.ts';
 import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import { consumePubSub, PUBSUB_PROJECT, startPubSub, type PubSubServer } from '../../../support/brokers/pubsub.ts';
-import { openGate } from '../../../support/gate.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { openGate } from '../../../support/net/gate.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { arrivesInTheOrderOfEach, environment, publishesWhatHappens, toldOnce } from './contract.ts';
 

@@ -13,10 +13,10 @@ import {
   type RedisReader,
   type RedisServer,
 } from '../../../support/brokers/redis.ts';
-import { trust } from '../../../support/certificates.ts';
+import { trust } from '../../../support/net/certificates.ts';
 import { Program } from '../../../support/fleet/program.ts';
-import { openGate } from '../../../support/gate.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { openGate } from '../../../support/net/gate.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { arrivesLater, envelopes, publishesWhatHappens, toldOnce } from './contract.ts';
 

@@ -10,8 +10,8 @@ import {
   type Moto,
 } from '../../../support/brokers/moto.ts';
 import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
-import { openGate } from '../../../support/gate.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { openGate } from '../../../support/net/gate.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { arrivesInTheOrderOfEach, environment, envelopes, publishesWhatHappens, toldOnce } from './contract.ts';

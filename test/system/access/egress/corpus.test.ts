@@ -3,10 +3,10 @@
  * nobody may come.
  */
 import test from 'ava';
-import { runSealed } from '../../../support/sealed-network.ts';
+import { runSealed } from '../../../support/net/sealed-network.ts';
 import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { hostileUrls, zoneAnswer } from '../guard/corpus.ts';
-import { startDnsServer } from '../../../support/dns-server.ts';
+import { startDnsServer } from '../../../support/net/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';
 import { startFixture } from '../../../support/agent/proxies-fixture.ts';
 import { isHostileToAgents, letThrough } from './hostile-targets.ts';

@@ -3,7 +3,7 @@
  * agent.
  */
 import { inOwnNetwork, networkProblem } from '../../../support/networks/cable.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import type { LanOutcome } from './lan-program.ts';
 
 const test = await peerTest('curl');

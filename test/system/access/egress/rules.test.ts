@@ -2,7 +2,7 @@
 import { networkInterfaces } from 'node:os';
 import test from 'ava';
 import type { EgressUse } from '../../../../agent/access/egress/egress.ts';
-import { target } from '../../../support/listening.ts';
+import { target } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
 import { startTripwire } from '../guard/tripwire.ts';
 import { dial, egressWith, egressWithNames, outcome } from './fixture.ts';

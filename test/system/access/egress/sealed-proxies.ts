@@ -7,7 +7,7 @@ import { addressKind } from '../../../../transport/net/guard/policy.ts';
 import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
 import { GOOD, hostileUrls, zoneAnswer, type HostileUrl } from '../guard/corpus.ts';
-import { startDnsServer } from '../../../support/dns-server.ts';
+import { startDnsServer } from '../../../support/net/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';
 import { startFixture } from '../../../support/agent/proxies-fixture.ts';
 import { isHostileToAgents, letThrough } from './hostile-targets.ts';

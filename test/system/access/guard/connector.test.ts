@@ -13,13 +13,13 @@ import {
 } from '../../../../transport/net/guard/guard.ts';
 import { CONNECT_ATTEMPT_MS_MAX } from '../../../../transport/net/guard/limits.ts';
 import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
-import { certificates } from '../../../support/certificates.ts';
+import { certificates } from '../../../support/net/certificates.ts';
 import { startBlackHole } from './black-hole.ts';
-import { startDnsServer, type Answer, type Question } from '../../../support/dns-server.ts';
+import { startDnsServer, type Answer, type Question } from '../../../support/net/dns-server.ts';
 import { startTripwire } from './tripwire.ts';
 import { patient } from '../../../support/busy.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { listening, silentPort } from '../../../support/listening.ts';
+import { listening, silentPort } from '../../../support/net/listening.ts';
 
 async function fixture(
   t: ExecutionContext,

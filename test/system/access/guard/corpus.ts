@@ -3,8 +3,8 @@
  */
 import ipaddr from 'ipaddr.js';
 import { BAD_PORTS } from '../../../../transport/net/guard/destination.ts';
-import type { Answer, Question } from '../../../support/dns-server.ts';
-import { EMBEDDINGS, v4Forms, v6Forms } from '../../../support/address-forms.ts';
+import type { Answer, Question } from '../../../support/net/dns-server.ts';
+import { EMBEDDINGS, v4Forms, v6Forms } from '../../../support/net/address-forms.ts';
 import written from './hostile-urls.json' with { type: 'json' };
 
 /** One URL, and what must become of it. */

@@ -9,7 +9,7 @@ import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
 import { attack, unguarded, type Attack, type Guarding } from './attack.ts';
 import { GOOD, hostileUrls, zoneAnswer, type HostileUrl } from './corpus.ts';
-import { startDnsServer } from '../../../support/dns-server.ts';
+import { startDnsServer } from '../../../support/net/dns-server.ts';
 import { startTripwire } from './tripwire.ts';
 
 /** What one attack came to. Packets of IPv4 and IPv6 are without the questions and answers of the DNS server. */

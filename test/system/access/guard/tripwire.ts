@@ -1,7 +1,7 @@
 /** Watches for connections: each that this process tries, and each that arrives on a port of all its addresses. */
 import { createHook } from 'node:async_hooks';
 import { createServer } from 'node:net';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import type { Scope } from '../../../support/scope.ts';
 
 /** What was seen so far. */

@@ -10,10 +10,10 @@ import { buffer, text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { ExecutionContext } from 'ava';
 import { ProxyAgent, request } from 'undici';
-import { peerTest } from '../../../support/peer-test.ts';
-import { peerPath } from '../../../support/peers.ts';
-import { basic, echoes, openProxies, PASSWORD, type FixtureOptions } from '../../../support/proxies-fixture.ts';
-import { openTarget, listening } from '../../../support/listening.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { peerPath } from '../../../support/run/peers.ts';
+import { basic, echoes, openProxies, PASSWORD, type FixtureOptions } from '../../../support/net/proxies-fixture.ts';
+import { openTarget, listening } from '../../../support/net/listening.ts';
 
 /**
  * What is used of the package, which has no types. Its own `connect` calls a function that Node has no more; `Client`

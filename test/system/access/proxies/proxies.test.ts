@@ -5,9 +5,9 @@
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { ExecutionContext } from 'ava';
-import { peerPath } from '../../../support/peers.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { startDnsServer } from '../../../support/dns-server.ts';
+import { peerPath } from '../../../support/run/peers.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { startDnsServer } from '../../../support/net/dns-server.ts';
 import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import {
   httpStatus,
@@ -16,7 +16,7 @@ import {
   startFixture,
   type AgentProxiesFixture,
 } from '../../../support/agent/proxies-fixture.ts';
-import { listening, takenPort } from '../../../support/listening.ts';
+import { listening, takenPort } from '../../../support/net/listening.ts';
 
 const test = await peerTest('curl');
 

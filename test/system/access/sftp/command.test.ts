@@ -7,7 +7,7 @@ import test from 'ava';
 import { build, type BuildOptions } from 'esbuild';
 import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
 import { become } from '../../../../agent/access/sftp/privileges.ts';
-import { ROOT } from '../../../support/source-text.ts';
+import { ROOT } from '../../../support/source/source-text.ts';
 import { GREETING } from '../../../support/agent/sftp-process.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 

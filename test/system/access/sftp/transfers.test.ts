@@ -20,7 +20,7 @@ import {
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { sftp } from './openssh-client.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 

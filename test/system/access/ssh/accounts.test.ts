@@ -8,10 +8,10 @@ import { spawn as spawnTerminal } from '@lydell/node-pty';
 import anyTest from 'ava';
 import type { ExecutionContext } from 'ava';
 import { accountsOfMachine, type NameServices } from '../../../../agent/access/ssh/login/accounts.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { startSshFixture } from '../../../support/agent/ssh-fixture.ts';
-import { runClient } from '../../../support/openssh.ts';
+import { runClient } from '../../../support/ssh/openssh.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const accountsFile = join(import.meta.dirname, '../../../../agent/access/ssh/login/accounts.ts');

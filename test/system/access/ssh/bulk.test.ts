@@ -8,9 +8,9 @@ import { pipeline } from 'node:stream/promises';
 import { OUTPUT_WAITING_BYTES_MAX } from '../../../../agent/access/ssh/sessions/channel-writer.ts';
 import { TERMINAL_SILENCE_MS_MAX } from '../../../../agent/access/ssh/sessions/terminal.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives, processorTime } from '../../../support/processes.ts';
-import { execRaw, withRawAlice, type RawClient } from '../../../support/raw-ssh-client.ts';
+import { execRaw, withRawAlice, type RawClient } from '../../../support/ssh/raw-ssh-client.ts';
 import { until, untilStill } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');

@@ -7,9 +7,9 @@ import test from 'ava';
 import ssh2 from 'ssh2';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { startSshFixture } from '../../../support/agent/ssh-fixture.ts';
-import { damageWrite } from '../../../support/damaged-bytes.ts';
-import { damagePackets } from '../../../support/damaged-ssh.ts';
-import { connectRaw, execRaw } from '../../../support/raw-ssh-client.ts';
+import { damageWrite } from '../../../support/net/damaged-bytes.ts';
+import { damagePackets } from '../../../support/ssh/damaged-ssh.ts';
+import { connectRaw, execRaw } from '../../../support/ssh/raw-ssh-client.ts';
 import { seededNumbers } from '../../../support/seeded.ts';
 import { until } from '../../../support/until.ts';
 

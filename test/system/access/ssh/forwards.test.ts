@@ -11,11 +11,11 @@ import type { ClientChannel } from 'ssh2';
 import { accountsOfMachine } from '../../../../agent/access/ssh/login/accounts.ts';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { withAlice, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
-import { freePort } from '../../../support/free-ports.ts';
-import { echo, hashing, sha256, target } from '../../../support/listening.ts';
-import { options, runClient, startClient } from '../../../support/openssh.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { withRawAlice } from '../../../support/raw-ssh-client.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
+import { echo, hashing, sha256, target } from '../../../support/net/listening.ts';
+import { options, runClient, startClient } from '../../../support/ssh/openssh.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { withRawAlice } from '../../../support/ssh/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'curl');

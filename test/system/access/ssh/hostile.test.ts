@@ -14,10 +14,10 @@ import {
 } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { patient } from '../../../support/busy.ts';
-import { takenPort } from '../../../support/listening.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { takenPort } from '../../../support/net/listening.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives } from '../../../support/processes.ts';
-import { execRaw, logsIn, withRawAlice } from '../../../support/raw-ssh-client.ts';
+import { execRaw, logsIn, withRawAlice } from '../../../support/ssh/raw-ssh-client.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { ExecutionContext } from 'ava';
 import { BUSY_MS, patient } from '../../../support/busy.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { startSshFixture, type SshServerFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
-import { connectRaw, forgedAgent } from '../../../support/raw-ssh-client.ts';
-import { collect, askpass, blobOf, options } from '../../../support/openssh.ts';
+import { connectRaw, forgedAgent } from '../../../support/ssh/raw-ssh-client.ts';
+import { collect, askpass, blobOf, options } from '../../../support/ssh/openssh.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { peerTest } from '../../../support/peer-test.ts';
-import { execRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { execRaw, withRawAlice } from '../../../support/ssh/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh-keygen'); // one after the other: one counts the open files of its process

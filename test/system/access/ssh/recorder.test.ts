@@ -12,7 +12,7 @@ import { RecordingSpool } from '../../../../agent/access/ssh/recording/spool.ts'
 import type { SshRecordingSettings } from '../../../../transport/protocol/ssh.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/log.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';

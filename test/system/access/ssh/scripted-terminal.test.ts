@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { person } from '../../../support/agent/ssh-person.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives } from '../../../support/processes.ts';
 import { until } from '../../../support/until.ts';
 

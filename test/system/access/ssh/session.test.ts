@@ -8,11 +8,11 @@ import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { person } from '../../../support/agent/ssh-person.ts';
 import { patient } from '../../../support/busy.ts';
-import { freePort } from '../../../support/free-ports.ts';
-import { collect, options, runClient } from '../../../support/openssh.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
+import { collect, options, runClient } from '../../../support/ssh/openssh.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives } from '../../../support/processes.ts';
-import { execRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
+import { execRaw, withRawAlice } from '../../../support/ssh/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'scp', 'rsync');

@@ -1,8 +1,8 @@
 /** Terminals of several users in one agent. */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { peerTest } from '../../../support/peer-test.ts';
-import { connectRaw, execRaw, shellRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { connectRaw, execRaw, shellRaw, withRawAlice } from '../../../support/ssh/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh-keygen'); // alone in its file: it looks at all terminals of its process

@@ -10,12 +10,12 @@ import { beginRecording } from '../../../../agent/access/ssh/recording/recorder.
 import { RecordingSpool } from '../../../../agent/access/ssh/recording/spool.ts';
 import { RecordingUploads, type UploadOptions } from '../../../../agent/access/ssh/recording/upload.ts';
 import { RECORDING_SLACK_BYTES, RECORDING_TEXT_BYTES_MAX } from '../../../../transport/protocol/recording.ts';
-import { castOf } from '../../../support/casts.ts';
+import { castOf } from '../../../support/ssh/casts.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { enrollRaw } from '../../../support/fleet/raw-agent.ts';
 import { settledAnswer } from '../../../support/fleet/rest.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
-import { listening, origin } from '../../../support/listening.ts';
+import { listening, origin } from '../../../support/net/listening.ts';
 import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';

@@ -4,7 +4,7 @@ import test from 'ava';
 import { createFrameQuota } from '../../../../transport/tunnels/frame-quota.ts';
 import { OVER_WITHIN_MS, WINDOW_SECONDS } from '../../../../transport/net/frame-window.ts';
 import { FRAMES_PER_SECOND_MAX } from '../../../../transport/tunnels/limits.ts';
-import { frame, TYPE } from '../../../support/hostile-tunnel.ts';
+import { frame, TYPE } from '../../../support/net/hostile-tunnel.ts';
 
 /** Frames that may come in one go. */
 const AT_ONCE = FRAMES_PER_SECOND_MAX * WINDOW_SECONDS;

@@ -10,10 +10,10 @@ import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../..
 import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../../transport/net/streams/web-socket-stream.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
-import { FLAG, frame, TYPE } from '../../../support/hostile-tunnel.ts';
+import { FLAG, frame, TYPE } from '../../../support/net/hostile-tunnel.ts';
 
 const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(TYPE.settings, FLAG.none, 0)]);
 const TOKEN = 'x'.repeat(43);

@@ -5,8 +5,8 @@ import type { NodeResource } from '../../../../actors/resources/node.ts';
 import { RunningProgram, startEdge, type Ended } from '../../../support/edge-program.ts';
 import { FLEET_KEYS, type Fleet } from '../../../support/fleet.ts';
 import type { AdminProgram } from '../../../support/fleet/admin-program.ts';
-import { options } from '../../../support/openssh.ts';
-import { allow } from '../../../support/reach-fixture.ts';
+import { options } from '../../../support/ssh/openssh.ts';
+import { allow } from '../../../support/net/reach-fixture.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import ava from 'ava';
 import type { NodeResource } from '../../../../actors/resources/node.ts';
 import { hostKeyFingerprint } from '../../../../cli/reach/host-keys.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
-import { newKey } from '../../../support/ssh-keys.ts';
+import { newKey } from '../../../support/ssh/ssh-keys.ts';
 import { allowLogin, ALIAS, createReachFixture, USERNAME, type ReachFixture } from './fixture.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');

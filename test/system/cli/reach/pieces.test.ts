@@ -13,8 +13,8 @@ import { parsedProxy, proxyFrom, socks5Authority, type Proxy } from '../../../..
 import { cpWordsOf, sshWordsOf } from '../../../../cli/reach/ssh-words.ts';
 import { forwardOf, targetOf, targetText, wayTo } from '../../../../cli/reach/stream-targets.ts';
 import { EXIT, Problem } from '../../../../cli/problem.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { target } from '../../../support/listening.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { target } from '../../../support/net/listening.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const withSsh = await peerTest('ssh');

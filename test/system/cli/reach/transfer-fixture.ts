@@ -5,7 +5,7 @@ import type { NodeResource } from '../../../../actors/resources/node.ts';
 import type { Ended } from '../../../support/edge-program.ts';
 import type { Fleet } from '../../../support/fleet.ts';
 import type { AgentProgram } from '../../../support/fleet/agent-program.ts';
-import { keyPair, publicKey } from '../../../support/openssh.ts';
+import { keyPair, publicKey } from '../../../support/ssh/openssh.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { createReachFixture, USERNAME, type ReachFixture } from './fixture.ts';
 

@@ -3,11 +3,11 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import ava from 'ava';
 import { FLEET_KEYS } from '../../../support/fleet.ts';
 import type { AgentProgram } from '../../../support/fleet/agent-program.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { smallDisk } from '../../../support/small-disk.ts';
-import { newKey } from '../../../support/ssh-keys.ts';
+import { newKey } from '../../../support/ssh/ssh-keys.ts';
 import { ALIAS } from './fixture.ts';
 import { createTransferFixture, type TransferFixture } from './transfer-fixture.ts';
 

@@ -14,8 +14,8 @@ import {
 } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import ava from 'ava';
-import { listening } from '../../../support/listening.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { listening } from '../../../support/net/listening.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../../support/scope.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { until } from '../../../support/until.ts';

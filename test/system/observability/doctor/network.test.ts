@@ -7,8 +7,8 @@ import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { networkChecks } from '../../../../agent/observability/doctor/network.ts';
 import type { Diagnosis } from '../../../../transport/protocol/diagnosis.ts';
 import { patient } from '../../../support/busy.ts';
-import { origin, silentPort, target } from '../../../support/listening.ts';
-import { freePort } from '../../../support/free-ports.ts';
+import { origin, silentPort, target } from '../../../support/net/listening.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
 
 const SEALED = new URL('sealed-machine.ts', import.meta.url).pathname;
 

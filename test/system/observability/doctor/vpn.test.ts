@@ -6,12 +6,12 @@ import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { vpnChecks, type VpnSources } from '../../../../agent/observability/doctor/vpn.ts';
 import { createVet } from '../../../../transport/net/guard/vetting.ts';
 import { patient } from '../../../support/busy.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/wireguard.ts';
+import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/vpn/wireguard.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { listeningAt, origin } from '../../../support/listening.ts';
+import { listeningAt, origin } from '../../../support/net/listening.ts';
 
 const test = await peerTest('wireguard-go', 'wg', 'ip');
 

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { createExporter } from '../../../../agent/observability/metrics/host/exporter.ts';
 import { startNodeExporter } from '../../../../bench/peers/node-exporter.ts';
 import { samplesOf, type Sample } from '../../../../transport/net/exposition/samples.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { peerPath } from '../../../support/peers.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { peerPath } from '../../../support/run/peers.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { DASHBOARD_NAMES } from '../../../support/dashboard-names.ts';
+import { DASHBOARD_NAMES } from '../../../support/observability/dashboard-names.ts';
 
 const test = await peerTest('prometheus-node-exporter', 'promtool');
 

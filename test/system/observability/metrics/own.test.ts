@@ -11,9 +11,9 @@ import { createSessionCounters } from '../../../../agent/session/session-counter
 import { openDataDirectory } from '../../../../agent/data-directory.ts';
 import { CountedEgress } from '../../../../agent/access/egress/dialler.ts';
 import { agentApiKey, AGENT_METRICS_PATH } from '../../../../transport/protocol/agent-api.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { metricsProblems } from '../../../support/promtool.ts';
-import { documentedMetrics, familiesOf, seriesOf } from '../../../support/series.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { metricsProblems } from '../../../support/observability/promtool.ts';
+import { documentedMetrics, familiesOf, seriesOf } from '../../../support/observability/series.ts';
 import { until } from '../../../support/until.ts';
 import { OwnServers } from '../../../../agent/own-servers.ts';
 import { DIRECT } from '../../../../agent/outbound/outbound.ts';

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { wireguardMetrics, MACHINE_WIREGUARD } from '../../../../agent/observability/metrics/wireguard.ts';
 import type { WireguardSources } from '../../../../agent/observability/metrics/wireguard.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { metricsProblems } from '../../../support/promtool.ts';
-import { documentedMetrics, familiesOf, seriesOf } from '../../../support/series.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { metricsProblems } from '../../../support/observability/promtool.ts';
+import { documentedMetrics, familiesOf, seriesOf } from '../../../support/observability/series.ts';
 import { until } from '../../../support/until.ts';
-import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/wireguard.ts';
-import type { WireguardEnd, WireguardPair } from '../../../support/wireguard.ts';
+import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/vpn/wireguard.ts';
+import type { WireguardEnd, WireguardPair } from '../../../support/vpn/wireguard.ts';
 import { patient } from '../../../support/busy.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { listeningAt, pour } from '../../../support/listening.ts';
+import { listeningAt, pour } from '../../../support/net/listening.ts';
 
 const test = await peerTest('wireguard-go', 'wg', 'ip', 'promtool');
 

@@ -12,8 +12,8 @@ import {
   openFixture,
   type ClusterLease,
   type Fixture,
-} from '../../../support/committer-fixture.ts';
-import { LONG_WAITS } from '../../../support/opened.ts';
+} from '../../../support/database/committer-fixture.ts';
+import { LONG_WAITS } from '../../../support/database/opened.ts';
 
 /** An admin that may have so many peers. Nobody checks in here: it is there for an hour, or is gone. */
 async function admin(fixture: Fixture, peersMax: number, id: string = v7(), isLive = true): Promise<string> {

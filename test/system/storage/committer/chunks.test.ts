@@ -7,9 +7,9 @@ import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts
 import { CHUNK_EXECUTIONS_MAX } from '../../../../persistence/committer/chunks.ts';
 import type { CommandId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { openFixture, type Fixture } from '../../../support/committer-fixture.ts';
-import { storeCommands } from '../../../support/stored-rows.ts';
-import { sweepsOf } from '../../../support/sweeps.ts';
+import { openFixture, type Fixture } from '../../../support/database/committer-fixture.ts';
+import { storeCommands } from '../../../support/database/stored-rows.ts';
+import { sweepsOf } from '../../../support/database/sweeps.ts';
 
 /** Three transactions, the last of which is not full. `EXECUTIONS=150000` shows what the issue was. */
 const EXECUTIONS = Number(process.env['EXECUTIONS'] ?? 2 * CHUNK_EXECUTIONS_MAX + 1_000);

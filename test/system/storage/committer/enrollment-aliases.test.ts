@@ -3,8 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import { VPN_ALIASES_MAX } from '../../../../transport/protocol/vpn.ts';
 import type { NodeEnrolled } from '../../../../actors/writes.ts';
-import { column } from '../../../support/columns.ts';
-import { enrolled, enrolment, openFixture } from '../../../support/committer-fixture.ts';
+import { column } from '../../../support/database/columns.ts';
+import { enrolled, enrolment, openFixture } from '../../../support/database/committer-fixture.ts';
 
 const aliasesOf = (names: readonly string[]) => names.map((name) => ({ id: v7(), name }));
 

@@ -14,7 +14,7 @@ import {
   well,
   type ClusterLease,
   type Fixture,
-} from '../../../support/committer-fixture.ts';
+} from '../../../support/database/committer-fixture.ts';
 
 /** What waits for its turn is committed again for so long, in ms. */
 const TURN_MS_MAX = patient(10_000);

@@ -7,7 +7,7 @@ import type { Change } from '../../../../actors/step.ts';
 import type { Write } from '../../../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { commandRecord, NOW_MS, PORTS } from '../../../support/actors.ts';
-import { change, finish, openFixture, well } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, well } from '../../../support/database/committer-fixture.ts';
 
 const clusterCreated = (more: object = {}): Write => ({
   kind: 'cluster-created',

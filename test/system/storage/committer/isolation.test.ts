@@ -4,13 +4,13 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
-import { ORM_CONNECTIONS_MAX } from '../../../../persistence/database.ts';
+import { ORM_CONNECTIONS_MAX } from '../../../../persistence/connections/database.ts';
 import { COLD_WAITING_MAX } from '../../../../persistence/committer/cold-commits.ts';
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../../persistence/committer/units.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
-import { change, finish, openFixture } from '../../../support/committer-fixture.ts';
-import { SHORT_WAITS } from '../../../support/opened.ts';
+import { change, finish, openFixture } from '../../../support/database/committer-fixture.ts';
+import { SHORT_WAITS } from '../../../support/database/opened.ts';
 import { isCrowded, patient } from '../../../support/busy.ts';
 
 /** No call takes longer, in ms. Source: docs/promises.md, L3. */

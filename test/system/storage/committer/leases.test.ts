@@ -12,9 +12,9 @@ import {
   well,
   type Fixture,
   type ClusterLease,
-} from '../../../support/committer-fixture.ts';
-import { LONG_WAITS } from '../../../support/opened.ts';
-import { column } from '../../../support/columns.ts';
+} from '../../../support/database/committer-fixture.ts';
+import { LONG_WAITS } from '../../../support/database/opened.ts';
+import { column } from '../../../support/database/columns.ts';
 import { until } from '../../../support/until.ts';
 
 test('a stale epoch changes no row and stores no event, hot or cold (O1)', async (t) => {

@@ -15,8 +15,8 @@ import type { CommandId, ExecutionId, NodeId } from '../../../../transport/proto
 import { COMMAND_TEXT_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
 import { commandRecord, NOW_MS } from '../../../support/actors.ts';
 import { isCrowded, patient } from '../../../support/busy.ts';
-import { finish, openFixture } from '../../../support/committer-fixture.ts';
-import { LONG_WAITS } from '../../../support/opened.ts';
+import { finish, openFixture } from '../../../support/database/committer-fixture.ts';
+import { LONG_WAITS } from '../../../support/database/opened.ts';
 import { until } from '../../../support/until.ts';
 
 const SCRIPT = 'x'.repeat(COMMAND_TEXT_BYTES_MAX);

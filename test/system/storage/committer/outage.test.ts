@@ -2,16 +2,16 @@
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
-import { isLost } from '../../../../persistence/availability.ts';
-import { openDatabase } from '../../../../persistence/database.ts';
+import { isLost } from '../../../../persistence/connections/availability.ts';
+import { openDatabase } from '../../../../persistence/connections/database.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { patient } from '../../../support/busy.ts';
-import { change, finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, well, type Fixture } from '../../../support/database/committer-fixture.ts';
 import { silentLog } from '../../../support/log.ts';
-import { SHORT_WAITS } from '../../../support/opened.ts';
-import { processesOf, signal } from '../../../support/server-processes.ts';
-import { startTestServer } from '../../../support/server.ts';
+import { SHORT_WAITS } from '../../../support/database/opened.ts';
+import { processesOf, signal } from '../../../support/database/server-processes.ts';
+import { startTestServer } from '../../../support/database/server.ts';
 import { until } from '../../../support/until.ts';
 
 /** No call hangs longer, in ms. Source: docs/promises.md, L3. */

@@ -1,7 +1,7 @@
 /** Statements of batches are planned once: for tables that were empty then, and hold for full ones. */
 import test from 'ava';
 import type { Write } from '../../../../actors/writes.ts';
-import { finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { finish, openFixture, well, type Fixture } from '../../../support/database/committer-fixture.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 
 /** Rows that come once everything was planned: reading them all is seen, and takes no time. */

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { Write } from '../../../../actors/writes.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { finish, openFixture } from '../../../support/committer-fixture.ts';
+import { finish, openFixture } from '../../../support/database/committer-fixture.ts';
 
 test('changes that wait together are stored in one transaction', async (t) => {
   const fixture = await openFixture(t);

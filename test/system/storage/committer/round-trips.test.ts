@@ -3,7 +3,7 @@ import test from 'ava';
 import type { PoolClient } from 'pg';
 import { SERIES_BYTES_MAX } from '../../../../persistence/committer/hot-commits.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { finish, openFixture, well, type Fixture } from '../../../support/database/committer-fixture.ts';
 
 /** What goes over the wire of a connection: `query` and `sync` each have one `readyForQuery` as their answer. */
 interface Wire {

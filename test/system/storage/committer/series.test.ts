@@ -5,16 +5,16 @@ import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { QueryConfig } from 'pg';
 import { NothingWritten } from '../../../../actors/ports.ts';
-import { isLost, isUnanswered, isUnavailable } from '../../../../persistence/availability.ts';
+import { isLost, isUnanswered, isUnavailable } from '../../../../persistence/connections/availability.ts';
 import { beginOf } from '../../../../persistence/committer/batch-begin.ts';
 import { BATCH_TIMEOUTS } from '../../../../persistence/committer/isolation.ts';
-import { CommitWitnesses } from '../../../../persistence/commit-witnesses.ts';
-import { QUERY_MS_MAX } from '../../../../persistence/database.ts';
-import { Series } from '../../../../persistence/series.ts';
-import { inOneRoundTrip } from '../../../../persistence/transaction.ts';
+import { CommitWitnesses } from '../../../../persistence/incarnations/commit-witnesses.ts';
+import { QUERY_MS_MAX } from '../../../../persistence/connections/database.ts';
+import { Series } from '../../../../persistence/connections/series.ts';
+import { inOneRoundTrip } from '../../../../persistence/connections/transaction.ts';
 import { hangAfter, patient } from '../../../support/busy.ts';
-import { createDatabase } from '../../../support/database.ts';
-import { openPool } from '../../../support/pool.ts';
+import { createDatabase } from '../../../support/database/database.ts';
+import { openPool } from '../../../support/database/pool.ts';
 
 /** Statements that take longer together than one of them may. */
 const SLEEPS = 12;

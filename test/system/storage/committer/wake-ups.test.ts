@@ -2,12 +2,17 @@
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
-import { ADMIN_CHANNEL, readAdminMessage } from '../../../../persistence/admin-messages.ts';
-import { ownChannel, readWakeUp, WOKEN_COMMANDS_MAX, WOKEN_ENDS_MAX } from '../../../../persistence/own-channel.ts';
+import { ADMIN_CHANNEL, readAdminMessage } from '../../../../persistence/admins/admin-messages.ts';
+import {
+  ownChannel,
+  readWakeUp,
+  WOKEN_COMMANDS_MAX,
+  WOKEN_ENDS_MAX,
+} from '../../../../persistence/admins/own-channel.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { commandRecord, NOW_MS } from '../../../support/actors.ts';
-import { change, openFixture, type ClusterLease, type Fixture } from '../../../support/committer-fixture.ts';
-import { sweepsOf } from '../../../support/sweeps.ts';
+import { change, openFixture, type ClusterLease, type Fixture } from '../../../support/database/committer-fixture.ts';
+import { sweepsOf } from '../../../support/database/sweeps.ts';
 import { until } from '../../../support/until.ts';
 
 /** PostgreSQL notifies of less than this. */

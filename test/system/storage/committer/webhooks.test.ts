@@ -7,9 +7,9 @@ import { ANSWER_BYTES_MAX, type Attempt } from '../../../../actors/webhook/deliv
 import type { Write } from '../../../../actors/writes.ts';
 import { WEBHOOKS_MAX } from '../../../../persistence/committer/webhook-rows.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { answered, FAILED } from '../../../support/webhook-actor.ts';
-import { openFixture } from '../../../support/committer-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { answered, FAILED } from '../../../support/webhooks/webhook-actor.ts';
+import { openFixture } from '../../../support/database/committer-fixture.ts';
+import { column } from '../../../support/database/columns.ts';
 
 type Attempted = Extract<Write, { kind: 'delivery-attempted' }>;
 

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../../persistence/embedded/launcher.ts';
 import { preparePlace } from '../../../../persistence/embedded/place.ts';
 import { silentLog } from '../../../support/log.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { directory, query, start } from './fixture.ts';
 

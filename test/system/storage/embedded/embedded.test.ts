@@ -10,12 +10,12 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { startEmbeddedPostgres } from '../../../../persistence/embedded/launcher.ts';
 import { patient } from '../../../support/busy.ts';
-import { DIAL, openFragileDatabase } from '../../../support/fragile-database.ts';
+import { DIAL, openFragileDatabase } from '../../../support/database/fragile-database.ts';
 import { recordingLog, silentLog } from '../../../support/log.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { directory, query, start } from './fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 const STARTER = fileURLToPath(new URL('starter.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;

@@ -2,7 +2,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { fill, smallDisk } from '../../../support/small-disk.ts';
 import { directory, query, start, startFails } from './fixture.ts';
 

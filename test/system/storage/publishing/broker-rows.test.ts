@@ -13,9 +13,9 @@ import {
   type BrokerBatch,
 } from '../../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL } from '../../../../persistence/publishing/names.ts';
-import { createRecords } from '../../../../persistence/ownerless-writes.ts';
+import { createRecords } from '../../../../persistence/ownership/ownerless-writes.ts';
 import { claimChannel, heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, BROKER_CHANNEL);
 const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 500, ageMsMax = 1e13) =>

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { CHANNEL_LEASE_MS, channelLeases, placeOf } from '../../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
-import { openedDatabase, type Opened } from '../../../support/opened.ts';
+import { openedDatabase, type Opened } from '../../../support/database/opened.ts';
 import { ADMIN, claimChannel, holdChannels, openTransaction, OTHER_ADMIN, storeEvent } from './fixture.ts';
 
 async function openChannels(t: Parameters<typeof openedDatabase>[0]) {

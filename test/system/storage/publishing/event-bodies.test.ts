@@ -5,9 +5,9 @@ import { envelope, type EventType } from '../../../../actors/events.ts';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { BATCH_BYTES_MAX } from '../../../../persistence/publishing/broker-rows.ts';
 import { createEventBodies, KEPT_BYTES_MAX } from '../../../../persistence/publishing/event-bodies.ts';
-import { createRecords } from '../../../../persistence/ownerless-writes.ts';
-import { openedDatabase } from '../../../support/opened.ts';
-import { column } from '../../../support/columns.ts';
+import { createRecords } from '../../../../persistence/ownership/ownerless-writes.ts';
+import { openedDatabase } from '../../../support/database/opened.ts';
+import { column } from '../../../support/database/columns.ts';
 import { storeEvent } from './fixture.ts';
 
 /** A pool that counts statements, and the bytes of data that each of them read, or fails. */

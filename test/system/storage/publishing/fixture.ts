@@ -5,7 +5,7 @@ import type { EventType } from '../../../../actors/events.ts';
 import { writeWebhook } from '../../../../persistence/committer/webhook-rows.ts';
 import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { eventCursor } from '../../../../persistence/reads/events.ts';
-import { openedDatabase, type Opened } from '../../../support/opened.ts';
+import { openedDatabase, type Opened } from '../../../support/database/opened.ts';
 
 /** Two admins. */
 export const [ADMIN, OTHER_ADMIN] = [

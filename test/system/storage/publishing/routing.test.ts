@@ -13,7 +13,7 @@ import {
   storeWebhook,
   type Held,
 } from './fixture.ts';
-import { storeEvents } from '../../../support/stored-rows.ts';
+import { storeEvents } from '../../../support/database/stored-rows.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
 const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);

@@ -6,11 +6,11 @@ import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { createSshLogins } from '../../../../persistence/ssh/login-check.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { recordingLog } from '../../../support/log.ts';
-import { openedDatabase } from '../../../support/opened.ts';
-import { newKey } from '../../../support/ssh-keys.ts';
+import { openedDatabase } from '../../../support/database/opened.ts';
+import { newKey } from '../../../support/ssh/ssh-keys.ts';
 import { openStoredFleet } from '../fixture.ts';
 import type { Passwords } from '../../../../persistence/ssh/passwords.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 /** Knows a password by the hash `hash of …`, and counts what it was asked. */
 function plainPasswords(answer?: null): Passwords & { readonly asked: (string | null)[] } {

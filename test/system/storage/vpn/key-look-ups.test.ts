@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { insertNodes } from '../../../../bench/fleet/nodes.ts';
 import { ANSWER_MS_MAX, ANSWERS_MAX, vpnMemberLookUp } from '../../../../persistence/vpn/key-look-ups.ts';
-import { openedDatabase } from '../../../support/opened.ts';
+import { openedDatabase } from '../../../support/database/opened.ts';
 
 const KEY = 'a'.repeat(42).concat('A=');
 

@@ -14,7 +14,7 @@ import {
   openFixture,
   type ClusterLease,
   type Fixture,
-} from '../../../support/committer-fixture.ts';
+} from '../../../support/database/committer-fixture.ts';
 
 function key(): string {
   return Buffer.from(v7().replaceAll('-', '')).toString('base64');

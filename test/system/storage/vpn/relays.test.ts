@@ -1,7 +1,7 @@
 /** Which relays of admins are in the map, by when their admins checked in. */
 import test from 'ava';
 import { RELAY_GONE_MS, relayRows } from '../../../../persistence/vpn/relay-rows.ts';
-import { openedDatabase } from '../../../support/opened.ts';
+import { openedDatabase } from '../../../support/database/opened.ts';
 
 test('an admin is silent only where others checked in since: none leaves the map while the database is away from all', async (t) => {
   const { pool } = await openedDatabase(t);

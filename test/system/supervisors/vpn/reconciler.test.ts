@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
-import { TASK_LEASE_MS } from '../../../../persistence/task-leases.ts';
+import { TASK_LEASE_MS } from '../../../../persistence/ownership/task-leases.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';

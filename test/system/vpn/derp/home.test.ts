@@ -1,8 +1,8 @@
 /** In which region members wait. */
 import test from 'ava';
-import { peerTest } from '../../../support/peer-test.ts';
-import { startDerper } from '../../../support/derper.ts';
-import { mapOf, startRelay } from '../../../support/relay.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { startDerper } from '../../../support/vpn/derper.ts';
+import { mapOf, startRelay } from '../../../support/vpn/relay.ts';
 import { until } from '../../../support/until.ts';
 import { chooseHome, measureRegions } from '../../../../transport/vpn/derp/home.ts';
 

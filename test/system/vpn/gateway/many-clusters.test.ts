@@ -8,7 +8,7 @@ import { DEVICE_LIMITS } from '../../../../transport/vpn/wireguard/limits.ts';
 import type { Program } from '../../../support/fleet/program.ts';
 import { startInternet } from '../../../support/networks/internet.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 

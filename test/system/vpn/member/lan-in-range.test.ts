@@ -1,7 +1,7 @@
 /** A member on a LAN whose addresses are those of its VPN. */
 import { startInternet } from '../../../support/networks/internet.ts';
 import { mapOfRelays, startRelayOn, startVpn } from '../../../support/vpn/members.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'wg', 'ping', 'setpriv');

@@ -7,7 +7,7 @@ import ava from 'ava';
 import { startInternet } from '../../../support/networks/internet.ts';
 import { echoWords, lostEchoes, lostOf, strayLostMax } from '../../../support/networks/echoes.ts';
 import { mapOfRelays, startVpn, startRelayOn, untilPath, type TestMember } from '../../../support/vpn/members.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { patient } from '../../../support/busy.ts';

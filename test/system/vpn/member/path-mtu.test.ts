@@ -6,7 +6,7 @@ import { startInternet, type Internet } from '../../../support/networks/internet
 import { ipLines } from '../wireguard/pair.ts';
 import { hangAfter } from '../../../support/busy.ts';
 import { mapOfRelays, startRelayOn, startVpn, untilPath, type TestMember } from '../../../support/vpn/members.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 

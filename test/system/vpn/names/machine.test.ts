@@ -4,7 +4,7 @@
  */
 import type { ExecutionContext } from 'ava';
 import { loopbackAddress } from '../../../../agent/vpn/names/resolver.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { patient } from '../../../support/busy.ts';
 import { until } from '../../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine, type MachineOptions } from './machine.ts';

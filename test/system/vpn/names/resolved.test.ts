@@ -1,7 +1,7 @@
 /** Names by way of a real systemd-resolved with a bus of its own, on a machine of its own. */
 import type { ExecutionContext } from 'ava';
-import { peerTest } from '../../../support/peer-test.ts';
-import { peerPath } from '../../../support/peers.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { peerPath } from '../../../support/run/peers.ts';
 import { patient } from '../../../support/busy.ts';
 import { until } from '../../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine } from './machine.ts';

@@ -8,7 +8,7 @@ import type { ObserverPlace } from '../../../../transport/vpn/observer/observer.
 import type { Place } from '../../../../transport/vpn/observer/observed-endpoints.ts';
 import type { Program } from '../../../support/fleet/program.ts';
 import { startInternet, type Internet, type Machine, type Nat } from '../../../support/networks/internet.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 

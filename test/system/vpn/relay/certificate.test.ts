@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { certificates } from '../../../support/certificates.ts';
+import { certificates } from '../../../support/net/certificates.ts';
 import { relayCertificate } from '../../../../transport/vpn/relay/certificate.ts';
 import { certificateSha256, selfSigned } from '../../../../transport/vpn/relay/self-signed.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';

@@ -1,5 +1,5 @@
 /** What a relay sees of two machines that talk through it. */
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { mapOfRelays, startVpn, untilPath, type TestRelay } from '../../../support/vpn/members.ts';
 import { lostEchoes, strayLostMax } from '../../../support/networks/echoes.ts';
 import { startInternet } from '../../../support/networks/internet.ts';

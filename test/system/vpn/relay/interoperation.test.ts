@@ -2,10 +2,10 @@
  * Our client through the real derper, and a client of its Go module through our relay. Both over TLS, to certificates
  * that relay maps pin.
  */
-import { peerTest } from '../../../support/peer-test.ts';
-import { startDerper, startGoClient } from '../../../support/derper.ts';
-import { startPickyProxy } from '../../../support/picky-proxy.ts';
-import { connectedClient, startRelay } from '../../../support/relay.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
+import { startDerper, startGoClient } from '../../../support/vpn/derper.ts';
+import { startPickyProxy } from '../../../support/vpn/picky-proxy.ts';
+import { connectedClient, startRelay } from '../../../support/vpn/relay.ts';
 import { until } from '../../../support/until.ts';
 
 const test = await peerTest('derper');

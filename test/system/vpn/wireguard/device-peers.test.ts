@@ -1,7 +1,7 @@
 /** Peers of a device over real wireguard-go: who is there, where packets to them go, and with which key. */
 import ava from 'ava';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { peerOf } from './device-host.ts';

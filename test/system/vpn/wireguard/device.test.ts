@@ -2,7 +2,7 @@
 import ava from 'ava';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import { lostOf, strayLostMax } from '../../../support/networks/echoes.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives, procFile } from '../../../support/processes.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';

@@ -6,7 +6,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { peerOf, type End, type HostedDevice } from './device-host.ts';

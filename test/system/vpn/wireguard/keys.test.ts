@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { isWireguardKey } from '../../../../transport/protocol/wireguard.ts';
 import { hexOfKey, keyOfHex, makeKeyPair, publicKeyOf } from '../../../../transport/vpn/wireguard/keys.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 
 const test = await peerTest('wg');
 

@@ -7,7 +7,7 @@ import type { DeviceOptions } from '../../../../transport/vpn/wireguard/device.t
 import type { Place } from '../../../../transport/vpn/wireguard/open.ts';
 import { startInternet } from '../../../support/networks/internet.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { patient } from '../../../support/busy.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';

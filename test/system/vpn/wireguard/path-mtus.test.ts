@@ -3,7 +3,7 @@
  * wireguard-go.
  */
 import ava from 'ava';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { reaches, routes, startMachines, startPair, type Machines } from './pair.ts';
 

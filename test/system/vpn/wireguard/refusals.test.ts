@@ -6,7 +6,7 @@ import type { DevicePeer } from '../../../../transport/vpn/wireguard/device.ts';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import { startInternet } from '../../../support/networks/internet.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
-import { peerTest } from '../../../support/peer-test.ts';
+import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { startEnd } from './device-host.ts';
 

@@ -4,7 +4,7 @@ import { RECOVERED_REASON } from '../../../../transport/protocol/close-codes.ts'
 import { keyRecord, MADE_MS, NODE, nodeRecord } from '../../../support/actors.ts';
 import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
 import { refusal, tell, writesOf } from '../../../support/steps.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('a recovery key that fits no node makes no new one', (t) => {
   const step = enroll({ recoveryKeyHash: RECOVERY });

@@ -15,7 +15,7 @@ import {
 } from '../../../support/actors.ts';
 import { RECOVERY, REQUEST, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
 import { tell } from '../../../support/steps.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 const welcome = answer({
   node_id: NODE,

@@ -7,7 +7,7 @@ import type { VpnMemberRecord } from '../../../../actors/records.ts';
 import { changedNetworkMap, fullNetworkMap, type NetworkMap } from '../../../../agent/vpn/network-map.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 /** What a member makes of frames. */
 function learned(known: NetworkMap | null, bodies: readonly VpnBody[]): NetworkMap | null {

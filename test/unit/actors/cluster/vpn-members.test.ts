@@ -3,7 +3,7 @@ import test from 'ava';
 import { VPN_PEERS_MAX } from '../../../../transport/protocol/vpn.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('a row that no interface would take is told to nobody, its machine hears why, and changes beside it are told as ever', (t) => {
   const bad = member(2, { publicKey: `_${key(2).slice(1)}` });

@@ -18,7 +18,7 @@ import {
   NOW_MS,
 } from '../../../support/actors.ts';
 import { refusal, tell } from '../../../support/steps.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 const OTHER = id<NodeId>('b', 2);
 const TARGETS = [

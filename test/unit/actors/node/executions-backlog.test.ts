@@ -6,7 +6,7 @@ import { execution, liveNode, MADE_MS, nodeState, NOW_MS, open, result } from '.
 import { sends, range, delivered } from './executions-fixture.ts';
 import { arrived, acknowledged, behaviour, lookedUp, say } from './fixture.ts';
 import { ofType, writesOf, kindsOf } from '../../../support/steps.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('an acknowledgement of an execution that is over makes the agent end it; one that only the rows knew becomes sent and gets its cancel', (t) => {
   const retry = acknowledged(execution(1), execution(2), execution(3));

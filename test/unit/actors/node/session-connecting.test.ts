@@ -20,7 +20,7 @@ import {
 import { acknowledged, arrived, connected, say } from './fixture.ts';
 import { writesOf } from '../../../support/steps.ts';
 import { finished } from './executions-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 const snapshot = {
   node_id: NODE,

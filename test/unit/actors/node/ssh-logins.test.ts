@@ -8,7 +8,7 @@ import { SSH_DECIDED_MS_MAX, type SshOutcome, SSH_UNANSWERED_MS_MAX } from '../.
 import { id, liveNode, NODE, nodeState, NOW_MS, session } from '../../../support/actors.ts';
 import { USERNAME, GRANT, YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
 import { behaviour } from './fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 import { ofType } from '../../../support/steps.ts';
 
 const WRONG: SshOutcome = { sshUsername: USERNAME, grant: null };

@@ -1,7 +1,7 @@
 /** A webhook with deliveries. */
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
 import { id } from '../../../support/actors.ts';
-import { delivery } from '../../../support/webhook-actor.ts';
+import { delivery } from '../../../support/webhooks/webhook-actor.ts';
 
 /** The subject of deliveries that must keep their order. */
 export const SAME = id<string>('b', 77);

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import test from 'ava';
 import { WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
 import { WebhookFixture, type Answer, type Fate } from './model.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 type Happening = (fixture: WebhookFixture) => void;
 

@@ -15,7 +15,7 @@ import {
 } from '../../../../actors/webhook/state.ts';
 import type { HotWrite } from '../../../../actors/writes.ts';
 import { REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
-import { answered, behaviour, FAILED, RECORD, SETTINGS } from '../../../support/webhook-actor.ts';
+import { answered, behaviour, FAILED, RECORD, SETTINGS } from '../../../support/webhooks/webhook-actor.ts';
 
 interface Row {
   readonly ref: DeliveryRef;

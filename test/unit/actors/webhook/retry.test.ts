@@ -2,7 +2,7 @@ import test from 'ava';
 import { RETRY_WAIT_MS_MAX, verdictOf } from '../../../../actors/webhook/retry.ts';
 import type { Attempt } from '../../../../actors/webhook/delivery.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { answered, delivery, FAILED } from '../../../support/webhook-actor.ts';
+import { answered, delivery, FAILED } from '../../../support/webhooks/webhook-actor.ts';
 
 const verdict = (attempt: Attempt, attempts = 0, random = 0) =>
   verdictOf(delivery(1, { attempts }), attempt, 1_000, random, NOW_MS);

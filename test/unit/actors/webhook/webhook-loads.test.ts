@@ -13,9 +13,9 @@ import {
   sending,
   RECORD,
   webhook,
-} from '../../../support/webhook-actor.ts';
+} from '../../../support/webhooks/webhook-actor.ts';
 import { SAME, loadedBy, numbers } from './fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('the window takes so many, and is filled up behind its last one when it runs low', (t) => {
   const full = numbers(1, WINDOW_DELIVERIES_MAX).map((number) =>

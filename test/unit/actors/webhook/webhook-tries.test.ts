@@ -20,10 +20,10 @@ import {
   sending,
   RECORD,
   webhook,
-} from '../../../support/webhook-actor.ts';
+} from '../../../support/webhooks/webhook-actor.ts';
 import { SAME, loadedBy, numbers } from './fixture.ts';
 import { ofType, writesOf } from '../../../support/steps.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('deliveries of different subjects are sent at once, as many as may be in flight', (t) => {
   const { state, effects } = after(

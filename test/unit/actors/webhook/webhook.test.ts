@@ -11,7 +11,7 @@ import {
   sending,
   RECORD,
   webhook,
-} from '../../../support/webhook-actor.ts';
+} from '../../../support/webhooks/webhook-actor.ts';
 import { loadedBy } from './fixture.ts';
 import { writesOf } from '../../../support/steps.ts';
 

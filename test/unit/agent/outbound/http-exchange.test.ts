@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { ANSWER_BYTES_MAX, postJson } from '../../../../agent/outbound/http-exchange.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 
 async function server(t: ExecutionContext, listener: RequestListener): Promise<string> {
   const http = createServer(listener);

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { proxyOf } from '../../../../agent/outbound/proxy-choice.ts';
 import { PROXY_HEAD_BYTES_MAX, ProxyProblem, throughProxy } from '../../../../agent/outbound/proxy-tunnel.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
 
 /** A proxy that does with each connection what the test says, and those that it has. */

@@ -13,7 +13,7 @@ import { askStanding } from '../../../../agent/observability/doctor/standing.ts'
 import { postJson } from '../../../../agent/outbound/http-exchange.ts';
 import { createOutbound, type Outbound } from '../../../../agent/outbound/outbound.ts';
 import { webSocketDial } from '../../../../agent/session/dial.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import { silentLog } from '../../../support/log.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';

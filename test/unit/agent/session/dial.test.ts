@@ -7,8 +7,8 @@ import type { WebSocket } from 'ws';
 import { sessionUrl, webSocketDial } from '../../../../agent/session/dial.ts';
 import type { Link, LinkOwner } from '../../../../agent/session/ports.ts';
 import { FRAME_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
-import { listening } from '../../../support/listening.ts';
-import { column } from '../../../support/columns.ts';
+import { listening } from '../../../support/net/listening.ts';
+import { column } from '../../../support/database/columns.ts';
 
 /** More than this process is held up by what else runs in it, in ms. */
 const LONG_TIMEOUT_MS = 300_000;

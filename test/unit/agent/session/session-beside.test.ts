@@ -13,7 +13,7 @@ import {
   sessionFixture,
   type FakeLink,
 } from '../../../support/agent/session-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 /** Of an admin before version 9, byte for byte. */
 const { text: recordedWelcome } = JSON.parse(

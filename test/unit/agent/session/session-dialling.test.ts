@@ -8,7 +8,7 @@ import {
   RECOVERED_REASON,
 } from '../../../../transport/protocol/close-codes.ts';
 import { NotingRunner, sessionFixture } from '../../../support/agent/session-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('admins are tried in order, for ever, with waits that grow by the round up to 30 seconds', (t) => {
   const { clock, links, link } = sessionFixture(

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import { SETTINGS, executionId, sessionFixture } from '../../../support/agent/session-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('an agent that is asked to says hello again on its connection, and sends again what was not answered', (t) => {
   const { journal, link, links } = sessionFixture();

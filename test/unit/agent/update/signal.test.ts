@@ -4,8 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import { retryAfterMs, signalUpdate, type SignalLimits } from '../../../../agent/update/signal.ts';
 import { askUpdater, ANSWER_BYTES_MAX, UpdaterSilence } from '../../../../agent/update/updater-exchange.ts';
 import { UPDATER_TOKEN as token, UpdaterDouble, type UpdaterReply } from '../../../support/agent/updater-double.ts';
-import { freePort } from '../../../support/free-ports.ts';
-import { listening, pour, silentPort } from '../../../support/listening.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
+import { listening, pour, silentPort } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
 
 /** More than this process is held up by what else runs in it, in ms. */

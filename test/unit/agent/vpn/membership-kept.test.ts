@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { ADMIN, PEER, GATEWAY, EMBEDDED, PLACE, open, welcomed } from './membership-fixture.ts';

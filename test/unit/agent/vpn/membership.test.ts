@@ -9,7 +9,7 @@ import type { PeerPath } from '../../../../transport/vpn/member/member.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';
 import { ADMIN, PEER, GATEWAY, EMBEDDED, open, welcomed } from './membership-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('an agent that is welcomed makes its key once, says what it is, and becomes what it is told', async (t) => {
   const fixture = open(t);

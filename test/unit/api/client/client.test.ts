@@ -10,7 +10,7 @@ import {
   subscribePatiently,
   type Handlers,
 } from '../../../../api/client/client.ts';
-import { listening, origin } from '../../../support/listening.ts';
+import { listening, origin } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
 
 function refused(code: string, retryAfterSeconds: number | null = null): Error {

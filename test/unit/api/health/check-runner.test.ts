@@ -7,7 +7,7 @@ import { adminCluster } from '../../../../api/health/admin-cluster.ts';
 import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../../api/health/check-runner.ts';
 import type { HealthPorts } from '../../../../api/health/ports.ts';
 import { subsystems, VPN_MANAGER_TRIES_MAX } from '../../../../api/health/subsystems.ts';
-import { wellPorts as ports } from '../../../support/health-ports.ts';
+import { wellPorts as ports } from '../../../support/observability/health-ports.ts';
 
 const failing = (error: unknown) => async () => {
   throw error;

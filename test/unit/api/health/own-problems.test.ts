@@ -4,7 +4,7 @@ import { runChecks } from '../../../../api/health/check-runner.ts';
 import { CERTIFICATE_LEFT_MS_MIN, ownProblems } from '../../../../api/health/own-problems.ts';
 import type { RelayState } from '../../../../api/health/ports.ts';
 import { subsystems } from '../../../../api/health/subsystems.ts';
-import { wellPorts } from '../../../support/health-ports.ts';
+import { wellPorts } from '../../../support/observability/health-ports.ts';
 
 const DAY_MS = 86_400_000;
 const WELL = { isListening: true, certificateLeftMs: null, isMapped: true };

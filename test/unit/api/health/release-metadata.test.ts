@@ -1,7 +1,7 @@
 import test from 'ava';
 import { runChecks } from '../../../../api/health/check-runner.ts';
 import { subsystems } from '../../../../api/health/subsystems.ts';
-import { wellPorts } from '../../../support/health-ports.ts';
+import { wellPorts } from '../../../support/observability/health-ports.ts';
 
 const DAY_MS = 86_400_000;
 

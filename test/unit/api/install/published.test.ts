@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import test from 'ava';
 import { publishedRelease } from '../../../../api/install/published.ts';
 import { createMirror } from '../../../../transport/releases/mirror.ts';
-import { memoryReleaseRows } from '../../../support/release-rows.ts';
-import { createReleases, rotateKey } from '../../../support/releases.ts';
+import { memoryReleaseRows } from '../../../support/releases/release-rows.ts';
+import { createReleases, rotateKey } from '../../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 test('the newest root is told of with all those that lead to it', async (t) => {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { createAdminMetrics } from '../../../../api/metrics/admin-metrics.ts';
 import { serveApi } from '../../../support/api/fakes.ts';
-import { fakeSources } from '../../../support/metric-sources.ts';
+import { fakeSources } from '../../../support/observability/metric-sources.ts';
 
 const PATH = '/internal/v1/path';
 

@@ -5,8 +5,8 @@ import { createAdminMetrics } from '../../../../api/metrics/admin-metrics.ts';
 import { FAMILIES } from '../../../../api/metrics/families.ts';
 import type { TotalReadings } from '../../../../api/metrics/sources.ts';
 import { AdminMetricsView } from '../../../../api/views/admin-metrics.ts';
-import { fakeSources, NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
-import { seriesOf } from '../../../support/series.ts';
+import { fakeSources, NO_ROWS, restingReadings } from '../../../support/observability/metric-sources.ts';
+import { seriesOf } from '../../../support/observability/series.ts';
 import { patient } from '../../../support/busy.ts';
 
 /** A scrape without the database must be over by then, in ms. */

@@ -2,7 +2,7 @@ import test from 'ava';
 import { createHistogram } from '../../../../transport/net/histogram.ts';
 import { FAMILIES } from '../../../../api/metrics/families.ts';
 import { type Readings } from '../../../../api/metrics/family.ts';
-import { distinctReadings, NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
+import { distinctReadings, NO_ROWS, restingReadings } from '../../../support/observability/metric-sources.ts';
 
 function samplesOf(readings: Partial<Readings>): Readonly<Record<string, number>> {
   const all: Readings = {

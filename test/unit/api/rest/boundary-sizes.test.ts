@@ -1,7 +1,7 @@
 /** What HTTP itself promises of sizes: what is too large, and answers that arrive although nobody waited for them. */
 import { once } from 'node:events';
 import test from 'ava';
-import { IN_VALUES_MAX } from '../../../../api/list-input.ts';
+import { IN_VALUES_MAX } from '../../../../api/inputs/list-input.ts';
 import { LINGER_BYTES_MAX } from '../../../../api/rest/lingering.ts';
 import { until } from '../../../support/until.ts';
 import { KEYS, serveApi, SOME_ID } from '../../../support/api/fakes.ts';

@@ -2,7 +2,7 @@
 import { request, type ServerResponse } from 'node:http';
 import test from 'ava';
 import { written } from '../../../../api/rest/discovery.ts';
-import { origin } from '../../../support/listening.ts';
+import { origin } from '../../../support/net/listening.ts';
 
 test('a client that takes nothing in time is as one that is gone', async (t) => {
   const answer = Promise.withResolvers<ServerResponse>();

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
-import { castOf, upload } from '../../../support/casts.ts';
+import { castOf, upload } from '../../../support/ssh/casts.ts';
 import { serveApi, SOME_ID } from '../../../support/api/fakes.ts';
 
 const HOUR_MS = 3_600_000;

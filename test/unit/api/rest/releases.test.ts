@@ -6,7 +6,7 @@ import { SOURCE_DOWNLOADS_MAX } from '../../../../transport/releases/pace.ts';
 import { createMirror } from '../../../../transport/releases/mirror.ts';
 import { fileTarget, RELEASE_CHUNK_BYTES } from '../../../../transport/protocol/releases.ts';
 import { serveApi } from '../../../support/api/fakes.ts';
-import { memoryReleaseRows } from '../../../support/release-rows.ts';
+import { memoryReleaseRows } from '../../../support/releases/release-rows.ts';
 import { until } from '../../../support/until.ts';
 
 /** A download that stands still so long is cut, in ms: 30 s where no test is. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
 import { createAdminMetrics } from '../../../../api/metrics/admin-metrics.ts';
-import { fakeSources } from '../../../support/metric-sources.ts';
+import { fakeSources } from '../../../support/observability/metric-sources.ts';
 import { until } from '../../../support/until.ts';
 import { serveApi, SOME_ID } from '../../../support/api/fakes.ts';
 

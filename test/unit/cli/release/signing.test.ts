@@ -9,7 +9,7 @@ import { Repository } from '../../../../cli/release/repository.ts';
 import { signRoot, VALIDITY } from '../../../../cli/release/signing.ts';
 import { fileTarget } from '../../../../transport/protocol/releases.ts';
 import { believe, readTrusted } from '../../../../transport/releases/repository/trust.ts';
-import { createReleases } from '../../../support/releases.ts';
+import { createReleases } from '../../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 23);

@@ -2,7 +2,7 @@
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
 import type { Handlers } from '../../../../api/client/client.ts';
-import type { Api, Command } from '../../../../cli/client.ts';
+import type { Api, Command } from '../../../../cli/service/client.ts';
 import { EXIT } from '../../../../cli/problem.ts';
 import { runCommand, type RunOptions } from '../../../../cli/run/run.ts';
 import { wholeSummary, type CommandState } from '../../../../cli/run/watch.ts';

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { TAIL_PIECE_BYTES, TAIL_REST_MS_MAX } from '../../../../api/feeds/limits.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
-import { createLiveClient } from '../../../../cli/client.ts';
+import { createLiveClient } from '../../../../cli/service/client.ts';
 import { isNotFound } from '../../../../cli/problem.ts';
 import { followOutput, LINE_CHARS_MAX } from '../../../../cli/run/tails.ts';
 import { Unwritten, UNWRITTEN_BYTES_MAX } from '../../../../cli/run/unwritten.ts';

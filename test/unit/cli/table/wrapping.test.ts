@@ -1,7 +1,7 @@
 /** Sentences on a terminal of 80 columns: nothing of ours is wider, and nothing is left out. */
 import test from 'ava';
 import { reportText, type ToldCheck } from '../../../../cli/doctor/report-text.ts';
-import { healthText } from '../../../../cli/health-text.ts';
+import { healthText } from '../../../../cli/output/health-text.ts';
 import { plainView } from '../../../../cli/table/text.ts';
 import { wrapped } from '../../../../cli/table/wrapping.ts';
 

@@ -10,7 +10,7 @@ import {
   tapeOf,
   withoutIdle,
 } from '../../../../console/recordings/tape.ts';
-import { castOf } from '../../../support/casts.ts';
+import { castOf } from '../../../support/ssh/casts.ts';
 
 const tape = (...events: readonly (readonly [number, string, string])[]) => {
   const read = tapeOf(castOf(events));

@@ -2,7 +2,7 @@
 import { setImmediate as aTurn } from 'node:timers/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { ROOT } from '../../../support/source-text.ts';
+import { ROOT } from '../../../support/source/source-text.ts';
 
 /** As much of it as is looked at here: all of it is written for a browser. */
 interface Files {

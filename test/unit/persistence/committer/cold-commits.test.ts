@@ -9,7 +9,7 @@ import test, { type ExecutionContext } from 'ava';
 import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
 import type { Change } from '../../../../actors/step.ts';
 import { COLD_WAITING_MAX, ColdCommits, type ColdCommitPorts } from '../../../../persistence/committer/cold-commits.ts';
-import { ORM_CONNECTIONS_MAX } from '../../../../persistence/database.ts';
+import { ORM_CONNECTIONS_MAX } from '../../../../persistence/connections/database.ts';
 
 const CHANGE: Change = { write: { kind: 'nothing' }, events: [], notices: [{ type: 'events-stored' }] };
 

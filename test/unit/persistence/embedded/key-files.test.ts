@@ -11,7 +11,7 @@ import {
 } from '../../../../persistence/embedded/encryption-key.ts';
 import { EmbeddedPostgresError } from '../../../../persistence/embedded/failure.ts';
 import { masterKeyIn } from '../../../../persistence/embedded/master-key.ts';
-import { ROOT } from '../../../support/source-text.ts';
+import { ROOT } from '../../../support/source/source-text.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** Programs that ask at the same moment. */

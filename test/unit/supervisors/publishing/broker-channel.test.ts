@@ -8,7 +8,7 @@ import { CONNECTED_MS_MIN } from '../../../../supervisors/publishing/broker-chan
 import { BACK_OFF_MS, BACK_OFF_MS_MAX } from '../../../../supervisors/publishing/channel.ts';
 import { LEASE_MS, settled } from './fixture.ts';
 import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('what is stored is published in order, over one connection, and the place is kept', async (t) => {
   const { channel, stored, received, connections, store, pass } = openBrokerChannel();

@@ -4,7 +4,7 @@ import { Channel } from '../../../../supervisors/publishing/channel.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 import { openChannel } from './channel-fixture.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 test('an admin without the lease does not work; it takes over when the other lets go, and works at once', async (t) => {
   const { channel, losses, row, worksIn } = openChannel();

@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
-import { TASK_LEASE_MS } from '../../../../persistence/task-leases.ts';
+import { TASK_LEASE_MS } from '../../../../persistence/ownership/task-leases.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { BACK_OFF_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';

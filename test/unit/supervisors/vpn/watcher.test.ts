@@ -6,7 +6,7 @@ import { CLUSTERS_PER_READ_MAX, VpnWatcher, GATHER_MS } from '../../../../superv
 import { id } from '../../../support/actors.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 
 function cluster(number: number): ClusterId {
   return id<ClusterId>('c', number);

@@ -9,7 +9,7 @@ import { decodeAnswer, encodeCall } from '../../../../transport/admins/protocol/
 import { CALL_PATH, PEER_HEADER, REACHED_HEADER } from '../../../../transport/admins/protocol/version.ts';
 import { callOf, DONE, keysOf, linkedAdmins, noSignal } from '../../../support/linked-admins.ts';
 import { until } from '../../../support/until.ts';
-import { anybodys, plain, post, sentTo, written } from '../../../support/written-calls.ts';
+import { anybodys, plain, post, sentTo, written } from '../../../support/net/written-calls.ts';
 
 test('a call that is written by hand gets in: what follows differs from it in one thing each', async (t) => {
   const { a, b } = await linkedAdmins(t);

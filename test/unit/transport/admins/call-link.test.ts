@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';
+import type { PeerAnswer } from '../../../../api/forwarding/ports.ts';
 import { LINK_CALL_BYTES_MAX, LINK_CALLS_MAX } from '../../../../transport/admins/limits.ts';
 import { decodeNumbered, encodeNumbered } from '../../../../transport/admins/protocol/call-link.ts';
 import { CALL_PATH, CALLS_PATH, LINK_VERSION_CALLS } from '../../../../transport/admins/protocol/version.ts';
@@ -19,7 +19,7 @@ import {
   type LinkedAdmin,
 } from '../../../support/linked-admins.ts';
 import { until } from '../../../support/until.ts';
-import { upgradeTo } from '../../../support/written-calls.ts';
+import { upgradeTo } from '../../../support/net/written-calls.ts';
 
 const call = (from: LinkedAdmin, to: LinkedAdmin, changed: Parameters<typeof callOf>[0] = {}) =>
   from.links.calls.call(to.id, callOf(changed), noSignal());

@@ -1,7 +1,7 @@
 /** Calls between two admins, over real HTTP servers. */
 import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
-import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';
+import type { PeerAnswer } from '../../../../api/forwarding/ports.ts';
 import { encodeAnswer } from '../../../../transport/admins/protocol/call.ts';
 import { callOf, DONE, linkedAdmins, noSignal, startLinked } from '../../../support/linked-admins.ts';
 

@@ -10,7 +10,7 @@ import {
   PIECES_AGE_MS_MAX,
   UNFINISHED_MESSAGES_MAX,
 } from '../../../../transport/admins/limits.ts';
-import { freePort } from '../../../support/free-ports.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
 import { callOf, DONE, noSignal, sharedTexts, startLinked, type LinkedAdmin } from '../../../support/linked-admins.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';

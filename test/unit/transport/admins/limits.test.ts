@@ -1,7 +1,7 @@
 /** How much admins take of each other. */
 import { createServer } from 'node:http';
 import test from 'ava';
-import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';
+import type { PeerAnswer } from '../../../../api/forwarding/ports.ts';
 import { CallEntrance } from '../../../../transport/admins/call-entrance.ts';
 import { Calls } from '../../../../transport/admins/calls.ts';
 import {
@@ -17,7 +17,7 @@ import { PeerProofs } from '../../../../transport/admins/peer-proofs.ts';
 import { Peers, type CheckedIn } from '../../../../transport/admins/peers.ts';
 import { realClock } from '../../../support/api/served.ts';
 import { callOf, DONE, keysOf, noSignal, startLinked } from '../../../support/linked-admins.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 

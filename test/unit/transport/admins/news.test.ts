@@ -8,7 +8,7 @@ import { routeOf } from '../../../../transport/admins/sealed-connections.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { keysOf, linkedAdmins, type LinkedAdmin } from '../../../support/linked-admins.ts';
 import { until } from '../../../support/until.ts';
-import { upgradeTo } from '../../../support/written-calls.ts';
+import { upgradeTo } from '../../../support/net/written-calls.ts';
 
 const id = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 const [COMMAND, OTHER_COMMAND] = [id(1) as CommandId, id(2) as CommandId];

@@ -1,13 +1,13 @@
 /** What comes of calls that do not go well: what was surely not done, what may have been, and what was done once. */
 import { createServer } from 'node:http';
 import test from 'ava';
-import type { PeerAnswer, PeerOutcome } from '../../../../api/forwarding-ports.ts';
+import type { PeerAnswer, PeerOutcome } from '../../../../api/forwarding/ports.ts';
 import { CALL_ROUTE } from '../../../../transport/admins/call-entrance.ts';
 import { ANSWER_BYTES_MAX } from '../../../../transport/admins/limits.ts';
 import { CALL_PATH } from '../../../../transport/admins/protocol/version.ts';
-import { freePort } from '../../../support/free-ports.ts';
+import { freePort } from '../../../support/net/free-ports.ts';
 import { callOf, DONE, keysOf, linkedAdmins, noSignal, startLinked } from '../../../support/linked-admins.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
 
 test('where nobody listens nothing was done', async (t) => {

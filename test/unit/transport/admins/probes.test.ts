@@ -1,6 +1,6 @@
 /** Whether admins reach each other, before it is needed. */
 import test from 'ava';
-import type { PeerCall, PeerOutcome } from '../../../../api/forwarding-ports.ts';
+import type { PeerCall, PeerOutcome } from '../../../../api/forwarding/ports.ts';
 import { PROBE_EVERY_MS, PROBE_MS_MAX } from '../../../../transport/admins/limits.ts';
 import { Peers, type CheckedIn } from '../../../../transport/admins/peers.ts';
 import { Probes } from '../../../../transport/admins/probes.ts';

@@ -8,7 +8,7 @@ import { LINK_PING_MS, LINK_SILENCE_MS_MAX } from '../../../../transport/admins/
 import { MessageSeals } from '../../../../transport/admins/message-seals.ts';
 import { SealedSocket } from '../../../../transport/admins/sealed-socket.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
 
 const keyOf = (byte: number) => createSecretKey(Buffer.alloc(32, byte));

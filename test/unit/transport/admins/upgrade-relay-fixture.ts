@@ -8,7 +8,7 @@ import { AT_ONCE } from '../../../../transport/net/streams/paced-pieces.ts';
 import { createTunnelGate, type TunnelRelay } from '../../../../transport/tunnels/gate.ts';
 import type { LinkedAdmin } from '../../../support/linked-admins.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { NODE } from '../../../support/tunnels-fixture.ts';
+import { NODE } from '../../../support/net/tunnels-fixture.ts';
 
 /** Upgrades that came to an admin which says everything back, and how many of them had a token that nobody knows. */
 export interface Gate {

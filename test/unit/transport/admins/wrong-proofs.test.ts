@@ -14,7 +14,7 @@ import {
   startLinked,
   type LinkedAdmin,
 } from '../../../support/linked-admins.ts';
-import { anybodys, plain, post, written } from '../../../support/written-calls.ts';
+import { anybodys, plain, post, written } from '../../../support/net/written-calls.ts';
 
 const flipped = (text: string, at: number): string =>
   `${text.slice(0, at)}${text[at] === 'a' ? 'b' : 'a'}${text.slice(at + 1)}`;

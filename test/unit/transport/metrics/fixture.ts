@@ -4,8 +4,8 @@ import type { NodeMetrics } from '../../../../api/node-ports.ts';
 import { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import { createScrapes, type ScrapeOutcome } from '../../../../transport/metrics/scrapes.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
-import { target } from '../../../support/listening.ts';
+import { tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
+import { target } from '../../../support/net/listening.ts';
 
 /** A running fixture. */
 export interface ScrapeFixture {

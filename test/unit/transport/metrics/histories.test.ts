@@ -9,7 +9,7 @@ import {
   type MetricsHistory,
 } from '../../../../transport/protocol/metrics-history.ts';
 import { createHistories, readHistory } from '../../../../transport/metrics/histories.ts';
-import { NODE } from '../../../support/tunnels-fixture.ts';
+import { NODE } from '../../../support/net/tunnels-fixture.ts';
 import { answer, scrapeFixture } from './fixture.ts';
 
 const RIGHT: MetricsHistory = {

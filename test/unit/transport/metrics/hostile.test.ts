@@ -10,7 +10,7 @@ import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { EXPOSITION_BYTES_MAX } from '../../../../transport/metrics/limits.ts';
 import { NODE_REQUESTS_MAX } from '../../../../transport/tunnels/limits.ts';
 import { until } from '../../../support/until.ts';
-import { NODE } from '../../../support/tunnels-fixture.ts';
+import { NODE } from '../../../support/net/tunnels-fixture.ts';
 import { answer, scrapeFixture } from './fixture.ts';
 import { patient } from '../../../support/busy.ts';
 

@@ -5,7 +5,7 @@ import { Diagnosis } from '../../../../transport/protocol/diagnosis.ts';
 import { EnrollAnswer, EnrollmentBlob, EnrollRequest } from '../../../../transport/protocol/enrollment.ts';
 import { AdminFrame, AgentFrame } from '../../../../transport/protocol/frames.ts';
 import { RecordingDescription } from '../../../../transport/protocol/recording.ts';
-import { textFields } from '../../../support/text-fields.ts';
+import { textFields } from '../../../support/source/text-fields.ts';
 
 /** What processes print and strangers type: whoever stores it replaces what cannot be stored. */
 const FOREIGN = [

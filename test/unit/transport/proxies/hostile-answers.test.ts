@@ -3,10 +3,10 @@
  * their own exchange.
  */
 import test from 'ava';
-import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../../support/hostile-answers.ts';
+import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../../support/net/hostile-answers.ts';
 import { until } from '../../../support/until.ts';
-import { rest } from '../../../support/stream-pairs.ts';
-import { answerTo, basic, openProxies, rawClient, statusOf } from '../../../support/proxies-fixture.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
+import { answerTo, basic, openProxies, rawClient, statusOf } from '../../../support/net/proxies-fixture.ts';
 
 /** Exchanges at a time. */
 const AT_ONCE = 50;

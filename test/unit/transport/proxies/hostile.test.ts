@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
 import { until } from '../../../support/until.ts';
-import { rest } from '../../../support/stream-pairs.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
 import {
   answerTo,
   basic,
@@ -13,9 +13,9 @@ import {
   rawClient,
   statusOf,
   type ProxiesFixture,
-} from '../../../support/proxies-fixture.ts';
+} from '../../../support/net/proxies-fixture.ts';
 import { GREETING_PASSWORD, handshake, LET_IN, take, tunnelBySocks } from './socks5-client.ts';
-import { openTarget } from '../../../support/listening.ts';
+import { openTarget } from '../../../support/net/listening.ts';
 
 const AUTHORISED = `Host: x\r\nProxy-Authorization: ${basic('_')}\r\n`;
 

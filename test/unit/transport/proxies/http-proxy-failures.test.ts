@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { DIAL_FAILURES, notDialled, type DialFailure } from '../../../../transport/net/streams/dialled.ts';
 import { until } from '../../../support/until.ts';
-import { rest } from '../../../support/stream-pairs.ts';
-import { answerTo, basic, dialTcp, openProxies, statusOf } from '../../../support/proxies-fixture.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
+import { answerTo, basic, dialTcp, openProxies, statusOf } from '../../../support/net/proxies-fixture.ts';
 import { openWeb, through, connectLine } from './http-proxy-fixture.ts';
-import { openTarget } from '../../../support/listening.ts';
+import { openTarget } from '../../../support/net/listening.ts';
 
 test('a target that answers with anything but HTTP, too much, or not at all is a bad gateway', async (t) => {
   const answers = [

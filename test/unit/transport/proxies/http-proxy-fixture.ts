@@ -3,8 +3,8 @@ import { createServer, request, type IncomingMessage, type RequestListener } fro
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import type { Scope } from '../../../support/scope.ts';
-import { basic, type ProxiesFixture } from '../../../support/proxies-fixture.ts';
-import { listening } from '../../../support/listening.ts';
+import { basic, type ProxiesFixture } from '../../../support/net/proxies-fixture.ts';
+import { listening } from '../../../support/net/listening.ts';
 
 /** A web server behind the proxy. Its URL, and what came. */
 export async function openWeb(

@@ -6,10 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import { buffer, text } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import test from 'ava';
-import { rest } from '../../../support/stream-pairs.ts';
-import { answerTo, basic, echoes, openProxies, rawClient, statusOf } from '../../../support/proxies-fixture.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
+import { answerTo, basic, echoes, openProxies, rawClient, statusOf } from '../../../support/net/proxies-fixture.ts';
 import { openWeb, through, connectLine } from './http-proxy-fixture.ts';
-import { openTarget } from '../../../support/listening.ts';
+import { openTarget } from '../../../support/net/listening.ts';
 
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n';
 

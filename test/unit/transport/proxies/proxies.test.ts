@@ -5,11 +5,11 @@ import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { startProxies } from '../../../../transport/proxies/proxies.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
-import { rest } from '../../../support/stream-pairs.ts';
-import { basic, echoes, openProxies, rawClient } from '../../../support/proxies-fixture.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
+import { basic, echoes, openProxies, rawClient } from '../../../support/net/proxies-fixture.ts';
 import { GREETING_PASSWORD, take, tunnelBySocks } from './socks5-client.ts';
 import { patient } from '../../../support/busy.ts';
-import { openTarget } from '../../../support/listening.ts';
+import { openTarget } from '../../../support/net/listening.ts';
 
 const PORTS = {
   admit: () => ({ ok: false, reason: 'credentials' }) as const,

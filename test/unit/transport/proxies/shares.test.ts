@@ -2,12 +2,12 @@
 import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { until } from '../../../support/until.ts';
-import { rest } from '../../../support/stream-pairs.ts';
-import { basic, echoes, openProxies, type ProxiesFixture } from '../../../support/proxies-fixture.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
+import { basic, echoes, openProxies, type ProxiesFixture } from '../../../support/net/proxies-fixture.ts';
 import { IDLE_GIVES_WAY_MS, SHARES_LOOK_MS_MIN } from '../../../../transport/proxies/limits.ts';
 import { Shares } from '../../../../transport/proxies/shares.ts';
 import { handshake, LET_IN, take } from './socks5-client.ts';
-import { openTarget } from '../../../support/listening.ts';
+import { openTarget } from '../../../support/net/listening.ts';
 
 /** Connections of a proxy in these tests. */
 const CONNECTIONS = 20;

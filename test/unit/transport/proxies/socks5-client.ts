@@ -1,7 +1,7 @@
 /** Bytes that a SOCKS5 client sends. */
 import type { Socket } from 'node:net';
 import type { Scope } from '../../../support/scope.ts';
-import { PASSWORD, rawClient } from '../../../support/proxies-fixture.ts';
+import { PASSWORD, rawClient } from '../../../support/net/proxies-fixture.ts';
 
 /** Offers no authentication only. */
 export const GREETING_NONE = Buffer.from([5, 1, 0]);

@@ -6,8 +6,8 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { notDialled, type DialFailure } from '../../../../transport/net/streams/dialled.ts';
 import { until } from '../../../support/until.ts';
-import { rest } from '../../../support/stream-pairs.ts';
-import { answerTo, dialTcp, echoes, openProxies, PASSWORD, rawClient } from '../../../support/proxies-fixture.ts';
+import { rest } from '../../../support/net/stream-pairs.ts';
+import { answerTo, dialTcp, echoes, openProxies, PASSWORD, rawClient } from '../../../support/net/proxies-fixture.ts';
 import {
   GREETING_NONE,
   GREETING_PASSWORD,
@@ -18,7 +18,7 @@ import {
   take,
   tunnelBySocks,
 } from './socks5-client.ts';
-import { openTarget } from '../../../support/listening.ts';
+import { openTarget } from '../../../support/net/listening.ts';
 
 const REPLY_OK = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 

@@ -5,8 +5,8 @@ import { createMirror } from '../../../../transport/releases/mirror.ts';
 import type { ReleaseRows } from '../../../../transport/releases/ports.ts';
 import type { TargetEntry } from '../../../../transport/releases/repository/trust.ts';
 import { RELEASE_DESCRIPTION_BYTES_MAX, targetOf } from '../../../../transport/protocol/releases.ts';
-import { memoryReleaseRows } from '../../../support/release-rows.ts';
-import { createReleases } from '../../../support/releases.ts';
+import { memoryReleaseRows } from '../../../support/releases/release-rows.ts';
+import { createReleases } from '../../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const SETTINGS = { RELEASES_BYTES_MAX: 10_000_000, RELEASE_DOWNLOAD_BYTES_PER_SECOND: 1_000_000 };

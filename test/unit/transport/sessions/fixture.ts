@@ -19,7 +19,7 @@ import { CLUSTER, HEALTHY, id, NODE, REGISTRATION, SETTINGS } from '../../../sup
 import { recordingLog } from '../../../support/log.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening } from '../../../support/net/listening.ts';
 
 /** Tokens that the gate knows, and whose they are. */
 export const TOKEN = 'token-of-the-node';

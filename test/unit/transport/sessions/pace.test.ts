@@ -3,7 +3,7 @@ import test from 'ava';
 import type { AgentFrameBody } from '../../../../transport/protocol/frames.ts';
 import { PROTOCOL_VERSION_DOUBTS } from '../../../../transport/protocol/version.ts';
 import { REGISTRATION, SETTINGS } from '../../../support/actors.ts';
-import { column } from '../../../support/columns.ts';
+import { column } from '../../../support/database/columns.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { openGate, welcomed } from './fixture.ts';

@@ -4,9 +4,9 @@ import test from 'ava';
 import type { FileEntry, SFTPWrapper } from 'ssh2';
 import type { Result } from '../../../../actors/refusal.ts';
 import type { RemoteFiles, RemoteTerminal } from '../../../../api/terminal/ports.ts';
-import { damageWrite } from '../../../support/damaged-bytes.ts';
-import { damagePackets } from '../../../support/damaged-ssh.ts';
-import { forEachAnswer } from '../../../support/hostile-answers.ts';
+import { damageWrite } from '../../../support/net/damaged-bytes.ts';
+import { damagePackets } from '../../../support/ssh/damaged-ssh.ts';
+import { forEachAnswer } from '../../../support/net/hostile-answers.ts';
 import { seededNumbers } from '../../../support/seeded.ts';
 import { asked, machine } from './fixture.ts';
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { createSpanExport } from '../../../../transport/tracing/export.ts';
 import { readTracingSettings } from '../../../../transport/tracing/settings.ts';
 import { silentLog } from '../../../support/log.ts';
-import { startOtlpCollector } from '../../../support/otlp-collector.ts';
+import { startOtlpCollector } from '../../../support/observability/otlp-collector.ts';
 import { until } from '../../../support/until.ts';
 
 test('a header that is wrong is left out, and the others are sent with the spans', async (t) => {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { createSpanExport } from '../../../../transport/tracing/export.ts';
 import { readTracingSettings } from '../../../../transport/tracing/settings.ts';
-import { hostileAnswers, openHostileTarget } from '../../../support/hostile-answers.ts';
+import { hostileAnswers, openHostileTarget } from '../../../support/net/hostile-answers.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 

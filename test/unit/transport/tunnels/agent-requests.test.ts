@@ -11,7 +11,7 @@ import {
 import type { Tunnels } from '../../../../transport/tunnels/tunnels.ts';
 import { until } from '../../../support/until.ts';
 import { answer, portsOf } from '../metrics/fixture.ts';
-import { target } from '../../../support/listening.ts';
+import { target } from '../../../support/net/listening.ts';
 
 const nodeId = (number: number) => `0190f5c2-7a11-4c3e-8f00-${String(number).padStart(12, '0')}` as NodeId;
 const CROWDED = {

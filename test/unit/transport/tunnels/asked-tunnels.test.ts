@@ -1,6 +1,6 @@
 /** Tunnels that are asked for: what an agent is told, and told again. */
 import test from 'ava';
-import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { NODE, tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
 
 test('an agent that has a new session is asked again by the same token, unless it has come by it', async (t) => {
   const { reach, tunnels, tokens } = await tunnelsFixture(t, { opens: false });

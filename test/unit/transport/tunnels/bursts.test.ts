@@ -13,9 +13,9 @@ import {
   type HostileSocket,
   type HostileTunnel,
   type TunnelKind,
-} from '../../../support/hostile-tunnel.ts';
+} from '../../../support/net/hostile-tunnel.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
 
 /** Bytes that came one a frame, two of which count as a frame: what is handled in a turn where nothing was lately. */

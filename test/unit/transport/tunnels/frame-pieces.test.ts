@@ -8,7 +8,7 @@ import {
   FRAMES_PER_SECOND_MAX,
   PIECE_FRAMES_MAX,
 } from '../../../../transport/tunnels/limits.ts';
-import { frame, TYPE } from '../../../support/hostile-tunnel.ts';
+import { frame, TYPE } from '../../../support/net/hostile-tunnel.ts';
 
 /** What one frame counts as at most, of the sizes below. */
 const FRAME_MAX = 50 + 2_000 / 256;

@@ -6,7 +6,7 @@ import { FrameShares } from '../../../../transport/tunnels/frame-shares.ts';
 import { CUT_TUNNEL_AGAIN_MS, FRAMES_PER_SECOND_MAX } from '../../../../transport/tunnels/limits.ts';
 import { WINDOW_SECONDS } from '../../../../transport/net/frame-window.ts';
 import { id, NODE } from '../../../support/actors.ts';
-import { frame, TYPE } from '../../../support/hostile-tunnel.ts';
+import { frame, TYPE } from '../../../support/net/hostile-tunnel.ts';
 
 const OTHER_NODE = id<NodeId>('b', 2);
 const RESET = frame(TYPE.reset, 0, 1);

@@ -9,8 +9,8 @@ import v8 from 'node:v8';
 import vm from 'node:vm';
 import test, { type ExecutionContext } from 'ava';
 import { AgentRequests, type AgentRequest } from '../../../../transport/tunnels/agent-requests.ts';
-import { target } from '../../../support/listening.ts';
-import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { target } from '../../../support/net/listening.ts';
+import { NODE, tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
 import { answer, portsOf } from '../metrics/fixture.ts';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { NodeName } from '../../../../actors/node-names.ts';
 import { createReach, type Reach } from '../../../../transport/tunnels/reach.ts';
 import type { TunnelTarget } from '../../../../transport/tunnels/tunnel.ts';
-import { NODE } from '../../../support/tunnels-fixture.ts';
+import { NODE } from '../../../support/net/tunnels-fixture.ts';
 
 const DOMAIN = 'edge.internal';
 const signal = new AbortController().signal;

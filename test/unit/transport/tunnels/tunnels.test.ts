@@ -13,8 +13,8 @@ import { TUNNEL_SWEEP_MS } from '../../../../transport/tunnels/limits.ts';
 import { wasCut } from '../../../../transport/net/streams/reset.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
-import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
-import { target } from '../../../support/listening.ts';
+import { NODE, tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
+import { target } from '../../../support/net/listening.ts';
 
 function streamOf(dialled: Dialled): Duplex {
   if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);

@@ -7,8 +7,8 @@ import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { TUNNEL_UPGRADE } from '../../../../transport/protocol/version.ts';
-import { listening, target } from '../../../support/listening.ts';
-import { NODE, tunnelsFixture, type Fixture } from '../../../support/tunnels-fixture.ts';
+import { listening, target } from '../../../support/net/listening.ts';
+import { NODE, tunnelsFixture, type Fixture } from '../../../support/net/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
 
 /** What was asked for, in order. */

@@ -9,8 +9,8 @@ import { TUNNEL_PING_MS } from '../../../../transport/protocol/tunnel.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { NODE, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
-import { target, listening } from '../../../support/listening.ts';
+import { NODE, tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
+import { target, listening } from '../../../support/net/listening.ts';
 
 function streamOf(dialled: Dialled): Duplex {
   if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);

@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { tunnelJoins } from '../../../../../agent/access/tunnel/joins.ts';
 import { Joins, SWEEP_MS, type JoinsOptions } from '../../../../../transport/net/streams/join.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
-import { tcpPair } from '../../../../support/stream-pairs.ts';
+import { tcpPair } from '../../../../support/net/stream-pairs.ts';
 
 const HOUR_MS = 3_600_000;
 

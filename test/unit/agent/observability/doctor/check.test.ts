@@ -10,7 +10,7 @@ import {
   type Check,
 } from '../../../../../agent/observability/doctor/check.ts';
 import type { Diagnosis } from '../../../../../transport/protocol/diagnosis.ts';
-import { column } from '../../../../support/columns.ts';
+import { column } from '../../../../support/database/columns.ts';
 import { until } from '../../../../support/until.ts';
 
 const well = (name: string, ms = 0): Check => ({

@@ -10,9 +10,9 @@ import { openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
 import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/sessions/launch.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../../../../../transport/protocol/agent-api.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
-import { freePort } from '../../../../support/free-ports.ts';
-import { listening } from '../../../../support/listening.ts';
-import { column } from '../../../../support/columns.ts';
+import { freePort } from '../../../../support/net/free-ports.ts';
+import { listening } from '../../../../support/net/listening.ts';
+import { column } from '../../../../support/database/columns.ts';
 
 const saying = (text: string) =>
   createServer((socket) => {

@@ -4,8 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import { CHECK_MS_MAX } from '../../../../../agent/observability/doctor/check.ts';
 import { updaterCheck, type UpdaterSources } from '../../../../../agent/observability/doctor/updater.ts';
 import { UPDATER_TOKEN, UpdaterDouble, type UpdaterReplies } from '../../../../support/agent/updater-double.ts';
-import { freePort } from '../../../../support/free-ports.ts';
-import { silentPort } from '../../../../support/listening.ts';
+import { freePort } from '../../../../support/net/free-ports.ts';
+import { silentPort } from '../../../../support/net/listening.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { until } from '../../../../support/until.ts';
 

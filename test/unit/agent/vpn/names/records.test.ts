@@ -3,7 +3,7 @@ import test from 'ava';
 import { vpnRecords, reverseName, type VpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { hostsRows, isHostsRow } from '../../../../../agent/vpn/names/hosts.ts';
 import { network, OTHER, peer, SELF, THIRD } from '../../../../support/agent/names-fixture.ts';
-import { column } from '../../../../support/columns.ts';
+import { column } from '../../../../support/database/columns.ts';
 
 function records(...[net, peers]: [Parameters<typeof network>[0], Parameters<typeof vpnRecords>[2]]): VpnRecords {
   const made = vpnRecords(SELF, network(net), peers);

@@ -17,7 +17,7 @@ import { Listener } from '../../../../../agent/vpn/names/listener.ts';
 import { vpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { createResolver, loopbackAddress, type Resolver } from '../../../../../agent/vpn/names/resolver.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
-import { udpSockets } from '../../../../support/udp-sockets.ts';
+import { udpSockets } from '../../../../support/vpn/udp-sockets.ts';
 import { until } from '../../../../support/until.ts';
 import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 

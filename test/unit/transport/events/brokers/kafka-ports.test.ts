@@ -5,7 +5,7 @@ import { openBroker } from '../../../../../transport/events/brokers/adapters.ts'
 import { brokerEvent } from '../../../../support/brokers/events.ts';
 import { brokerSettings } from '../../../../support/brokers/settings.ts';
 import { silentLog } from '../../../../support/log.ts';
-import { target } from '../../../../support/listening.ts';
+import { target } from '../../../../support/net/listening.ts';
 
 /** Numbers of requests. Source: kafka.apache.org/protocol, API keys. */
 const METADATA = 3;

@@ -12,7 +12,7 @@ import {
   rawReceiver,
   receiver,
   webhookTo,
-} from '../../../../support/webhook-receivers.ts';
+} from '../../../../support/webhooks/webhook-receivers.ts';
 
 /** What a raw server says once it has seen the end of the request. */
 function afterRequest(socket: Socket, say: () => void): void {

@@ -3,7 +3,13 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { until } from '../../../../support/until.ts';
-import { DELIVERY, ENVELOPE, webhookSender, rawReceiver, webhookTo } from '../../../../support/webhook-receivers.ts';
+import {
+  DELIVERY,
+  ENVELOPE,
+  webhookSender,
+  rawReceiver,
+  webhookTo,
+} from '../../../../support/webhooks/webhook-receivers.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 

@@ -9,7 +9,7 @@ import {
   rawReceiver,
   receiver,
   webhookTo,
-} from '../../../../support/webhook-receivers.ts';
+} from '../../../../support/webhooks/webhook-receivers.ts';
 
 test('a webhook that is cut ends its requests at once, those on their way, those in line and those before their event is read', async (t) => {
   let closed = 0;

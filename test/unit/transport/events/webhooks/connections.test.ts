@@ -1,7 +1,13 @@
 /** How many connections a sender of webhooks has, and who waits for which. */
 import test from 'ava';
 import { until } from '../../../../support/until.ts';
-import { DELIVERY, webhookSender, rawReceiver, receiver, webhookTo } from '../../../../support/webhook-receivers.ts';
+import {
+  DELIVERY,
+  webhookSender,
+  rawReceiver,
+  receiver,
+  webhookTo,
+} from '../../../../support/webhooks/webhook-receivers.ts';
 
 test('requests one after another share a connection', async (t) => {
   const there = await receiver(t, (_request, response) => response.end('ok'));

@@ -11,7 +11,7 @@ import {
   webhookSender,
   receiver,
   webhookTo,
-} from '../../../../support/webhook-receivers.ts';
+} from '../../../../support/webhooks/webhook-receivers.ts';
 
 test("a delivery is a POST of the exact bytes of the envelope, with our headers first and the webhook's own behind them", async (t) => {
   const there = await receiver(t, (_request, response) => response.writeHead(200).end('thank you'));

@@ -9,7 +9,7 @@ import {
   isPublicAddress,
   type Ruling,
 } from '../../../../../transport/net/guard/policy.ts';
-import { EMBEDDINGS, v4Forms } from '../../../../support/address-forms.ts';
+import { EMBEDDINGS, v4Forms } from '../../../../support/net/address-forms.ts';
 import { SPECIAL, METADATA, PUBLIC } from './registries.ts';
 
 function inBlock(cidr: string): fc.Arbitrary<string> {

@@ -5,7 +5,7 @@ import test from 'ava';
 import { createGuard } from '../../../../../transport/net/guard/guard.ts';
 import { ANSWERS_MAX } from '../../../../../transport/net/guard/limits.ts';
 import { resolverBy, systemResolver } from '../../../../../transport/net/guard/resolution.ts';
-import { startDnsServer } from '../../../../support/dns-server.ts';
+import { startDnsServer } from '../../../../support/net/dns-server.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { GOOD, GOOD_6, guardWith, said } from './guard-fixture.ts';
 

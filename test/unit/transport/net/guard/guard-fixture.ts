@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 import { createGuard, type Guard, type GuardVerdict } from '../../../../../transport/net/guard/guard.ts';
 import { resolverBy } from '../../../../../transport/net/guard/resolution.ts';
-import { startDnsServer, type Answer, type Question } from '../../../../support/dns-server.ts';
+import { startDnsServer, type Answer, type Question } from '../../../../support/net/dns-server.ts';
 
 /** A public address. */
 export const GOOD = '93.184.215.14';

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { resolverBy, systemResolver } from '../../../../../transport/net/guard/resolution.ts';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
-import { startDnsServer } from '../../../../support/dns-server.ts';
+import { startDnsServer } from '../../../../support/net/dns-server.ts';
 import { GOOD, guardWith } from './guard-fixture.ts';
 
 test('private networks, opened by the operator, are reached by name and address; metadata services by neither', async (t) => {

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Joins, type Ended, type JoinsOptions } from '../../../../../transport/net/streams/join.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { until } from '../../../../support/until.ts';
-import { http2Pair, rest, tcpPair, type Pair } from '../../../../support/stream-pairs.ts';
+import { http2Pair, rest, tcpPair, type Pair } from '../../../../support/net/stream-pairs.ts';
 
 /** A tunnel between two pairs; the test holds the outer ends. */
 async function tunnel(

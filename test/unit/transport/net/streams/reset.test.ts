@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { reset } from '../../../../../transport/net/streams/reset.ts';
-import { http2Pair, rest, tcpPair } from '../../../../support/stream-pairs.ts';
+import { http2Pair, rest, tcpPair } from '../../../../support/net/stream-pairs.ts';
 
 test('a reset of a socket is a reset for its peer, and bytes that wait are lost', async (t) => {
   const { ours, theirs } = await tcpPair(t);

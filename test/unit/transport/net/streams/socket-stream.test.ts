@@ -4,7 +4,7 @@ import { createServer, connect, type Socket } from 'node:net';
 import test from 'ava';
 import type { Intake } from '../../../../../transport/net/streams/paced-pieces.ts';
 import { socketStream } from '../../../../../transport/net/streams/socket-stream.ts';
-import { listening } from '../../../../support/listening.ts';
+import { listening } from '../../../../support/net/listening.ts';
 import type { Scope } from '../../../../support/scope.ts';
 import { until } from '../../../../support/until.ts';
 

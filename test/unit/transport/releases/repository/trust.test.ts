@@ -3,7 +3,7 @@ import { assert, constantFrom, integer, nat, property } from 'fast-check';
 import { believe, VERSION_MAX, type MetadataTexts } from '../../../../../transport/releases/repository/trust.ts';
 import { planOf } from '../../../../../cli/release/releases.ts';
 import { signRoot, signTimestamp, VALIDITY } from '../../../../../cli/release/signing.ts';
-import { createReleases } from '../../../../support/releases.ts';
+import { createReleases } from '../../../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 test('no byte of the metadata can be changed so that something else is believed', async (t) => {

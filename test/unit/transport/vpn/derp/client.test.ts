@@ -1,7 +1,7 @@
 /** A client of relays that come and go, lie, or say nothing. */
 import test from 'ava';
-import { openGate } from '../../../../support/gate.ts';
-import { connectedClient, lyingRelay, startClient, startRelay } from '../../../../support/relay.ts';
+import { openGate } from '../../../../support/net/gate.ts';
+import { connectedClient, lyingRelay, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
 import { newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/box.ts';
 import { encodeFrame, FRAME, MAGIC } from '../../../../../transport/vpn/derp/frames.ts';

@@ -1,8 +1,8 @@
 /** Relays that say what none does: each ends its own connection, and its clients come back. */
 import type { TLSSocket } from 'node:tls';
 import test from 'ava';
-import { damageWrite } from '../../../../support/damaged-bytes.ts';
-import { sayingRelay, startClient, UPGRADED } from '../../../../support/relay.ts';
+import { damageWrite } from '../../../../support/net/damaged-bytes.ts';
+import { sayingRelay, startClient, UPGRADED } from '../../../../support/vpn/relay.ts';
 import { seededNumbers } from '../../../../support/seeded.ts';
 import { until } from '../../../../support/until.ts';
 import { newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/box.ts';

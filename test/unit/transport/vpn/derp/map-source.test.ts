@@ -7,7 +7,7 @@ import { createVet } from '../../../../../transport/net/guard/vetting.ts';
 import { MapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
 import { until } from '../../../../support/until.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
-import { origin } from '../../../../support/listening.ts';
+import { origin } from '../../../../support/net/listening.ts';
 
 const reach = { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] };
 

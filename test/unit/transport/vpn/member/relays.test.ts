@@ -5,8 +5,8 @@ import type { RelayMap } from '../../../../../transport/vpn/derp/map.ts';
 import { MEASURE_AGAIN_MS, MEASURE_MS_MAX, RELAY_IDLE_MS } from '../../../../../transport/vpn/member/limits.ts';
 import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
-import { target } from '../../../../support/listening.ts';
-import { mapOf, startRelay, type StartedRelay } from '../../../../support/relay.ts';
+import { target } from '../../../../support/net/listening.ts';
+import { mapOf, startRelay, type StartedRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
 
 /** One map of all these relays. `scores`: by region. */

@@ -8,7 +8,7 @@ import { ObserverSocket } from '../../../../../transport/vpn/observer/socket.ts'
 import { EndpointObserver } from '../../../../../transport/vpn/observer/observer.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { recordingLog, silentLog } from '../../../../support/log.ts';
-import { udpSockets } from '../../../../support/udp-sockets.ts';
+import { udpSockets } from '../../../../support/vpn/udp-sockets.ts';
 import { until } from '../../../../support/until.ts';
 
 /** Whoever sends. */

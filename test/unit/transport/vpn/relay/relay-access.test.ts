@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { BUSY_MS, patient } from '../../../../support/busy.ts';
-import { admittedRawClient, rawClient } from '../../../../support/raw-relay-client.ts';
-import { connectedClient, startClient, startRelay } from '../../../../support/relay.ts';
+import { admittedRawClient, rawClient } from '../../../../support/vpn/raw-relay-client.ts';
+import { connectedClient, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
 import { newBoxKeys, openJson, sealJson } from '../../../../../transport/vpn/derp/box.ts';
 import { encodeFrame, FRAME } from '../../../../../transport/vpn/derp/frames.ts';

@@ -1,7 +1,7 @@
 /** How much of a relay one client may use, over real TLS. */
 import test from 'ava';
-import { admittedRawClient, rawClient, type RawClient } from '../../../../support/raw-relay-client.ts';
-import { connectedClient, startClient, startRelay } from '../../../../support/relay.ts';
+import { admittedRawClient, rawClient, type RawClient } from '../../../../support/vpn/raw-relay-client.ts';
+import { connectedClient, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
 import { newBoxKeys } from '../../../../../transport/vpn/derp/box.ts';
 import { encodeFrame, FRAME } from '../../../../../transport/vpn/derp/frames.ts';

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:tls';
 import test from 'ava';
-import { startPickyProxy } from '../../../../support/picky-proxy.ts';
-import { admittedRawClient } from '../../../../support/raw-relay-client.ts';
-import { connectedClient, openAdmission, startRelay } from '../../../../support/relay.ts';
+import { startPickyProxy } from '../../../../support/vpn/picky-proxy.ts';
+import { admittedRawClient } from '../../../../support/vpn/raw-relay-client.ts';
+import { connectedClient, openAdmission, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
 import { newBoxKeys } from '../../../../../transport/vpn/derp/box.ts';
 import { encodeFrame, FRAME } from '../../../../../transport/vpn/derp/frames.ts';

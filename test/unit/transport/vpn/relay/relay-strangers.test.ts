@@ -1,7 +1,7 @@
 /** How many connections to a relay one source may hold before it has proven a key. */
 import { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { openAdmission } from '../../../../support/relay.ts';
+import { openAdmission } from '../../../../support/vpn/relay.ts';
 import { silentLog } from '../../../../support/log.ts';
 import { STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX } from '../../../../../transport/vpn/relay/limits.ts';
 import { Relay } from '../../../../../transport/vpn/relay/relay.ts';

@@ -9,7 +9,7 @@ import { DeviceGone, DeviceProblem } from '../../../../../transport/vpn/wireguar
 import { ProgrammedDevice } from '../../../../../transport/vpn/wireguard/programmed-device.ts';
 import { ask } from '../../../../../transport/vpn/wireguard/uapi.ts';
 import { isRunning, sweepSocket, UserSpaceControls } from '../../../../../transport/vpn/wireguard/user-space.ts';
-import { listeningAt } from '../../../../support/listening.ts';
+import { listeningAt } from '../../../../support/net/listening.ts';
 import { LINUX } from '../../../../../transport/vpn/wireguard/programs.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 

@@ -9,7 +9,7 @@ import { createFakeClock } from '../../../../../support/fake-clock.ts';
 import { recordingLog } from '../../../../../support/log.ts';
 import { fill, smallDisk } from '../../../../../support/small-disk.ts';
 import { temporaryDirectory } from '../../../../../support/temporary-directory.ts';
-import { column } from '../../../../../support/columns.ts';
+import { column } from '../../../../../support/database/columns.ts';
 
 const CAST = '{"version":2,"width":80,"height":24}\n[0.5,"o","one"]\n[1.25,"o","two"]\n';
 

@@ -1,0 +1,63 @@
+/**
+ * Room for a node that comes into a cluster whose owner is full, while another admin has some: made before it is
+ * refused.
+ */
+import { z } from 'zod';
+import { ok, type Result } from '../../actors/refusal.ts';
+import { ClusterId } from '../../transport/protocol/ids.ts';
+import type { ForwardedPart } from './forwarded-part.ts';
+import { operation } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
+
+/** Room that is not made within this time helps nobody who waits, in ms: what is tried again has its own time. */
+export const ROOM_MADE_MS_MAX = 1_500;
+
+/** For other admins: the owner of the cluster moves another one of its own away, or this one. False: it cannot. */
+export const make_room = operation({
+  name: 'make_room',
+  kind: 'mutation',
+  summary: 'Make room for one more node in this cluster.',
+  rest: null,
+  input: z.strictObject({ cluster: ClusterId }),
+  output: z.boolean(),
+  ownedBy: ({ cluster: id }) => ({ kind: 'cluster', id }),
+  repeatable: true,
+  handle: async ({ cluster }, { ports }) => ok(await ports.makeRoom(cluster)),
+});
+
+/** Who comes where, and by whom the owner is asked. */
+export interface Entering {
+  /** Asked only where room is wanted. Null: nowhere. */
+  entered(): Promise<ClusterId | null>;
+  readonly ports: Pick<OperationPorts, 'standing' | 'makeRoom' | 'clock'>;
+  forward<T>(part: ForwardedPart<T>): Promise<Result<T>>;
+}
+
+/**
+ * What `perform` comes to. Refused for want of room where there is some elsewhere: room is made, and it is done once
+ * more. Then nothing had been done, so it is done once all the same.
+ */
+export async function withRoom<T>(perform: () => Promise<Result<T>>, entering: Entering): Promise<Result<T>> {
+  const { ports } = entering;
+  const first = await perform();
+  if (first.ok || first.refusal.code !== 'degraded_mode' || ports.standing().kind === 'overfull') return first;
+  const cluster = await entering.entered();
+  if (cluster === null) return first;
+  const asked = entering.forward<boolean>({
+    operation: make_room.name,
+    input: { cluster },
+    afterLoss: 'again',
+    ownedBy: () => ({ kind: 'cluster', id: cluster }),
+    handle: async () => ok(await ports.makeRoom(cluster)),
+  });
+  const made = asked.then((result) => result.ok && result.value);
+  return (await inTime(made, ports.clock)) ? perform() : first;
+}
+
+/** False: it was not made in time. Rejects as `made` does before that. */
+function inTime(made: Promise<boolean>, clock: Entering['ports']['clock']): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ROOM_MADE_MS_MAX, () => resolve(false));
+    made.finally(cancel).then(resolve, reject);
+  });
+}

@@ -1,0 +1,127 @@
+/**
+ * What the other admins ask for through the database, done here: work that they stored for nodes of this one, tunnels
+ * from nodes whose sessions are here, and the end of those to nodes that are revoked.
+ */
+import type { Log } from '../../transport/net/log.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { WakeUps } from '../../supervisors/ports.ts';
+import type { ClusterId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { Database } from '../connections/database.ts';
+import { ADMIN_CHANNEL, deletedNodes, readAdminMessage, tellAdmins, type AdminMessage } from './admin-messages.ts';
+import type { Listener, Subscription } from '../connections/listening.ts';
+import { ownChannel, readWakeUp } from './own-channel.ts';
+
+/** What it is done with. */
+export interface AdminListenerPorts {
+  /** False: the node has no session here. */
+  readonly sendToNode: (node: NodeId, frame: AdminFrameBody) => boolean;
+  readonly tunnels: { end(node: NodeId): void; refuse(node: NodeId): void; nodes(): readonly NodeId[] };
+  /** Sessions of nodes whose clusters were given away, which nobody else ends here. */
+  readonly strays: { end(node: NodeId): void; nodes(): readonly NodeId[] };
+  /** Another admin is here, or this one. */
+  readonly heard: (adminId: string) => void;
+  /** A sweep of another admin ended executions of this node, if it is here. */
+  readonly ended: (node: NodeId, executions: readonly ExecutionId[]) => void;
+  /** Another admin handed these over to this one. */
+  readonly given: (owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[]) => void;
+  /** What they stored for nodes of this one. */
+  readonly wakeUps: WakeUps;
+  readonly log: Log;
+}
+
+/** Where admins hear each other. */
+export interface AdminListenerPlace {
+  readonly database: Pick<Database, 'pool'>;
+  readonly listener: Pick<Listener, 'hear'>;
+  readonly adminId: string;
+}
+
+/** Hears them until the result is stopped. */
+export function hearAdmins(place: AdminListenerPlace, ports: AdminListenerPorts): Subscription {
+  const heard = new HeardAdmins(place, ports);
+  const own = ownChannel(place.adminId);
+  return place.listener.hear([ADMIN_CHANNEL, own], (channel, payload) => {
+    if (channel === own) heard.wokenBy(payload);
+    else heard.told(payload);
+  });
+}
+
+class HeardAdmins {
+  readonly #place: AdminListenerPlace;
+  readonly #ports: AdminListenerPorts;
+  #hasListened = false;
+
+  constructor(place: AdminListenerPlace, ports: AdminListenerPorts) {
+    this.#place = place;
+    this.#ports = ports;
+  }
+
+  /**
+   * On the channel of this admin. What was stored before it took its clusters up it reads with them: only later silence
+   * is a gap.
+   */
+  wokenBy(payload: string | null): void {
+    const { wakeUps } = this.#ports;
+    if (payload === null) {
+      if (this.#hasListened) wakeUps.missed();
+      this.#hasListened = true;
+      return;
+    }
+    const message = readWakeUp(payload);
+    if (message?.type === 'owned') this.#ports.given(message.owned);
+    else if (message?.type === 'node') wakeUps.moved(message.node, message.cluster);
+    else if (message?.type === 'ended') this.#endExecutions(message.ended);
+    else if (message?.type === 'update') wakeUps.due(message.requests);
+    else if (message !== null) wakeUps.heard(message.type, message.commands);
+  }
+
+  /** On the channel of all. */
+  told(payload: string | null): void {
+    if (payload === null) return void this.#catchUp();
+    const { adminId } = this.#place;
+    const { tunnels, heard } = this.#ports;
+    const message = readAdminMessage(payload);
+    if (message === null) return;
+    if (message.type === 'here') heard(message.from);
+    if (message.type === 'executions-ended' && message.from !== adminId) this.#endExecutions(message.ended);
+    if (message.type === 'node-revoked' && message.from !== adminId) this.#endNode(message.node);
+    if (message.type === 'tunnel-refused' && message.to === adminId) tunnels.refuse(message.node);
+    if (message.type === 'tunnel-wanted' && message.to === adminId) this.#openTunnel(message);
+  }
+
+  #endNode(node: NodeId): void {
+    this.#ports.strays.end(node);
+    this.#ports.tunnels.end(node);
+  }
+
+  #openTunnel({ from, node, token, url, http2 }: Extract<AdminMessage, { type: 'tunnel-wanted' }>): void {
+    const { sendToNode, log } = this.#ports;
+    if (sendToNode(node, { type: 'open-tunnel', token, admin_url: url, ...(http2 && { http2 }) })) return;
+    tellAdmins(this.#place.database.pool, { type: 'tunnel-refused', to: from, node }).catch((error: unknown) =>
+      log.debug({ error }, 'another admin waits for a tunnel that will not come'),
+    );
+  }
+
+  #endExecutions(pairs: readonly (readonly [NodeId, ExecutionId])[]): void {
+    for (const [node, ofNode] of Map.groupBy(pairs, ([id]) => id))
+      this.#ports.ended(
+        node,
+        ofNode.map(([, execution]) => execution),
+      );
+  }
+
+  /**
+   * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone: executions
+   * that ended are among what was missed on the own one.
+   */
+  async #catchUp(): Promise<void> {
+    const { database } = this.#place;
+    const { strays, tunnels, log } = this.#ports;
+    try {
+      const open = [...new Set([...tunnels.nodes(), ...strays.nodes()])];
+      for (const node of await deletedNodes(database.pool, open)) this.#endNode(node);
+    } catch (error) {
+      log.warn({ error }, 'what other admins ended meanwhile may still be open here');
+    }
+  }
+}

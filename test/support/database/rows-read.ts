@@ -1,0 +1,26 @@
+/** How many rows of a table a statement reads, as PostgreSQL counts them. */
+import type { Pool } from 'pg';
+import { openPool } from './pool.ts';
+import type { Scope } from '../scope.ts';
+
+/** A pool of one connection beside another one, and the rows of a table that were read on any since it was made. */
+export function countedReads(scope: Scope, { options }: Pool, table = 'command_execution') {
+  const pool = openPool(scope, { ...options, max: 1 });
+  const count = async (): Promise<number> => {
+    await pool.query('select pg_stat_force_next_flush()');
+    const { rows } = await pool.query<{ read: string }>(
+      `select seq_tup_read + idx_tup_fetch as read from pg_stat_user_tables where relname = $1`,
+      [table],
+    );
+    return Number(rows[0]?.read);
+  };
+  return {
+    pool,
+    /** Rows that this reads, on that pool. */
+    readBy: async (work: () => Promise<unknown>): Promise<number> => {
+      const before = await count();
+      await work();
+      return (await count()) - before;
+    },
+  };
+}
