@@ -10,7 +10,7 @@ import { openVpnKeys, storeVpnKeys, storedPublicKey } from './keys-file.ts';
 /** Tells a running agent that its key is to be changed. */
 export const ROTATION_SIGNAL = 'SIGUSR2';
 
-/** Timeout of the admin that has to tell the others, in ms. */
+/** Wait for the admin that has to tell the others, in ms. */
 const ROTATION_MS_MAX = 30_000;
 const LOOK_MS = 100;
 

@@ -26,7 +26,7 @@ const PAUSE_MS = 60;
 /** A script runs for so long, in s: its feeds are open by its end. */
 const SCRIPT_S = 0.4;
 
-/** Timeout of one thing that is to be seen everywhere, in ms. */
+/** Longest wait for one thing that is to be seen everywhere, in ms. */
 const SEEN_MS_MAX = 10_000;
 
 /** Delays in s by feed and side. */

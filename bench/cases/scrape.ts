@@ -25,7 +25,7 @@ const NODES = 1_000;
 const EVERY_SECONDS = 15;
 const SECONDS = 75;
 
-/** Timeout of all targets coming up, in ms. */
+/** Longest wait for all targets to come up, in ms. */
 const UP_MS_MAX = 60_000;
 
 /** Targets. Source: docs/performance.md. */

@@ -25,7 +25,7 @@ const REST_MS = 5_000;
 /** Fan-outs before memory is read a second time. */
 const FANOUTS = 3;
 
-/** Timeout of the return of everything after a kill, in ms. */
+/** Longest wait for everything to be back after a kill, in ms. */
 const RETURN_MS_MAX = 60_000;
 
 /** Targets. Source: docs/performance.md. */

@@ -37,7 +37,7 @@ export interface KnownHost {
 
 /**
  * Keeps the key of a node in a file for `edge ssh`, which calls it by the host name that is its own. Answers the file;
- * null: there is no key, so that the first sight counts. A key that is another one than before is told.
+ * null: there is no key, so that the first use is trusted. A key that is another one than before is told.
  */
 export function keepHostKey(host: KnownHost, env: Environment, say = tell): string | null {
   return keep({ fileName: host.ownHost, called: host.ownHost }, host, env, say);

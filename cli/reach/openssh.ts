@@ -25,7 +25,7 @@ export function proxyCommand(words: readonly string[]): string {
 
 /**
  * Options with which ssh and scp reach a node. The first that is given wins, so a person's own go before. Its host key
- * is the one that the service tells; where that knows none, or another server is meant, the first sight counts.
+ * is the one that the service tells; where that knows none, or another server is meant, the first use is trusted.
  */
 export function nodeOptions(place: NodePlace, env: Environment, isOtherServer: boolean): readonly string[] {
   const keyFile = isOtherServer ? null : keepHostKey(place, env);

@@ -37,7 +37,7 @@ export class Ownership {
   readonly #standing: ToldStanding;
   /** Created here and left free: their actors end in the next round. */
   #strangers: ClusterId[] = [];
-  readonly #leftovers: ClaimSelection;
+  readonly #claims: ClaimSelection;
   readonly #times: WatchTimes;
   #isStopped = false;
   /** It stops, and takes nothing more. */
@@ -50,7 +50,7 @@ export class Ownership {
   constructor(ports: OwnershipPorts) {
     this.#ports = ports;
     this.#temporary = createTemporaryLeases(ports, () => !this.#isStopped && !this.#isLeaving);
-    this.#leftovers = new ClaimSelection(ports.adminId);
+    this.#claims = new ClaimSelection(ports.adminId);
     this.#times = new WatchTimes(ports.leaseClockMs);
     this.#activation = new ClusterActivation({ ...ports, answered: () => this.#times.answered() });
     this.#standing = new ToldStanding(ports.log);
@@ -189,7 +189,7 @@ export class Ownership {
     this.#hasPeers = admins.some(({ id }) => id !== adminId);
     this.#takesTasks = takers.length === 0 || takers.some(({ id }) => id === adminId);
     this.#standing.is(standingOf(admins, free, assigned));
-    await this.#claim(this.#leftovers.claimed(free, takers, assigned));
+    await this.#claim(this.#claims.claimed(free, takers, assigned));
     if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
     await this.#activation.activate();
     if (!this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);

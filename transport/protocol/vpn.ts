@@ -33,7 +33,7 @@ export const VPN_ALIASES_MAX = 16;
 /** Observers that an agent is told of: two tell the kind of a NAT. */
 export const VPN_OBSERVERS_MAX = 4;
 
-/** Timeout of a simultaneous try before it begins, in ms. */
+/** Wait for a simultaneous try to begin, in ms. */
 export const VPN_TRY_IN_MS_MAX = 5_000;
 
 /** Region of a relay map. Source: DERPMap. */

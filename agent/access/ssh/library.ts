@@ -80,6 +80,17 @@ interface SessionInsides {
   readonly _chanInfo: { readonly incoming: Half; readonly outgoing: Half };
 }
 
+/** Whether a text is there: of one that is longer than its packet ssh2 gives none, whatever its types say. */
+export function isTold(text: unknown): text is string {
+  return typeof text === 'string';
+}
+
+/** Ends a connection over which something failed that should not, and nothing else. Who hears its errors is told. */
+export function giveUp(client: Connection, error: unknown): void {
+  client.emit('error', error as Error);
+  socketOf(client).destroy();
+}
+
 /** The socket of a client, which is the one that was injected. */
 export function socketOf(client: Connection): Socket {
   return insides(client)._sock;

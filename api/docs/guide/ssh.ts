@@ -63,7 +63,7 @@ const LOG_IN: Section = {
     { kind: 'shell', commands: 'edge ssh deploy@web-1 -- uname -s', prints: '…Linux' },
     {
       kind: 'text',
-      text: 'Without a command it is a shell in a terminal. Options of `ssh` go before or after the name of the machine. Host keys come from the service, to which agents tell theirs; `edge` says so in one line when one is another than before. The host key of an agent that tells none (of before this version) is remembered at first sight, in `~/.config/edge/known_hosts`.',
+      text: 'Without a command it is a shell in a terminal. Options of `ssh` go before or after the name of the machine. Host keys come from the service, to which agents tell theirs; `edge` says so in one line when one is another than before. The host key of an agent that tells none (of before this version) is trusted on first use, and remembered, in `~/.config/edge/known_hosts`.',
     },
   ],
 };

@@ -14,7 +14,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
 
-/** Timeout of everything that a restarted admin finishes, in ms. */
+/** Longest wait for what a restarted admin finishes, in ms. */
 const DEADLINE_MS = 90_000;
 
 const ANNEX = 'annex';

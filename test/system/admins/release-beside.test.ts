@@ -190,7 +190,7 @@ async function lookedAround({ at }: SideBySide, admin: AdminProgram): Promise<vo
 
 for (const [name, { commit, elsewhere, ending, handsOver }] of Object.entries(RELEASES))
   test.serial(
-    `an admin works beside one of release ${name}: commands at both, owners that change both ways, no stale write, and the upgrade of it`,
+    `an admin works beside one of a release ${name}: commands at both, owners that change both ways, no stale write, and the upgrade of it`,
     async (t) => {
       t.timeout(hangAfter(TEST_MS_MAX));
       const release = await releaseAt(t, commit);

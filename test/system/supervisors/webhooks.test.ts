@@ -52,7 +52,7 @@ const over = (fixture: SupervisorsFixture, like: RegExp) =>
   until(`${like}`, async () => (await stored(fixture)).every((one) => like.test(one)));
 
 /** A webhook with a delivery that is being sent. */
-async function openPosting(t: ExecutionContext) {
+async function openSending(t: ExecutionContext) {
   const committer = new FaultyCommitter();
   const fixture = await startOwner(t, { committer: committer.over });
   const webhook = await fixture.createWebhook();
@@ -90,7 +90,7 @@ test('deliveries are sent, each try is stored, and the next of the same subject 
 
 for (const fate of ['stored', 'not stored'] as const) {
   test(`a try whose commit is in doubt, and was ${fate}, is counted once, and its delivery goes on`, async (t) => {
-    const { fixture, committer } = await openPosting(t);
+    const { fixture, committer } = await openSending(t);
 
     committer.loseNext(fate);
     fixture.webhookSender.sent[0]?.end(FAILED);
@@ -162,7 +162,7 @@ test('what comes of a request is heard also when the mailbox was full', async (t
 });
 
 test('a try that another admin counted first is not counted again, and the delivery goes on from its row', async (t) => {
-  const { fixture, delivery } = await openPosting(t);
+  const { fixture, delivery } = await openSending(t);
   await fixture.rows(
     `with other as (update webhook_delivery set attempt_count = 1, next_attempt_at = now() where id = $1 returning id)
     insert into webhook_attempt select id, 1, now(), 1, 503, null, 'theirs' from other`,
@@ -192,7 +192,7 @@ test('sending again is refused while another try is counted, wherever the delive
 });
 
 test('after a takeover what was under way is cut, and what comes of it is no news to anyone', async (t) => {
-  const { fixture, webhook } = await openPosting(t);
+  const { fixture, webhook } = await openSending(t);
 
   fixture.tree.directory.evictWebhooks();
   t.deepEqual([fixture.webhookSender.cuts, fixture.tree.directory.count('webhook')], [[webhook], 0]);
@@ -204,7 +204,7 @@ test('after a takeover what was under way is cut, and what comes of it is no new
 });
 
 test('deleting it cuts what is under way, takes its deliveries, and leaves nobody behind; a second time there is nothing', async (t) => {
-  const { fixture, webhook } = await openPosting(t);
+  const { fixture, webhook } = await openSending(t);
   const remove = () => fixture.ask('webhook', webhook, { type: 'delete' });
 
   const first = await remove();
@@ -220,7 +220,7 @@ test('deleting it cuts what is under way, takes its deliveries, and leaves nobod
 });
 
 test('a deletion whose commit is in doubt, and was stored, cuts what is under way', async (t) => {
-  const { fixture, committer, webhook } = await openPosting(t);
+  const { fixture, committer, webhook } = await openSending(t);
 
   committer.loseNext('stored');
   const asked = await fixture.ask('webhook', webhook, { type: 'delete' });
@@ -231,7 +231,7 @@ test('a deletion whose commit is in doubt, and was stored, cuts what is under wa
 });
 
 test('one that another admin deleted is told by its next write, and ends', async (t) => {
-  const { fixture } = await openPosting(t);
+  const { fixture } = await openSending(t);
   await fixture.rows('delete from webhook_delivery');
   await fixture.rows('delete from webhook');
 

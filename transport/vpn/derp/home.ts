@@ -12,7 +12,7 @@ const LATENCY_PATH = '/derp/latency-check';
 /** Questions to one relay: the first also pays for what both sides make at first use. */
 const QUESTIONS = 3;
 
-/** Timeout of one region, and with all of them, in ms. */
+/** Wait for one region, and for all of them, in ms. */
 const REGION_MS_MAX = 5_000;
 const ALL_MS_MAX = 15_000;
 

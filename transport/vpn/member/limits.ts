@@ -62,7 +62,7 @@ export const TRY_MOVED_MS = 500;
 /** The side with the larger key leaves the first message to the other for so long, in ms. */
 export const SECOND_MESSAGE_MS = 2_000;
 
-/** Timeout of a peer that was asked over the relay for a try, in ms, before the admin is asked. */
+/** Wait for a peer that was asked over the relay for a try, in ms, before the admin is asked. */
 export const ANSWER_MS_MAX = 3_000;
 
 /** How soon both begin after they agreed over the relay, in ms. */
@@ -152,7 +152,7 @@ export const RELAY_SOCKET_IDLE_MS = 30_000;
 /** A connection to a relay where nobody of ours is spoken to any more is closed after this, in ms. */
 export const RELAY_IDLE_MS = 60_000;
 
-/** Timeout of an own relay that is lost, in ms, before the next best one is taken: a restart of it takes less. */
+/** Wait for an own relay that is lost, in ms, before the next best one is taken: a restart of it takes less. */
 export const HOME_MS_MAX = 3_000;
 
 /** Connections to relays at once, beside the own one. */
@@ -168,13 +168,13 @@ export const REOPEN_MS_MAX = 60_000;
 /** Packets that wait for the first connection to a relay. */
 export const RELAY_WAITING_MAX = 64;
 
-/** Timeout of the own relay at the start, in ms, before peers are looked for without one. */
+/** Wait for the own relay at the start, in ms, before peers are looked for without one. */
 export const RELAY_START_MS_MAX = 2_000;
 
 /** Packets that wait in a relay socket until it has its port, and messages that wait to be handled. */
 export const INBOX_MAX = 4_096;
 
-/** Timeout of the regions of a map that are asked how far they are, in ms, and how often they are asked, in ms. */
+/** Wait for the regions of a map that are asked how far they are, in ms, and how often they are asked, in ms. */
 export const MEASURE_MS_MAX = 1_500;
 export const MEASURE_AGAIN_MS = 600_000;
 

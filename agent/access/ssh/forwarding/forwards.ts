@@ -4,7 +4,7 @@ import type { Connection, ServerChannel } from 'ssh2';
 import type { DialFailure } from '../../../../transport/net/streams/dialled.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { refuseBeyondLimit } from '../channel-limit.ts';
-import { OPEN_FAILURE, isOpen, refuseChannel, sendEnd, silence } from '../library.ts';
+import { OPEN_FAILURE, giveUp, isOpen, isTold, refuseChannel, sendEnd, silence } from '../library.ts';
 import type { SshLimits } from '../limits.ts';
 import { ChannelWriter } from '../sessions/channel-writer.ts';
 
@@ -28,7 +28,8 @@ export function carryForwards(client: Connection, egress: Egress, limits: SshLim
   client.on('end', () => over.abort()).on('close', () => over.abort());
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
     if (refuseBeyondLimit(client, reject, limits)) return;
-    void open(host, port, accept, reject);
+    if (isTold(host)) open(host, port, accept, reject).catch((error: unknown) => giveUp(client, error));
+    else reject();
   });
 
   async function open(host: string, port: number, accept: () => ServerChannel, reject: () => void): Promise<void> {

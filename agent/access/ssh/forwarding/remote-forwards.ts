@@ -5,7 +5,7 @@ import type { Connection, TcpipBindInfo } from 'ssh2';
 import { PORT_MAX } from '../../egress/port-ranges.ts';
 import type { Account } from '../login/accounts.ts';
 import { joinChannel } from './forwards.ts';
-import { channelsOf, isOpen } from '../library.ts';
+import { channelsOf, giveUp, isOpen, isTold } from '../library.ts';
 import type { SshLimits } from '../limits.ts';
 
 /** Ports below are for root. Source: ip(7). */
@@ -25,7 +25,7 @@ export function openRemoteForwards(client: Connection, account: Account, limits:
     'request',
     (accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined, name: string, info: unknown) => {
       if (name === 'tcpip-forward') {
-        void answer(info as TcpipBindInfo, accept, reject);
+        answer(info as TcpipBindInfo, accept, reject).catch((error: unknown) => giveUp(client, error));
       } else if (name === 'cancel-tcpip-forward' && forwards.close(info as TcpipBindInfo)) {
         accept?.();
       } else {
@@ -53,6 +53,7 @@ class RemoteForwards {
   /** The port that it got; null: none. */
   async open({ bindAddr, bindPort }: TcpipBindInfo): Promise<number | null> {
     if (this.#ports.size + this.#opening >= this.#limits.remoteForwardsMax) return null;
+    if (!isTold(bindAddr)) return null;
     if (bindPort > PORT_MAX) return null; // the protocol has 32 bits for it, and Node throws
     if (bindPort !== 0 && bindPort < PRIVILEGED_PORTS && this.#account.uid !== 0) return null;
     this.#opening += 1;

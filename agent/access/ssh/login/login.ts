@@ -13,7 +13,7 @@ import type { SshCredential, SshGrant, SshVerdict } from '../../../../transport/
 import type { Log } from '../../../../transport/net/log.ts';
 import type { Account, AccountOf } from './accounts.ts';
 import { KEY_TYPES, RSA_HASHES } from './algorithms.ts';
-import { DISCONNECT, disconnect, isOpen } from '../library.ts';
+import { DISCONNECT, disconnect, isOpen, isTold } from '../library.ts';
 
 /** What may be tried. */
 const METHODS: AuthenticationType[] = ['publickey', 'password'];
@@ -64,31 +64,18 @@ export function answerLogins(options: LoginOptions): void {
 }
 
 async function answer(options: LoginOptions, context: AuthContext, isLast: boolean): Promise<void> {
-  const { client, verify } = options;
+  const { client } = options;
   const ended = new Set<string>();
   const unwatch = options.watchEnds(ended);
-  const credential = credentialOf(context);
-  const verdict =
-    credential === null || context.username.length > SSH_USERNAME_CHARS_MAX
-      ? null
-      : await verify(context.username, credential);
-  const isQuestion = credential?.method === 'public_key' && credential.signature === 'none';
-  const isWrong = credential?.method === 'public_key' && credential.signature === 'wrong';
-  const isRight = verdict?.accepted === true && !isWrong;
-  const account =
-    isRight && !isQuestion
-      ? await options.accountOf(context.username).catch((error: unknown) => (error as Error).message)
-      : null; // asked only now: it tells a stranger nothing
-  unwatch();
+  const { isQuestion, isUnanswered, grant, account } = await judged(options, context).finally(unwatch);
   if (!isOpen(client)) return;
   if (!isQuestion) options.counted();
-  if (isRight) {
+  if (grant !== null) {
     if (typeof account === 'string') return refused(options, context.username, account);
-    const problem = account === null ? null : options.accepted(context.username, account, verdict.grant, ended);
+    const problem = account === null ? null : options.accepted(context.username, account, grant, ended);
     if (problem === null) return context.accept();
     return disconnect(client, DISCONNECT.tooManyConnections, problem);
   }
-  const isUnanswered = credential !== null && verdict === null; // nobody said that it was wrong
   const delayMs = isQuestion || isUnanswered ? 0 : options.failed();
   if (delayMs > 0)
     await new Promise((resolve) => {
@@ -97,6 +84,22 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   if (!isOpen(client)) return;
   if (isLast) tooMany(client);
   else context.reject(METHODS);
+}
+
+/** What the admin said, and whom this user becomes. Who shows nothing that could be right is not asked about. */
+async function judged({ verify, accountOf }: LoginOptions, context: AuthContext) {
+  const credential = credentialOf(context);
+  const isAsked = isTold(context.username) && context.username.length <= SSH_USERNAME_CHARS_MAX;
+  const verdict = credential === null || !isAsked ? null : await verify(context.username, credential);
+  const isQuestion = credential?.method === 'public_key' && credential.signature === 'none';
+  const isWrong = credential?.method === 'public_key' && credential.signature === 'wrong';
+  const grant = verdict?.accepted === true && !isWrong ? verdict.grant : null;
+  const account =
+    grant !== null && !isQuestion
+      ? await accountOf(context.username).catch((error: unknown) => (error as Error).message)
+      : null; // asked only now: it tells a stranger nothing
+  const isUnanswered = credential !== null && verdict === null; // nobody said that it was wrong
+  return { isQuestion, isUnanswered, grant, account };
 }
 
 /**

@@ -5,10 +5,10 @@ import { connect, type Socket } from 'node:net';
 import { userInfo } from 'node:os';
 import test from 'ava';
 import ssh2 from 'ssh2';
-import { notDialled } from '../../../../transport/net/streams/dialled.ts';
+import { CountedEgress } from '../../../../agent/access/egress/dialler.ts';
 import { startSshFixture } from '../../../support/agent/ssh-fixture.ts';
 import { damageWrite } from '../../../support/net/damaged-bytes.ts';
-import { damagePackets } from '../../../support/ssh/damaged-ssh.ts';
+import { damagePackets, overstateText } from '../../../support/ssh/damaged-ssh.ts';
 import { connectRaw, execRaw } from '../../../support/ssh/raw-ssh-client.ts';
 import { seededNumbers } from '../../../support/seeded.ts';
 import { until } from '../../../support/until.ts';
@@ -26,6 +26,15 @@ const LOGIN = { username: 'alice', password: 'right and long enough' };
 
 /** Nobody is kept out for being wrong. */
 const LIMITS = { failuresMax: Infinity, strangersMax: AT_ONCE * 2, connectionsPerUserMax: AT_ONCE * 2, hangUpMs: 100 };
+
+/** Takes what it is asked for as the agent does, and dials nobody. */
+const NOWHERE = new CountedEgress({
+  rules: { blockedPorts: [], blockedHosts: ['0.0.0.0/0', '::/0'], allowedHosts: [], servedPorts: [] },
+});
+
+/** Where an address begins in the payload of what asks for a stream, and for a port. Source: RFC 4254, 7. */
+const STREAM_ADDRESS_AT = 29;
+const PORT_ADDRESS_AT = 19;
 
 /** What a client says once it is in, without waiting for an answer. */
 interface Speech {
@@ -91,7 +100,7 @@ test(`${STRANGERS + LOGGED_IN} clients that damage the key exchange, the login o
     limits: LIMITS,
     // what a damaged command would do is nobody's wish
     accounts: async () => ({ ...userInfo(), name: LOGIN.username, home: '/', shell: '/bin/true', isOther: false }),
-    egress: { dial: async () => notDialled('refused', 'Nobody is dialled here.') },
+    egress: NOWHERE,
   });
   fixture.user(LOGIN.username, [], LOGIN.password);
   const numbers = seededNumbers(20_261_129);
@@ -134,4 +143,23 @@ test(`${STRANGERS + LOGGED_IN} clients that damage the key exchange, the login o
   const channel = await execRaw(client, 'words');
   const [status] = (await once(channel.resume(), 'exit')) as [number];
   t.is(status, 0);
+});
+
+test('an address that is said to be longer than its packet is refused, for a stream and for a port', async (t) => {
+  const fixture = await startSshFixture(t, { egress: NOWHERE });
+  fixture.user(LOGIN.username, [], LOGIN.password);
+  const client = await connectRaw(t, fixture.port, LOGIN);
+  // Behind the wrong length the address is read as what follows it: the port 80, and any port.
+  overstateText(client, STREAM_ADDRESS_AT);
+  const stream = await new Promise(
+    (resolve) => void client.forwardOut('127.0.0.1', 1, '\0\0\0P\0\0\0\0\0\0\0\x01', 1, resolve),
+  );
+  overstateText(client, PORT_ADDRESS_AT);
+  const port = await new Promise((resolve) => void client.forwardIn('\0\0\0\0', 1, resolve));
+
+  t.true(stream instanceof Error);
+  t.true(port instanceof Error);
+  const channel = await execRaw(client, 'true');
+  const [status] = (await once(channel.resume(), 'exit')) as [number];
+  t.is(status, 0, 'the connection goes on');
 });

@@ -147,7 +147,7 @@ test('a low port is for root, a port is not taken twice, and there are so many o
   t.regex(many.stderr, new RegExp(`remote port forwarding failed for listen port ${ports[2]}`, 'u'));
 });
 
-test('a port that is none is refused, and the next one is opened: it ended the agent', async (t) => {
+test('a forwarded port above 65535 is refused, and the next one is opened', async (t) => {
   const { client } = await withRawAlice(t);
   const forwardIn = promisify<string, number, number>(client.forwardIn.bind(client));
 

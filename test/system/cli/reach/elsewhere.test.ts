@@ -40,7 +40,7 @@ ava.serial.before('two admins, an agent, and a page on its machine start', async
 });
 ava.after.always('they end', () => scope.end());
 
-test.serial('at an admin that does not own it', async (t) => {
+test.serial('a machine is reached by an admin that does not own it', async (t) => {
   t.timeout(hangAfter(60_000));
   await isReached(t, await createReachFixture(t, fleet, other), 1);
 });

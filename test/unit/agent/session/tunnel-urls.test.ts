@@ -34,12 +34,12 @@ test('a tunnel is opened at the admin that is named, or else at the one of the s
   ]);
 });
 
-test('at the one of the session alone where no other is named', (t) => {
+test('a tunnel is opened at the admin of the session alone where no other is named', (t) => {
   for (const named of [undefined, 'http://lb.test', 'http://lb.test/'])
     t.deepEqual(openedAt('http://lb.test', named), [[['http://lb.test'], TOKEN, IN_A_WEB_SOCKET]]);
 });
 
-test('or where that would be plain while the session is encrypted', (t) => {
+test('a tunnel is opened at the admin of the session where another would be plain while the session is encrypted', (t) => {
   t.deepEqual(openedAt('https://lb.test', 'http://a.test'), [[['https://lb.test'], TOKEN, IN_A_WEB_SOCKET]]);
 });
 

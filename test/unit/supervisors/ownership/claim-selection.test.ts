@@ -7,7 +7,7 @@ const me = { id: 'me', capacity: 5, clusters: 1, nodes: 1 };
 const other = { id: 'other', capacity: 5, clusters: 0, nodes: 0 };
 
 test('an admin claims what is assigned to it; what another one did not claim for three rounds it claims as well, one a round and only where it fits', (t) => {
-  const leftovers = new ClaimSelection('me');
+  const claims = new ClaimSelection('me');
   const free = [size('mine', 2), size('large', 3), size('small', 2), size('next', 1), size('orphan', 9)];
   const assigned = new Map([
     ['mine', 'me'],
@@ -16,10 +16,10 @@ test('an admin claims what is assigned to it; what another one did not claim for
     ['next', 'other'],
   ]);
   t.is(UNCLAIMED_ROUNDS_MAX, 3);
-  const rounds = Array.from({ length: UNCLAIMED_ROUNDS_MAX + 1 }, () => leftovers.claimed(free, [me, other], assigned));
+  const rounds = Array.from({ length: UNCLAIMED_ROUNDS_MAX + 1 }, () => claims.claimed(free, [me, other], assigned));
 
   t.deepEqual(rounds as unknown, [['mine'], ['mine'], ['mine'], ['mine', 'small']]);
-  t.deepEqual(leftovers.claimed(free.slice(3), [me, other], assigned) as unknown, ['next']);
-  leftovers.claimed([], [me, other], assigned);
-  t.deepEqual(leftovers.claimed(free.slice(3), [me, other], assigned), []);
+  t.deepEqual(claims.claimed(free.slice(3), [me, other], assigned) as unknown, ['next']);
+  claims.claimed([], [me, other], assigned);
+  t.deepEqual(claims.claimed(free.slice(3), [me, other], assigned), []);
 });
