@@ -1,10 +1,33 @@
-/** The console as somebody uses it who has no mouse. */
-import type { Page } from 'playwright-core';
+/** The console as somebody uses it who has no mouse: nothing gets the focus but by Tab, or by the page itself. */
+import type { Locator, Page } from 'playwright-core';
+
+/** Presses of Tab after which a page has no stop left that was not seen: the longest of the tests has some 200. */
+const TABS_MAX = 500;
+
+/**
+ * Goes by Tab to what is wanted, the first where there are several; presses nothing where it has the focus already.
+ * Fails where Tab does not lead there.
+ */
+export async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  const first = wanted.first();
+  await first.waitFor();
+  const focused = first.and(page.locator(':focus'));
+  for (let pressed = 0; pressed <= TABS_MAX; pressed += 1) {
+    if ((await focused.count()) > 0) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not lead to ${String(wanted)}`);
+}
+
+/** Goes by Tab to what is wanted, and presses Enter there. */
+export async function enter(page: Page, wanted: Locator): Promise<void> {
+  await tabTo(page, wanted);
+  await page.keyboard.press('Enter');
+}
 
 /** Presses a button, the first of that name. */
 export async function press(page: Page, name: string | RegExp): Promise<void> {
-  await page.getByRole('button', { name }).first().focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('button', { name }));
 }
 
 /** The same of one that opens a dialog: who types sees it first. */
@@ -15,8 +38,7 @@ export async function pressOpening(page: Page, name: string | RegExp): Promise<v
 
 /** Answers the dialog that is open, by the button of that name. */
 export async function answer(page: Page, name: string): Promise<void> {
-  await page.getByRole('dialog').getByRole('button', { name }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('dialog').getByRole('button', { name }));
 }
 
 /** Answers the dialog that is open, and asks for a name, by typing it. */
@@ -31,6 +53,13 @@ export async function typed(page: Page, ...texts: readonly string[]): Promise<vo
     if (text !== '') await page.keyboard.insertText(text);
     await page.keyboard.press('Tab');
   }
+}
+
+/** Goes by Tab to a field, and types this in place of what it has. */
+export async function typedInto(page: Page, field: Locator, text: string): Promise<void> {
+  await tabTo(page, field);
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(text);
 }
 
 /** All that a page keeps: its stores, its address and what it shows. */

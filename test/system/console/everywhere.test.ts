@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { tabTo } from '../../support/console/keyboard.ts';
 import { heading, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { RunningProgram } from '../../support/edge-program.ts';
@@ -179,7 +180,7 @@ test.serial('j, k and Enter lead through every table', async (t) => {
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 
   await go(page, '/console/sessions');
-  await page.getByRole('region', { name: 'Sessions' }).focus();
+  await tabTo(page, page.getByRole('region', { name: 'Sessions' }));
   await page.keyboard.press('j');
   await page.locator('tbody tr:first-child button:focus').waitFor();
   await go(page, '/console/health');
@@ -187,13 +188,13 @@ test.serial('j, k and Enter lead through every table', async (t) => {
     .getByRole('region', { name: /^Checks/u })
     .or(page.locator('section .scroll').first())
     .first();
-  await checks.focus();
+  await tabTo(page, checks);
   await page.keyboard.press('End');
   await page.locator('tbody tr:last-child:focus').waitFor();
   await page.keyboard.press('k');
   await page.locator('tbody tr:nth-last-child(2):focus').waitFor();
   await go(page, '/console/admins');
-  await page.getByRole('region', { name: 'Admins and what they own' }).focus();
+  await tabTo(page, page.getByRole('region', { name: 'Admins and what they own' }));
   await page.keyboard.press('j');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/console\/admins\/./u);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { pressOpening } from '../../support/console/keyboard.ts';
+import { pressOpening, typedInto } from '../../support/console/keyboard.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -83,9 +83,7 @@ test.serial('a folder is made, files are renamed, and deleted by their names, by
   await page.keyboard.press('F6');
   await page.keyboard.press('Enter'); // Files
   const files = page.getByRole('region', { name: 'Files' }).first();
-  await files.getByLabel('Folder', { exact: true }).focus();
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.insertText(folder);
+  await typedInto(page, files.getByLabel('Folder', { exact: true }), folder);
   await page.keyboard.press('Enter');
   await files.getByText('old.txt').waitFor();
 

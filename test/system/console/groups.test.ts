@@ -3,7 +3,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { holdsAnswersOf } from '../../support/console/answers.ts';
-import { pressOpening, typed } from '../../support/console/keyboard.ts';
+import { enter, pressOpening, tabTo, typed, typedInto } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -48,24 +48,21 @@ test.serial(
     await pressOpening(page, 'New group');
     await typed(page, 'canaries', HOSTILE);
     await page.keyboard.press('End'); // the last of the choices: these nodes
-    await page.getByRole('textbox', { name: 'These nodes' }).focus();
+  await tabTo(page, page.getByRole('textbox', { name: 'These nodes' }));
     await page.keyboard.insertText('away-1, nobody-is-called-so');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('No node is called "nobody-is-called-so".').waitFor();
-    await page.getByRole('textbox', { name: 'These nodes' }).fill('away-1');
+  await typedInto(page, page.getByRole('textbox', { name: 'These nodes' }), 'away-1');
     await page.keyboard.press('Enter');
     await page.getByText('Group canaries is there: one node in it now.').waitFor();
     await heading(page, 'canaries');
     await page.locator('.facts').getByText(HOSTILE).waitFor();
 
-    await page.getByRole('link', { name: 'away-1' }).focus();
-    await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('link', { name: 'away-1' }));
     await heading(page, 'away-1');
-    await page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'canaries' }).focus();
-    await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'canaries' }));
     await heading(page, 'canaries');
-    await page.getByRole('link', { name: 'Run a command on it' }).focus();
-    await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('link', { name: 'Run a command on it' }));
     await heading(page, 'Run');
     t.true(page.url().endsWith('?group=canaries'));
 
@@ -115,8 +112,7 @@ test.serial('a node names the groups that it is in, and a cluster those that nam
   await groups.getByRole('link', { name: 'fronts' }).waitFor();
   t.deepEqual(await groups.getByRole('listitem').allTextContents(), ['fronts', 'healthy', 'whole']);
   await page.goto(`${fleet.admin().url}/console/clusters/${CLUSTER}`);
-  await page.locator('.facts').getByRole('link', { name: 'whole' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.locator('.facts').getByRole('link', { name: 'whole' }));
   await heading(page, 'whole');
   t.deepEqual(problems, []);
 });
@@ -133,14 +129,12 @@ test.serial(
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('name ').waitFor();
-    await page.getByRole('textbox', { name: /^Name/u }).last().fill('till-7');
+    await typedInto(page, page.getByRole('textbox', { name: /^Name/u }).last(), 'till-7');
     await page.keyboard.press('Enter');
     await page.getByText('The alias till-7 is made.').waitFor();
     await fleet.rest.post(`/nodes/${id}/aliases`, { name: 'till-8' });
-    await page.getByRole('link', { name: 'till-7' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('region', { name: 'Aliases' }).getByRole('link', { name: 'In the list' }).focus();
-    await page.keyboard.press('Enter');
+    await enter(page, page.getByRole('link', { name: 'till-7' }));
+    await enter(page, page.getByRole('region', { name: 'Aliases' }).getByRole('link', { name: 'In the list' }));
     await heading(page, 'Aliases');
     await page.waitForURL(new RegExp(`node_id__in=${id}$`, 'u'));
 

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { answer, press, pressOpening } from '../../support/console/keyboard.ts';
+import { answer, press, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { doNow, holdNotices, undo } from '../../support/console/notices.ts';
 import { heading, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
@@ -64,7 +64,7 @@ test.serial(
     };
     const field = page.getByRole('combobox', { name: 'Move to a cluster' });
     const move = async (cluster: string): Promise<void> => {
-      await field.focus();
+      await tabTo(page, field);
       await page.keyboard.type(cluster);
       await page.keyboard.press('Enter');
       await answer(page, 'Move');

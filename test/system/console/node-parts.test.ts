@@ -6,7 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { pressOpening } from '../../support/console/keyboard.ts';
+import { enter, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -59,8 +59,7 @@ test.serial('what ran there is listed with how it ended, the latest first, and l
   const cells = async (row: number) => (await rows.nth(row).locator('th, td').allTextContents()).slice(0, 3);
   t.deepEqual(await cells(0), ['exit 7 # <b>it</b>', 'completed', '7']);
   t.deepEqual(await cells(1), ['true', 'completed', '0']);
-  await rows.first().getByRole('link').focus();
-  await page.keyboard.press('Enter');
+  await enter(page, rows.first().getByRole('link'));
   await page.waitForURL(/\/console\/commands\//u);
   t.deepEqual(problems, []);
 });
@@ -72,12 +71,12 @@ test.serial('a username and its key are made, and deleted once their names are t
   const users = () => fleet.rest.get<readonly SshUsernameResource[]>(`/ssh_usernames?node_id__in=${id}`);
   await access.getByText('Nobody may log in.').waitFor();
 
-  await access.getByRole('textbox', { name: 'Username' }).focus();
+  await tabTo(page, access.getByRole('textbox', { name: 'Username' }));
   await page.keyboard.type('ada');
   await page.keyboard.press('Enter');
   await page.getByText('The username ada is made. Give it a key.').waitFor();
   await access.getByText('keys only').waitFor();
-  await access.getByRole('textbox', { name: 'Public key of ada' }).focus();
+  await tabTo(page, access.getByRole('textbox', { name: 'Public key of ada' }));
   await page.keyboard.insertText(key.line);
   await page.keyboard.press('Enter');
   await page.getByText('The key ada@laptop is added.').waitFor();
@@ -89,11 +88,10 @@ test.serial('a username and its key are made, and deleted once their names are t
 
   await pressOpening(page, 'Remove ada@laptop');
   await page.getByRole('dialog').getByText(key.fingerprint).waitFor();
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('dialog').getByRole('button', { name: 'Remove' }));
   await access.getByText(key.fingerprint).waitFor({ state: 'detached' });
   await pressOpening(page, 'Remove ada');
-  await page.getByRole('dialog').getByRole('textbox').focus();
+  await tabTo(page, page.getByRole('dialog').getByRole('textbox'));
   await page.keyboard.type('ada');
   await page.keyboard.press('Enter');
   await access.getByText('Nobody may log in.').waitFor();
@@ -129,8 +127,8 @@ test.serial('who logged in is named, who was refused is text, and what was recor
   ]);
   t.is(await part(page, 'History').getByText('by SSH').count(), 0, 'logins stand apart from what happens to it');
   const recording = part(page, 'Recordings').getByRole('link', { name: 'ops: echo recorded' });
-  await recording.focus({ timeout: ASKED_MS_MAX });
-  await page.keyboard.press('Enter');
+  await recording.waitFor({ timeout: ASKED_MS_MAX });
+  await enter(page, recording);
   await heading(page, 'Recording of ops');
   t.not(await page.title(), 'hit');
   t.deepEqual(problems, []);

@@ -1,9 +1,11 @@
 /** The page of one node in a real browser, Debian's Chromium, against a real admin and a real agent. */
 import ava, { type ExecutionContext } from 'ava';
+import { SAID_MAX } from '../../../console/notices.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { NodeMetricsHistoryResource } from '../../../actors/resources/node-metrics.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { doNow, holdNotices, undo } from '../../support/console/notices.ts';
+import { answer, enter, press, tabTo, typedInto } from '../../support/console/keyboard.ts';
+import { doNow, holdNotices, SAID_MS, undo } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
@@ -55,22 +57,21 @@ test.serial('a node is diagnosed, named and labelled, and its metrics are drawn,
   await part(page, 'Diagnosis').getByText('checks pass').waitFor();
   await pictured(page, 'node');
 
-  await part(page, 'Aliases').getByRole('textbox').focus();
+  await tabTo(page, part(page, 'Aliases').getByRole('textbox'));
   await page.keyboard.type('press-8');
   await page.keyboard.press('Enter');
   await doNow(page, 'Make the alias press-8');
-  await page.getByRole('button', { name: 'Remove press-8' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Remove press-8' }));
   await page.getByRole('dialog').getByText('Remove the alias press-8?').waitFor();
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await answer(page, 'Remove');
   await doNow(page, 'Remove the alias press-8');
   await page.getByRole('button', { name: 'Remove press-8' }).waitFor({ state: 'detached' });
-  await part(page, 'Labels').getByRole('textbox').focus();
+  await tabTo(page, part(page, 'Labels').getByRole('textbox'));
   await page.keyboard.type('env=prod');
   await page.keyboard.press('Enter');
   await doNow(page, 'Set the label env=prod');
   await part(page, 'Labels').getByText('env=prod').waitFor();
-  await part(page, 'Labels').getByRole('textbox').fill('-bad-=x');
+  await typedInto(page, part(page, 'Labels').getByRole('textbox'), '-bad-=x');
   await page.keyboard.press('Enter');
   await doNow(page, 'Set the label -bad-=x');
   await page.getByText('must be a label key').waitFor();
@@ -121,28 +122,30 @@ async function firstTime(page: Page): Promise<number | null> {
 test.serial('labels and aliases of a node are taken back before they are done', async (t) => {
   const { page, problems } = await open(t);
   await holdNotices(page);
+  await holdNotices(page, SAID_MS);
   const labels = { body: { labels: { kept: 'yes' } } };
   await settledAnswer(() => fleet.rest.call('PATCH', `/nodes/${id}/labels`, labels));
   await part(page, 'Labels').getByText('kept=yes').waitFor();
 
-  await part(page, 'Labels').getByRole('textbox').focus();
+  await tabTo(page, part(page, 'Labels').getByRole('textbox'));
   await page.keyboard.type('taken=back');
   await page.keyboard.press('Enter');
+  // more notices than stand at once: none of them takes the time of what waits
+  for (let told = 0; told <= SAID_MAX; told += 1) await press(page, /^Copy: /u);
+  await until('the first of them to go', async () => (await page.locator('.notice').count()) === SAID_MAX + 1);
   await undo(page, 'Set the label taken=back');
-  await page.getByRole('button', { name: 'Remove kept' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Remove kept' }));
   await undo(page, 'Remove the label kept');
-  await part(page, 'Aliases').getByRole('textbox').focus();
+  await tabTo(page, part(page, 'Aliases').getByRole('textbox'));
   await page.keyboard.type('taken-back');
   await page.keyboard.press('Enter');
   await undo(page, 'Make the alias taken-back');
-  await page.getByRole('button', { name: 'Remove press-7' }).focus();
-  await page.keyboard.press('Enter');
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await enter(page, page.getByRole('button', { name: 'Remove press-7' }));
+  await answer(page, 'Remove');
   await undo(page, 'Remove the alias press-7');
 
   // done after all of them, and seen: what they would have done would be seen too
-  await part(page, 'Labels').getByRole('textbox').fill('last=one');
+  await typedInto(page, part(page, 'Labels').getByRole('textbox'), 'last=one');
   await page.keyboard.press('Enter');
   await doNow(page, 'Set the label last=one');
   await part(page, 'Labels').getByText('last=one').waitFor();

@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { holdsAnswersOf, losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
+import { enter } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -82,12 +83,12 @@ test.serial(
     await page.getByText('3 of 3 nodes have ended').waitFor();
     await groupsBecome(page, ['Failed, exit 3', '1', 'one', 'Succeeded', '2', 'one']);
     await output(page).getByText('two').waitFor();
-    await page.getByRole('button', { name: 'Difference' }).press('Enter');
+    await enter(page, page.getByRole('button', { name: 'Difference' }));
     await page.locator('.diff > div').nth(2).waitFor();
     t.deepEqual(await page.locator('.diff > div').allTextContents(), ['  one', '- 2', '+ two']);
 
     await pictured(page, 'command');
-    await page.getByRole('link', { name: 'Run again where it failed' }).press('Enter');
+    await enter(page, page.getByRole('link', { name: 'Run again where it failed' }));
     await heading(page, 'Run');
     await page.locator('.run-preview').getByText('1 node', { exact: true }).waitFor();
     await page.keyboard.press('Tab');
@@ -111,10 +112,10 @@ test.serial('what a machine says while it runs is seen at once; one is cancelled
 
   await heading(page, 'Command');
   await page.locator('article.live').nth(2).getByText('begun').waitFor();
-  await page.locator('article.live').first().getByRole('button').press('Enter');
+  await enter(page, page.locator('article.live').first().getByRole('button'));
   await page.getByText('1 of 3 nodes have ended').waitFor();
-  await page.getByRole('button', { name: 'Cancel', exact: true }).press('Enter');
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Cancel', exact: true }));
+  await enter(page, page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }));
 
   await page.getByText('3 of 3 nodes have ended').waitFor();
   await page.locator('.summary').getByText('Cancelled').waitFor();
@@ -152,7 +153,7 @@ test.serial(
   async (t) => {
     const { id } = await fleet.run(`while [ ! -e '${fleet.directory}/go' ]; do sleep 0.2; done; echo over`);
     const { page } = await signedIn(t, '/console/commands', 'Commands');
-    await page.getByRole('link', { name: /while/u }).press('Enter');
+    await enter(page, page.getByRole('link', { name: /while/u }));
     await heading(page, 'Command');
     t.true(page.url().endsWith(id));
     await page.locator('.summary').getByText('Running').waitFor();
@@ -178,7 +179,7 @@ test.serial('a command that could not be followed is followed to its outputs whe
   await signIn(page);
 
   await page.getByText('This is refused.').waitFor();
-  await page.getByRole('button', { name: 'Try again' }).press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Try again' }));
 
   await page.getByText('3 of 3 nodes have ended').waitFor();
   await groups(page).getByText('tried-again').waitFor();

@@ -6,7 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { hearFrames } from '../../support/console/frames.ts';
-import { answer, press } from '../../support/console/keyboard.ts';
+import { answer, enter, press } from '../../support/console/keyboard.ts';
 import { heading, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { openCuttable } from '../../support/net/cuttable.ts';
@@ -85,8 +85,7 @@ test.serial('the overview counts what is in flight and names what failed, and ea
     await fleet.rest.post('/events/test'); // a busy machine takes over a minute for this
     return (await tile(/^[1-9]\d* Events in the last minute/u).count()) === 1;
   });
-  await tile(/^1 Executions in flight/u).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, tile(/^1 Executions in flight/u));
   await heading(page, 'Executions');
   const rows = page.locator('table.rows tbody tr');
   await rows.filter({ hasText: 'sleep 600' }).waitFor();
@@ -137,8 +136,7 @@ const drainedIs = (status: string) =>
 test.serial('an admin is drained by its name and resumed, by keyboard', async (t) => {
   const { page, problems } = await open(t, '/console/admins');
   await heading(page, 'Admins');
-  await page.getByRole('link', { name: 'admin-2' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('link', { name: 'admin-2' }));
   await heading(page, 'admin-2');
 
   await press(page, 'Drain');

@@ -3,6 +3,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { WebSocket } from 'ws';
 import { startBrowser } from '../../support/browser.ts';
+import { enter, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -49,7 +50,7 @@ async function terminal(t: ExecutionContext) {
   const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
   const { page } = opened;
   await signIn(page);
-  await page.getByLabel('Sign in as').focus();
+  await tabTo(page, page.getByLabel('Sign in as'));
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
@@ -219,25 +220,23 @@ test.serial('what a terminal showed is listed, played from words that are looked
 
   await page.goto(`${fleet.admin().url}/console/recordings?username=ops&sort=-started_at`);
   await heading(page, 'Recordings');
-  await page.locator(`a[href$="${id}"]`).first().focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.locator(`a[href$="${id}"]`).first());
   await heading(page, 'Recording of ops');
   await page.getByRole('button', { name: 'Play' }).waitFor();
   t.is(await shown(page).getByText('needle-42').count(), 0, 'it stands at the beginning');
   const position = page.getByRole('slider', { name: 'Position' });
   await page.getByRole('checkbox', { name: 'Skip waits over 2 s' }).check();
-  await page.getByRole('searchbox', { name: 'Find in what was shown' }).focus();
+  await tabTo(page, page.getByRole('searchbox', { name: 'Find in what was shown' }));
   await page.keyboard.type('NEEDLE-42');
   await page.getByRole('status').getByText('1 place', { exact: true }).waitFor();
   await page.keyboard.press('Enter');
   await shown(page).getByText('needle-42').first().waitFor();
   const found = Number(await position.inputValue());
   await page.getByRole('combobox', { name: 'Speed' }).selectOption('16');
-  await page.getByRole('button', { name: 'Play' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Play' }));
   await page.getByRole('button', { name: 'Play' }).waitFor();
   t.true(Number(await position.inputValue()) > found, 'it was played to its end');
-  await position.focus();
+  await tabTo(page, position);
   await page.keyboard.press('Home');
   await shown(page).getByText('needle-42').waitFor({ state: 'detached' });
   // to the end, and back while that is not drawn yet; until all of it is drawn
@@ -256,8 +255,7 @@ test.serial('what a terminal showed is listed, played from words that are looked
   await signIn(other.page);
   await other.page.getByRole('button', { name: 'Play' }).waitFor();
   await looksWell(t, other.page, 'a recording');
-  await page.getByRole('button', { name: 'Delete' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Delete' }));
   const asked = page.getByRole('dialog');
   await page.keyboard.insertText((await asked.locator('code').textContent()) ?? '');
   await asked.getByRole('button', { name: 'Delete' }).click();

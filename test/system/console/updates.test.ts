@@ -5,6 +5,7 @@
 import ava from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { enter, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { NEW, type UpdatingAgent } from '../../support/fleet/updating-agent.ts';
@@ -83,13 +84,12 @@ test.serial(
     await waveSays(page, 2, 'under way', [0, 1, 0, 1, 0]);
     await page.getByText('Wave 3 (1 node) begins once one of 2 nodes under way is healthy again').waitFor();
 
-    await page.getByRole('link', { name: 'Wave 2', exact: true }).focus();
-    await page.keyboard.press('Enter');
+    await enter(page, page.getByRole('link', { name: 'Wave 2', exact: true }));
     await page.waitForURL(/\?wave=2$/u);
     await page.getByText('1 to 2 of 2').waitFor();
     t.deepEqual(await listed(page), ['Wave 2', ...ids.slice(2, 4)]);
     await page.locator('.paged').getByText('the updater answered 401').waitFor();
-    await page.getByRole('region', { name: 'Nodes' }).focus();
+    await tabTo(page, page.getByRole('region', { name: 'Nodes' }));
     await page.keyboard.press('j');
     t.is(
       await page.evaluate(`document.activeElement.pathname.split('/').at(-1)`),

@@ -5,6 +5,7 @@ import ava from 'ava';
 import type { NodePathsResource } from '../../../actors/resources/cluster-paths.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { enter } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -79,14 +80,12 @@ test.serial('the page of a node shows them, each leads to its own, and that of a
   t.deepEqual(shown, ['the gateway directAGE ago', 'behind relayedAGE ago', 'other directAGE ago']);
   await page.getByText('2 direct, 1 relayed, 0 without a path.').waitFor();
   await looksWell(t, page, 'a node in a VPN');
-  await rows.nth(2).getByRole('link').focus();
-  await page.keyboard.press('Enter');
+  await enter(page, rows.nth(2).getByRole('link'));
   await heading(page, 'other');
   t.true(page.url().endsWith(String(other?.node)));
 
   await page.goto(`${fixture.url}/console/clusters/red`);
-  await page.getByRole('button', { name: 'Look now' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('button', { name: 'Look now' }));
   const row = page.locator('.matrix tbody tr', { has: page.getByRole('rowheader', { name: 'one', exact: true }) });
   await row.locator('td[title^="other: direct, handshake"]').waitFor();
   await row.locator('td[title^="behind: relayed, handshake"]').waitFor();
