@@ -67,11 +67,11 @@ export async function heading(page: Page, name: string): Promise<void> {
 }
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 
-/** What axe finds, as rule and place. */
-async function violations(page: Page): Promise<readonly string[]> {
+/** What axe finds on the page or in this part of it, as rule and place. */
+async function violations(page: Page, part: string = 'html'): Promise<readonly string[]> {
   await page.evaluate(AXE);
   return page.evaluate<string[]>(
-    `axe.run().then(({ violations, incomplete }) => [
+    `axe.run(${part === 'html' ? 'document' : JSON.stringify(part)}).then(({ violations, incomplete }) => [
       ...violations,
       // of text in the colour of its ground axe says that it cannot tell
       ...incomplete
@@ -96,17 +96,50 @@ function tooWide(page: Page): Promise<readonly string[]> {
 }
 
 /**
- * Asks axe, and whether anything is too wide, light and dark, on a phone and a laptop. The context bypasses the policy:
+ * Asks axe, and whether anything is too wide, light and dark, on a phone and a laptop unless other widths are given, in
+ * pixels. The context bypasses the policy:
  * axe is a script from elsewhere.
  */
-export async function looksWell(t: ExecutionContext, page: Page, name: string): Promise<void> {
+export async function looksWell(
+  t: ExecutionContext,
+  page: Page,
+  name: string,
+  widths: readonly number[] = [360, 1_280],
+): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
-    for (const width of [360, 1_280]) {
+    for (const width of widths) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }); // a colour on its way is none
       await page.setViewportSize({ width, height: 800 });
       t.deepEqual(await violations(page), [], `${name}, ${colorScheme}, ${width}`);
       t.deepEqual(await tooWide(page), [], `${name} is wider than ${width}`);
     }
+}
+
+/** Whether an element stands within the window, and all that is in it within its own width. */
+const FITS = `((one) => {
+  const { left, right } = one.getBoundingClientRect();
+  return left >= 0 && right <= innerWidth && one.scrollWidth <= one.clientWidth;
+})`;
+
+/**
+ * The same of a part that lies over a page, by its selector: what axe finds in it, light and dark, for which the width
+ * makes no difference, and whether a phone and a laptop show it without scrolling sideways.
+ */
+export async function partLooksWell(t: ExecutionContext, page: Page, part: string, name: string): Promise<void> {
+  const one = page.locator(part).first();
+  for (const width of [360, 1_280]) {
+    await page.setViewportSize({ width, height: 800 });
+    await one.waitFor();
+    t.true(
+      await page.evaluate<boolean>(`${FITS}(document.querySelector(${JSON.stringify(part)}))`),
+      `${name} is wider than ${width}`,
+    );
+  }
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    t.deepEqual(await violations(page, part), [], `${name}, ${colorScheme}`);
+    await one.waitFor(); // it was there all the time
+  }
 }
 
 /** Set: pages that docs/console.md shows are taken anew. */

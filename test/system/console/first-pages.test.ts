@@ -1,7 +1,8 @@
 /** The console in a real browser, Debian's Chromium, against a real admin and a real agent. */
 import ava, { type ExecutionContext } from 'ava';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { enter, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -210,8 +211,7 @@ test.serial('a session that somebody ends shows nothing any more, and says why',
 
   const row = mine.getByRole('row').filter({ hasText: 'master' });
   const end = row.getByRole('button').first();
-  await end.focus();
-  await mine.keyboard.press('Enter');
+  await enter(mine, end);
   const question = mine.getByRole('dialog', { name: 'End the session from' });
   await question.getByRole('button', { name: 'Cancel' }).and(mine.locator(':focus')).waitFor();
   await mine.keyboard.press('Escape');
@@ -226,13 +226,40 @@ test.serial('a session that somebody ends shows nothing any more, and says why',
   await mine.getByText('You are signed out.').waitFor();
 });
 
+/** What of the page is moved by its style: what takes a time to become what it is, or never stands still. */
+const moved = (page: Page) =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('*')].filter((one) => {
+    const { transitionDuration, animationName, scrollBehavior } = getComputedStyle(one);
+    return !/^0s(, 0s)*$/.test(transitionDuration) || animationName !== 'none' || scrollBehavior !== 'auto';
+  }).map((one) => one.tagName + '.' + one.className)`);
+
+test.serial('nothing moves for whoever wants less motion, and a screen of 3,840 pixels is used', async (t) => {
+  const { page } = await open(t, '/console', { viewport: { width: 3_840, height: 2_160 }, bypassCSP: true });
+  const widthOf = async (place: Locator) => (await place.boundingBox())?.width ?? 0;
+  t.true((await widthOf(page.locator('main.sign-in'))) < 600, 'a form is no wider than a line');
+  await signIn(page);
+  await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
+  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  t.true((await moved(page)).length > 0, 'else there was nothing to leave out');
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  t.deepEqual(await moved(page), []);
+  await looksWell(t, page, 'overview', [3_840]);
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await rows(page).first().waitFor();
+  await looksWell(t, page, 'nodes', [3_840]);
+  t.true((await widthOf(page.getByRole('grid'))) > 3_400, 'the list goes to the edge, beside the navigation');
+  t.is(await page.evaluate('getComputedStyle(document.body).fontSize'), '18px', 'letters are larger there');
+});
+
 test.serial('axe finds nothing on any page, light and dark, on a phone and a laptop', async (t) => {
   const { page } = await open(t, '/console', { bypassCSP: true }); // axe is a script from elsewhere
   const look = (name: string) => looksWell(t, page, name);
 
   await page.getByLabel('Key').waitFor();
   await look('sign in');
-  await page.getByLabel('Key').focus();
+  await tabTo(page, page.getByLabel('Key'));
   await signIn(page);
   await page.getByRole('rowheader', { name: 'admin-1' }).waitFor();
   await look('overview');
