@@ -1,5 +1,9 @@
-/** Sessions of the console at two admins: one that is ended is over at both within a second (E5). */
+/**
+ * Sessions of the console at two admins: one that is ended is over at both within a second (E5). And an admin that has
+ * no console.
+ */
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import { CONSOLE_TERMINAL_PATH, LIVE_PATH, SESSION_OVER_CLOSE } from '../../../api/console/connections.ts';
@@ -94,4 +98,32 @@ test('sessions are listed and ended by the API at any admin, and no secret of th
   const secrets = [...cookies.map((cookie) => cookie.split('=')[1] ?? ''), ...Object.values(ADMIN_KEYS)];
   const named = secrets.map((value, index) => ({ name: String(index), value }));
   t.deepEqual(leaksIn('', JSON.stringify([newestFirst, again]), named), []);
+});
+
+/** What an admin says to whoever looks for a console there: statuses of pages, of a session and of a connection. */
+async function looksFor(t: ExecutionContext, isEnabled: boolean) {
+  const { url } = await startTestAdmin(t, { CONSOLE_ENABLED: String(isEnabled) });
+  const first = await (await fetch(`${url}/`)).text();
+  const page = await fetch(`${url}/console`);
+  const socket = new WebSocket(url.replace('http', 'ws') + LIVE_PATH, { headers: { origin: url } }).on(
+    'error',
+    () => {},
+  );
+  const [, refused] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
+  socket.terminate();
+  const signingIn = await fetch(`${url}/console/session`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ key: ADMIN_KEYS.API_KEY }),
+  });
+  return {
+    isLinked: first.includes('href="/console"'),
+    isPage: (await page.text()).startsWith('<!doctype html>'),
+    statuses: [page.status, (await fetch(`${url}/console/nodes`)).status, signingIn.status, refused.statusCode],
+  };
+}
+
+test('the first page of an admin links to its console, and with CONSOLE_ENABLED=false there is none', async (t) => {
+  t.deepEqual(await looksFor(t, true), { isLinked: true, isPage: true, statuses: [200, 200, 201, 401] });
+  t.deepEqual(await looksFor(t, false), { isLinked: false, isPage: false, statuses: [404, 404, 404, 404] });
 });

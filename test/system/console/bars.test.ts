@@ -1,8 +1,12 @@
-/** Pages of the console that were loaded before an upgrade, in a real browser. */
+/**
+ * What stands above pages of the console, in a real browser: that they are of before an upgrade, that nothing comes any
+ * more, that somebody may be listening, that no key is asked for.
+ */
 import ava, { type ExecutionContext } from 'ava';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { startTestAdmin } from '../../support/admin.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { heading, openPage, signIn } from '../../support/console/page.ts';
+import { heading, openPage, partLooksWell, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -15,17 +19,22 @@ let fleet: Fleet;
 /** The admin died, was started again, and the page found it: on a busy machine, in ms. */
 const BACK_MS_MAX = 60_000;
 
+/** How this machine is called where it is not known to be this one. */
+const OTHER_NAME = 'fleet.example';
+
 test.before(async () => {
   fleet = await startFleet(scope, { agents: 0 });
-  browser = await startBrowser(scope);
+  browser = await startBrowser(scope, [`--host-resolver-rules=MAP ${OTHER_NAME} 127.0.0.1`]);
 });
 
 ava.after.always('the browser and the fleet are ended', () => scope.end());
 
-const open = (t: ExecutionContext) => openPage(t, { browser, url: fleet.admin().url });
+const open = (t: ExecutionContext, options?: BrowserContextOptions) =>
+  openPage(t, { browser, url: fleet.admin().url }, '/console', options);
+const byOtherName = (url: string): string => url.replace('127.0.0.1', OTHER_NAME);
 
 test.serial('a page of before an upgrade says so when its admin is back, and loads anew', async (t) => {
-  const { page } = await open(t);
+  const { page } = await open(t, { bypassCSP: true }); // axe is a script from elsewhere
   await signIn(page);
   await heading(page, 'Overview');
   const told = page.getByText('The console was upgraded');
@@ -39,8 +48,10 @@ test.serial('a page of before an upgrade says so when its admin is back, and loa
   await upgraded(page);
   await fleet.admin().kill();
   await page.getByText('No connection since').waitFor();
+  await partLooksWell(t, page, '.bar', 'that nothing comes any more');
   await fleet.admin().start();
   await told.waitFor({ timeout: BACK_MS_MAX });
+  await partLooksWell(t, page, '.bar', 'that there is another build');
   await page.unroute('**/console');
   await page.getByRole('button', { name: 'Load anew' }).click();
   await heading(page, 'Overview');
@@ -69,6 +80,31 @@ test.serial(
     await told.waitFor();
   },
 );
+
+test.serial('a page says that it came in the clear from another machine, and that no key is asked for', async (t) => {
+  const plain = (page: Page) => page.getByText('This page came over plain HTTP');
+  const keyless = (page: Page) => page.getByText('No key is asked for here');
+  const { page: asked } = await openPage(t, { browser, url: byOtherName(fleet.admin().url) });
+  await plain(asked).waitFor();
+  await signIn(asked);
+  await asked.getByRole('alert').getByText('CONSOLE_INSECURE_HTTP=true').waitFor();
+  t.is(await keyless(asked).count(), 0);
+
+  const settings = { API_AUTH_ENABLED: 'false', CONSOLE_INSECURE_HTTP: 'true', ADMIN_ALLOWED_HOSTS: OTHER_NAME };
+  const { url } = await startTestAdmin(t, settings);
+  const { page, problems } = await openPage(t, { browser, url }, '/console', { bypassCSP: true });
+  await heading(page, 'Overview');
+  await keyless(page).waitFor();
+  t.is(await plain(page).count(), 0, 'it never left this machine');
+  await partLooksWell(t, page, '.bar', 'that no key is asked for');
+  t.deepEqual(problems, []);
+
+  await page.goto(`${byOtherName(url)}/console/sessions`);
+  await heading(page, 'Sessions');
+  await keyless(page).waitFor();
+  await plain(page).waitFor();
+  await partLooksWell(t, page, '.bars:has(.bar)', 'both');
+});
 
 /** From now on the admin serves this page the console of another build, which names other files. */
 async function upgraded(page: Page): Promise<void> {
