@@ -1,10 +1,13 @@
 /** The list of nodes in a real browser: what is chosen, and what is done with it. */
 import ava, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import type { SelfUpdateRequestResource } from '../../../actors/resources/self-update.ts';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { hearFrames } from '../../support/console/frames.ts';
-import { holdNotices } from '../../support/console/notices.ts';
+import { enter, tabTo } from '../../support/console/keyboard.ts';
+import { nodesHeld } from '../../support/console/nodes-held.ts';
+import { doNow, holdNotices } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -53,17 +56,8 @@ async function keys(page: Page, ...pressed: readonly string[]): Promise<void> {
   for (const key of pressed) await page.keyboard.press(key);
 }
 
-/** Goes by Tab to what is called so. */
-async function tabTo(page: Page, name: string): Promise<void> {
-  for (let at = 0; at < 60; at += 1) {
-    await page.keyboard.press('Tab');
-    const text = await page.evaluate<string>(
-      "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent",
-    );
-    if (text === name) return;
-  }
-  throw new Error(`Tab does not lead to ${name}`);
-}
+/** Goes by Tab to the button of that very name, and presses it. */
+const pressed = (page: Page, name: string) => enter(page, page.getByRole('button', { name, exact: true }));
 
 async function typed(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
@@ -88,42 +82,37 @@ test.serial(
     await says(page, '3 of them not in this list');
     await says(page, '3 chosen');
 
-    await tabTo(page, 'Label');
-    await keys(page, 'Enter');
+  await pressed(page, 'Label');
     await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
     await typed(page, 'tier=front old-');
     await page.getByRole('dialog', { name: 'Label 3 nodes' }).getByText('web-11 (fleet, ').waitFor();
     await keys(page, 'Enter');
     await says(page, 'Label 3 nodes, in a moment.');
-    await tabTo(page, 'Send away');
-    await keys(page, 'Enter'); // does it now
+  await pressed(page, 'Send away'); // does it now
     await says(page, 'Done: 3 nodes.');
     await says(page, '3 chosen');
     const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);
     t.deepEqual(labelled.map(({ name }) => name).sort(), ['web-1', 'web-10', 'web-11']);
     await pictured(page, 'nodes');
 
-    await tabTo(page, 'Move');
-    await keys(page, 'Enter');
+  await pressed(page, 'Move');
     await page.getByLabel('To the cluster').and(page.locator(':focus')).waitFor();
     await typed(page, OTHER_CLUSTER);
     await page.getByRole('dialog', { name: `Move 3 nodes to ${OTHER_CLUSTER}` }).waitFor();
     await keys(page, 'Enter');
-    await tabTo(page, 'Undo');
-    await keys(page, 'Enter');
+  await pressed(page, 'Undo');
     await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
     t.deepEqual(await fleet.rest.get(`/nodes?cluster_name=${OTHER_CLUSTER}`), []);
 
-    await page.getByRole('grid').focus();
+  await tabTo(page, page.getByRole('grid'));
     await keys(page, 'Escape');
     await page.getByText('3 chosen').waitFor({ state: 'detached' });
 
-    await page.getByRole('button', { name: 'Show all' }).click();
-    await page.getByRole('grid').focus();
+  await pressed(page, 'Show all');
+  await tabTo(page, page.getByRole('grid'));
     await keys(page, 'Control+a');
     await says(page, `${STORED} chosen`);
-    await tabTo(page, 'Run a command');
-    await keys(page, 'Enter');
+  await pressed(page, 'Run a command');
     await heading(page, 'Run');
     await says(page, new RegExp(`${STORED} nodes`, 'u'));
     t.true(page.url().endsWith('/console/run'));
@@ -186,7 +175,7 @@ test.serial('a box shows whether its row is chosen, whatever its browser made of
   t.true(await box('Choose web-10').isChecked());
   t.deepEqual(await chosenNames(page), ['web-10']);
 
-  await page.getByRole('grid').focus();
+  await tabTo(page, page.getByRole('grid'));
   await keys(page, 'Escape');
   await page.getByRole('searchbox').fill('is-called-by-nobody');
   await rows(page).first().waitFor({ state: 'detached' });
@@ -202,7 +191,7 @@ test.serial('actions that fall due at once are done one after the other', async 
   const { total } = await fleet.rest.call('GET', '/nodes?page_size=1');
   await says(page, `${total} nodes`); // the first are shown before the last are there
   const fallDue = await holdNotices(page);
-  await page.getByRole('grid').focus();
+  await tabTo(page, page.getByRole('grid'));
   await keys(page, 'Control+a');
   await says(page, /^\d+ chosen/u);
   for (const label of ['first=1', 'second=2', 'third=3']) {
@@ -231,6 +220,46 @@ test.serial('actions that fall due at once are done one after the other', async 
   t.deepEqual(problems, []);
 });
 
+test.serial('many nodes are moved, and told to update, where nobody takes it back', async (t) => {
+  const { page, problems } = await open(t, '/console/nodes?q=web-20');
+  await holdNotices(page);
+  const of = async (query: string) =>
+    (await fleet.rest.get<readonly NodeResource[]>(`/nodes?${query}`)).map(({ id }) => id);
+  const ids = (await of('hostname=web-20*')).toSorted();
+  await tabTo(page, page.getByRole('grid'));
+  await keys(page, 'Control+a');
+  await says(page, `${ids.length} chosen`);
+
+  await pressed(page, 'Move');
+  await page.getByLabel('To the cluster').and(page.locator(':focus')).waitFor();
+  await typed(page, OTHER_CLUSTER);
+  await page.getByRole('dialog', { name: `Move ${ids.length} nodes to ${OTHER_CLUSTER}` }).waitFor();
+  await keys(page, 'Enter');
+  await doNow(page, `Move ${ids.length} nodes to ${OTHER_CLUSTER}`);
+  await page
+    .getByRole('status', { name: `Moving to ${OTHER_CLUSTER}` })
+    .getByText(`Done: ${ids.length} nodes.`)
+    .waitFor();
+  t.deepEqual((await of(`cluster_name=${OTHER_CLUSTER}`)).toSorted(), ids);
+  await says(page, `${ids.length} chosen`);
+
+  await pressed(page, 'Update');
+  await page
+    .getByRole('dialog', { name: `Update ${ids.length} nodes` })
+    .getByText('web-20 (')
+    .waitFor();
+  await keys(page, 'Enter');
+  await doNow(page, `Update ${ids.length} nodes`);
+  await says(page, `An update of ${ids.length} nodes was asked for.`);
+  const requests =
+    await fleet.rest.get<readonly Pick<SelfUpdateRequestResource, 'targeting'>[]>('/self_update_requests');
+  t.deepEqual(
+    requests.map(({ targeting }) => targeting.node_ids?.toSorted()),
+    [ids],
+  );
+  t.deepEqual(problems, []);
+});
+
 test.serial('a list whose rows change one after the other keeps nothing of what they were', async (t) => {
   const { page } = await open(t);
   const devTools = await page.context().newCDPSession(page);
@@ -249,27 +278,6 @@ test.serial('a list whose rows change one after the other keeps nothing of what 
   const { held } = await nodesHeld(devTools, String(ROUNDS));
   t.true(held < total + ids.length * 4, `${held} objects of ${total} nodes after ${ROUNDS * ids.length} changes`);
 });
-
-/** How many objects that are nodes a page holds once all garbage is gone, and how many of them are of this round. */
-async function nodesHeld(
-  devTools: CDPSession,
-  round: string,
-): Promise<{ readonly held: number; readonly current: number }> {
-  await devTools.send('HeapProfiler.collectGarbage');
-  const { result: plain } = await devTools.send('Runtime.evaluate', { expression: 'Object.prototype' });
-  const { objects } = await devTools.send('Runtime.queryObjects', { prototypeObjectId: plain.objectId ?? '' });
-  const { result } = await devTools.send('Runtime.callFunctionOn', {
-    objectId: objects.objectId ?? '',
-    functionDeclaration: `function (round) {
-      const nodes = this.filter((one) => Object.hasOwn(one, 'vpn_hostname'));
-      return { held: nodes.length, current: nodes.filter(({ labels }) => labels.round === round).length };
-    }`,
-    arguments: [{ value: round }],
-    returnByValue: true,
-  });
-  await devTools.send('Runtime.releaseObject', { objectId: objects.objectId ?? '' });
-  return result.value as { held: number; current: number };
-}
 
 /** When nodes are labelled with what, and when that is answered, as the page says and hears it. */
 function labellingsOf(page: Page): readonly string[] {
