@@ -62,7 +62,7 @@ export const WEBHOOKS = {
     tries: 'Tries',
     triesOf: (event: string) => `Tries of ${event}`,
     again: 'Send again',
-    againOf: (event: string) => `Send ${event} again`,
+    againOf: (event: string) => `Send again: ${event}`,
     againDone: 'It is sent once more, under the same event id.',
     noAnswer: 'no answer',
     noTry: 'It was not tried yet.',

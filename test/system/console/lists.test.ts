@@ -2,8 +2,19 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { answer, answerWith, kept, press, pressOpening, typed } from '../../support/console/keyboard.ts';
+import {
+  answer,
+  answerWith,
+  enter,
+  kept,
+  press,
+  pressOpening,
+  tabTo,
+  typed,
+  typedInto,
+} from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
+import { readQr } from '../../support/console/qr.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -50,8 +61,7 @@ test.serial('clusters are paged, searched, made, changed, and deleted by their n
   await heading(page, 'Clusters');
   await rows(page).nth(49).waitFor();
   await page.getByText(`1 to 50 of ${CLUSTERS + 1}`).waitFor();
-  await page.getByRole('link', { name: 'Next' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('link', { name: 'Next' }));
   await page.getByText(`51 to ${CLUSTERS + 1} of ${CLUSTERS + 1}`).waitFor();
   t.true(page.url().endsWith('?page=2'));
 
@@ -71,9 +81,7 @@ test.serial('clusters are paged, searched, made, changed, and deleted by their n
   await typed(page, 'Wrong Name', '5');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('name ').waitFor();
-  await page.getByRole('textbox', { name: /^Name Lower/u }).focus();
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.insertText('made-here');
+  await typedInto(page, page.getByRole('textbox', { name: /^Name Lower/u }), 'made-here');
   await page.keyboard.press('Enter');
   await heading(page, 'made-here');
   await page.getByText('at most 5').waitFor();
@@ -108,10 +116,8 @@ test.serial('a key comes with the line that installs, and the page keeps nothing
   const { page, problems } = await open(t, '/console/enrollment-keys');
   await heading(page, 'Enrolment keys');
   await pressOpening(page, 'New key');
-  await page.getByRole('combobox', { name: 'Cluster' }).fill(CLUSTER);
-  await page.getByRole('textbox', { name: 'Name' }).last().focus();
-  await typed(page, HOSTILE, '');
-  await page.getByLabel('Labels').focus();
+  await typed(page, CLUSTER, HOSTILE);
+  await tabTo(page, page.getByLabel('Labels'));
   await page.keyboard.insertText('env=prod,gpu');
   await page.keyboard.press('Enter');
 
@@ -119,7 +125,7 @@ test.serial('a key comes with the line that installs, and the page keeps nothing
   await dialog.waitFor();
   const line = (await dialog.locator('code').first().textContent()) ?? '';
   const [, key = ''] = /^curl -fsSL \S+\/install\.sh \| sudo sh -s -- --key (\S+)/u.exec(line) ?? [];
-  await page.locator('canvas.qr[width]:not([width="0"])').waitFor();
+  t.is(await readQr(page), line);
   const [found] = await fleet.rest.get<readonly { id: string; name: string; labels: object }[]>(
     `/enrollment_keys?key=${key}`,
   );
@@ -146,13 +152,10 @@ test.serial('somebody is let in by SSH with a key, gets another one, and is let 
   await typed(page, 'nobody-is-called-so', 'deploy', 'a-password-of-mine', first.line);
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('No node is called "nobody-is-called-so".').waitFor();
-  await page.getByLabel('Node').focus();
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.insertText(node.id);
+  await typedInto(page, page.getByLabel('Node'), node.id);
   await page.keyboard.press('Enter');
   await page.getByText('deploy may log in.').waitFor();
-  await page.getByRole('link', { name: 'deploy' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('link', { name: 'deploy' }));
   await heading(page, 'deploy');
   await page.getByText(first.fingerprint).waitFor();
   t.false((await kept(page)).includes('a-password-of-mine'));
@@ -174,12 +177,11 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
 
   await pressOpening(page, 'New webhook');
   await typed(page, endpoint.url);
-  await page.getByRole('checkbox', { name: 'edge.core.test' }).focus();
+  await tabTo(page, page.getByRole('checkbox', { name: 'edge.core.test' }));
   await page.keyboard.press('Space');
-  await page.getByLabel('Headers').focus();
+  await tabTo(page, page.getByLabel('Headers'));
   await page.keyboard.insertText('X-From: console');
-  await page.getByLabel('Secret').focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByLabel('Secret'));
   const dialog = page.getByRole('dialog', { name: 'The webhook is there' });
   const secret = (await dialog.locator('code').textContent()) ?? '';
   t.regex(secret, /^[\da-f]{64}$/u);
@@ -187,8 +189,7 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await page.locator('dialog.form').waitFor({ state: 'detached' }); // a closed one has no role
   t.false((await kept(page)).includes(secret));
 
-  await page.getByRole('link', { name: endpoint.url }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, page.getByRole('link', { name: endpoint.url }));
   await heading(page, 'Webhook');
   await press(page, 'Send a test event');
   await pressOpening(page, 'Tries of edge.core.test');
@@ -196,15 +197,14 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await page.getByRole('dialog').getByText(HOSTILE).first().waitFor();
   t.is(endpoint.arrivals[0]?.headers['x-from'], 'console');
   const shown = page.getByRole('dialog').locator('details');
-  await shown.locator('summary').focus();
-  await page.keyboard.press('Enter');
+  await enter(page, shown.locator('summary'));
   t.regex((await shown.locator('pre').textContent()) ?? '', new RegExp(`"id": "${endpoint.arrivals[0]?.id}"`, 'u'));
   await page.keyboard.press('Escape');
 
   endpoint.manner = (response) => response.writeHead(410).end();
   await page.getByText('dropped').last().waitFor({ timeout: 120_000 });
   endpoint.manner = (response) => response.writeHead(204).end();
-  await press(page, 'Send edge.core.test again');
+  await press(page, 'Send again: edge.core.test');
   await page.locator('.paged .status.healthy').waitFor({ timeout: 120_000 });
   await pressOpening(page, /^Delete$/u);
   await answerWith(page, new URL(endpoint.url).host);
@@ -250,19 +250,18 @@ test.serial('an update shows whom it reaches before it starts, and what became o
 
   await pressOpening(page, 'New update');
   await page.getByRole('combobox', { name: 'Nodes' }).selectOption('clusters');
-  await page.getByRole('textbox', { name: 'Clusters' }).focus();
+  await tabTo(page, page.getByRole('textbox', { name: 'Clusters' }));
   await page.keyboard.insertText('lab-01');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('These filters reach no node.').waitFor();
-  await page.getByRole('textbox', { name: 'Clusters' }).fill(CLUSTER);
-  await page.getByLabel('At once').focus();
+  await typedInto(page, page.getByRole('textbox', { name: 'Clusters' }), CLUSTER);
+  await tabTo(page, page.getByLabel('At once'));
   await page.keyboard.insertText('1');
   await page.keyboard.press('Enter');
   const asked = page.getByRole('dialog', { name: 'Update 3 nodes?' });
   await asked.getByText('away-1').waitFor();
   await asked.getByText(HOSTILE).waitFor();
-  await asked.getByRole('button', { name: 'Start the update' }).focus();
-  await page.keyboard.press('Enter');
+  await enter(page, asked.getByRole('button', { name: 'Start the update' }));
   await heading(page, 'Update');
   await page.getByText(CLUSTER, { exact: true }).first().waitFor();
   await pressOpening(page, 'Delete');
@@ -294,7 +293,4 @@ test.serial('axe finds nothing on any of these pages, light and dark, on a phone
     await page.locator('.paged tbody tr, .state.empty, .facts, .status.live').first().waitFor();
     await looksWell(t, page, path);
   }
-  await page.goto(`${fleet.admin().url}/console/enrollment-keys`);
-  await pressOpening(page, 'New key');
-  await looksWell(t, page, 'a form');
 });
