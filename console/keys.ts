@@ -40,6 +40,10 @@ export function startKeys(): void {
       if (search === null) return;
       search.focus();
       search.select();
+    } else if (event.key === 'u') {
+      const waiting = [...document.querySelectorAll<HTMLElement>('.notice .undo')];
+      if (waiting.length === 0) return;
+      waiting.at(-1)?.focus();
     } else return;
     event.preventDefault();
   });

@@ -82,7 +82,7 @@ export function Notices() {
             <bdi>{text}</bdi>
           </p>
           {undo !== undefined && (
-            <button type="button" class="undo" onClick={() => settle(id, true)}>
+            <button type="button" class="undo" aria-keyshortcuts="u" onClick={() => settle(id, true)}>
               {undo.label}
             </button>
           )}

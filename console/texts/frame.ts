@@ -106,6 +106,7 @@ export const FRAME = {
       ['?', 'this list'],
       ['Ctrl K, ⌘ K', 'search everything, and do it'],
       ['/', 'search'],
+      ['u', 'to the last that can be taken back'],
       ['Esc', 'out of the search, choose nothing, or close'],
       ['j, ↓', 'next row'],
       ['k, ↑', 'row before'],
