@@ -111,6 +111,40 @@ for (const [title, host] of [
     await heading(page, 'Overview');
   });
 
+/** What would do something if the page ran it: a script, a handler, an address, a style; each says so in the title. */
+const INJECTED = `<script>document.title += ' script'</script>
+  <script type="module">document.title += ' module'</script>
+  <script src="data:text/javascript,document.title += ' data'"></script>
+  <img src="/console/assets/none" onerror="document.title += ' handler'">
+  <style>body { --injected: style }</style><p style="--injected: attribute">`;
+
+test.serial('markup that somebody brought into the page runs nothing, by the policy of the page itself', async (t) => {
+  const context = await browser.newContext();
+  t.teardown(() => context.close());
+  const page = await context.newPage();
+  const said: string[] = [];
+  page.on('console', (message) => said.push(message.text()));
+  await page.route('**/console', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, body: (await answer.text()).replace('<body>', `<body>${INJECTED}`) });
+  });
+  await page.goto(`${fleet.admin().url}/console`);
+  await page.getByLabel('Key').waitFor(); // its own script runs
+
+  const refusedBy = (rule: string): number =>
+    said.filter((text) => text.includes('Policy directive') && text.includes(rule)).length;
+  await until('all six to be refused', () => {
+    if (refusedBy("script-src 'self'") === 4 && refusedBy("style-src 'self'") === 2) return true;
+    throw new Error(said.join('\n'));
+  });
+  t.is(await page.title(), 'Sign in · Edge fleet control');
+  const styled = `getComputedStyle(document.querySelector('p[style]')).getPropertyValue('--injected')`;
+  t.is(await page.evaluate(styled), '');
+  // and no text becomes markup later
+  const made = `(() => { try { document.body.innerHTML = '<b>hit</b>'; return 'done'; } catch ({ name }) { return name; } })()`;
+  t.is(await page.evaluate(made), 'TypeError');
+});
+
 test.serial('over HTTPS the cookie is of this host alone, secure, and seen by no script', async (t) => {
   const made = await certificates(temporaryDirectory(t));
   const port = Number(new URL(fleet.admin().url).port);
