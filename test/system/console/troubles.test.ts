@@ -2,21 +2,26 @@
  * Brokers, relays and webhooks in trouble, as the overview of any admin tells them. Debian's Chromium, two real admins.
  */
 import ava, { type ExecutionContext } from 'ava';
+import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { certificates } from '../../support/net/certificates.ts';
+import { enter } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
+import { createDatabase } from '../../support/database/database.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
+import type { TestConnection } from '../../support/database/server.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
 let browser: Browser;
+let database: TestConnection;
 let fleet: Fleet;
 /** URLs of webhooks: one whose deliveries wait, one that gave up, one that is well. */
 const hooks = { waits: '', gaveUp: '', well: '' };
@@ -27,8 +32,10 @@ const ASKED_MS_MAX = 60_000;
 
 test.before(async () => {
   const { server, serverKey } = await certificates(temporaryDirectory(scope)); // it ends within two days
+  database = await createDatabase(scope);
   fleet = await startFleet(scope, {
     admins: 2,
+    connection: database,
     env: {
       EVENT_BROKER_ENABLED: 'true',
       EVENT_BROKER_ADAPTER: 'nats',
@@ -93,8 +100,7 @@ test.serial(
         .filter({ has: page.getByRole('link', { name, exact: true }) })
         .getByText('the certificate of the relay expires in')
         .waitFor();
-    await broker.getByRole('link', { name: publisher.name }).focus();
-    await page.keyboard.press('Enter');
+    await enter(page, broker.getByRole('link', { name: publisher.name }));
     await heading(page, publisher.name);
     await page.getByText('Look whether the broker runs').waitFor();
     t.true(page.url().endsWith(`/console/admins/${publisher.name}`));
@@ -129,14 +135,33 @@ test.serial(
     await of(hooks.gaveUp).getByText('1 given up in the last hour').waitFor();
     await of(hooks.gaveUp).getByText('status 410').waitFor();
     t.is(await section.locator('.url').count(), 2);
-    await of(hooks.waits).getByRole('link').focus();
-    await page.keyboard.press('Enter');
+    await enter(page, of(hooks.waits).getByRole('link'));
     await heading(page, 'Webhook');
     t.true(page.url().endsWith(`/webhooks/${ids.waits}?status__in=pending`));
     await page.getByText('1 to 1 of 1').waitFor();
     t.deepEqual(problems, []);
   },
 );
+
+test.serial('the overview says which part could not be read in time, and shows the others', async (t) => {
+  const { page } = await open(t, '/console', fleet.admin().url);
+  const section = page.getByRole('region', { name: 'Brokers, relays and webhooks in trouble' });
+  const untold = section.getByText('Webhooks took too long to read.');
+  await section.locator('.url').first().waitFor({ timeout: ASKED_MS_MAX });
+  const holder = new Client(database);
+  await holder.connect();
+  t.teardown(() => holder.end());
+
+  await holder.query('begin; lock table webhook_delivery in access exclusive mode');
+  await untold.waitFor({ timeout: ASKED_MS_MAX });
+  await page.getByRole('link', { name: /Webhook deliveries wait it took too long to count/u }).waitFor();
+  await section.locator('li').filter({ hasText: 'event_broker' }).waitFor();
+  await page.getByRole('link', { name: /^0 Executions in flight/u }).waitFor();
+  await holder.query('rollback');
+
+  await section.locator('.url').first().waitFor({ timeout: ASKED_MS_MAX });
+  t.is(await untold.count(), 0);
+});
 
 test.serial('the list of webhooks shows those that wait, and those that gave up', async (t) => {
   const { page, problems } = await open(t, '/console/webhooks', fleet.admin().url);
