@@ -63,8 +63,9 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
         </div>
       </div>
       <div class="terminal-and-files">
-        <div ref={place} class="terminal-place" role="group" aria-label={`${TERMINAL.label}: ${nodeName}`} />
+        {/* before the terminal, whatever stands where: no Tab leads on from there */}
         {hasFiles.value && state.kind === 'open' && shell !== null && <FilePanel files={shell.files} />}
+        <div ref={place} class="terminal-place" role="group" aria-label={`${TERMINAL.label}: ${nodeName}`} />
       </div>
       <p class="soft note">
         {TERMINAL.leave}
