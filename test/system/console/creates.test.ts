@@ -14,7 +14,7 @@ import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { openReceiver } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
-import { newKey } from '../../support/ssh-keys.ts';
+import { newKey } from '../../support/ssh/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');

@@ -48,21 +48,21 @@ test.serial(
     await pressOpening(page, 'New group');
     await typed(page, 'canaries', HOSTILE);
     await page.keyboard.press('End'); // the last of the choices: these nodes
-  await tabTo(page, page.getByRole('textbox', { name: 'These nodes' }));
+    await tabTo(page, page.getByRole('textbox', { name: 'These nodes' }));
     await page.keyboard.insertText('away-1, nobody-is-called-so');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('No node is called "nobody-is-called-so".').waitFor();
-  await typedInto(page, page.getByRole('textbox', { name: 'These nodes' }), 'away-1');
+    await typedInto(page, page.getByRole('textbox', { name: 'These nodes' }), 'away-1');
     await page.keyboard.press('Enter');
     await page.getByText('Group canaries is there: one node in it now.').waitFor();
     await heading(page, 'canaries');
     await page.locator('.facts').getByText(HOSTILE).waitFor();
 
-  await enter(page, page.getByRole('link', { name: 'away-1' }));
+    await enter(page, page.getByRole('link', { name: 'away-1' }));
     await heading(page, 'away-1');
-  await enter(page, page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'canaries' }));
+    await enter(page, page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'canaries' }));
     await heading(page, 'canaries');
-  await enter(page, page.getByRole('link', { name: 'Run a command on it' }));
+    await enter(page, page.getByRole('link', { name: 'Run a command on it' }));
     await heading(page, 'Run');
     t.true(page.url().endsWith('?group=canaries'));
 

@@ -82,37 +82,37 @@ test.serial(
     await says(page, '3 of them not in this list');
     await says(page, '3 chosen');
 
-  await pressed(page, 'Label');
+    await pressed(page, 'Label');
     await page.getByLabel('Labels', { exact: true }).and(page.locator(':focus')).waitFor();
     await typed(page, 'tier=front old-');
     await page.getByRole('dialog', { name: 'Label 3 nodes' }).getByText('web-11 (fleet, ').waitFor();
     await keys(page, 'Enter');
     await says(page, 'Label 3 nodes, in a moment.');
-  await pressed(page, 'Send away'); // does it now
+    await pressed(page, 'Send away'); // does it now
     await says(page, 'Done: 3 nodes.');
     await says(page, '3 chosen');
     const labelled = await fleet.rest.get<readonly NodeResource[]>(`/nodes?labels=${encodeURIComponent('tier=front')}`);
     t.deepEqual(labelled.map(({ name }) => name).sort(), ['web-1', 'web-10', 'web-11']);
     await pictured(page, 'nodes');
 
-  await pressed(page, 'Move');
+    await pressed(page, 'Move');
     await page.getByLabel('To the cluster').and(page.locator(':focus')).waitFor();
     await typed(page, OTHER_CLUSTER);
     await page.getByRole('dialog', { name: `Move 3 nodes to ${OTHER_CLUSTER}` }).waitFor();
     await keys(page, 'Enter');
-  await pressed(page, 'Undo');
+    await pressed(page, 'Undo');
     await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
     t.deepEqual(await fleet.rest.get(`/nodes?cluster_name=${OTHER_CLUSTER}`), []);
 
-  await tabTo(page, page.getByRole('grid'));
+    await tabTo(page, page.getByRole('grid'));
     await keys(page, 'Escape');
     await page.getByText('3 chosen').waitFor({ state: 'detached' });
 
-  await pressed(page, 'Show all');
-  await tabTo(page, page.getByRole('grid'));
+    await pressed(page, 'Show all');
+    await tabTo(page, page.getByRole('grid'));
     await keys(page, 'Control+a');
     await says(page, `${STORED} chosen`);
-  await pressed(page, 'Run a command');
+    await pressed(page, 'Run a command');
     await heading(page, 'Run');
     await says(page, new RegExp(`${STORED} nodes`, 'u'));
     t.true(page.url().endsWith('/console/run'));
