@@ -67,20 +67,29 @@ async function commands(admin: AdminProgram): Promise<void> {
   }
 }
 
+/** Tries to catch an admin at it: each fails only where a lease runs out just then, or something else happens. */
+const TRIES_MAX = 10;
+
 /** An admin that publishes, with one event on its way, which the server has not got. */
 async function caughtPublishing() {
-  for (;;) {
+  for (let tried = 0; tried < TRIES_MAX; tried += 1) {
     await untilPublished(fleet);
     const { holder, other } = await publishers();
     const from = holder.program.output.length;
     const { published: sent, hold, goOn } = wayOf(holder);
     const before = sent.length;
     hold();
-    const id = await event(other);
-    await until('an event on its way', () => sent.length > before || wayOf(other).published.includes(id));
-    if (sent[before] === id && sent.length === before + 1) return { holder, other, id, from };
-    goOn(); // its lease ran out, as this machine is busy, or something else happened just then
+    let isCaught = false;
+    try {
+      const id = await event(other);
+      await until('an event on its way', () => sent.length > before || wayOf(other).published.includes(id));
+      isCaught = sent[before] === id && sent.length === before + 1;
+      if (isCaught) return { holder, other, id, from };
+    } finally {
+      if (!isCaught) goOn();
+    }
   }
+  throw new Error(`no event was on its way alone in ${TRIES_MAX} tries`);
 }
 
 async function publishes(admin: AdminProgram): Promise<void> {
