@@ -33,6 +33,16 @@ const SAFE_METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'O
 /** `Sec-Fetch-Site` of requests that a page of another origin started. Source: W3C Fetch Metadata. */
 const OTHER_SITES: ReadonlySet<unknown> = new Set(['cross-site', 'same-site']);
 
+/** Why a request is refused whose Host cannot be read. Source: RFC 9112, 3.2. */
+export const NO_HOST: Refusal = refuse('bad_request', 'The Host of the request is no host.', {
+  Host: ['must be a host, or a host and its port'],
+}).refusal;
+
+/** Whether Host can be read, or there is none: libraries make a URL of it, and throw where it is none. */
+export function hasReadableHost({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers.host === undefined || URL.canParse(`http://${headers.host}`);
+}
+
 /** The judge of pages for an admin of these names. */
 export function createWebPages(own: OwnNames): WebPages {
   const named = new Set(own.hosts);

@@ -128,8 +128,11 @@ function logPrints(log: Log): void {
 
 function endOnBugs(log: Log): void {
   const end = (error: unknown, what: string) => {
-    log.error({ error }, what);
-    process.exit(EXIT_BUG);
+    try {
+      log.error({ error }, what);
+    } finally {
+      process.exit(EXIT_BUG);
+    }
   };
   process.on('uncaughtException', (error) => {
     end(error, 'An error that nobody caught');

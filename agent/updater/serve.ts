@@ -52,10 +52,17 @@ export async function serveUpdater(parts: UpdaterParts, program: string): Promis
   const life = new SignOfLife(layout.updaterAlive);
   const showLife = () => life.give(isUp && !updates.isRunning);
   showLife();
+  const forgetStarts = (): void => {
+    try {
+      rmSync(layout.updaterStarts, { force: true });
+    } catch (error) {
+      log.warn({ error: reasonOf(error) }, 'The count of starts could not be removed');
+    }
+  };
   const up = setTimeout(() => {
     isUp = true;
     showLife(); // before the file goes: the launcher looks for either
-    if (process.env[INSTEAD_VARIABLE] === undefined) rmSync(layout.updaterStarts, { force: true });
+    if (process.env[INSTEAD_VARIABLE] === undefined) forgetStarts();
   }, UP_MS);
   updates.resume();
   void lookAfter(parts, updates, silence).catch((error: unknown) =>

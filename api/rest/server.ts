@@ -135,7 +135,7 @@ export function createApi(kit: ApiKit): Api {
   const gate = createGate(settings.gate, ports.clock, pages);
   const call = createCall({ ports, gate, log, records, forwarding });
   const front = frontOf(app.server, settings.certificate ?? null);
-  const upgrades = routeUpgrades(app.server, pages);
+  const upgrades = routeUpgrades(app.server, pages, log);
   const internal = mountInternal(app, pages);
   noteClients(app.server, new TrustedProxies(settings.trustedProxies ?? []));
   let closing = false;

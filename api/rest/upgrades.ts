@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { refuse, retryAfterSecondsOf, type Refusal } from '../../actors/refusal.ts';
-import type { WebPages } from '../origins.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { hasReadableHost, NO_HOST, type WebPages } from '../origins.ts';
 import { TUNNEL_UPGRADE } from '../../transport/protocol/version.ts';
 import { errorBody } from './answers.ts';
 
@@ -38,25 +39,33 @@ export function isUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolea
 }
 
 /**
- * Routes the upgrade requests of a server. An unknown path gets a 404 and a page of another origin a 403, and their
- * sockets are destroyed.
+ * Routes the upgrade requests of a server. A Host that is none gets a 400, an unknown path a 404 and a page of another
+ * origin a 403, and their sockets are destroyed. What fails otherwise ends its connection alone.
  */
-export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrigin'>): Upgrades {
+export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrigin'>, log: Log): Upgrades {
   const handlers = new Map<string, UpgradeHandler>();
   const takers = new Map<string, TakeUpgrade>();
   const sockets = new Set<Duplex>();
 
-  server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => socket.destroy()); // a reset while nobody listens would end the process
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-
+  const route: UpgradeHandler = (request, socket, head) => {
     const handler = handlers.get((request.url ?? '').split('?', 1)[0] ?? '');
     const foreign = pages.foreignOrigin(request);
+    if (!hasReadableHost(request)) return refuseUpgrade(socket, '400 Bad Request', NO_HOST);
     if (foreign === null && takers.get(request.url ?? '')?.(request, socket, head) === true) return;
     if (handler === undefined) refuseUpgrade(socket, '404 Not Found', NO_ROUTE);
     else if (foreign !== null) refuseUpgrade(socket, '403 Forbidden', foreign);
     else handler(request, socket, head);
+  };
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy()); // a reset while nobody listens would end the process
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    try {
+      route(request, socket, head);
+    } catch (error) {
+      log.error({ error }, 'an upgrade failed'); // of this connection, and of nothing else
+      socket.destroy();
+    }
   });
 
   return {

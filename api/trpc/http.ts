@@ -7,6 +7,8 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Log } from '../../transport/net/log.ts';
 import { retryAfterSecondsOf } from '../../actors/refusal.ts';
+import { hasReadableHost, NO_HOST } from '../origins.ts';
+import { sendRefusal } from '../rest/answers.ts';
 import { BodyRefused, parseJson, refuseEncoded } from '../rest/json-body.ts';
 import { bearerOf, callerOf } from '../rest/requests.ts';
 import type { TrpcContext } from './context.ts';
@@ -45,6 +47,7 @@ export function registerHttp(app: FastifyInstance, router: AppRouter, log: Log):
       method: ['GET', 'POST'],
       url: `${TRPC_PATH}/:path`,
       handler: (request, reply) => {
+        if (!hasReadableHost(request)) return sendRefusal(reply, NO_HOST);
         if (request.headers.accept?.includes('text/event-stream') === true) {
           streams.add(reply.raw);
           reply.raw.once('close', () => streams.delete(reply.raw));

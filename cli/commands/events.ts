@@ -93,6 +93,7 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
             if (!isHeaded) writing = write(eventHeadings(session.format));
             isHeaded = true;
             if (data.type !== 'started') writing = show(data.events, writing);
+            writing.catch(reject);
           },
           onError: reject,
           onComplete: resolve,

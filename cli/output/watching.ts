@@ -54,13 +54,15 @@ export async function watchList<Row>(
     const now = new Date().toTimeString().slice(0, 8);
     screen.draw(text, problem === null ? `${now}; Ctrl-C ends` : `${now}; ${plainText(problem)}`);
   };
-  const redraw = redrawing(draw, drawnUntil);
+  const undrawn = Promise.withResolvers<never>();
+  const redraw = redrawing(draw, drawnUntil, undrawn.reject);
   process.stdout.on('resize', redraw);
   try {
-    await source((next) => {
+    const changed = (next: Snapshot<Row>): void => {
       snapshot = next;
       redraw();
-    }, signal);
+    };
+    await Promise.race([source(changed, drawnUntil), undrawn.promise]);
   } finally {
     ended.abort();
     process.stdout.off('resize', redraw);
@@ -70,9 +72,13 @@ export async function watchList<Row>(
 
 /**
  * Draws soon after each call of what it answers, at most every DRAW_MS however many there are, and what ages while
- * there is none; until `signal` aborts.
+ * there is none; until `signal` aborts, or something cannot be drawn: then `failed` is told.
  */
-export function redrawing(draw: () => Promise<void>, signal: AbortSignal): () => void {
+export function redrawing(
+  draw: () => Promise<void>,
+  signal: AbortSignal,
+  failed: (error: unknown) => void,
+): () => void {
   let change = Promise.withResolvers<void>();
   const redraw = (): void => change.resolve();
   const timer = setInterval(redraw, REDRAW_MS);
@@ -82,9 +88,9 @@ export function redrawing(draw: () => Promise<void>, signal: AbortSignal): () =>
     change = Promise.withResolvers<void>();
     if (signal.aborted) return;
     await draw();
-    setTimeout(() => void work(), DRAW_MS);
+    setTimeout(() => void work().catch(failed), DRAW_MS);
   };
-  void work();
+  void work().catch(failed);
   return redraw;
 }
 

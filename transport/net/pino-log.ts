@@ -40,15 +40,21 @@ const DEPTH_MAX = 6;
 const ENTRIES_MAX = 100;
 const CHARACTERS_MAX = 4_096;
 
+/** Lines that a full disk or a terminal that is gone did not take are kept up to this, in bytes: more is lost. */
+const KEPT_BYTES_MAX = 1_048_576;
+
+/** Standard error. That it takes nothing has no place to be told, and ends nothing: pino would throw at who logs. */
+function standardError(): DestinationStream {
+  const stderr = pino.destination({ dest: 2, sync: true, maxLength: KEPT_BYTES_MAX });
+  stderr.on('error', () => {});
+  return stderr;
+}
+
 /**
  * A log that writes one JSON object a line: `level`, `time` (ISO 8601), `name`, the fields, `msg`. Secrets among the
  * fields are blanked by name, and credentials in URLs; a message must hold none. `destination` is stderr unless given.
  */
-export function createLog(
-  name: string,
-  level: LogLevel,
-  destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
-): Log {
+export function createLog(name: string, level: LogLevel, destination: DestinationStream = standardError()): Log {
   return pino(
     {
       level,

@@ -84,6 +84,12 @@ export const TUNNEL_IDLE_MS = 60_000;
 export const PROXIED_IDLE_MS_MAX = 86_400_000;
 export const PROXIED_LIFE_MS_MAX = 2_592_000_000;
 
+/**
+ * Smallest packets of SSH that either side may ask of the other, in bytes. With 0 ssh2 would write for ever, and with 1
+ * a packet a byte; clients ask for 1,024 and more.
+ */
+export const SSH_PACKET_BYTES_MIN = 256;
+
 /** Characters of a user name that an SSH client may try. Real ones have 32. */
 export const SSH_USERNAME_CHARS_MAX = 64;
 

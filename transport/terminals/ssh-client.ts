@@ -96,7 +96,7 @@ class Connection {
     const method: AnyAuthMethod =
       signIn.type === 'password'
         ? { type: 'password', username, password: signIn.password }
-        : { type: 'agent', username, agent: signingAgent(signIn) };
+        : { type: 'agent', username, agent: signingAgent(signIn, (error) => this.#client.emit('error', error)) };
     return {
       sock: this.#stream,
       username,
@@ -172,8 +172,14 @@ class Connection {
   }
 }
 
-/** What ssh2 asks for keys: the client's, which signs at the client. */
-function signingAgent({ publicKey, sign }: Extract<SignIn, { readonly type: 'key' }>): BaseAgent {
+/**
+ * What ssh2 asks for keys: the client's, which signs at the client. `failed`: what it signed is no signature, at which
+ * ssh2 throws.
+ */
+function signingAgent(
+  { publicKey, sign }: Extract<SignIn, { readonly type: 'key' }>,
+  failed: (error: Error) => void,
+): BaseAgent {
   class Signing extends ssh2.BaseAgent {
     override getIdentities(done: (error: undefined, keys: string[]) => void): void {
       done(undefined, [publicKey]);
@@ -181,7 +187,7 @@ function signingAgent({ publicKey, sign }: Extract<SignIn, { readonly type: 'key
     override sign(...asked: readonly unknown[]): void {
       const data = asked[1] as Buffer;
       const done = asked.findLast((one) => typeof one === 'function') as (error?: Error, signature?: Buffer) => void;
-      void signed(sign(data), done);
+      signed(sign(data), done).catch(failed);
     }
   }
   return new Signing();

@@ -5,6 +5,7 @@
 /* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 import type { Duplex } from 'node:stream';
 import type { Client } from 'ssh2';
+import { SSH_PACKET_BYTES_MIN } from '../protocol/limits.ts';
 
 /**
  * Answers that wait for the server to read them before nothing more is read of it, in bytes. As at the agent's server.
@@ -18,6 +19,7 @@ interface Protocol {
   readonly _handlers: {
     CHANNEL_DATA: (protocol: Protocol, recipient: number, data: Buffer) => void;
     CHANNEL_EXTENDED_DATA: (protocol: Protocol, recipient: number, data: Buffer, type: number) => void;
+    CHANNEL_OPEN_CONFIRMATION: (protocol: Protocol, taken: { readonly packetSize: number }) => void;
     GLOBAL_REQUEST: (protocol: Protocol, name: string, wantsReply: boolean) => void;
   };
   requestFailure(): void;
@@ -40,6 +42,7 @@ export function boundServer(client: Client, stream: Duplex, violated: () => void
   const { _protocol: protocol } = client as unknown as Insides;
   if (protocol === undefined) return;
   guardWindows(client, protocol, violated);
+  guardPackets(protocol, violated);
   boundAnswers(stream);
   // Its other keys are no business of a terminal; ssh2 would ask for a proof of them, and remember that until it comes.
   protocol._handlers.GLOBAL_REQUEST = (self, _name, wantsReply) => {
@@ -66,6 +69,15 @@ function guardWindows(client: Client, { _handlers: handlers }: Protocol, violate
     if (!fits(recipient, data)) return;
     if (type === STDERR && channels.get(recipient)?.stderr?.readable === true) takeData(self, recipient, data);
     else takeOther(self, recipient, data, type);
+  };
+}
+
+/** A server that takes no packet that anything fits into violates: ssh2 would fill such packets for ever. */
+function guardPackets({ _handlers: handlers }: Protocol, violated: () => void): void {
+  const { CHANNEL_OPEN_CONFIRMATION: take } = handlers;
+  handlers.CHANNEL_OPEN_CONFIRMATION = (self, taken) => {
+    if (taken.packetSize < SSH_PACKET_BYTES_MIN) violated();
+    else take(self, taken);
   };
 }
 

@@ -4,7 +4,7 @@ import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import type { Egress } from '../egress/egress.ts';
 import { refuseBeyondLimit } from './channel-limit.ts';
 import { carryForwards } from './forwarding/forwards.ts';
-import { DISCONNECT, disconnect, guardWindows, socketOf } from './library.ts';
+import { DISCONNECT, disconnect, guardChannels, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX } from './limits.ts';
 import { openRemoteForwards } from './forwarding/remote-forwards.ts';
 import { ShellSession } from './sessions/session.ts';
@@ -36,7 +36,7 @@ export class LiveConnection {
     this.#client = client;
     this.#closed = options.closed;
     this.#hangUpMs = limits.hangUpMs;
-    guardWindows(client, () => disconnect(client, DISCONNECT.byApplication, 'You sent more than the window allows'));
+    guardChannels(client, (problem) => disconnect(client, DISCONNECT.byApplication, problem));
     client.on('session', (accept, reject) => {
       if (refuseBeyondLimit(client, reject, limits)) return;
       const session: ShellSession = new ShellSession(accept(), options, () => this.#left(session));

@@ -5,6 +5,7 @@
 /* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel, Session } from 'ssh2';
+import { SSH_PACKET_BYTES_MIN } from '../../../transport/protocol/limits.ts';
 
 /** Why a client is told goodbye. Source: RFC 4253, 11.1. */
 export const DISCONNECT = { tooManyConnections: 12, byApplication: 11, noMoreAuthMethods: 14 } as const;
@@ -58,12 +59,21 @@ interface ProtocolInsides {
     };
   };
   readonly _cipher: { encrypt(packet: Buffer): void };
-  readonly _handlers: { CHANNEL_DATA: (protocol: ProtocolInsides, recipient: number, data: Buffer) => void };
+  readonly _handlers: {
+    CHANNEL_DATA: (protocol: ProtocolInsides, recipient: number, data: Buffer) => void;
+    CHANNEL_OPEN: (protocol: ProtocolInsides, asked: Opened) => void;
+    CHANNEL_OPEN_CONFIRMATION: (protocol: ProtocolInsides, taken: Opened) => void;
+  };
   channelOpenFail?(recipient: number, reason: number, text: string): void;
   channelClose(channel: number): void;
   channelFailure(channel: number): void;
   exitStatus(channel: number, status: number): void;
   exitSignal(channel: number, name: string, hasDumped: boolean, message: string): void;
+}
+
+/** A channel as the client opens it, or takes one of ours. */
+interface Opened {
+  readonly packetSize: number | undefined;
 }
 
 interface ClientInsides {
@@ -196,19 +206,30 @@ export function forgetWritten(channel: ServerChannel): void {
   kept._chunk = kept._chunkcb = kept._chunkErr = kept._chunkcbErr = undefined;
 }
 
-/** Calls `violated` when a client sends more than its window, which ssh2 would keep in memory without end. */
-export function guardWindows(client: Connection, violated: () => void): void {
+/**
+ * Calls `violated`, with one sentence for the client, when it sends more than its window, which ssh2 would keep in
+ * memory without end, or takes no packet that anything fits into, which ssh2 would fill for ever.
+ */
+export function guardChannels(client: Connection, violated: (problem: string) => void): void {
   const {
     _protocol: { _handlers: handlers },
     _chanMgr: channels,
   } = insides(client);
-  const handle = handlers.CHANNEL_DATA;
+  const { CHANNEL_DATA: handle, CHANNEL_OPEN: open, CHANNEL_OPEN_CONFIRMATION: take } = handlers;
   handlers.CHANNEL_DATA = (protocol, recipient, data) => {
     const entry = channels.get(recipient);
     const half = (entry?._channel ?? entry)?.incoming;
-    if (half !== undefined && data.length > half.window) violated();
+    if (half !== undefined && data.length > half.window) violated('You sent more than the window allows');
     else handle(protocol, recipient, data);
   };
+  const guarded =
+    (next: typeof open): typeof open =>
+    (protocol, opened) => {
+      if ((opened.packetSize ?? 0) >= SSH_PACKET_BYTES_MIN) next(protocol, opened);
+      else violated(`Your channels must take packets of ${SSH_PACKET_BYTES_MIN} bytes`);
+    };
+  handlers.CHANNEL_OPEN = guarded(open);
+  handlers.CHANNEL_OPEN_CONFIRMATION = guarded(take);
 }
 
 function insides(client: Connection): ClientInsides {

@@ -5,11 +5,12 @@ import { connect, type Socket } from 'node:net';
 import { userInfo } from 'node:os';
 import test from 'ava';
 import ssh2 from 'ssh2';
+import { SSH_PACKET_BYTES_MIN } from '../../../../transport/protocol/limits.ts';
 import { CountedEgress } from '../../../../agent/access/egress/dialler.ts';
 import { startSshFixture } from '../../../support/agent/ssh-fixture.ts';
 import { damageWrite } from '../../../support/net/damaged-bytes.ts';
 import { damagePackets, overstateText } from '../../../support/ssh/damaged-ssh.ts';
-import { connectRaw, execRaw } from '../../../support/ssh/raw-ssh-client.ts';
+import { connectRaw, execRaw, type RawClient } from '../../../support/ssh/raw-ssh-client.ts';
 import { seededNumbers } from '../../../support/seeded.ts';
 import { until } from '../../../support/until.ts';
 
@@ -54,6 +55,7 @@ interface Speech {
   cancelTcpipForward(address: string, port: number, wantsReply: boolean): void;
   ping(): void;
   rekey(): void;
+  channelOpenConfirm(remote: number, local: number, window: number, packetBytes: number): void;
 }
 
 const [WINDOW, PACKET_BYTES] = [2_097_152, 32_768];
@@ -162,4 +164,37 @@ test('an address that is said to be longer than its packet is refused, for a str
   const channel = await execRaw(client, 'true');
   const [status] = (await once(channel.resume(), 'exit')) as [number];
   t.is(status, 0, 'the connection goes on');
+});
+
+test('a client that takes no packet that anything fits into is told so and hung up on, whoever opens the channel', async (t) => {
+  const fixture = await startSshFixture(t);
+  fixture.user(LOGIN.username, [], LOGIN.password);
+  const speechOf = (client: RawClient) => (client as unknown as { readonly _protocol: Speech })._protocol;
+  const hungUp = async (act: (client: RawClient, speech: Speech) => void): Promise<void> => {
+    const client = await connectRaw(t, fixture.port, LOGIN);
+    const closed = once(client, 'close');
+    act(client, speechOf(client));
+    await closed;
+  };
+
+  for (const bytes of [0, 1, SSH_PACKET_BYTES_MIN - 1])
+    await hungUp((_client, speech) => {
+      speech.session(0, WINDOW, bytes);
+      speech.exec(0, 'echo words', true);
+    });
+  await hungUp((client, speech) => {
+    const confirm = speech.channelOpenConfirm.bind(speech);
+    speech.channelOpenConfirm = (remote, local, window) => confirm(remote, local, window, 0);
+    client.on('tcp connection', (_details, accept) => void accept());
+    client.forwardIn('127.0.0.1', 0, (_error, port) => {
+      connect(port, '127.0.0.1', function said(this: Socket) {
+        this.write('words');
+      }).on('error', () => {});
+    });
+  });
+
+  const client = await connectRaw(t, fixture.port, LOGIN);
+  speechOf(client).session(0, WINDOW, SSH_PACKET_BYTES_MIN);
+  const channel = await execRaw(client, 'echo words');
+  t.is((await once(channel, 'data')).join(''), 'words\n');
 });

@@ -1,5 +1,7 @@
 /** Live connections: who may have one, and for how long without a key. */
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { WebSocket } from 'ws';
@@ -71,6 +73,28 @@ test('a connection that shows no key, or a wrong one, is closed when the time to
     withKey.map(({ readyState }) => readyState),
     [WebSocket.OPEN, WebSocket.OPEN, WebSocket.OPEN],
   );
+});
+
+test('an upgrade or a call whose Host is no host is refused, and nothing ends by it', async (t) => {
+  const { url, log } = await start(t);
+  const ask = async (path: string, host: string, upgrade: string): Promise<string> => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${upgrade}\r\n`);
+    return text(socket);
+  };
+  const upgrade =
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+
+  for (const host of ['[', '', 'a b', 'h:99999', '1.2.3.4.5.', '%00', 'ex ample:80']) {
+    t.regex(await ask('/api/trpc', host, upgrade), /^HTTP\/1\.1 400 /u, `upgrade, ${host}`);
+    t.regex(await ask('/api/trpc/list_nodes', host, 'Connection: close\r\n'), /^HTTP\/1\.1 400 /u, host);
+  }
+
+  t.deepEqual(
+    log.lines.filter(({ level }) => level === 'error'),
+    [],
+  );
+  await heard(await open(t, url, bearer(KEYS.api)));
 });
 
 test('where no key is asked for, none has to be shown', async (t) => {

@@ -8,9 +8,13 @@ test('however often something changes, it is drawn as often as a person can foll
   const drawn: number[] = [];
   let changes = 0;
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const redraw = redrawing(async () => {
-    (drawn.push(changes) === 1 ? first : second).resolve();
-  }, end.signal);
+  const redraw = redrawing(
+    async () => {
+      (drawn.push(changes) === 1 ? first : second).resolve();
+    },
+    end.signal,
+    (error) => t.fail(String(error)),
+  );
   t.teardown(() => end.abort());
   const change = (): void => {
     for (let times = 0; times < 1_000; times += 1) {
@@ -25,6 +29,28 @@ test('however often something changes, it is drawn as often as a person can foll
   await second.promise;
 
   t.deepEqual(drawn, [1_000, 2_000]);
+});
+
+test('what cannot be drawn is told to whoever watches, the first time and later', async (t) => {
+  const end = new AbortController();
+  t.teardown(() => end.abort());
+  const problem = new Error('a row without its name');
+  const failed = async (failsAt: number): Promise<unknown> =>
+    new Promise((resolve) => {
+      let drawn = 0;
+      const redraw = redrawing(
+        async () => {
+          drawn += 1;
+          if (drawn === failsAt) throw problem;
+          redraw();
+        },
+        end.signal,
+        resolve,
+      );
+      redraw();
+    });
+
+  t.deepEqual(await Promise.all([failed(1), failed(2)]), [problem, problem]);
 });
 
 test('the line below a frame is no wider than the terminal, which gets none before it took the last', (t) => {

@@ -3,9 +3,10 @@
 import { once } from 'node:events';
 import test from 'ava';
 import type { Connection, FileEntry, ServerChannel } from 'ssh2';
+import { SSH_PACKET_BYTES_MIN } from '../../../../transport/protocol/limits.ts';
 import { ANSWERS_WAITING_BYTES_MAX } from '../../../../transport/terminals/ssh-library.ts';
 import { until, untilStill } from '../../../support/until.ts';
-import { terminalAt } from './fixture.ts';
+import { asked, machine, terminalAt } from './fixture.ts';
 
 const PIECE = Buffer.alloc(32_000, 97);
 
@@ -22,6 +23,7 @@ interface Speech {
   channelData(id: number, data: Buffer): void;
   channelExtData(id: number, data: Buffer, type: number): void;
   ping(): void;
+  channelOpenConfirm(remote: number, local: number, window: number, packetBytes: number): void;
 }
 
 function speechOf(client: Connection): Speech {
@@ -97,12 +99,12 @@ for (const [what, say] of Object.entries<(speech: Speech, id: number) => void>({
   });
 
 test('a machine that asks without end and reads no answer is not read either', async (t) => {
-  const asked = 200_000;
+  const questions = 200_000;
   const { terminal, stream } = await terminalAt(t, {
     shell(shell, client, socket) {
       shell.once('data', () => {
         socket.pause();
-        for (let question = 0; question < asked; question += 1) speechOf(client).ping();
+        for (let question = 0; question < questions; question += 1) speechOf(client).ping();
       });
     },
   });
@@ -211,3 +213,21 @@ for (const [what, { answers, listed }] of Object.entries<{
 function nameOf(filename: string): FileEntry {
   return { filename, longname: '', attrs: { mode: 0o100_644, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 } };
 }
+
+test('a machine that takes no packet that anything fits into is hung up on', async (t) => {
+  for (const bytes of [0, 1, SSH_PACKET_BYTES_MIN - 1]) {
+    const terminals = await machine(t, {
+      greeted(client) {
+        const speech = speechOf(client);
+        const confirm = speech.channelOpenConfirm.bind(speech);
+        speech.channelOpenConfirm = (remote, local, window) => confirm(remote, local, window, bytes);
+      },
+    });
+    const heard = { data: () => {}, exit: () => {}, closed: () => {} };
+
+    const opened = await terminals.open(asked(), heard, new AbortController().signal);
+
+    if (opened.ok) opened.value.write(Buffer.from('words'), () => {}); // for ever, where it was taken
+    t.false(opened.ok, `${bytes}`);
+  }
+});

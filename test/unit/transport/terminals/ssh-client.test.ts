@@ -66,6 +66,17 @@ test('a machine with another host key than the service knows is told no password
   if (unknown.ok) t.regex(unknown.value.hostKey, /^SHA256:/u);
 });
 
+test('a signature that is none of its kind of key refuses the login, and nothing ends by it', async (t) => {
+  const terminals = await machine(t);
+  const publicKey = hostKey().line;
+
+  for (const signature of [[], [1], [0x30, 0], [0x30, 0xff]]) {
+    const signIn = { type: 'key', publicKey, sign: async () => Promise.resolve(Uint8Array.from(signature)) } as const;
+    const opened = await terminals.open(asked({ signIn }), NO_ONE, never);
+    t.false(opened.ok, String(signature));
+  }
+});
+
 test('a key counts by its signature alone', async (t) => {
   const terminals = await machine(t);
   const [own, other] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
