@@ -97,7 +97,7 @@ export function isTold(text: unknown): text is string {
 
 /** Ends a connection over which something failed that should not, and nothing else. Who hears its errors is told. */
 export function giveUp(client: Connection, error: unknown): void {
-  client.emit('error', error as Error);
+  client.emit('error', error);
   socketOf(client).destroy();
 }
 

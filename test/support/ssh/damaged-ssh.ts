@@ -57,10 +57,10 @@ export function damagePackets(
 /** Of the next packet of this side, the text at this byte of its payload is said to be longer than the rest. */
 export function overstateText(side: InstanceType<typeof ssh2.Client>, at: number): void {
   const cipher = (side as unknown as Insides)._protocol._cipher;
-  const { encrypt } = cipher;
+  const encrypt = cipher.encrypt.bind(cipher);
   cipher.encrypt = (packet) => {
     cipher.encrypt = encrypt;
     packet.writeUInt32BE(packet.length, HEAD_BYTES + at);
-    encrypt.call(cipher, packet);
+    encrypt(packet);
   };
 }
