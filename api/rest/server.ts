@@ -138,6 +138,7 @@ export function createApi(kit: ApiKit): Api {
   const upgrades = routeUpgrades(app.server, pages, log);
   const internal = mountInternal(app, pages);
   noteClients(app.server, new TrustedProxies(settings.trustedProxies ?? []));
+  app.server.on('error', (error) => log.debug({ error }, 'a connection could not be accepted')); // the next one may be
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {

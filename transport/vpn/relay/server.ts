@@ -72,6 +72,7 @@ export async function listenForRelay({
   server.on('clientError', (_error, socket) => socket.destroy());
   server.listen({ host, port });
   await once(server, 'listening');
+  server.on('error', () => {}); // of one accept, such as too many open files: the next may do
   return {
     port: (server.address() as AddressInfo).port,
     isListening: () => server.listening,
