@@ -107,7 +107,7 @@ const PAGE_HEADERS = {
 /** The best form of a file that the client takes; 304: it has it already. */
 function send(request: FastifyRequest, reply: FastifyReply, { type, tag, bodies }: Asset): FastifyReply {
   const accepted = request.headers['accept-encoding'];
-  const chosen = bodies.find(({ encoding }) => encoding === 'identity' || accepts(accepted, encoding));
+  const chosen = bodies.find(({ encoding }) => encoding === 'identity' || acceptsEncoding(accepted, encoding));
   if (chosen === undefined) throw new Error('a file of the console has no body');
   const { encoding, body } = chosen;
   const etag = `"${tag}-${encoding}"`;
@@ -118,10 +118,10 @@ function send(request: FastifyRequest, reply: FastifyReply, { type, tag, bodies 
 }
 
 /** Whether a header names an encoding, and not with a weight of nought. Source: RFC 9110, 12.5.3. */
-function accepts(header: string | string[] | undefined, encoding: string): boolean {
+export function acceptsEncoding(header: string | string[] | undefined, encoding: string): boolean {
   return String(header ?? '')
     .split(',')
-    .map((one) => one.trim().split(/\s*;\s*/u))
+    .map((one) => one.split(';').map((part) => part.trim())) // no expression: one over many blanks takes seconds
     .some(([name, weight = 'q=1']) => name?.toLowerCase() === encoding && !/^q=0(?:\.0*)?$/u.test(weight));
 }
 

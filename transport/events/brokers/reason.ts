@@ -22,9 +22,12 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there',
 };
 
+/** Characters of what a broker says that are told: it may say megabytes. */
+export const REASON_CHARACTERS_MAX = 500;
+
 /**
  * The reason as a part of a sentence, without full stop. Of an error that is not known here it is the first line of the
- * message.
+ * message, up to REASON_CHARACTERS_MAX.
  */
 export function reasonOf(error: unknown): string {
   const known =
@@ -36,5 +39,5 @@ export function reasonOf(error: unknown): string {
       : error instanceof Error
         ? error.message
         : String(error);
-  return (message.split('\n')[0] ?? '').replace(/[.\s]+$/u, '');
+  return (message.split('\n', 1)[0] ?? '').slice(0, REASON_CHARACTERS_MAX).replace(/[.\s]+$/u, '');
 }
