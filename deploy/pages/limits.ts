@@ -227,6 +227,9 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['connectionsPerUserMax', 'Connections of one username to one machine at once.'],
       ['channelsMax', 'Sessions and forwarded streams of one connection.'],
     ]),
+    limits('transport/protocol/limits.ts', protocol, [
+      ['SSH_PACKET_BYTES_MIN', 'Smallest packets that a channel may ask for. With smaller ones the connection ends.'],
+    ]),
     limits('agent/access/ssh/sessions/session.ts', sshSession, [
       ['COMMAND_CHARS_MAX', 'Characters of a command line. A longer one ends the connection: use stdin.'],
     ]),

@@ -96,7 +96,13 @@ class Connection {
     const method: AnyAuthMethod =
       signIn.type === 'password'
         ? { type: 'password', username, password: signIn.password }
-        : { type: 'agent', username, agent: signingAgent(signIn, (error) => this.#client.emit('error', error)) };
+        : {
+            type: 'agent',
+            username,
+            agent: signingAgent(signIn, (error) =>
+              this.#client.emit('error', Object.assign(error, { level: 'agent' })),
+            ),
+          };
     return {
       sock: this.#stream,
       username,
