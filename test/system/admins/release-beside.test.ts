@@ -221,6 +221,7 @@ for (const [name, { commit, elsewhere, ending, handsOver }] of Object.entries(RE
 
       // the order of an upgrade: one of now comes first, the one of before goes
       await start(newer);
+      await lookedAround(fleet, older); // clusters are handed to admins that were seen
       older.program.terminate();
       const whileStopping = await asked(fleet, newer);
       t.is((await older.program.ended()).code, 0);

@@ -222,12 +222,15 @@ for (const [place, script, output] of [
   test(`a script that leaves ${place} ends as any other, also at the next agent`, async (t) => {
     const fixture = new Fixture(t);
     const directory = join(fixture.directory, 'keepers');
+    const hasMade = (file: string) => readdirSync(directory).some((home) => existsSync(join(directory, home, file)));
     const execution = fixture.start(
-      `cd "$(dirname "$0")"; echo out; until [ -s first ]; do sleep 0.02; done; ${script}; touch done`,
+      `cd "$(dirname "$0")"; echo out; until [ -s first ]; do sleep 0.02; done
+      touch ready; until [ -e ../../go ]; do sleep 0.02; done; ${script}; touch done`,
     );
-    const isDone = () => readdirSync(directory).some((home) => existsSync(join(directory, home, 'done')));
-    await until('the script has ended', isDone);
-    fixture.executor.detach();
+    await until('the output is captured', () => hasMade('ready'));
+    fixture.executor.detach(); // before the end: that removes the directory
+    writeFileSync(join(fixture.directory, 'go'), '');
+    await until('the script has ended', () => hasMade('done'));
 
     fixture.journal.close();
     const next = new Fixture(t, {}, fixture.directory);

@@ -81,10 +81,10 @@ test.serial(
     t.is((await read(updating.node)).cluster_name, 'fleet');
 
     await move('nowhere-at-all');
-    t.is(await field.inputValue(), '');
+    await until('the field to be empty', async () => (await field.inputValue()) === '');
     await doNow(page, 'Move press-7 to nowhere-at-all');
     await page.locator('.notice.failed').first().waitFor();
-    t.is(await field.inputValue(), 'nowhere-at-all', 'to be mended');
+    await until('the name to come back, to be mended', async () => (await field.inputValue()) === 'nowhere-at-all');
     await field.fill('');
     await move('elsewhere');
     await doNow(page, 'Move press-7 to elsewhere');
