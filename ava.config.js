@@ -1,18 +1,20 @@
 import { relative } from 'node:path';
 import durations from './test/durations.json' with { type: 'json' };
+import { PLACES_MAX } from './test/support/run/places.ts';
 import { patternsTogether, TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './test/support/run/together.ts';
 
 const outside = process.env[TOGETHER_VARIABLE] === 'yes' ? patternsTogether() : [`${TOGETHER_DIRECTORY}/*.test.ts`];
 
 /**
- * Tests run as processes of their own (native addons and signals want that), four at a time, as many of them wait for
- * other programs most of the time. The longest come first. Of the unit tests many share one where all of them run.
+ * Tests run as processes of their own (native addons and signals want that), each once it has a place: four at a time,
+ * and more where processors have nothing to do. The longest come first. Of the unit tests many share one where all of
+ * them run.
  */
 export default {
   files: ['test/**/*.test.ts', ...outside.map((pattern) => `!${pattern}`)],
   extensions: ['ts'],
   workerThreads: false,
-  concurrency: 4,
+  concurrency: PLACES_MAX,
   timeout: '5m',
   require: ['./test/support/run/duration-recorder.ts'],
   sortTestFiles: (one, other) => secondsOf(other) - secondsOf(one) || one.localeCompare(other),

@@ -30,6 +30,7 @@ import {
 import { enterOwnNamespaces } from './support/run/own-namespaces.ts';
 import { SHARED_VARIABLE } from './support/run/once-a-run.ts';
 import { peerCache } from './support/peers/peer.ts';
+import { Places, PLACES_VARIABLE } from './support/run/places.ts';
 import { isUnitTest, preparePeers, selectedFiles } from './support/run/peers.ts';
 import { makePrograms, PROGRAMS_VARIABLE } from './support/run/programs.ts';
 import { SERVER_VARIABLE, startTestServer } from './support/database/server.ts';
@@ -151,6 +152,18 @@ async function runTimed(words: readonly string[]): Promise<Counts> {
 }
 
 async function runAva(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Counts> {
+  const directory = await mkdtemp(join(tmpdir(), 'edge-places-'));
+  const path = join(directory, 'socket');
+  const places = await Places.open(path);
+  try {
+    return await runAvaWith(words, { ...env, [PLACES_VARIABLE]: path });
+  } finally {
+    places.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+async function runAvaWith(words: readonly string[], env: Readonly<Record<string, string>>): Promise<Counts> {
   const ava = spawn('ava', words, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {

@@ -1,6 +1,7 @@
 /**
- * Reads JSON bodies. Depth is counted on the bytes first: JSON.parse takes 200,000 levels, and whatever walks the
- * result then overflows the stack.
+ * Reads JSON bodies. Depth and members are counted on the bytes first: JSON.parse takes 200,000 levels, and whatever
+ * walks the result then overflows the stack; and 100,000 members that a schema refuses one by one, each in words, take
+ * half a second.
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -9,6 +10,9 @@ import { refuse, type Refusal } from '../../actors/refusal.ts';
 
 /** Deepest nesting of objects and arrays. The deepest input of the catalogue has 4 levels. */
 export const BODY_DEPTH_MAX = 32;
+
+/** Members of all objects of a body: 256 calls of tRPC, the most of one message, have some 2,000. */
+export const BODY_MEMBERS_MAX = 8_192;
 
 /** A refusal thrown through the framework, which knows only errors. */
 export class BodyRefused extends Error {
@@ -22,6 +26,7 @@ export class BodyRefused extends Error {
 
 const MALFORMED = refuse('bad_request', 'The body is not valid JSON.').refusal;
 const TOO_DEEP = refuse('bad_request', `The body is nested deeper than ${BODY_DEPTH_MAX} levels.`).refusal;
+const TOO_MANY = refuse('bad_request', `The body has more than ${BODY_MEMBERS_MAX} members of objects.`).refusal;
 const POISONED = refuse(
   'bad_request',
   'The body has a key that is not allowed: __proto__ or constructor.prototype.',
@@ -54,10 +59,15 @@ export function refuseEncoded(headers: IncomingHttpHeaders): void {
   if (!/^(?:identity)?$/iu.test(headers['content-encoding'] ?? '')) throw new BodyRefused(ENCODED);
 }
 
-/** Bytes to a value. Throws BodyRefused for what is no UTF-8 JSON, too deep, or holds keys that poison prototypes. */
+/**
+ * Bytes to a value. Throws BodyRefused for what is no UTF-8 JSON, too deep, of too many members, or holds keys that
+ * poison prototypes.
+ */
 export function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
-  if (depthOf(body) > BODY_DEPTH_MAX) throw new BodyRefused(TOO_DEEP);
+  const { depth, members } = shapeOf(body);
+  if (depth > BODY_DEPTH_MAX) throw new BodyRefused(TOO_DEEP);
+  if (members > BODY_MEMBERS_MAX) throw new BodyRefused(TOO_MANY);
   if (!isUtf8(body)) throw new BodyRefused(MALFORMED);
   let value: unknown;
   try {
@@ -94,13 +104,18 @@ function refusePoison(value: unknown): void {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COLON = 0x3a;
 
-/** Deepest nesting outside of strings; stops counting once it is too deep. One pass over the bytes, about 1 ns each. */
-function depthOf(body: Buffer): number {
+/**
+ * Deepest nesting and number of members, outside of strings; stops counting once there is too much of either. One pass
+ * over the bytes, about 1 ns each.
+ */
+function shapeOf(body: Buffer): { readonly depth: number; readonly members: number } {
   let depth = 0;
   let deepest = 0;
+  let members = 0;
   let inString = false;
-  for (let at = 0; at < body.length && deepest <= BODY_DEPTH_MAX; at += 1) {
+  for (let at = 0; at < body.length && deepest <= BODY_DEPTH_MAX && members <= BODY_MEMBERS_MAX; at += 1) {
     const byte = body[at];
     if (inString) {
       if (byte === BACKSLASH) at += 1;
@@ -108,6 +123,7 @@ function depthOf(body: Buffer): number {
     } else if (byte === QUOTE) inString = true;
     else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, (depth += 1));
     else if (byte === 0x7d || byte === 0x5d) depth -= 1;
+    else if (byte === COLON) members += 1;
   }
-  return deepest;
+  return { depth: deepest, members };
 }

@@ -2,6 +2,12 @@
 import type { Encoder } from '@trpc/server/adapters/ws';
 import { parseJson } from '../rest/json-body.ts';
 
+/**
+ * Calls in one message, as many as may be under way on a connection: each costs what a call by itself does, and all of
+ * a message are begun at once.
+ */
+export const MESSAGE_CALLS_MAX = 256;
+
 /** The part of a message that a feed shares between its subscribers. */
 interface Told {
   readonly id: number | string | null;
@@ -30,7 +36,10 @@ export function createEncoder(): Encoder {
     },
     decode(text) {
       if (typeof text !== 'string') throw new SyntaxError('not text');
-      return parseJson(Buffer.from(text));
+      const said = parseJson(Buffer.from(text));
+      if (Array.isArray(said) && said.length > MESSAGE_CALLS_MAX)
+        throw new RangeError(`more than ${MESSAGE_CALLS_MAX} calls in one message`);
+      return said;
     },
   };
 }

@@ -13,7 +13,7 @@ import { addressOf, bearerOf } from '../rest/requests.ts';
 import type { UpgradeHandler } from '../rest/upgrades.ts';
 import { createShares, type ShareLimits } from '../shares.ts';
 import type { TrpcContext } from './context.ts';
-import { createEncoder } from './encoder.ts';
+import { createEncoder, MESSAGE_CALLS_MAX } from './encoder.ts';
 import { throwRefusal } from './errors.ts';
 import { logBug } from './http.ts';
 import type { AppRouter } from './router.ts';
@@ -40,7 +40,7 @@ const SOCKET_LIMITS: ServerOptions & { readonly maxPendingAutoPongs: number } = 
 const CONNECTIONS: ShareLimits = { placesMax: 10_000, ofOneKeyMax: 8_000, ofOneAddressMax: 5_000 };
 
 /** Calls and subscriptions under way on one connection. */
-const CALLS_MAX = 256;
+const CALLS_MAX = MESSAGE_CALLS_MAX;
 
 /** How often a full socket is looked at again, in ms. */
 const ROOM_POLL_MS = 20;
@@ -125,7 +125,7 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   function admit(client: WebSocket, request: IncomingMessage): void {
     const address = addressOf(request);
     addresses.set(client, address);
-    let left = unauthenticated.enter(address, () => hangUp(client, clock, SIGN_IN_CLOSE, NO_KEY_SHOWN));
+    let left = unauthenticated.enter(address, request.socket, (reason) => hangUp(client, clock, SIGN_IN_CLOSE, reason));
     client.once('close', () => {
       addresses.delete(client);
       left();
@@ -180,7 +180,6 @@ function connectionHandler(
 
 /** Close code for whoever shows no key. Source: RFC 6455, 7.4.1, policy violation. */
 const SIGN_IN_CLOSE = 1008;
-const NO_KEY_SHOWN = 'no key that is known here was shown in time';
 
 /** Time for the other side to say goodbye, in ms. */
 export const CLOSE_GRACE_MS = 1_000;

@@ -1,4 +1,5 @@
 /** Connections that have not shown a key: they get little time, and not the places of those that have. */
+import type { Socket } from 'node:net';
 import type { Clock } from '../../actors/ports.ts';
 import { sourceNetwork } from '../../transport/net/source-networks.ts';
 
@@ -8,18 +9,28 @@ export const SIGN_IN_MS_MAX = 10_000;
 /** Connections that have not shown one, at a time. */
 export const UNAUTHENTICATED_MAX = 1_000;
 
+/** What one may send before it has shown one, in bytes: a key, and calls that come with it. Messages wait whole. */
+export const UNAUTHENTICATED_BYTES_MAX = 65_536;
+
+/** Why one has to leave, as a close reason. */
+const NO_KEY_SHOWN = 'no key that is known here was shown in time';
+const TOO_MUCH_SENT = `more than ${UNAUTHENTICATED_BYTES_MAX} bytes were sent before a key that is known here`;
+
 /** Those that are open now. */
 export interface UnauthenticatedConnections {
   /**
-   * Somebody waits, until the returned function is called. `leave` is called when the time is over, or when there
-   * are too many and others need the place more.
+   * Somebody waits, until the returned function is called. `leave` is called when the time is over, when there are too
+   * many and others need the place more, or when too much comes over its socket.
    */
-  enter(address: string, leave: () => void): () => void;
+  enter(address: string, socket: ReceivingSocket, leave: (reason: string) => void): () => void;
 }
+
+/** What somebody's bytes come from. */
+export type ReceivingSocket = Pick<Socket, 'on' | 'off' | 'destroySoon'>;
 
 interface Waiting {
   readonly network: string;
-  readonly leave: () => void;
+  leave(reason: string): void;
 }
 
 /**
@@ -42,20 +53,38 @@ export function createUnauthenticatedConnections(clock: Pick<Clock, 'after'>): U
     let most = 0;
     for (const count of byNetwork.values()) most = Math.max(most, count);
     const oldest = [...waiting].find(({ network }) => byNetwork.get(network) === most);
-    if (oldest !== undefined && remove(oldest)) oldest.leave();
+    if (oldest !== undefined && remove(oldest)) oldest.leave(NO_KEY_SHOWN);
   }
 
   return {
-    enter(address, leave) {
+    enter(address, socket, leave) {
       if (waiting.size >= UNAUTHENTICATED_MAX) makeRoom();
-      const one: Waiting = { network: sourceNetwork(address), leave };
+      let bytes = 0;
+      const received = (chunk: Buffer): void => {
+        bytes += chunk.length;
+        if (bytes <= UNAUTHENTICATED_BYTES_MAX || !remove(one)) return;
+        one.leave(TOO_MUCH_SENT);
+        socket.destroySoon(); // what else it sends is not heard
+      };
+      const cancel = clock.after(SIGN_IN_MS_MAX, () => {
+        if (remove(one)) one.leave(NO_KEY_SHOWN);
+      });
+      const done = (): void => {
+        cancel();
+        socket.off('data', received);
+      };
+      const one: Waiting = {
+        network: sourceNetwork(address),
+        leave(reason) {
+          done();
+          leave(reason);
+        },
+      };
       waiting.add(one);
       byNetwork.set(one.network, (byNetwork.get(one.network) ?? 0) + 1);
-      const cancel = clock.after(SIGN_IN_MS_MAX, () => {
-        if (remove(one)) leave();
-      });
+      socket.on('data', received);
       return () => {
-        cancel();
+        done();
         remove(one);
       };
     },

@@ -146,7 +146,10 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['SORT_FIELDS_MAX', 'Fields of one `sort`; more is a 400.'],
       ['FILTER_TEXT_MAX', 'Characters of a text filter; more is a 400.'],
     ]),
-    limits('api/rest/json-body.ts', jsonBody, [['BODY_DEPTH_MAX', 'Nesting of a JSON body. A deeper one is a 400.']]),
+    limits('api/rest/json-body.ts', jsonBody, [
+      ['BODY_DEPTH_MAX', 'Nesting of a JSON body. A deeper one is a 400.'],
+      ['BODY_MEMBERS_MAX', 'Members of all objects of a JSON body. One with more is a 400.'],
+    ]),
     limits('api/rest/failures.ts', restFailures, [
       ['HEADER_BYTES_MAX', 'All headers of a request, its path and its query; more is a 400.'],
     ]),
@@ -210,6 +213,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('api/trpc/unauthenticated-connections.ts', unauthenticated, [
       ['SIGN_IN_MS_MAX', 'A connection that has shown no key by then is closed.'],
+      ['UNAUTHENTICATED_BYTES_MAX', 'One that has sent more without having shown a key is closed.'],
     ]),
     limits('api/trpc/unread-bytes.ts', unreadBytes, [
       ['UNREAD_BYTES_MAX', 'Bytes that a client asked for and does not read. Beyond it, it is cut.'],

@@ -1,5 +1,5 @@
 /**
- * Ava loads this in the process of each test file. It says how long that took, where somebody asked, and ends a process
+ * Ava loads this in the process of each test file, which waits here for its place. It says how long that took, where somebody asked, and ends a process
  * that stays after its tests, or that somebody sends SIGUSR2, with what it waits for: ava's own limit counts from the
  * last sign of any file, and is passed over once where a test has asked for more time.
  */
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import test, { registerCompletionHandler } from 'ava';
 import { beginLine, DURATIONS_VARIABLE, durationLine } from './durations.ts';
 import { openHandles } from './open-handles.ts';
+import { PLACES_VARIABLE, takePlace } from './places.ts';
 
 /** A process that has run its tests closes what it opened within this, in ms. */
 const ENDING_MS_MAX = 30_000;
@@ -19,9 +20,15 @@ setSourceMapsSupport(false);
 
 const file = relative(process.cwd(), fileURLToPath(test.meta.file));
 const path = process.env[DURATIONS_VARIABLE];
-if (path !== undefined) {
+const places = process.env[PLACES_VARIABLE];
+
+/** Ava calls this, and waits for it, before it loads the tests. */
+export default async function begin(): Promise<void> {
+  if (places !== undefined) await takePlace(places);
+  if (path === undefined) return;
+  const beganMs = performance.now();
   appendFileSync(path, beginLine(file));
-  process.once('exit', () => appendFileSync(path, durationLine(file)));
+  process.once('exit', () => appendFileSync(path, durationLine(file, performance.now() - beganMs)));
 }
 
 function giveUp(what: string): never {

@@ -43,9 +43,9 @@ export function beginLine(file: string): string {
   return `${JSON.stringify({ file, pid: process.pid } satisfies Begun)}\n`;
 }
 
-/** The line that it adds at its end. */
-export function durationLine(file: string): string {
-  const seconds = performance.now() / 1_000;
+/** The line that it adds at its end, after so many ms. */
+export function durationLine(file: string, ms: number): string {
+  const seconds = ms / 1_000;
   const { user, system } = process.cpuUsage();
   const ownProcessorSeconds = (user + system) / 1_000_000;
   const processorSeconds = ownProcessorSeconds + processorSecondsOfChildren();

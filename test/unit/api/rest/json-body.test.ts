@@ -1,7 +1,7 @@
 /** JSON bodies, by the byte. */
 import * as fc from 'fast-check';
 import test from 'ava';
-import { BODY_DEPTH_MAX, BodyRefused, parseJson } from '../../../../api/rest/json-body.ts';
+import { BODY_DEPTH_MAX, BODY_MEMBERS_MAX, BodyRefused, parseJson } from '../../../../api/rest/json-body.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
@@ -43,6 +43,17 @@ test('200,000 levels are refused without being parsed, and brackets in strings a
   t.notThrows(() => parseJson(bytes('['.repeat(BODY_DEPTH_MAX) + ']'.repeat(BODY_DEPTH_MAX))));
   for (const text of ['[{"\\"'.repeat(1_000), `"${'['.repeat(100)}`, `\\${'['.repeat(100)}`])
     t.is(parseJson(bytes(JSON.stringify(text))), text);
+});
+
+test('members beyond a limit are refused without being parsed, wherever they stand, and colons in strings are none', (t) => {
+  const body = (members: number) =>
+    `{"labels":[{${Array.from({ length: members - 1 }, (_, n) => `"!${n}":"a:b"`).join()}}]}`;
+
+  t.throws(() => parseJson(bytes(body(BODY_MEMBERS_MAX + 1))), {
+    instanceOf: BodyRefused,
+    message: `The body has more than ${BODY_MEMBERS_MAX} members of objects.`,
+  });
+  t.notThrows(() => parseJson(bytes(body(BODY_MEMBERS_MAX))));
 });
 
 test('bytes that are not UTF-8 are refused, and an empty body is none', (t) => {

@@ -1,22 +1,25 @@
 /** Live connections: who may have one, and for how long without a key. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { createShares } from '../../../../api/shares.ts';
+import { MESSAGE_CALLS_MAX } from '../../../../api/trpc/encoder.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { cutGreedy, UNREAD_BYTES_MAX, UNREAD_TOTAL_BYTES_MAX } from '../../../../api/trpc/unread-bytes.ts';
 import {
   createUnauthenticatedConnections,
   SIGN_IN_MS_MAX,
+  UNAUTHENTICATED_BYTES_MAX,
   UNAUTHENTICATED_MAX,
 } from '../../../../api/trpc/unauthenticated-connections.ts';
 import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
 import { serve, type Served } from '../../../support/api/served.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 import { openSocket } from '../../../support/api/trpc-clients.ts';
+import { until } from '../../../support/until.ts';
 
 /** A server whose time is the test's. */
 async function start(t: ExecutionContext, gate: object = {}): Promise<Served & { readonly clock: FakeClock }> {
@@ -97,6 +100,49 @@ test('an upgrade or a call whose Host is no host is refused, and nothing ends by
   await heard(await open(t, url, bearer(KEYS.api)));
 });
 
+test('more calls in one message than may be under way are answered as one mistake', async (t) => {
+  const { url } = await start(t);
+  const socket = await open(t, url, bearer(KEYS.api));
+  const answers: { readonly id: unknown; readonly error?: object }[] = [];
+  socket.on('message', (data: Buffer) => {
+    if (/^[[{]/u.test(data.toString())) answers.push(JSON.parse(data.toString()) as (typeof answers)[number]);
+  });
+  const calls = (count: number) =>
+    JSON.stringify(Array.from({ length: count }, (_, id) => ({ id, method: 'query', params: { path: 'nowhere' } })));
+
+  socket.send(calls(MESSAGE_CALLS_MAX + 1));
+  await heard(socket);
+  t.deepEqual(
+    answers.map(({ id, error }) => [id, error !== undefined]),
+    [[null, true]],
+  );
+
+  socket.send(calls(MESSAGE_CALLS_MAX));
+  await until('an answer for each', () => answers.length === 1 + MESSAGE_CALLS_MAX);
+  t.is(socket.readyState, WebSocket.OPEN);
+});
+
+test('who sends much before a key that is known here is hung up on, and who shows one first is not', async (t) => {
+  const { url } = await start(t);
+  const much = JSON.stringify({ id: 1, method: 'query', params: { path: 'x'.repeat(UNAUTHENTICATED_BYTES_MAX) } });
+  const strangers = [await open(t, url), await open(t, url, bearer('wrong'))];
+  const known = [await open(t, url, bearer(KEYS.api)), await open(t, url, {}, '?connectionParams=1')];
+  const closed = strangers.map((socket) => once(socket, 'close'));
+  known[1]?.send(JSON.stringify({ method: 'connectionParams', data: bearer(KEYS.api) }));
+
+  for (const socket of [...strangers, ...known]) socket.send(much);
+
+  t.deepEqual(
+    (await Promise.all(closed)).map(([code]) => code as number),
+    [1008, 1008],
+  );
+  await Promise.all(known.map(heard));
+  t.deepEqual(
+    known.map(({ readyState }) => readyState),
+    [WebSocket.OPEN, WebSocket.OPEN],
+  );
+});
+
 test('where no key is asked for, none has to be shown', async (t) => {
   const { url, clock } = await start(t, { apiAuthEnabled: false });
   const socket = await open(t, url);
@@ -128,10 +174,10 @@ test(`at most ${UNAUTHENTICATED_MAX} wait, and the network that floods makes roo
   const unauthenticated = createUnauthenticatedConnections(clock);
   const left: string[] = [];
   for (let n = 0; n < UNAUTHENTICATED_MAX - 1; n += 1)
-    unauthenticated.enter(`2001:db8::${n.toString(16)}`, () => left.push(`flood ${n}`));
-  unauthenticated.enter('192.0.2.1', () => left.push('honest'));
+    unauthenticated.enter(`2001:db8::${n.toString(16)}`, new Socket(), () => left.push(`flood ${n}`));
+  unauthenticated.enter('192.0.2.1', new Socket(), () => left.push('honest'));
 
-  for (let n = 0; n < 3; n += 1) unauthenticated.enter('2001:db8:0:0:ffff::1', () => left.push('more'));
+  for (let n = 0; n < 3; n += 1) unauthenticated.enter('2001:db8:0:0:ffff::1', new Socket(), () => left.push('more'));
   t.deepEqual(left, ['flood 0', 'flood 1', 'flood 2']);
 
   clock.pass(SIGN_IN_MS_MAX);
