@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NOT_LOADED, refuse, type Refusal } from '../../actors/refusal.ts';
 import { latePart } from '../../transport/net/late-part.ts';
 import { sendRefusal } from '../rest/answers.ts';
+import { boundKeylessBodies } from '../rest/keyless-bodies.ts';
 import { callerOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
 import type { McpHandler } from './handler.ts';
@@ -32,7 +33,8 @@ export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
     let open: McpHandler | null = null;
     const loaded = latePart('mcp', async () => (open ??= (await import('./handler.ts')).createHandler(call, log)), log);
 
-    app.post(MCP_PATH, async (request, reply) => {
+    const preParsing = boundKeylessBodies((request) => gate.identify(callerOf(request, 'mcp')) !== null);
+    app.post(MCP_PATH, { preParsing }, async (request, reply) => {
       const refusal = refusalOf(request);
       if (refusal !== null) return sendRefusal(reply, refusal);
       const caller = callerOf(request, 'mcp');

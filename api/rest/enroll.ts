@@ -18,6 +18,7 @@ import { detailsOf } from '../inputs/parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createAddressLimiter, createWindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
+import { KEYLESS_BODY_BYTES_MAX } from './keyless-bodies.ts';
 import { addressOf } from './requests.ts';
 
 /**
@@ -62,7 +63,7 @@ export function registerEnrollment(
     ports.clock,
   );
 
-  app.post(ENROLL_PATH, async (request, reply) => {
+  app.post(ENROLL_PATH, { bodyLimit: KEYLESS_BODY_BYTES_MAX }, async (request, reply) => {
     const address = addressOf(request.raw);
     const result = await enroll(request.body, ports, {
       forwarding,

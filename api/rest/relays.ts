@@ -12,6 +12,7 @@ import { detailsOf } from '../inputs/parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createAddressLimiter } from '../../transport/net/window-limiter.ts';
 import { sendRefusal } from './answers.ts';
+import { KEYLESS_BODY_BYTES_MAX } from './keyless-bodies.ts';
 import { addressOf } from './requests.ts';
 import type { Mount } from './server.ts';
 
@@ -60,7 +61,7 @@ function registerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayP
       : reply.send(own);
   });
 
-  app.post(RELAY_ADMISSION_PATH, async (request, reply) => {
+  app.post(RELAY_ADMISSION_PATH, { bodyLimit: KEYLESS_BODY_BYTES_MAX }, async (request, reply) => {
     const asked = AdmissionRequest.safeParse(request.body, IN_WORDS);
     if (!asked.success)
       return sendRefusal(

@@ -10,6 +10,8 @@ import { retryAfterSecondsOf } from '../../actors/refusal.ts';
 import { hasReadableHost, NO_HOST } from '../origins.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { BodyRefused, parseJson, refuseEncoded } from '../rest/json-body.ts';
+import type { Gate } from '../principals.ts';
+import { boundKeylessBodies } from '../rest/keyless-bodies.ts';
 import { bearerOf, callerOf } from '../rest/requests.ts';
 import type { TrpcContext } from './context.ts';
 import { Refused, throwRefusal } from './errors.ts';
@@ -25,7 +27,11 @@ const BATCH_CALLS_MAX = 32;
  * Offers the router to HTTP clients. Bodies stay text, which tRPC parses, after the look at depth and keys that all
  * bodies get.
  */
-export function registerHttp(app: FastifyInstance, router: AppRouter, log: Log): void {
+export function registerHttp(
+  app: FastifyInstance,
+  router: AppRouter,
+  { gate, log }: { readonly gate: Gate; readonly log: Log },
+): void {
   const streams = new Set<ServerResponse>();
   // A stream that ended would be over for its client; one that is cut brings it back, and it goes on where it was.
   app.addHook('preClose', (done) => {
@@ -46,6 +52,7 @@ export function registerHttp(app: FastifyInstance, router: AppRouter, log: Log):
     scope.route({
       method: ['GET', 'POST'],
       url: `${TRPC_PATH}/:path`,
+      preParsing: boundKeylessBodies((request) => gate.identify(callerOf(request, 'trpc')) !== null),
       handler: (request, reply) => {
         if (!hasReadableHost(request)) return sendRefusal(reply, NO_HOST);
         if (request.headers.accept?.includes('text/event-stream') === true) {

@@ -18,7 +18,7 @@ export function mountTrpc(feeds: Feeds, clock: Clock, beside: BesideTrpc = () =>
   return (kit) => {
     const { app, call, gate, log, records } = kit;
     const router = createRouter({ call, gate, feeds });
-    registerHttp(app, router, log);
+    registerHttp(app, router, { gate, log });
     const sockets = createTrpcSockets({ router, gate, clock, records, log });
     kit.onUpgrade(TRPC_PATH, sockets.onUpgrade);
     beside(kit, sockets);

@@ -34,6 +34,7 @@ import * as keyOperations from '../../api/operations/enrollment-keys.ts';
 import * as labelOperations from '../../api/operations/labels.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
 import * as enrolling from '../../api/rest/enroll.ts';
+import * as keylessBodies from '../../api/rest/keyless-bodies.ts';
 import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/inputs/targeting-input.ts';
@@ -149,6 +150,9 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('api/rest/json-body.ts', jsonBody, [
       ['BODY_DEPTH_MAX', 'Nesting of a JSON body. A deeper one is a 400.'],
       ['BODY_MEMBERS_MAX', 'Members of all objects of a JSON body. One with more is a 400.'],
+    ]),
+    limits('api/rest/keyless-bodies.ts', keylessBodies, [
+      ['KEYLESS_BODY_BYTES_MAX', 'Bytes of a body that comes without a key that is known here; more is a 413.'],
     ]),
     limits('api/rest/failures.ts', restFailures, [
       ['HEADER_BYTES_MAX', 'All headers of a request, its path and its query; more is a 400.'],

@@ -1,7 +1,8 @@
 /**
- * Ava loads this in the process of each test file, which waits here for its place. It says how long that took, where somebody asked, and ends a process
- * that stays after its tests, or that somebody sends SIGUSR2, with what it waits for: ava's own limit counts from the
- * last sign of any file, and is passed over once where a test has asked for more time.
+ * Ava loads this in the process of each test file, which waits here for its place. It says how long that took, where
+ * somebody asked, and ends a process that stays after its tests, or that somebody sends SIGUSR2, with what it waits
+ * for: ava's own limit counts from the last sign of any file, and is passed over once where a test has asked for more
+ * time.
  */
 import { appendFileSync } from 'node:fs';
 import { setSourceMapsSupport } from 'node:module';

@@ -2,7 +2,12 @@
 import { once } from 'node:events';
 import test from 'ava';
 import { IN_VALUES_MAX } from '../../../../api/inputs/list-input.ts';
+import { mountMcp } from '../../../../api/mcp/mount.ts';
+import { KEYLESS_BODY_BYTES_MAX } from '../../../../api/rest/keyless-bodies.ts';
 import { LINGER_BYTES_MAX } from '../../../../api/rest/lingering.ts';
+import { mountTrpc } from '../../../../api/trpc/mount.ts';
+import { serve } from '../../../support/api/served.ts';
+import { ENROLL_PATH } from '../../../../transport/protocol/version.ts';
 import { until } from '../../../support/until.ts';
 import { KEYS, serveApi, SOME_ID } from '../../../support/api/fakes.ts';
 import { writeFirst, pieces } from './boundary-fixture.ts';
@@ -26,6 +31,35 @@ test('a client that writes a body above the limit to its end reads the 413, and 
     await once(socket, 'close');
     t.regex(answer(), /HTTP\/1\.1 200 /u);
   }
+});
+
+test('who shows no key that is known here sends 64 KiB at most, to whatever is read before a key is looked at', async (t) => {
+  const { url } = await serve(t, {
+    mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock), mountMcp({ offersPublicTools: true, version: '1.0.0' })],
+  });
+  const ask = async (path: string, bytes: number, headers: Readonly<Record<string, string>>) => {
+    const body = `{"x":"${'x'.repeat(bytes - 8)}"}`;
+    return (
+      await fetch(url + path, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
+    ).status;
+  };
+
+  for (const path of ['/mcp', '/api/trpc/create_command', ENROLL_PATH]) {
+    for (const headers of [{}, { Authorization: 'Bearer wrong' }] as readonly Readonly<Record<string, string>>[]) {
+      t.is(await ask(path, KEYLESS_BODY_BYTES_MAX + 1, headers), 413, path);
+      t.not(await ask(path, KEYLESS_BODY_BYTES_MAX, headers), 413, path);
+    }
+  }
+  for (const [path, key] of [
+    ['/mcp', KEYS.mcp],
+    ['/api/trpc/create_command', KEYS.api],
+  ] as const)
+    t.not(await ask(path, 2 * KEYLESS_BODY_BYTES_MAX, { Authorization: `Bearer ${key}` }), 413, path);
+
+  const head = `POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nf4240\r\n`;
+  const { socket, answer } = await writeFirst(url, head, pieces(1_000_000));
+  await until('the answer', () => answer().includes('payload_too_large'));
+  socket.destroy();
 });
 
 test('a body that goes on and on after its answer is cut, whoever sends it', async (t) => {
