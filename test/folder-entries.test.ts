@@ -37,6 +37,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'transport/releases': ['mirror', 'ports', 'repository/trust'],
   'transport/sessions': ['agent-settings', 'gate', 'revocations', 'sessions'],
   'transport/terminals': ['terminals'],
+  'transport/vpn/derp': ['client', 'home', 'protocol'],
   'transport/vpn/gateway': ['gateway', 'open-gateway'],
   'transport/vpn/member': ['create-member', 'member'],
   'transport/vpn/netmaker': ['netmaker'],

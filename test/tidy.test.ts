@@ -27,8 +27,7 @@ const NET = 'transport/net/';
 const ADDRESSES = `${NET}addresses.ts`;
 const PURE_NET = [ADDRESSES, ...['token-bucket.ts', 'endpoints.ts', 'log.ts'].map((file) => `${NET}${file}`)];
 const PROXIES = 'transport/proxies/';
-const WIREGUARD = 'transport/vpn/wireguard/';
-const DERP = 'transport/vpn/derp/';
+const VPN = ['wireguard', 'relay-map', 'derp'].map((of) => `transport/vpn/${of}/`);
 const MEMBER = 'transport/vpn/member/';
 const CLIENT = 'api/client/';
 const RELEASE_REPOSITORY = 'transport/releases/repository/';
@@ -65,16 +64,17 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [PROXIES]: { values: [NET] },
   // A member of a VPN, which agents and gateways are: the interface, the protocol of relays, and paths over both.
   // What a key and an address are is said once, by the wire (R4).
-  [WIREGUARD]: { values: ['transport/protocol/wireguard.ts'] },
-  [DERP]: { values: [NET] },
+  'transport/vpn/wireguard/': { values: ['transport/protocol/wireguard.ts'] },
+  'transport/vpn/relay-map/': { values: [NET] },
+  'transport/vpn/derp/': { values: [NET, 'transport/vpn/relay-map/'] },
   // Whether metadata of releases may be believed: asked by whoever makes it, keeps it, and installs by it.
   [RELEASE_REPOSITORY]: { values: [WIRE] },
-  [MEMBER]: { values: [WIRE, NET, WIREGUARD, DERP] },
-  'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, RELEASE_REPOSITORY], types: PORTS },
+  [MEMBER]: { values: [WIRE, NET, ...VPN] },
+  'transport/': { values: ['actors/', WIRE, NET, PROXIES, ...VPN, MEMBER, RELEASE_REPOSITORY], types: PORTS },
   'api/': { values: ['actors/', WIRE, NET] },
   // The published client: what it knows of the service are types.
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
-  'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },
+  'agent/': { values: [WIRE, NET, PROXIES, ...VPN, MEMBER, 'settings/'] },
   'cli/': {
     values: [...PURE_FOR_CLI, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],

@@ -4,7 +4,7 @@
  */
 import { leftOutNote, type LeftOutPeer, type VpnPath, type VpnSettings } from '../../transport/protocol/vpn.ts';
 import type { Log } from '../../transport/net/log.ts';
-import type { RelayMap } from '../../transport/vpn/derp/map.ts';
+import type { RelayMap } from '../../transport/vpn/relay-map/map.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
 import type { MemberPorts, PeerPath, WantedMember } from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';

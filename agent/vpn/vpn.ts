@@ -3,7 +3,7 @@
  * of both when it goes.
  */
 import { existsSync } from 'node:fs';
-import { MapSource, followMap } from '../../transport/vpn/derp/map-source.ts';
+import { MapSource, followMap } from '../../transport/vpn/relay-map/map-source.ts';
 import { createVet } from '../../transport/net/guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { VpnPath } from '../../transport/protocol/vpn.ts';

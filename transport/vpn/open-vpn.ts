@@ -31,7 +31,7 @@ import {
 import { LiveRelays } from './relay/live-relays.ts';
 import type { OwnRegion } from './relay/map.ts';
 
-/** A region's code may have so many characters. Source: transport/vpn/derp/map.ts. */
+/** A region's code may have so many characters. Source: transport/vpn/relay-map/map.ts. */
 const CODE_CHARACTERS_MAX = 64;
 
 /** The settings for it, under their names. */

@@ -3,7 +3,7 @@
  * the VPN are told nowhere (R3).
  */
 import { open } from 'node:fs/promises';
-import { fetchMap, type MapReach } from '../../../transport/vpn/derp/map-source.ts';
+import { fetchMap, type MapReach } from '../../../transport/vpn/relay-map/map-source.ts';
 import type { Vet } from '../../../transport/net/guard/vetting.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';

@@ -9,7 +9,7 @@ import { peerPath } from '../run/peers.ts';
 import { mapOf } from './relay.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
-import type { RelayRegion } from '../../../transport/vpn/derp/map.ts';
+import type { RelayRegion } from '../../../transport/vpn/relay-map/map.ts';
 import { ownRelayMap } from '../../../transport/vpn/relay/map.ts';
 import { certificateSha256, selfSigned } from '../../../transport/vpn/relay/self-signed.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { createMember } from '../../../transport/vpn/member/create-member.ts';
 import type { Member, WantedMember } from '../../../transport/vpn/member/member.ts';
 import type { VpnPeer } from '../../../transport/protocol/vpn.ts';
-import type { RelayMap } from '../../../transport/vpn/derp/map.ts';
+import type { RelayMap } from '../../../transport/vpn/relay-map/map.ts';
 import { mapOf } from './relay.ts';
 
 /** What the process is started with, as its one argument. */

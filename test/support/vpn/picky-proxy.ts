@@ -6,7 +6,7 @@ import { request, createServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Scope } from '../scope.ts';
 import { mapOf } from './relay.ts';
-import type { RelayRegion } from '../../../transport/vpn/derp/map.ts';
+import type { RelayRegion } from '../../../transport/vpn/relay-map/map.ts';
 import { ownRelayMap } from '../../../transport/vpn/relay/map.ts';
 import { certificateSha256, selfSigned } from '../../../transport/vpn/relay/self-signed.ts';
 import { listening } from '../net/listening.ts';

@@ -3,8 +3,15 @@ import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
-import { newBoxKeys, sealJson, type BoxKeys } from '../../../transport/vpn/derp/box.ts';
-import { createFrameReader, encodeFrame, FRAME, MAGIC } from '../../../transport/vpn/derp/frames.ts';
+import {
+  createFrameReader,
+  encodeFrame,
+  FRAME,
+  MAGIC,
+  newBoxKeys,
+  sealJson,
+  type BoxKeys,
+} from '../../../transport/vpn/derp/protocol.ts';
 
 /** It has the relay's key already; the rest is up to the test. */
 export interface RawClient {

@@ -1,8 +1,8 @@
 /** Two admins with a relay each: regions of their own in one map, which every agent is told. */
 import test from 'ava';
 import { RELAY_GONE_MS } from '../../../persistence/vpn/relay-rows.ts';
-import { newBoxKeys } from '../../../transport/vpn/derp/box.ts';
-import type { RelayRegion } from '../../../transport/vpn/derp/map.ts';
+import { newBoxKeys } from '../../../transport/vpn/derp/protocol.ts';
+import type { RelayRegion } from '../../../transport/vpn/relay-map/map.ts';
 import { RELAY_MAP_PATH } from '../../../transport/protocol/version.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';

@@ -13,7 +13,7 @@ import { origin, takenPort } from '../../support/net/listening.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { connectedClient, mapOf, startClient } from '../../support/vpn/relay.ts';
 import { until } from '../../support/until.ts';
-import { newBoxKeys } from '../../../transport/vpn/derp/box.ts';
+import { newBoxKeys } from '../../../transport/vpn/derp/protocol.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('derper');

@@ -1,11 +1,9 @@
 /** A client of one region's relays, which is connected whenever one of them answers. */
 import type { Duplex } from 'node:stream';
-import { boxKeys, keyOf, type BoxKeys } from './box.ts';
-import { DERP_PACKET_BYTES_MAX } from './frames.ts';
+import { boxKeys, DERP_PACKET_BYTES_MAX, keyOf, type BoxKeys } from './protocol.ts';
 import { KEYS_MAX, PING_MS, RECONNECT_MS_MAX, RECONNECT_MS_MIN, SILENCE_MS_MAX } from './limits.ts';
-import type { RelayNode, RelayRegion } from './map.ts';
+import type { RelayNode, RelayReach, RelayRegion } from '../relay-map/map.ts';
 import { DerpSession, type DerpEnd } from './session.ts';
-import type { RelayReach } from './socket.ts';
 import { DERP_FORMS, FormRefused, openRelayStream, type DerpForm } from './stream.ts';
 
 /** What a client tells its owner. */

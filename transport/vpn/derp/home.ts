@@ -3,8 +3,8 @@
  * little.
  */
 import { request } from 'node:http';
-import { DERP_PORT, type RelayMap, type RelayNode, type RelayRegion } from './map.ts';
-import { openRelaySocket, type RelayReach } from './socket.ts';
+import { DERP_PORT, type RelayMap, type RelayNode, type RelayReach, type RelayRegion } from '../relay-map/map.ts';
+import { openRelaySocket } from './socket.ts';
 
 /** Path that is asked for. Source: derphttp, derper. */
 const LATENCY_PATH = '/derp/latency-check';

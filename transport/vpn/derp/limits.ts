@@ -34,8 +34,5 @@ export const SILENCE_MS_MAX = 50_000;
 export const RECONNECT_MS_MIN = 250;
 export const RECONNECT_MS_MAX = 15_000;
 
-/** Largest header of an answer to an upgrade, in bytes. */
-export const HEADER_BYTES_MAX = 16_384;
-
 /** Destinations whose keys a connection remembers in binary form. */
 export const KEYS_MAX = 4_096;

@@ -1,6 +1,5 @@
 /** One connection to a relay from its first frame to its end, spoken by the client. */
 import type { Duplex } from 'node:stream';
-import { openJson, sealJson, type BoxKeys } from './box.ts';
 import {
   createFrameReader,
   DERP_VERSION,
@@ -8,11 +7,14 @@ import {
   FRAME,
   KEY_BYTES,
   MAGIC,
+  openJson,
   PING_BYTES,
+  sealJson,
+  type BoxKeys,
   type FrameReader,
-} from './frames.ts';
+} from './protocol.ts';
 import { FRAME_BYTES_MAX, HANDSHAKE_MS_MAX, WAITING_BYTES_MAX } from './limits.ts';
-import { Outbox } from './outbox.ts';
+import { Outbox } from '../../net/streams/outbox.ts';
 
 /** What a session takes and tells. */
 export interface DerpSessionOptions {

@@ -4,22 +4,11 @@ import { connect as connectTcp, isIP, isIPv6, type Socket } from 'node:net';
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { createVet, type Vet } from '../../net/guard/vetting.ts';
 import { ADDRESSES_MAX, CONNECT_MS_MAX, HANDSHAKE_MS_MAX } from './limits.ts';
-import type { RelayNode } from './map.ts';
+import type { RelayNode, RelayReach } from '../relay-map/map.ts';
 
 /** Why no relay was reached, in a sentence without addresses. */
 export class RelayUnreachable extends Error {
   override readonly name = 'RelayUnreachable';
-}
-
-/** How relays are reached, beyond what a map says of them. */
-export interface RelayReach {
-  /**
-   * Where nobody is sent, whatever a map says (R2). Unless given: metadata services and reserved addresses; a relay may
-   * stand in a private network.
-   */
-  readonly vet?: Vet;
-  /** Authorities to trust beside those of Node, PEM. */
-  readonly ca?: string;
 }
 
 const relayVet = createVet({ allowPrivate: true });

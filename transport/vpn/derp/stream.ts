@@ -4,16 +4,10 @@ import { isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { createWebSocketStream, WebSocket } from 'ws';
-import { DERP_VERSION } from './frames.ts';
-import { FRAME_BYTES_MAX, HANDSHAKE_MS_MAX, HEADER_BYTES_MAX } from './limits.ts';
-import { DERP_PORT, type RelayNode } from './map.ts';
-import { openRelaySocket, RelayUnreachable, type RelayReach } from './socket.ts';
-
-/** Path of the protocol at every relay. Source: derphttp. */
-export const DERP_PATH = '/derp';
-
-/** Subprotocol of the WebSocket form. Source: cmd/derper. */
-export const DERP_SUBPROTOCOL = 'derp';
+import { DERP_PATH, DERP_SUBPROTOCOL, DERP_VERSION, HTTP_HEADER_BYTES_MAX } from './protocol.ts';
+import { FRAME_BYTES_MAX, HANDSHAKE_MS_MAX } from './limits.ts';
+import { DERP_PORT, type RelayNode, type RelayReach } from '../relay-map/map.ts';
+import { openRelaySocket, RelayUnreachable } from './socket.ts';
 
 /** Both ways to speak, in the order in which they are tried. */
 export const DERP_FORMS = ['upgrade', 'web-socket'] as const;
@@ -56,7 +50,7 @@ async function upgraded(
     const asked = request({
       createConnection: () => socket,
       path: DERP_PATH,
-      maxHeaderSize: HEADER_BYTES_MAX,
+      maxHeaderSize: HTTP_HEADER_BYTES_MAX,
       timeout: HANDSHAKE_MS_MAX,
       headers: { host: hostOf(node), connection: 'Upgrade', upgrade: 'DERP', 'derp-version': String(DERP_VERSION) },
     });

@@ -9,7 +9,7 @@ import type { GatewayLink } from '../../../supervisors/ports.ts';
 import type { AdminFrameBody } from '../../protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import { VPN_ENDPOINTS_MAX, VPN_PATHS, type VpnPath } from '../../protocol/vpn.ts';
-import type { RelayMap } from '../derp/map.ts';
+import type { RelayMap } from '../relay-map/map.ts';
 import { NOTHING_REFUSED, type MemberPlace, type PeerPath, type WantedMember } from '../member/member.ts';
 import {
   createAdvertisement,

@@ -1,8 +1,8 @@
 /** The gateway of an admin, made of what its settings say and what its machine can do. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import type { RelayMap } from '../derp/map.ts';
-import { MapSource } from '../derp/map-source.ts';
+import type { RelayMap } from '../relay-map/map.ts';
+import { MapSource } from '../relay-map/map-source.ts';
 import { createVet } from '../../net/guard/vetting.ts';
 import { createMember } from '../member/create-member.ts';
 import { makeKeyPair } from '../wireguard/keys.ts';

@@ -1,5 +1,5 @@
 /** Makes a member: a device, the paths to its peers, and the relays between. */
-import type { RelayReach } from '../derp/socket.ts';
+import type { RelayReach } from '../relay-map/map.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { openDevice } from '../wireguard/open.ts';
 import { REOPEN_MS_MAX, REOPEN_MS_MIN } from './limits.ts';

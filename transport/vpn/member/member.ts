@@ -2,7 +2,7 @@
  * One member of one or more VPNs, on one WireGuard interface: its peers, the paths to them, and the relays between.
  * Knows nobody: an agent and an admin's gateway are made of it.
  */
-import type { RelayMap } from '../derp/map.ts';
+import type { RelayMap } from '../relay-map/map.ts';
 import type { LeftOutPeer, VpnPath, VpnPeer } from '../../protocol/vpn.ts';
 
 /**

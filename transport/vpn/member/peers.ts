@@ -1,7 +1,7 @@
 /**
  * The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for.
  */
-import type { RelayReach } from '../derp/socket.ts';
+import type { RelayReach } from '../relay-map/map.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { perform, type PathEffectPorts } from './path-effects.ts';
 import { InterfaceRepair } from './interface-repair.ts';

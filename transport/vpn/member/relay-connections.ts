@@ -1,7 +1,6 @@
 /** Connections of one member to relays, each for as long as it is used. */
 import { DerpClient } from '../derp/client.ts';
-import { hasSameRelays, type RelayMap, type RelayRegion } from '../derp/map.ts';
-import type { RelayReach } from '../derp/socket.ts';
+import { hasSameRelays, type RelayMap, type RelayReach, type RelayRegion } from '../relay-map/map.ts';
 import { HOME_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
 
 /** Whom they tell. */

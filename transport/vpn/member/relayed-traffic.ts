@@ -1,6 +1,6 @@
 /** What goes over relays: packets between a relay and the interface, and messages between members. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RelayReach } from '../derp/socket.ts';
+import type { RelayReach } from '../relay-map/map.ts';
 import type { PathMessage } from './path-state.ts';
 import { Relays } from './relays.ts';
 import { RelaySockets } from './relay-sockets.ts';

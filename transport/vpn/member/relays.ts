@@ -3,7 +3,7 @@
  * they are.
  */
 import { chooseHome, measureRegions } from '../derp/home.ts';
-import type { RelayMap } from '../derp/map.ts';
+import type { RelayMap } from '../relay-map/map.ts';
 import { AvoidedRegions } from './avoided-regions.ts';
 import { HOME_MS_MAX, MEASURE_AGAIN_MS, MEASURE_MS_MAX } from './limits.ts';
 import { RelayConnections, type RelayConnectionPorts } from './relay-connections.ts';

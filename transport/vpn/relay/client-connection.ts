@@ -3,7 +3,6 @@
  * packets are handed on.
  */
 import type { Duplex } from 'node:stream';
-import type { BoxKeys } from '../derp/box.ts';
 import {
   createFrameReader,
   encodeFrame,
@@ -12,9 +11,10 @@ import {
   MAGIC,
   PACKET_FRAME_BYTES_MAX,
   PING_BYTES,
+  type BoxKeys,
   type FrameReader,
-} from '../derp/frames.ts';
-import { Outbox } from '../derp/outbox.ts';
+} from '../derp/protocol.ts';
+import { Outbox } from '../../net/streams/outbox.ts';
 import type { Admitted } from './admission.ts';
 import type { Allowance } from './allowances.ts';
 import type { RelayRefusal } from './counters.ts';

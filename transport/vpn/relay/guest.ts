@@ -1,6 +1,6 @@
 /** A client of a relay: one that proved its key and is admitted. */
-import { encodeFrame, FRAME, PING_BYTES } from '../derp/frames.ts';
-import type { Outbox } from '../derp/outbox.ts';
+import { encodeFrame, FRAME, PING_BYTES } from '../derp/protocol.ts';
+import type { Outbox } from '../../net/streams/outbox.ts';
 import type { Admitted } from './admission.ts';
 import type { Introduction } from './introduction.ts';
 import { KEEP_ALIVE_JITTER_MS, KEEP_ALIVE_MS, SILENCE_MS_MAX, WRITE_MS_MAX } from './limits.ts';

@@ -1,6 +1,5 @@
 /** How a stranger makes itself known to a relay, and what it is told when it may stay. */
-import { openJson, sealJson, type BoxKeys } from '../derp/box.ts';
-import { DERP_VERSION, encodeFrame, FRAME, KEY_BYTES } from '../derp/frames.ts';
+import { DERP_VERSION, encodeFrame, FRAME, KEY_BYTES, openJson, sealJson, type BoxKeys } from '../derp/protocol.ts';
 import { BYTES_BURST_MAX } from './limits.ts';
 
 /** Who a client is: it has the key, as it could seal with it. */

@@ -8,9 +8,13 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer } from 'ws';
-import { DERP_VERSION, PACKET_FRAME_BYTES_MAX } from '../derp/frames.ts';
-import { HEADER_BYTES_MAX } from '../derp/limits.ts';
-import { DERP_PATH, DERP_SUBPROTOCOL } from '../derp/stream.ts';
+import {
+  DERP_PATH,
+  DERP_SUBPROTOCOL,
+  DERP_VERSION,
+  HTTP_HEADER_BYTES_MAX,
+  PACKET_FRAME_BYTES_MAX,
+} from '../derp/protocol.ts';
 import { CONNECTIONS_MAX, HANDSHAKE_MS_MAX, STRANGERS_MAX } from './limits.ts';
 import type { Relay } from './relay.ts';
 
@@ -49,7 +53,7 @@ const SERVER_OPTIONS = {
   headersTimeout: HANDSHAKE_MS_MAX,
   requestTimeout: HANDSHAKE_MS_MAX,
   connectionsCheckingInterval: LATE_LOOK_MS,
-  maxHeaderSize: HEADER_BYTES_MAX,
+  maxHeaderSize: HTTP_HEADER_BYTES_MAX,
   noDelay: true,
   keepAlive: true,
 } as const;

@@ -3,9 +3,8 @@ import test from 'ava';
 import { openGate } from '../../../../support/net/gate.ts';
 import { connectedClient, lyingRelay, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
-import { newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/box.ts';
-import { encodeFrame, FRAME, MAGIC } from '../../../../../transport/vpn/derp/frames.ts';
-import type { RelayNode, RelayRegion } from '../../../../../transport/vpn/derp/map.ts';
+import { encodeFrame, FRAME, MAGIC, newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/protocol.ts';
+import type { RelayNode, RelayRegion } from '../../../../../transport/vpn/relay-map/map.ts';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
 
 const withPort = (node: RelayNode, port: number): RelayNode => ({ ...node, port });

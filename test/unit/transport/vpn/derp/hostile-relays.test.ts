@@ -5,8 +5,15 @@ import { damageWrite } from '../../../../support/net/damaged-bytes.ts';
 import { sayingRelay, startClient, UPGRADED } from '../../../../support/vpn/relay.ts';
 import { seededNumbers } from '../../../../support/seeded.ts';
 import { until } from '../../../../support/until.ts';
-import { newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/box.ts';
-import { encodeFrame, FRAME, KEY_BYTES, MAGIC, PING_BYTES } from '../../../../../transport/vpn/derp/frames.ts';
+import {
+  encodeFrame,
+  FRAME,
+  KEY_BYTES,
+  MAGIC,
+  newBoxKeys,
+  PING_BYTES,
+  sealJson,
+} from '../../../../../transport/vpn/derp/protocol.ts';
 
 /** Connections that are damaged, and clients that make them. */
 const DAMAGED = 1_000;

@@ -1,7 +1,7 @@
 /** Connections of a member to real relays. */
 import test, { type ExecutionContext } from 'ava';
 import { connect } from 'node:net';
-import type { RelayMap } from '../../../../../transport/vpn/derp/map.ts';
+import type { RelayMap } from '../../../../../transport/vpn/relay-map/map.ts';
 import { MEASURE_AGAIN_MS, MEASURE_MS_MAX, RELAY_IDLE_MS } from '../../../../../transport/vpn/member/limits.ts';
 import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';

@@ -5,8 +5,7 @@ import { BUSY_MS, patient } from '../../../../support/busy.ts';
 import { admittedRawClient, rawClient } from '../../../../support/vpn/raw-relay-client.ts';
 import { connectedClient, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
-import { newBoxKeys, openJson, sealJson } from '../../../../../transport/vpn/derp/box.ts';
-import { encodeFrame, FRAME } from '../../../../../transport/vpn/derp/frames.ts';
+import { encodeFrame, FRAME, newBoxKeys, openJson, sealJson } from '../../../../../transport/vpn/derp/protocol.ts';
 import type { Admitted } from '../../../../../transport/vpn/relay/admission.ts';
 
 test('a client that does not own the key that it shows is cut before it is anybody', async (t) => {

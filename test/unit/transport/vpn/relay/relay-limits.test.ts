@@ -3,8 +3,7 @@ import test from 'ava';
 import { admittedRawClient, rawClient, type RawClient } from '../../../../support/vpn/raw-relay-client.ts';
 import { connectedClient, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
-import { newBoxKeys } from '../../../../../transport/vpn/derp/box.ts';
-import { encodeFrame, FRAME } from '../../../../../transport/vpn/derp/frames.ts';
+import { encodeFrame, FRAME, newBoxKeys } from '../../../../../transport/vpn/derp/protocol.ts';
 import {
   BYTES_BURST_MAX,
   FRAME_COST_BYTES_MIN,

@@ -6,8 +6,7 @@ import { startPickyProxy } from '../../../../support/vpn/picky-proxy.ts';
 import { admittedRawClient } from '../../../../support/vpn/raw-relay-client.ts';
 import { connectedClient, openAdmission, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
-import { newBoxKeys } from '../../../../../transport/vpn/derp/box.ts';
-import { encodeFrame, FRAME } from '../../../../../transport/vpn/derp/frames.ts';
+import { encodeFrame, FRAME, newBoxKeys } from '../../../../../transport/vpn/derp/protocol.ts';
 
 test('two clients exchange packets through a relay that is known by the hash of its certificate', async (t) => {
   const { region, relay } = await startRelay(t);

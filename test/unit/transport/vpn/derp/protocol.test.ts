@@ -1,7 +1,7 @@
 /** Frames of DERP, cut out of a stream wherever it was split. */
 import * as fc from 'fast-check';
 import test from 'ava';
-import { createFrameReader, encodeFrame } from '../../../../../transport/vpn/derp/frames.ts';
+import { createFrameReader, encodeFrame } from '../../../../../transport/vpn/derp/protocol.ts';
 
 interface Frame {
   readonly type: number;

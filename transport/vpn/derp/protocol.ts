@@ -1,7 +1,10 @@
 /**
- * Frames of the public DERP protocol, version 2: a byte of type, four of length (big-endian, of the payload alone), the
- * payload. Source: tailscale.com/derp.
+ * What both sides of the public DERP protocol speak, version 2. Frames: a byte of type, four of length (big-endian, of
+ * the payload alone), the payload. And the two boxes at the start of a connection, by which both prove their keys:
+ * NaCl's crypto_box, with the keys of WireGuard. Source: tailscale.com/derp; see docs/decisions/relay.md.
  */
+import { randomBytes } from 'node:crypto';
+import nacl from 'tweetnacl';
 
 /** Bytes before a payload. */
 export const HEADER_BYTES = 5;
@@ -15,6 +18,15 @@ export const PING_BYTES = 8;
 
 /** Version of the protocol, as both sides say it. */
 export const DERP_VERSION = 2;
+
+/** Path of the protocol at every relay. Source: derphttp. */
+export const DERP_PATH = '/derp';
+
+/** Subprotocol of the WebSocket form. Source: cmd/derper. */
+export const DERP_SUBPROTOCOL = 'derp';
+
+/** Largest header of an upgrade and of its answer, in bytes. */
+export const HTTP_HEADER_BYTES_MAX = 16_384;
 
 /** What a server's first frame begins with: "DERP" and the sign of a key. */
 export const MAGIC = Buffer.from('DERP🔑', 'utf8');
@@ -111,4 +123,51 @@ export function createFrameReader(
       return null;
     },
   };
+}
+
+/** A key pair, 32 bytes each. */
+export interface BoxKeys {
+  readonly publicKey: Buffer;
+  readonly privateKey: Buffer;
+}
+
+/** The pair of a private key in base64, as `wg genkey` writes it. Throws when it is none. */
+export function boxKeys(privateKey: string): BoxKeys {
+  const bytes = keyOf(privateKey);
+  if (bytes === null) throw new Error('A private key is 32 bytes in base64.');
+  return { privateKey: bytes, publicKey: Buffer.from(nacl.box.keyPair.fromSecretKey(bytes).publicKey) };
+}
+
+/** A new pair. */
+export function newBoxKeys(): BoxKeys {
+  const { publicKey, secretKey } = nacl.box.keyPair();
+  return { publicKey: Buffer.from(publicKey), privateKey: Buffer.from(secretKey) };
+}
+
+/** A key in base64 as its 32 bytes; null when it is none. */
+export function keyOf(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.length === KEY_BYTES && text.length === 44 ? bytes : null;
+}
+
+/** A nonce and the box of a JSON value, for the owner of a public key. */
+export function sealJson(value: unknown, theirPublicKey: Uint8Array, privateKey: Uint8Array): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  return Buffer.concat([nonce, nacl.box(Buffer.from(JSON.stringify(value)), nonce, theirPublicKey, privateKey)]);
+}
+
+/** The JSON value of a nonce and a box, or null when it is not from the owner of that key, or not for this one. */
+export function openJson(
+  sealed: Uint8Array,
+  theirPublicKey: Uint8Array,
+  privateKey: Uint8Array,
+): { readonly value: unknown } | null {
+  if (sealed.length < NONCE_BYTES + nacl.box.overheadLength || theirPublicKey.length !== KEY_BYTES) return null;
+  const text = nacl.box.open(sealed.subarray(NONCE_BYTES), sealed.subarray(0, NONCE_BYTES), theirPublicKey, privateKey);
+  if (text === null) return null;
+  try {
+    return { value: JSON.parse(Buffer.from(text).toString('utf8')) as unknown };
+  } catch {
+    return null;
+  }
 }

@@ -1,7 +1,7 @@
 /** Relay maps as they are published, good and hostile. */
 import * as fc from 'fast-check';
 import test from 'ava';
-import { MAP_BYTES_MAX, NODES_MAX, readRelayMap, REGIONS_MAX } from '../../../../../transport/vpn/derp/map.ts';
+import { MAP_BYTES_MAX, NODES_MAX, readRelayMap, REGIONS_MAX } from '../../../../../transport/vpn/relay-map/map.ts';
 
 const node = (more: object = {}) => ({ Name: '900a', RegionID: 900, HostName: 'relay.example.com', ...more });
 const region = (...nodes: readonly object[]) => ({ RegionID: 900, RegionCode: 'eu', Nodes: nodes });

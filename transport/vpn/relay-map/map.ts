@@ -1,6 +1,7 @@
 /** A relay map as it is published, a DERPMap in JSON, and what is made of it here. Source: tailcfg.DERPMap. */
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
+import type { Vet } from '../../net/guard/vetting.ts';
 
 /** Largest map, in bytes. The largest public one takes some 40 KiB. */
 export const MAP_BYTES_MAX = 1_048_576;
@@ -48,6 +49,17 @@ export interface RelayRegion {
 /** A whole map, at least one region. */
 export interface RelayMap {
   readonly regions: ReadonlyMap<number, RelayRegion>;
+}
+
+/** How relays are reached, beyond what a map says of them. */
+export interface RelayReach {
+  /**
+   * Where nobody is sent, whatever a map says (R2). Unless given: metadata services and reserved addresses; a relay may
+   * stand in a private network.
+   */
+  readonly vet?: Vet;
+  /** Authorities to trust beside those of Node, PEM. */
+  readonly ca?: string;
 }
 
 /** Whether who is connected to a relay of the one region is where he would be by the other. */

@@ -4,7 +4,7 @@ import { type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
-import { MapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
+import { MapSource, followMap, fetchMap } from '../../../../../transport/vpn/relay-map/map-source.ts';
 import { until } from '../../../../support/until.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { origin } from '../../../../support/net/listening.ts';
