@@ -3,7 +3,7 @@ import type { ExecutionChange } from '../actors/command/messages.ts';
 import type { Notice } from '../actors/notice.ts';
 import type { CommandId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
-import { createHistogram, type Observed } from '../transport/net/histogram.ts';
+import { ObservedHistogram } from '../transport/net/histogram.ts';
 import type { ExecutionStatus } from '../actors/resources/command.ts';
 
 /** A listener of the bus. Commands that are not here have nothing to count: their rows tell. */
@@ -58,12 +58,12 @@ export function countEnded(ended: EndedExecutions): (notices: readonly Notice[])
 const TRIGGER_BOUNDS_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
 /** None yet. In s. */
-export function noTriggers(): Observed {
-  return createHistogram(TRIGGER_BOUNDS_S);
+export function noTriggers(): ObservedHistogram {
+  return new ObservedHistogram(TRIGGER_BOUNDS_S);
 }
 
 /** A listener of the bus that observes on `triggers`. */
-export function observeTriggers(triggers: Observed): (notices: readonly Notice[]) => void {
+export function observeTriggers(triggers: ObservedHistogram): (notices: readonly Notice[]) => void {
   return (notices) => {
     for (const notice of notices)
       if (notice.type === 'self-update-changed' && notice.triggeredAfterMs !== undefined)

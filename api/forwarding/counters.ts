@@ -1,5 +1,5 @@
 /** Calls between admins, counted by what came of them. */
-import { createHistogram, type Histogram, type Observed } from '../../transport/net/histogram.ts';
+import { ObservedHistogram, type Histogram } from '../../transport/net/histogram.ts';
 import type { PeerOutcome } from './ports.ts';
 
 /** What a call that went out came to, and one that came in. `lost` is one whose answer was. */
@@ -8,7 +8,7 @@ export type ForwardOutcome = PeerOutcome['type'] | 'unsent';
 /** Upper bounds, in s. The must for a call between two admins beside each other is 1.5 ms more than at the owner. */
 const BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** As they are read for metrics. */
+/** As metrics read them: who counts is nothing to them, so they see no method that does. */
 export interface ForwardingReadings {
   readonly in: Readonly<Record<string, number>>;
   readonly out: Readonly<Record<string, number>>;
@@ -69,7 +69,7 @@ export class ForwardingCounters implements ForwardingReadings {
 
 /** Times by operation and outcome: as many as there are of both, and both are closed lists. */
 class Times {
-  readonly #of = new Map<string, OperationTimes & { readonly durations: Observed }>();
+  readonly #of = new Map<string, OperationTimes & { readonly durations: ObservedHistogram }>();
 
   all(): readonly OperationTimes[] {
     return [...this.#of.values()];
@@ -79,7 +79,7 @@ class Times {
     const key = `${operation} ${outcome}`;
     let times = this.#of.get(key);
     if (times === undefined) {
-      times = { operation, outcome, durations: createHistogram(BOUNDS_S) };
+      times = { operation, outcome, durations: new ObservedHistogram(BOUNDS_S) };
       this.#of.set(key, times);
     }
     times.durations.observe(ms / 1_000);

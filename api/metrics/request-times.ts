@@ -2,7 +2,7 @@
  * How long requests took, by what was asked: every operation on every surface, and the routes that are no operation.
  * Bounded: whatever a client sends, it ends in one of the names that are known here.
  */
-import { createHistogram, type Histogram, type Observed } from '../../transport/net/histogram.ts';
+import { ObservedHistogram, type Histogram } from '../../transport/net/histogram.ts';
 import type { Surface } from '../surface.ts';
 
 /** Buckets, in s: from what a read takes to beyond the longest that a call may take (L3). */
@@ -32,13 +32,13 @@ export interface RequestTimes {
 
 /** Nothing was asked yet. */
 export function createRequestTimes(): RequestTimes {
-  const times = new Map<string, RequestTime & { readonly durations: Observed }>();
+  const times = new Map<string, RequestTime & { readonly durations: ObservedHistogram }>();
   return {
     observe(surface, operation, code, ms) {
       const key = `${surface} ${operation} ${code}`;
       let time = times.get(key);
       if (time === undefined) {
-        time = { surface, operation, code, durations: createHistogram(BOUNDS_S) };
+        time = { surface, operation, code, durations: new ObservedHistogram(BOUNDS_S) };
         times.set(key, time);
       }
       time.durations.observe(ms / 1_000);

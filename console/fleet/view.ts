@@ -9,7 +9,10 @@ import { ordered, orderOf, reordered, type Order } from './rows-order.ts';
 import type { RowChange } from './rows.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
 
-/** What is to be seen of the nodes. */
+/**
+ * What is to be seen of the nodes, without the changes that {@link NodesIndex} takes: components draw and change
+ * nothing.
+ */
 export interface NodesView {
   readonly rows: readonly NodeResource[];
   /** By filter and value, of all that the other filters let through. */

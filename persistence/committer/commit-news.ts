@@ -2,7 +2,7 @@
 import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
-import { createHistogram, type Histogram, type Observed } from '../../transport/net/histogram.ts';
+import { ObservedHistogram, type Histogram } from '../../transport/net/histogram.ts';
 
 /** Buckets of how long a transaction took, in s: from what an idle database takes to where it counts as away. */
 const DURATION_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -24,13 +24,13 @@ export interface CommitCounters {
 
 /** Counts from zero. `committed` hears the notices of each transaction after its commit, in commit order. */
 export class CommitNews {
-  readonly counters: CommitCounters & { readonly durations: Observed; readonly sizes: Observed } = {
+  readonly counters: CommitCounters & { readonly durations: ObservedHistogram; readonly sizes: ObservedHistogram } = {
     batches: 0,
     changes: 0,
     refused: 0,
     failed: 0,
-    durations: createHistogram(DURATION_BOUNDS_S),
-    sizes: createHistogram(SIZE_BOUNDS),
+    durations: new ObservedHistogram(DURATION_BOUNDS_S),
+    sizes: new ObservedHistogram(SIZE_BOUNDS),
   };
   readonly #committed: (notices: readonly Notice[]) => void;
 

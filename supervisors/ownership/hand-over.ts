@@ -4,7 +4,7 @@
  */
 import type { HandOverReason, StaysBecause } from '../../actors/hand-over.ts';
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
-import { createHistogram, type Histogram } from '../../transport/net/histogram.ts';
+import { ObservedHistogram, type Histogram } from '../../transport/net/histogram.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Committer, SessionLink } from '../ports.ts';
@@ -98,7 +98,7 @@ export interface HandOversPorts {
 export class HandOvers {
   readonly #ports: HandOversPorts;
   readonly #given: Record<HandOverReason, number> = { balance: 0, room: 0, drain: 0, stop: 0 };
-  readonly #durations = createHistogram(DURATIONS_S);
+  readonly #durations = new ObservedHistogram(DURATIONS_S);
   #received = 0;
   #stayed = 0;
   #underWay = 0;

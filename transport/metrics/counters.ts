@@ -1,5 +1,5 @@
 /** What scrapes of nodes came to, and how long they took. */
-import { createHistogram, type Histogram, type Observed } from '../net/histogram.ts';
+import { ObservedHistogram, type Histogram } from '../net/histogram.ts';
 import { METRICS_SOURCES, type MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { ScrapeOutcome } from './scrapes.ts';
 
@@ -17,9 +17,9 @@ export interface ScrapeCounters {
 
 /** All at zero. */
 export function createScrapeCounters(): ScrapeCounters {
-  const none = (): { readonly outcomes: Record<string, number>; readonly durations: Observed } => ({
+  const none = (): { readonly outcomes: Record<string, number>; readonly durations: ObservedHistogram } => ({
     outcomes: { ok: 0 },
-    durations: createHistogram(BOUNDS_S),
+    durations: new ObservedHistogram(BOUNDS_S),
   });
   const by = Object.fromEntries(METRICS_SOURCES.map((source) => [source, none()])) as Record<
     MetricsSource,

@@ -13,31 +13,25 @@ export interface Histogram {
   readonly count: number;
 }
 
-/** A histogram that takes observations. */
-export interface Observed extends Histogram {
-  observe(value: number): void;
-}
-
-/** An empty histogram with these upper bounds, which must rise. */
-export function createHistogram(bounds: readonly number[]): Observed {
-  return new Buckets(bounds);
-}
-
-class Buckets implements Observed {
+/** A histogram that takes observations. Empty at first. */
+export class ObservedHistogram implements Histogram {
   readonly bounds: readonly number[];
-  readonly counts: number[];
+  readonly counts: readonly number[];
   sum = 0;
   count = 0;
+  readonly #counts: number[];
 
+  /** `bounds` are the upper ones of its buckets, and must rise. */
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
-    this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
+    this.counts = this.#counts;
   }
 
   observe(value: number): void {
     let bucket = 0;
     while (bucket < this.bounds.length && value > (this.bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1;
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
     this.sum += value;
     this.count += 1;
   }

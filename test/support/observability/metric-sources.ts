@@ -1,6 +1,6 @@
 /** Sources of metrics that a test sets as it likes. */
 import { ConsoleCounters } from '../../../api/console/counters.ts';
-import { createHistogram } from '../../../transport/net/histogram.ts';
+import { ObservedHistogram } from '../../../transport/net/histogram.ts';
 import { createAdminMetrics, type AdminMetrics } from '../../../api/metrics/admin-metrics.ts';
 import type { LiveReadings, MetricSources, TotalReadings } from '../../../api/metrics/sources.ts';
 
@@ -9,7 +9,7 @@ const NOT_ENDED = { exited: 0, refused: 0, cut: 0, idle: 0, old: 0, session_over
 /** An admin at rest: everything is there, and nothing happened. */
 export function restingReadings(): LiveReadings {
   const actors = { count: 0, messages: 0, messagesMax: 0 };
-  const scrapes = () => ({ outcomes: { ok: 0 }, durations: createHistogram([1]) });
+  const scrapes = () => ({ outcomes: { ok: 0 }, durations: new ObservedHistogram([1]) });
   return {
     sessions: { open: 0, opened: 0, cut: 0, frames: { in: { hello: 0 }, out: { welcome: 0 } } },
     actors: { node: actors, cluster: actors, command: actors, webhook: actors, 'self-update': actors },
@@ -17,13 +17,13 @@ export function restingReadings(): LiveReadings {
     crashes: 0,
     escalations: 0,
     commits: {
-      durations: createHistogram([0.1, 1]),
-      sizes: createHistogram([1, 10]),
+      durations: new ObservedHistogram([0.1, 1]),
+      sizes: new ObservedHistogram([1, 10]),
       waiting: 0,
       refused: 0,
       failed: 0,
     },
-    updateTriggers: createHistogram([1]),
+    updateTriggers: new ObservedHistogram([1]),
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
     console: new ConsoleCounters().readings(),
@@ -50,8 +50,8 @@ export function restingReadings(): LiveReadings {
     forwarding: {
       in: { answered: 0 },
       out: { answered: 0 },
-      durations: [{ operation: 'delete_node', outcome: 'ok', durations: createHistogram([1]) }],
-      takenDurations: [{ operation: 'delete_node', outcome: 'ok', durations: createHistogram([1]) }],
+      durations: [{ operation: 'delete_node', outcome: 'ok', durations: new ObservedHistogram([1]) }],
+      takenDurations: [{ operation: 'delete_node', outcome: 'ok', durations: new ObservedHistogram([1]) }],
     },
     ownership: { clusters: 0, gained: 0, lost: 0, leaseAgeMs: 0, isDegraded: false, handOvers: handOversOf(null) },
     adminLinks: {
@@ -100,11 +100,11 @@ export function fakeAdminMetrics(): AdminMetrics {
 
 /** Every reading has a number of its own, so that none is told under the name of another. */
 export function distinctReadings(): LiveReadings {
-  const durations = createHistogram([1, 2]);
+  const durations = new ObservedHistogram([1, 2]);
   durations.observe(1.5);
-  const sizes = createHistogram([10]);
+  const sizes = new ObservedHistogram([10]);
   sizes.observe(7);
-  const waits = createHistogram([10]);
+  const waits = new ObservedHistogram([10]);
   waits.observe(110);
   return {
     sessions: { open: 1, opened: 2, cut: 3, frames: { in: { hello: 4 }, out: { welcome: 5 } } },
@@ -180,6 +180,6 @@ function handOversOf(from: number | null): LiveReadings['ownership']['handOvers'
     given: { balance: at(0), room: at(1), drain: at(2), stop: at(3) },
     received: at(4),
     stayed: at(5),
-    durations: createHistogram([1]),
+    durations: new ObservedHistogram([1]),
   };
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createHistogram } from '../../../../transport/net/histogram.ts';
+import { ObservedHistogram } from '../../../../transport/net/histogram.ts';
 import { FAMILIES } from '../../../../api/metrics/families.ts';
 import { type Readings } from '../../../../api/metrics/family.ts';
 import { distinctReadings, NO_ROWS, restingReadings } from '../../../support/observability/metric-sources.ts';
@@ -30,7 +30,7 @@ const rising = (name: string, values: string, first: number, step = 1): Record<s
   Object.fromEntries(values.split(' ').map((value, index) => [`${name}=${value}`, first + index * step]));
 
 test('every reading is told under its own name', (t) => {
-  const durations = createHistogram([1]);
+  const durations = new ObservedHistogram([1]);
   durations.observe(0.25);
   const totals = {
     nodes: { healthy: 60, unhealthy: 61, unreachable: 62 },

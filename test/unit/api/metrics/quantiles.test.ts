@@ -1,9 +1,9 @@
 import test from 'ava';
-import { createHistogram } from '../../../../transport/net/histogram.ts';
+import { ObservedHistogram } from '../../../../transport/net/histogram.ts';
 import { meanOf, quantileOf } from '../../../../api/metrics/quantiles.ts';
 
 function observed(...values: readonly number[]) {
-  const histogram = createHistogram([1, 2, 4]);
+  const histogram = new ObservedHistogram([1, 2, 4]);
   for (const value of values) histogram.observe(value);
   return histogram;
 }
