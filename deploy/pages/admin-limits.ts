@@ -9,7 +9,7 @@ import * as leases from '../../persistence/ownership/leases.ts';
 import * as readWriteHost from '../../persistence/connections/read-write-host.ts';
 import * as relayRows from '../../persistence/vpn/relay-rows.ts';
 import * as databaseUrl from '../../settings/database-url.ts';
-import * as adminNames from '../../persistence/sweeps/admin-names.ts';
+import * as goneAdmins from '../../persistence/sweeps/gone-admins.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as handedOver from '../../persistence/ownership/hand-over.ts';
 import * as giveAway from '../../supervisors/ownership/give-away.ts';
@@ -83,7 +83,7 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('persistence/admins/instance-lock.ts', names, [
     ['NAME_WATCHED_MS_MAX', 'A start whose `ADMIN_NAME` another process has watches it for so long, then ends.'],
   ]),
-  limits('persistence/sweeps/admin-names.ts', adminNames, [
+  limits('persistence/sweeps/gone-admins.ts', goneAdmins, [
     ['NAME_KEPT_DAYS', 'Days for which the name of an admin that is gone keeps its id.'],
   ]),
   limits('api/debug/elsewhere.ts', debug, [

@@ -11,7 +11,7 @@ type Update = Extract<KeyWrite, { kind: 'key-updated' }>;
 
 /**
  * Public keys that exist at once. Those that expired or let their node in are deleted soon after:
- * sweeps/public-enrollment-keys.ts.
+ * sweeps/pruned.ts.
  */
 export const PUBLIC_KEYS_MAX = 1_000;
 

@@ -197,6 +197,27 @@ export function pruneReleaseFiles(pool: Pool, now: Sql): Promise<number> {
   );
 }
 
+/**
+ * How long a public key outlives its expiry or its use, in minutes: an agent whose answer was lost asks again with it.
+ */
+const LOST_ANSWER_MINUTES = 10;
+
+/**
+ * Deletes at most `limit` public keys that expired, or let their node in, a while before `now`. Returns how many.
+ */
+export function prunePublicEnrollmentKeys(pool: Pool, now: Sql, limit: number): Promise<number> {
+  return deleted(
+    pool,
+    'pruning public enrolment keys',
+    sql`
+    delete from enrollment_key where id in (
+      select id from enrollment_key where is_public and (
+        expired_at < ${now} - make_interval(mins => ${LOST_ANSWER_MINUTES}::int)
+        or uses_remaining = 0 and last_used_at < ${now} - make_interval(mins => ${LOST_ANSWER_MINUTES}::int))
+      limit ${limit}::int for update skip locked) returning 1`,
+  );
+}
+
 async function deleted(pool: Pool, doing: string, statement: Sql): Promise<number> {
   return (await rowsOf(pool, doing, statement)).length;
 }

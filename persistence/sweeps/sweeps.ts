@@ -7,21 +7,21 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
 import type { Sql } from '../reads/sql.ts';
-import { pruneConsoleSessions, type SessionAges } from './console-sessions.ts';
-import { prunePublicEnrollmentKeys } from './public-enrollment-keys.ts';
-import { dropOf, dropOrphans, expireDue, type EndedBatch } from './ended.ts';
 import {
   pruneCommands,
   pruneDeliveries,
   pruneEvents,
   pruneExecutions,
+  pruneIdempotencyRecords,
   pruneOrphanDeliveries,
   pruneOutputParts,
+  prunePublicEnrollmentKeys,
   pruneRecordings,
-  pruneSelfUpdates,
   pruneReleaseFiles,
-  pruneIdempotencyRecords,
+  pruneSelfUpdates,
 } from './pruned.ts';
+import { pruneConsoleSessions, type SessionAges } from './console-sessions.ts';
+import { dropOf, dropOrphans, expireDue, type EndedBatch } from './ended.ts';
 
 /** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
 export const SWEEP_ROWS_MAX = 1_000;

@@ -1,8 +1,7 @@
 /** `/guide/nodes`. */
 import { LABELS_AND_GROUPS } from './labels.ts';
 import { SELF_UPDATES } from './self-updates.ts';
-import { BEHIND_A_PROXY, METERED_LINKS } from './links.ts';
-import { PORTS_OF_A_MACHINE, SETTINGS_OF_NODES } from './node-settings.ts';
+import { BEHIND_A_PROXY, METERED_LINKS, PORTS_OF_A_MACHINE, SETTINGS_OF_NODES } from './node-settings.ts';
 import { knowsAdmin, type GuideFacts, type GuidePage, type Section } from './page.ts';
 
 const UNIT = `[Unit]

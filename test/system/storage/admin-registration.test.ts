@@ -1,7 +1,7 @@
 /** Who is in the list of admins, as what, and for how long. */
 import test from 'ava';
 import type { Listener } from '../../../persistence/connections/listening.ts';
-import { pruneAdminNames } from '../../../persistence/sweeps/admin-names.ts';
+import { pruneAdminNames } from '../../../persistence/sweeps/gone-admins.ts';
 import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';

@@ -1,7 +1,7 @@
 /** Enrolment keys that anybody makes: few from one address, bounded in all, gone when they are over. */
 import test, { type ExecutionContext } from 'ava';
 import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/enrollment-key-rows.ts';
-import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-enrollment-keys.ts';
+import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/pruned.ts';
 import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';
