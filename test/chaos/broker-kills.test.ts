@@ -10,7 +10,7 @@ import { column } from '../support/database/columns.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { peerTest } from '../support/run/peer-test.ts';
 import { until } from '../support/until.ts';
-import { hangAfter, patient } from '../support/busy.ts';
+import { hangAfter, scaled } from '../support/busy.ts';
 
 const test = await peerTest('nats-server');
 
@@ -99,7 +99,7 @@ test('broker and admin are killed, one after the other and together, while comma
 
 test('while the broker is away health says so and how much waits; what is too old then is skipped, counted and logged, and all else goes out', async (t) => {
   const server = await startNats(t);
-  const maxAgeSeconds = Math.ceil(patient(3_000) / 1_000); // what is published at once must not grow so old
+  const maxAgeSeconds = Math.ceil(scaled(3_000) / 1_000); // what is published at once must not grow so old
   const fleet = await startPublishingFleet(t, server, {
     env: { EVENT_DELIVERY_MAX_AGE_SECONDS: String(maxAgeSeconds) },
   });

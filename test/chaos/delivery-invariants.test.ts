@@ -7,7 +7,7 @@ import {
   type ExpectedDelivery,
   type Subscribed,
 } from './delivery-invariants.ts';
-import { patient } from '../support/busy.ts';
+import { scaled } from '../support/busy.ts';
 import type { Arrival } from '../support/webhooks/receiver.ts';
 
 const webhook: Subscribed = { name: 'steady', id: 'webhook', path: '/hook', deletedMs: null, redelivered: new Map() };
@@ -192,7 +192,7 @@ for (const [what, broken, pattern] of [
   ],
   [
     'a request behind the answer to a deletion',
-    { webhooks: [deleted], expected: [], arrivals: [arrival('first', { beganMs: 5_001 + patient(2 * CUT_MS_MAX) })] },
+    { webhooks: [deleted], expected: [], arrivals: [arrival('first', { beganMs: 5_001 + scaled(2 * CUT_MS_MAX) })] },
     /ms after the deletion was answered/u,
   ],
 ] as const) {

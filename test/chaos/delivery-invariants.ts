@@ -1,5 +1,5 @@
 /** What must be true of deliveries when everything is back (V2). The receiver's own log is the truth. */
-import { patient } from '../support/busy.ts';
+import { scaled } from '../support/busy.ts';
 import type { Arrival } from '../support/webhooks/receiver.ts';
 
 /** A webhook that was asked for. */
@@ -103,7 +103,7 @@ function ofWebhook(webhook: Subscribed, expected: readonly ExpectedDelivery[], c
       );
   } else {
     for (const { arrival } of came)
-      if (arrival.beganMs > webhook.deletedMs + patient(CUT_MS_MAX))
+      if (arrival.beganMs > webhook.deletedMs + scaled(CUT_MS_MAX))
         say(`it came ${arrival.beganMs - webhook.deletedMs} ms after the deletion was answered`, arrival.id);
   }
   for (const ofSubject of Map.groupBy(expected, ({ subject }) => subject).values())

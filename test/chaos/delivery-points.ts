@@ -1,6 +1,6 @@
 /** The moments of a delivery at which the admin or its database is killed. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { patient } from '../support/busy.ts';
+import { scaled } from '../support/busy.ts';
 import { answers } from '../support/webhooks/receiver.ts';
 import { until } from '../support/until.ts';
 import { holdCommit, holdReads, holdTable, strikeIn, type CommitHold, type Moment } from './commit-hold.ts';
@@ -234,7 +234,7 @@ async function inDeletion(all: Deliveries): Promise<void> {
 async function behindDeletion(all: Deliveries): Promise<void> {
   const subscription = await underWay(all);
   await all.remove(subscription);
-  await delay(2 * patient(CUT_MS_MAX)); // what it had to deliver would have taken longer
+  await delay(2 * scaled(CUT_MS_MAX)); // what it had to deliver would have taken longer
   await all.fixture.killAdmin();
 }
 

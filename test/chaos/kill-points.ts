@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
 import { endScripts } from '../support/fleet/agent-program.ts';
-import { patient } from '../support/busy.ts';
+import { scaled } from '../support/busy.ts';
 import { until } from '../support/until.ts';
 import { holdCommit, holdTable, strikeIn, type CommitHold } from './commit-hold.ts';
 import type { Frame, Held } from './wire.ts';
@@ -263,7 +263,7 @@ export async function load(fixture: Fixture, at?: AdminProgram): Promise<Promise
 }
 
 async function caught(held: Held | undefined, type: string): Promise<Frame> {
-  const late = delay(patient(CAUGHT_MS_MAX), null, { ref: false });
+  const late = delay(scaled(CAUGHT_MS_MAX), null, { ref: false });
   const frame = await Promise.race([held?.caught, late]);
   if (frame === null || frame === undefined) throw new Error(`no ${type} frame came`);
   return frame;

@@ -1,6 +1,6 @@
 /** Freezes: nobody dies, and for a while nobody answers. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { patient } from '../support/busy.ts';
+import { scaled } from '../support/busy.ts';
 import { until } from '../support/until.ts';
 import type { KillPoint } from './kill-points.ts';
 import type { Fixture } from './fixture.ts';
@@ -62,6 +62,6 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
   const askedMs = performance.now();
   const given = await answer;
   const tookMs = performance.now() - askedMs;
-  if (tookMs > patient(ANSWER_MS_MAX)) throw new Error(`L3: an answer took ${Math.round(tookMs)} ms`);
+  if (tookMs > scaled(ANSWER_MS_MAX)) throw new Error(`L3: an answer took ${Math.round(tookMs)} ms`);
   return given;
 }

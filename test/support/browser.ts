@@ -1,6 +1,6 @@
 /** A real browser: Debian's Chromium. */
 import { chromium, type Browser } from 'playwright-core';
-import { patient } from './busy.ts';
+import { scaled } from './busy.ts';
 import { peerPath } from './run/peers.ts';
 import type { Scope } from './scope.ts';
 
@@ -13,7 +13,7 @@ export async function startBrowser(scope: Scope, args: readonly string[] = []): 
   const browser = await chromium.launch({
     executablePath: await peerPath('chromium'),
     headless: true,
-    timeout: patient(START_MS_MAX),
+    timeout: scaled(START_MS_MAX),
     args: [
       '--no-sandbox',
       '--disable-gpu',

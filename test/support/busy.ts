@@ -17,13 +17,13 @@ const STRETCH_MAX = 5;
  * A time in ms, as long as this machine takes for it now: where so many programs want a processor that each gets a
  * third of one, three times as long. A whole number, as timeouts must be.
  */
-export function patient(ms: number): number {
+export function scaled(ms: number): number {
   return Math.round(ms * Math.min(STRETCH_MAX, Math.max(1, programsEach())));
 }
 
 /**
- * Whether so many programs want a processor that a deadline of the product itself may pass, which no patience
- * stretches.
+ * Whether so many programs want a processor that a deadline of the product itself may pass, which is not
+ * scaled.
  */
 export function isCrowded(): boolean {
   return programsEach() > CROWDED_FROM;

@@ -1,6 +1,6 @@
 /** Waiting for what other processes do: looked at again and again, with a deadline. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { patient } from './busy.ts';
+import { scaled } from './busy.ts';
 
 /**
  * Wait between two looks, in ms, at first and at most: a look asks a server, which costs both sides more than the
@@ -36,7 +36,7 @@ export async function until<T>(
       problem = error;
     }
     const waitedMs = performance.now() - startMs;
-    if (waitedMs > msMax && waitedMs > patient(msMax))
+    if (waitedMs > msMax && waitedMs > scaled(msMax))
       throw new Error(
         `${what}: not within ${Math.round(waitedMs)} ms${problem instanceof Error ? `; ${problem.message}` : ''}`,
         {

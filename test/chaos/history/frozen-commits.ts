@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import type { Fleet } from '../../support/fleet.ts';
 import { createCommandIn } from './actions.ts';
 import type { Home } from './landscape.ts';
@@ -57,7 +57,7 @@ export async function prepareFrozenCommits(fleet: Fleet): Promise<void> {
 
 /** How late what was handed out in time is noted at most, in ms. */
 export function notedMsMax(): number {
-  return patient(NOTED_MS_MAX);
+  return scaled(NOTED_MS_MAX);
 }
 
 /** An owner of a home freezes as it stores a result. Null: it did; otherwise why it had nothing to do. */

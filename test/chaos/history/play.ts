@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../support/busy.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
@@ -249,7 +249,7 @@ function handedWhen(line: string, { handed }: History): string {
 
 /** What is granted to a machine that does other things besides. */
 function deadlines(): Deadlines {
-  return { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS, notedMsMax: notedMsMax() };
+  return { answerMsMax: scaled(6_000), revokedMsMax: scaled(1_000) + BUSY_MS, notedMsMax: notedMsMax() };
 }
 
 /** Looks at who owns what, again and again, until the returned function is called. */

@@ -5,7 +5,7 @@
  * Promises: O3.
  */
 import test from 'ava';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 import { violations } from './checker.ts';
 import { NOTHING, type Call, type Named } from './history.ts';
@@ -26,7 +26,7 @@ test(`${MANY} operations of six clients with some in doubt are judged in seconds
 
   t.deepEqual(violations({ ...NOTHING, calls: history }, rows, DEADLINES), []);
   const tookMs = performance.now() - startedMs;
-  t.true(tookMs < patient(JUDGED_MS_MAX), `${tookMs} ms`);
+  t.true(tookMs < scaled(JUDGED_MS_MAX), `${tookMs} ms`);
 
   const place = history.findLastIndex(({ request, outcome }) => request.verb === 'create' && outcome.type === 'ok');
   const wrong = history.with(place, { ...(history[place] as Call), outcome: refused() });

@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
 import type { BrokerSettings } from '../../../transport/events/brokers/settings.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { isCrowded, patient } from '../../support/busy.ts';
+import { isCrowded, scaled } from '../../support/busy.ts';
 import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog, type recordingLog } from '../../support/log.ts';
@@ -25,7 +25,7 @@ export function connectionsOf<Name extends BrokerSettings['adapter']>(
   open: (settings: Extract<BrokerSettings, { adapter: Name }>, log: Log) => Promise<Broker>,
 ): Open {
   return async (scope, env, log = silentLog) => {
-    const broker = await patientlyOpened(() => open(brokerSettings(adapter, env), log));
+    const broker = await openWithRetry(() => open(brokerSettings(adapter, env), log));
     scope.teardown(() => broker.close());
     return broker;
   };
@@ -35,7 +35,7 @@ export function connectionsOf<Name extends BrokerSettings['adapter']>(
  * Opens a connection. On a crowded machine a server may take longer to answer than a connection waits, and is asked
  * once more, as an admin does.
  */
-export async function patientlyOpened(open: () => Promise<Broker>): Promise<Broker> {
+export async function openWithRetry(open: () => Promise<Broker>): Promise<Broker> {
   try {
     return await open();
   } catch (error) {
@@ -147,7 +147,7 @@ export async function hangsNobody(t: ExecutionContext, broker: Broker, opening: 
   ]);
   await broker.close();
 
-  t.true(performance.now() - startMs < patient(12_500));
+  t.true(performance.now() - startMs < scaled(12_500));
 }
 
 /** Ports of what cannot be a server: one that takes connections and says nothing, and one that speaks HTTP. */
@@ -163,7 +163,7 @@ export async function givesUpSilence(t: ExecutionContext, opened: (port: number)
   const port = await silentPort(t);
   const startMs = performance.now();
   const refusal = await refusalOf(t, opened(port));
-  t.true(performance.now() - startMs < patient(13_000));
+  t.true(performance.now() - startMs < scaled(13_000));
   return refusal;
 }
 

@@ -15,8 +15,8 @@ import { silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
-import { givesUpSilence, patientlyOpened } from './contract.ts';
+import { scaled } from '../../support/busy.ts';
+import { givesUpSilence, openWithRetry } from './contract.ts';
 import { environment } from './published/contract.ts';
 import {
   everyTypeArrives,
@@ -45,7 +45,7 @@ const settingsOf = (topicIdPrefix: string) =>
 /** `begun` is told of each try. */
 async function opened(scope: Scope, topicIdPrefix: string, host = server.host, begun = () => {}): Promise<Broker> {
   environment(scope, { PUBSUB_EMULATOR_HOST: host });
-  const broker = await patientlyOpened(() => {
+  const broker = await openWithRetry(() => {
     begun();
     return openPubSub(settingsOf(topicIdPrefix), silentLog);
   });
@@ -167,6 +167,6 @@ test.serial(
       },
     });
 
-    t.true(openMs + publishMs < patient(3_000), `${openMs} and ${publishMs} ms`);
+    t.true(openMs + publishMs < scaled(3_000), `${openMs} and ${publishMs} ms`);
   },
 );

@@ -18,7 +18,7 @@ import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { environment as environmentOf } from './published/contract.ts';
-import { patientlyOpened } from './contract.ts';
+import { openWithRetry } from './contract.ts';
 import {
   everyTypeArrives,
   goesOnWhereItWasKilled,
@@ -62,7 +62,7 @@ const settingsOf = (namePrefix: string) =>
   ({ adapter: 'cloud_a_sns', region: SNS_REGION, topicArnPrefix: arnPrefix(namePrefix) }) as const;
 
 async function opened(scope: Scope, namePrefix: string, log = silentLog): Promise<Broker> {
-  const broker = await patientlyOpened(() => openSns(settingsOf(namePrefix), log));
+  const broker = await openWithRetry(() => openSns(settingsOf(namePrefix), log));
   scope.teardown(() => broker.close());
   return broker;
 }

@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import type { Broker, PublishedEvent } from '../../../transport/events/brokers/broker.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { brokerEvent, numberedEvents } from '../../support/brokers/events.ts';
 import { until } from '../../support/until.ts';
 import { areAll, publishAll } from './contract.ts';
@@ -82,7 +82,7 @@ export async function waitsNotForOneThatStands(
 
   await t.throwsAsync(broker.publish([event]), { message });
 
-  t.true(performance.now() - startMs < patient(13_000));
+  t.true(performance.now() - startMs < scaled(13_000));
   process.resume();
   await broker.publish([event]);
   await until('the event to arrive', () => consumer.messages().length > 0);

@@ -4,7 +4,7 @@
  */
 import test from 'ava';
 import { startWatchtower } from '../../support/agent/watchtower-double.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { REQUEST, signal, updaterContract } from './contract.ts';
 
 for (const line of ['containrrr', 'nicholas-fedor'] as const)
@@ -20,7 +20,7 @@ test('one that answers when its work is done is waited for, and asked once', asy
 test('one that works for longer than the admin waits failed, as far as is known; it is not asked again', async (t) => {
   const watchtower = await startWatchtower(t, 'containrrr', { workMs: 60_000 });
 
-  const msMax = patient(1_000); // by then it was asked, on a busy machine too
+  const msMax = scaled(1_000); // by then it was asked, on a busy machine too
   t.regex((await signal(watchtower, { msMax })) ?? '', /cannot be asked: did not answer within [\d.]+ s$/u);
   t.is(watchtower.begun(), 1);
 });

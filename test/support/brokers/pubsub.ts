@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { freePort } from '../net/free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../run/peers.ts';
@@ -84,7 +84,7 @@ async function request(
     method,
     body: JSON.stringify(body),
     headers: JSON_BODY,
-    signal: AbortSignal.timeout(patient(ANSWER_MS_MAX)),
+    signal: AbortSignal.timeout(scaled(ANSWER_MS_MAX)),
   });
   const text = await answer.text();
   return answer.ok ? JSON.parse(text) : null;

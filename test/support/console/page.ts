@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { FLEET_KEYS } from '../fleet.ts';
 import { ROOT } from '../source/source-text.ts';
 
@@ -34,7 +34,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options });
-  context.setDefaultTimeout(patient(WAIT_MS_MAX));
+  context.setDefaultTimeout(scaled(WAIT_MS_MAX));
   t.teardown(() => context.close());
   const page = await context.newPage();
   const [problems, elsewhere]: [string[], string[]] = [[], []];

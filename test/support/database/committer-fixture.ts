@@ -14,10 +14,10 @@ import { Leases } from '../../../persistence/ownership/leases.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { commandRecord, MADE_MS, NOW_MS, PORTS, WELL } from '../actors.ts';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from '../log.ts';
-import { patientLimits } from './opened.ts';
+import { scaledLimits } from './opened.ts';
 import type { TestConnection } from './server.ts';
 import { until } from '../until.ts';
 
@@ -41,7 +41,7 @@ export async function openFixture(
     connection,
     poolMax: 10,
     log,
-    limits: { ...patientLimits(), ...limits },
+    limits: { ...scaledLimits(), ...limits },
   });
   t.teardown(() => database.close());
   return new Fixture(t, connection, database, log);
@@ -97,7 +97,7 @@ export class Fixture {
       const outcome = await this.commit(lease, [write]).then(
         ([code]) => code,
         (error: unknown) => {
-          if (!(error instanceof DatabaseUnavailable) || performance.now() - beganMs > patient(STORE_MS_MAX))
+          if (!(error instanceof DatabaseUnavailable) || performance.now() - beganMs > scaled(STORE_MS_MAX))
             throw error;
           return null;
         },

@@ -9,7 +9,7 @@ import {
 import { createReads } from '../../../persistence/reads/reads.ts';
 import { createVault, type Keyring } from '../../../persistence/vault.ts';
 import type { Reads } from '../../../api/ports.ts';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { createDatabase } from './database.ts';
 import { silentLog } from '../log.ts';
 
@@ -25,8 +25,8 @@ export const DOMAIN = 'edge.test';
 export const VAULT = createVault(Buffer.alloc(32, 7));
 
 /** The limits of a database, as long as this machine takes for them now. */
-export function patientLimits(): DatabaseLimits {
-  const limits = Object.entries(DATABASE_LIMITS).map(([name, ms]) => [name, patient(ms as number)]);
+export function scaledLimits(): DatabaseLimits {
+  const limits = Object.entries(DATABASE_LIMITS).map(([name, ms]) => [name, scaled(ms as number)]);
   return Object.fromEntries(limits) as DatabaseLimits;
 }
 
@@ -59,7 +59,7 @@ export async function openedDatabase(
     connection,
     poolMax: 10,
     log: silentLog,
-    limits: { ...patientLimits(), ...limits },
+    limits: { ...scaledLimits(), ...limits },
   });
   t.teardown(() => database.close());
   return { ...database, vault: VAULT, reads: readsOf(database) };

@@ -11,7 +11,7 @@ import { findBinaries } from '../../../persistence/embedded/binaries.ts';
 import { ensureInitialised, runAs } from '../../../persistence/embedded/initialisation.ts';
 import { preparePlace, type Place } from '../../../persistence/embedded/place.ts';
 import { freePort } from '../net/free-ports.ts';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import type { Scope } from '../scope.ts';
 import type { TestConnection } from './server.ts';
 import { processesOf, signal } from './server-processes.ts';
@@ -204,7 +204,7 @@ async function asked<Row>({ host, port, user, database }: TestConnection, text: 
     port,
     user,
     database: text.includes('create database') || text === 'select 1' ? 'postgres' : database,
-    connectionTimeoutMillis: patient(5_000),
+    connectionTimeoutMillis: scaled(5_000),
   });
   client.on('error', () => {}); // killed meanwhile
   await client.connect();

@@ -1,7 +1,7 @@
 /** A small client of the REST API. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 
 /** One answer. `data` and `error` are what the envelope holds; both undefined when there is none. */
 export interface Answer<T> {
@@ -58,16 +58,16 @@ export function restClient(url: () => string, key: string | null): Rest {
   }
 
   const call = <T>(method: string, path: string, sent: Sent = {}): Promise<Answer<T>> =>
-    asked(method, path, sent, patient(ANSWER_MS_MAX));
+    asked(method, path, sent, scaled(ANSWER_MS_MAX));
 
   async function insisted<T>(method: 'GET' | 'POST', path: string, sent: Sent): Promise<T> {
     const began = performance.now();
     for (;;) {
-      const answer = await asked<T>(method, path, sent, patient(ANSWER_MS_MAX)).catch((error: unknown) => {
+      const answer = await asked<T>(method, path, sent, scaled(ANSWER_MS_MAX)).catch((error: unknown) => {
         throw new Error(`${method} ${path} was not answered`, { cause: error });
       });
       if (answer.status < 300) return answer.data;
-      if (answer.status !== 503 || performance.now() - began > patient(RETRY_MS_MAX))
+      if (answer.status !== 503 || performance.now() - began > scaled(RETRY_MS_MAX))
         throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
       await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
     }
@@ -92,8 +92,7 @@ export async function settledAnswer<T>(call: () => Promise<Answer<T>>): Promise<
   const began = performance.now();
   for (;;) {
     const answer = await call();
-    if (answer.error?.code !== 'service_unavailable' || performance.now() - began > patient(RETRY_MS_MAX))
-      return answer;
+    if (answer.error?.code !== 'service_unavailable' || performance.now() - began > scaled(RETRY_MS_MAX)) return answer;
     await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
   }
 }

@@ -3,7 +3,7 @@ import { execFile, execFileSync, spawn, type ChildProcessByStdio } from 'node:ch
 import { readlinkSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 
@@ -17,7 +17,7 @@ export function inOwnNetwork(
 ): Promise<{ readonly stdout: string }> {
   const flags = `-${process.getuid?.() === 0 ? '' : 'r'}n${mounts ? 'm' : ''}`;
   return promisify(execFile)('unshare', [flags, 'sh', '-c', `ip link set lo up && ${command}`], {
-    timeout: patient(msMax),
+    timeout: scaled(msMax),
     maxBuffer: 67_108_864,
   });
 }

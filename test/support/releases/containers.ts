@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { Program } from '../fleet/program.ts';
 import type { Scope } from '../scope.ts';
 import { ROOT } from '../source/source-text.ts';
@@ -43,7 +43,7 @@ export async function makeImages(out: string, cache: string, ...args: readonly s
   const { stdout } = await run(process.execPath, program, {
     cwd: ROOT,
     env: { ...process.env, SOURCE_DATE_EPOCH: EPOCH_S },
-    timeout: patient(IMAGES_MS_MAX),
+    timeout: scaled(IMAGES_MS_MAX),
   });
   return stdout;
 }
@@ -96,7 +96,7 @@ export class Podman {
 
   /** One call, and what it said. */
   async call(...args: readonly string[]): Promise<string> {
-    return (await run('unshare', [...this.#words, ...args], { timeout: patient(CALL_MS_MAX) })).stdout;
+    return (await run('unshare', [...this.#words, ...args], { timeout: scaled(CALL_MS_MAX) })).stdout;
   }
 
   /** Starts a container that lasts as long as this program, which passes signals on. */

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { peerPath } from '../run/peers.ts';
 import { ROOT } from '../source/source-text.ts';
 
@@ -155,7 +155,7 @@ export function containerOf({ spec }: Manifest): Container {
 }
 
 async function said(program: string, words: readonly string[], stdin: string): Promise<string> {
-  const running = run(program, words, { timeout: patient(CALL_MS_MAX), maxBuffer: 16 * 1_048_576 });
+  const running = run(program, words, { timeout: scaled(CALL_MS_MAX), maxBuffer: 16 * 1_048_576 });
   running.child.stdin?.on('error', () => {}); // it may end before it has read all
   running.child.stdin?.end(stdin);
   return (await running).stdout;

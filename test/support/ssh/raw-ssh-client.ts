@@ -5,7 +5,7 @@ import ssh2 from 'ssh2';
 import type { ClientChannel, ConnectConfig } from 'ssh2';
 import type { SshServerOptions } from '../../../agent/access/ssh/server.ts';
 import { withAlice } from '../agent/ssh-fixture.ts';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { createScope, type Scope } from '../scope.ts';
 
 /** A client of ssh2. */
@@ -36,7 +36,7 @@ export async function connectRaw(scope: Scope, port: number, config: ConnectConf
   const client = new ssh2.Client();
   scope.teardown(() => void client.destroy());
   client.on('error', () => {});
-  client.connect({ host: '127.0.0.1', port, readyTimeout: patient(20_000), ...config });
+  client.connect({ host: '127.0.0.1', port, readyTimeout: scaled(20_000), ...config });
   await once(client, 'ready');
   return client;
 }

@@ -13,7 +13,7 @@ import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
 import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import { NOW_MS } from '../actors.ts';
 import { enrolled, enrolment, openFixture } from '../database/committer-fixture.ts';
-import { patientLimits } from '../database/opened.ts';
+import { scaledLimits } from '../database/opened.ts';
 
 /** Domain of names in these tests. */
 export const DOMAIN = 'edge.test';
@@ -52,7 +52,7 @@ export async function openVpnFixture(
   machine: Machine,
 ): Promise<VpnFixture> {
   const committerFixture = await openFixture(t);
-  const { connectMs } = patientLimits();
+  const { connectMs } = scaledLimits();
   const database = await openDatabase({
     connection: committerFixture.connection,
     poolMax: 4,

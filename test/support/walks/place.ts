@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { createDatabase } from '../database/database.ts';
 import { FLEET_KEYS } from '../fleet.ts';
 import { endScriptsOf, FREE_PORTS, processesWith } from '../fleet/agent-program.ts';
@@ -39,7 +39,7 @@ export interface Place {
 /**
  * So soon is a machine that says nothing called unreachable, in ms: one that only has to wait for a processor is not.
  */
-const UNREACHABLE_AFTER_MS = patient(4_000);
+const UNREACHABLE_AFTER_MS = scaled(4_000);
 
 /** Starts the admin and the machines of a cluster. All of it ends with the scope. */
 export async function openPlace(

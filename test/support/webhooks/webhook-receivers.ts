@@ -9,7 +9,7 @@ import { createVault } from '../../../persistence/vault.ts';
 import { monotonicMs } from '../../../transport/net/clock.ts';
 import { createGuard } from '../../../transport/net/guard/guard.ts';
 import { HttpWebhookSender, type WebhookSenderOptions } from '../../../transport/events/webhooks/sender.ts';
-import { patient } from '../busy.ts';
+import { scaled } from '../busy.ts';
 import { listening } from '../net/listening.ts';
 import { silentLog } from '../log.ts';
 
@@ -56,7 +56,7 @@ export function webhookSender(
     connect: createGuard({ allowPrivate: true }).connector(),
     bodyOf: () => Promise.resolve(Buffer.from(ENVELOPE)),
     mayDeliver: () => true,
-    timeoutMs: patient(5_000),
+    timeoutMs: scaled(5_000),
     connectionsMax: 4,
     version: '1.2.3',
     random: Math.random,

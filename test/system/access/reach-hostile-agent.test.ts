@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { MESSAGE_HEADER } from '../../../transport/protocol/tunnel.ts';
-import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
+import { BUSY_MS, hangAfter, scaled } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { untilStill } from '../../support/until.ts';
 import { memoryMb } from '../../support/processes.ts';
@@ -13,7 +13,7 @@ import { silentPort } from '../../support/net/listening.ts';
 const fleet = sharedFleet(test, { agents: 1 });
 
 /** A flood is cut within this, in ms, as long as this machine takes for it now. Source: docs/promises.md, L1. */
-const cutMsMax = (): number => patient(2_000 + BUSY_MS);
+const cutMsMax = (): number => scaled(2_000 + BUSY_MS);
 
 /**
  * What the admin may hold more than before after all of this, in MB. Source: its own limits of one tunnel and one
@@ -134,7 +134,7 @@ test.serial(
     t.log(
       `p95 of others: ${Math.round(usual)} ms before, ${Math.round(under)} ms under attack (p99 ${Math.round(quantile(quiet, 0.99))} and ${Math.round(quantile(during, 0.99))} ms); memory ${Math.round(beforeMb)} MB, then ${Math.round(adminMb())} MB`,
     );
-    t.true(under < patient(2 * Math.max(usual, NOISE_MS)), `${usual} ms before, ${under} ms under attack`);
+    t.true(under < scaled(2 * Math.max(usual, NOISE_MS)), `${usual} ms before, ${under} ms under attack`);
     t.true(adminMb() - beforeMb < GROWTH_MB_MAX);
     t.is(fleet().admin().program.exit, null);
   },

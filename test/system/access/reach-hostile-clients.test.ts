@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import test from 'ava';
 import { HANDSHAKE_MS_MAX } from '../../../transport/proxies/limits.ts';
-import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
+import { BUSY_MS, hangAfter, scaled } from '../../support/busy.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { untilStill } from '../../support/until.ts';
@@ -115,9 +115,9 @@ test.serial(
     t.log(
       `commands: ${Math.round(median(usual))} ms before, ${Math.round(median(under))} ms meanwhile${isTried ? '' : ' (some after they were cut)'}; ${Math.round(heldMb)} MB for ${IDLE_COUNT} connections; cut after ${Math.round(tookMs)} ms`,
     );
-    t.true(tookMs < patient(HANDSHAKE_MS_MAX + SLACK_MS), `${tookMs} ms`);
+    t.true(tookMs < scaled(HANDSHAKE_MS_MAX + SLACK_MS), `${tookMs} ms`);
     t.true(
-      median(under) < patient(2 * Math.max(median(usual), NOISE_MS)),
+      median(under) < scaled(2 * Math.max(median(usual), NOISE_MS)),
       `${median(usual)} ms, then ${median(under)} ms`,
     );
     t.true(heldMb < 128, `${heldMb} MB`);

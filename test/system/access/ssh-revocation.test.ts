@@ -8,7 +8,7 @@ import ssh2 from 'ssh2';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { forgedAgent } from '../../support/ssh/raw-ssh-client.ts';
 import { DRAIN_MS_MAX } from '../../../transport/proxies/limits.ts';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../support/busy.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { freePort } from '../../support/net/free-ports.ts';
 import { freeze } from '../../support/frozen.ts';
@@ -144,7 +144,7 @@ for (const what of ['username', 'key'] as const) {
       const again = await login(t, eve, 'straight');
 
       t.is(status, 204);
-      t.true(tookMs < patient(REVOKED_MS_MAX), `${tookMs} ms`);
+      t.true(tookMs < scaled(REVOKED_MS_MAX), `${tookMs} ms`);
       t.deepEqual([again.status, again.stdout], [255, '']);
       t.is(await answerOf(other), 'still here');
     },
@@ -168,7 +168,7 @@ test.serial(
     program.resume();
 
     t.deepEqual([refused.status, refused.stdout], [255, '']);
-    t.true(tookMs < patient(SILENT_MS_MAX), `${tookMs} ms`);
+    t.true(tookMs < scaled(SILENT_MS_MAX), `${tookMs} ms`);
     t.is(said, 'still here');
     t.true(await getsIn(t, una, 'straight'));
   },
@@ -197,7 +197,7 @@ test.serial(
     await fleet().admin().start();
     await goneEnd;
 
-    t.true(overMs < patient(5_000), `${overMs} ms`);
+    t.true(overMs < scaled(5_000), `${overMs} ms`);
     t.regex(await farewell, /closed|reset|broken/iu);
     t.deepEqual([refused.status, refused.stdout], [255, '']);
     t.is(await answerOf(keptIn), 'still here');
@@ -218,7 +218,7 @@ test.serial(
     const exit = await program.ended();
     await fleet().admin().start();
 
-    t.true(tookMs < patient(DRAIN_MS_MAX + SLACK_MS), `${tookMs} ms`);
+    t.true(tookMs < scaled(DRAIN_MS_MAX + SLACK_MS), `${tookMs} ms`);
     t.deepEqual(exit, { code: 0, signal: null });
     t.true(await getsIn(t, tom, 'through'));
   },

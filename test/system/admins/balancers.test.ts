@@ -13,7 +13,7 @@ import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { createLiveClient } from '../../../api/client/client.ts';
 import { followCommand, type CommandState } from '../../../cli/run/watch.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { certificates, trust, type Certificates } from '../../support/net/certificates.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
@@ -187,7 +187,7 @@ async function run(t: ExecutionContext, { url, rest }: Behind, script: string): 
   const live = createLiveClient({ url, key: FLEET_KEYS.MASTER_KEY });
   t.teardown(() => live.close());
   const command = await rest.post<CommandResource>('/commands', { command_text: script, targeting: { type: 'all' } });
-  return followCommand(live.api, command.id, AbortSignal.timeout(patient(30_000)), () => {});
+  return followCommand(live.api, command.id, AbortSignal.timeout(scaled(30_000)), () => {});
 }
 
 /** Names of the admins that answered so many requests, some at once, or how one failed. */

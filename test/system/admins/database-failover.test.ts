@@ -9,7 +9,7 @@ import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { startReplicatedServers } from '../../support/database/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
@@ -95,7 +95,7 @@ test('a synchronous standby is promoted: admins come back by themselves with wha
   t.deepEqual(await servers.standby.sql(`select a.name from cluster_ownership w join admin a on a.id = w.admin_id`), [
     { name: owner.name },
   ]);
-  t.true(backMs < patient(BACK_MS_MAX), `${Math.round(backMs)} ms`);
+  t.true(backMs < scaled(BACK_MS_MAX), `${Math.round(backMs)} ms`);
   const stored = new Set(column(rows, 'command'));
   t.deepEqual(
     clients.flatMap(({ acknowledged }) => column(acknowledged, 'id').filter((id) => !stored.has(id))),

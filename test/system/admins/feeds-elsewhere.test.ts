@@ -5,7 +5,7 @@ import { EVENTS_NET_MS, RESYNC_EVERY_MS } from '../../../api/feeds/limits.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { socketClient, type Client } from '../../support/api/trpc-clients.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
@@ -149,7 +149,7 @@ test.serial('after the owner was killed the feeds show what the rows say', async
   await killed.kill();
 
   await until('the end of the command', () => last(messages)?.summary.completed === 1, 60_000);
-  await until('the label', () => nodes.get(node)?.labels['last'] === 'word', patient(2 * RESYNC_EVERY_MS));
+  await until('the label', () => nodes.get(node)?.labels['last'] === 'word', scaled(2 * RESYNC_EVERY_MS));
 
   const rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
   // it may be shown as it was before the kill: the rows have to say so as well
@@ -215,5 +215,5 @@ function isFast(t: ExecutionContext, what: string, tookMs: readonly number[]): v
   const inOrder = tookMs.map(Math.round).toSorted((one, other) => one - other);
   const median = inOrder[Math.floor(inOrder.length / 2)] ?? Infinity;
   t.log(`${what}: ${median} ms (p50 of ${inOrder.length}), ${inOrder.at(-1)} ms at most`);
-  t.true(median < patient(TOLD_MS_MAX), inOrder.join(' '));
+  t.true(median < scaled(TOLD_MS_MAX), inOrder.join(' '));
 }

@@ -8,7 +8,7 @@ import { RESYNC_EVERY_MS } from '../../../api/feeds/limits.ts';
 import { LINK_SILENCE_MS_MAX } from '../../../transport/admins/limits.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { socketClient, type Client } from '../../support/api/trpc-clients.ts';
-import { hangAfter, isCrowded, patient } from '../../support/busy.ts';
+import { hangAfter, isCrowded, scaled } from '../../support/busy.ts';
 import { openCuttable, type Cuttable } from '../../support/net/cuttable.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
@@ -91,11 +91,11 @@ async function labelled(): Promise<number> {
 
 async function isToldAtOnce(t: ExecutionContext, when: string): Promise<void> {
   const tookMs: number[] = [];
-  await until(`news ${when}`, async () => (await labelled()) < patient(TOLD_MS_MAX)); // it is wanted anew first
+  await until(`news ${when}`, async () => (await labelled()) < scaled(TOLD_MS_MAX)); // it is wanted anew first
   for (let one = 0; one < 5; one += 1) tookMs.push(await labelled());
   const inOrder = tookMs.map(Math.round).toSorted((one, other) => one - other);
   t.log(`${when}: ${inOrder.join(', ')} ms`);
-  t.true((isCrowded() ? inOrder[0] : inOrder[2])! < patient(TOLD_MS_MAX), inOrder.join(' '));
+  t.true((isCrowded() ? inOrder[0] : inOrder[2])! < scaled(TOLD_MS_MAX), inOrder.join(' '));
 }
 
 function watch({ id }: CommandResource): readonly CommandMessage[] {

@@ -12,7 +12,7 @@ import { catalogue, type OperationName } from '../../../api/catalogue.ts';
 import { pathParameters, type AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
 import { askOn, surfacesOf, type Answered, type Input, type Surface } from '../../support/api/surface-calls.ts';
-import { hangAfter, isCrowded, patient } from '../../support/busy.ts';
+import { hangAfter, isCrowded, scaled } from '../../support/busy.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
@@ -159,7 +159,7 @@ async function reads(t: ExecutionContext, surface: Surface, operation: AnyOperat
     const there = seen(operation, await ask(surface, owner, operation, input));
     const here = seen(operation, await ask(surface, other, operation, input));
     t.is(there.code, null, `${surface} at the owner: ${JSON.stringify(there)}`);
-    const isOver = performance.now() - beganMs > patient(STILL_MS_MAX);
+    const isOver = performance.now() - beganMs > scaled(STILL_MS_MAX);
     if (isOver || JSON.stringify(here) === JSON.stringify(there)) {
       t.deepEqual(here, there, surface);
       return;
@@ -217,7 +217,7 @@ async function ask(
   const beganMs = performance.now();
   for (;;) {
     const answer = await askOn(surface, url, operation, input, key);
-    const isOver = performance.now() - beganMs > patient(STILL_MS_MAX);
+    const isOver = performance.now() - beganMs > scaled(STILL_MS_MAX);
     if (isOver || !isCrowded() || answer.code !== 'service_unavailable') return answer;
     await delay(200);
   }

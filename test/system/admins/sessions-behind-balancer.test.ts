@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { behindBalancer } from '../../support/fleet/behind-balancer.ts';
 import type { Rest } from '../../support/fleet/rest.ts';
 import { until } from '../../support/until.ts';
@@ -33,7 +33,7 @@ test.serial(
     const after = await outputs(second!);
 
     t.log(`settled after ${fleet.settledMs} ms; relayed: ${reasons.filter((reason) => reason !== null).length}`);
-    t.true(fleet.settledMs < patient(SETTLED_MS_MAX), String(fleet.settledMs));
+    t.true(fleet.settledMs < scaled(SETTLED_MS_MAX), String(fleet.settledMs));
     t.deepEqual(before, said(AGENTS));
     t.deepEqual(after, said(AGENTS));
     for (const reason of reasons.filter((one) => one !== null)) t.regex(reason, /relayed by the admin admin-2/u);

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import type { TailMessage } from '../../../api/feeds/tail.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import { followAt, tailedAt, TailReader } from '../../support/api/tail-reader.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
@@ -57,7 +57,7 @@ test.serial('a reader that stops reading in a flood gets all that is kept, and h
 
   await until('the whole quiet output', () => beside.end !== null);
   slow.socket.resume();
-  await until('the end of the flood', () => slow.reader.end !== null, patient(60_000));
+  await until('the end of the flood', () => slow.reader.end !== null, scaled(60_000));
   slow.socket.terminate();
   const stored = await rest.get<ExecutionResource>(`/command_executions/${flood.id}`);
 
@@ -114,7 +114,7 @@ test.serial('it goes on without a gap and without a repeat after its owner was k
   await until('more of it at both', () => readers.every(({ text }, place) => text.length > (had[place] ?? 0) + 100));
   const live = readers.map(({ end }) => end);
   gate.open();
-  await until('its end', () => readers.every(({ end }) => end !== null), patient(60_000));
+  await until('its end', () => readers.every(({ end }) => end !== null), scaled(60_000));
   const { output } = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
   const count = (output ?? '').split('\n').length - 2;
 

@@ -12,7 +12,7 @@ import ssh2 from 'ssh2';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { openTerminal, terminalsByKey, type TerminalClient } from '../../support/api/terminal-client.ts';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership, type Ownership } from '../../support/fleet/ownership.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
@@ -135,7 +135,7 @@ test.serial(
     const ends = [once(straight, 'close'), ...terminals.map((terminal) => terminal.hears('over'))];
     const tookMs = await revoked(`/ssh_usernames/${id}`, ends, programs);
 
-    t.true(tookMs < patient(REVOKED_MS_MAX), `${tookMs} ms`);
+    t.true(tookMs < scaled(REVOKED_MS_MAX), `${tookMs} ms`);
     t.is(programs.length, 3);
     t.is(await says(stays, 'echo "still $((40 + 2))"', /^still (\d+)/mu), '42');
   },
@@ -156,7 +156,7 @@ test.serial(
 
     const tookMs = await revoked(`/ssh_public_keys/${key.id}`, [once(straight, 'close')], [program]);
 
-    t.true(tookMs < patient(REVOKED_MS_MAX), `${tookMs} ms`);
+    t.true(tookMs < scaled(REVOKED_MS_MAX), `${tookMs} ms`);
     t.is(await says(stays, 'echo "still $((40 + 2))"', /^still (\d+)/mu), '42');
   },
 );

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import type { DoubleSession } from '../../support/agent/admin-double.ts';
 import { AgentFixture, stateOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
@@ -110,7 +110,7 @@ test.serial('a delivery that is repeated is acknowledged again and run once', as
 
 test.serial('a timeout that passes while no agent is there is kept by the next one', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t);
-  const timeoutMs = patient(1_000); // the script has begun by then
+  const timeoutMs = scaled(1_000); // the script has begun by then
   const execution = admin.deliver(session, `echo ran >>${fixture.ledger}; sleep 100`, { timeout_ms: timeoutMs });
   await fixture.wrote(1);
 
@@ -122,7 +122,7 @@ test.serial('a timeout that passes while no agent is there is kept by the next o
 });
 
 for (const [why, delivered, end, wanted] of [
-  ['a timeout', () => ({ timeout_ms: patient(1_000) }), () => {}, { outcome: 'completed', exit_code: 124 }],
+  ['a timeout', () => ({ timeout_ms: scaled(1_000) }), () => {}, { outcome: 'completed', exit_code: 124 }],
   [
     'a cancel',
     () => ({}),

@@ -6,7 +6,7 @@ import type { Service } from '../../../agent/observability/health.ts';
 import { HEALTH_WRITE_MS, HealthFile } from '../../../agent/update/health-file.ts';
 import { readHealth, type Health } from '../../../agent/updater/health.ts';
 import { beginWatching, judge, LIMIT_MS } from '../../../agent/updater/watch.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { NOBODY } from '../../support/agent/sftp-process.ts';
 import { recordingLog } from '../../support/log.ts';
@@ -142,7 +142,7 @@ test.serial('a script sees a clean environment, no stdin, its home, and nothing 
 test.serial('a timeout ends the group, and the output up to then is kept', async (t) => {
   const fixture = new Fixture(t);
 
-  const result = await fixture.run('echo begun; sleep 100 & sleep 100', { timeout_ms: patient(1_000) });
+  const result = await fixture.run('echo begun; sleep 100 & sleep 100', { timeout_ms: scaled(1_000) });
 
   t.like(result, { outcome: 'completed', exitCode: 124, output: 'begun\n' });
 });
@@ -214,7 +214,7 @@ depth=\${1:-0}
 keep() { while [ $(date +%s) -lt ${endsAt} ]; do setsid sh "$0" $((depth + 1)) ${mark}; done; }
 keep & keep & wait`;
 
-  const result = await fixture.run(bomb, { timeout_ms: patient(1_000) });
+  const result = await fixture.run(bomb, { timeout_ms: scaled(1_000) });
 
   t.is(result.exitCode, 124);
   t.true(result.output.split('a leaf').length > 16, result.output);

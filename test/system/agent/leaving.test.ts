@@ -8,7 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { AdminDouble, type DoubleHabits } from '../../support/agent/admin-double.ts';
 import { AgentFixture, processesOf } from '../../support/agent/agent-fixture.ts';
 import { AgentProcess } from '../../support/agent/agent-process.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
@@ -28,7 +28,7 @@ async function run(words: readonly string[], env: Readonly<Record<string, string
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [programFile('edge-agent'), ...words], {
       env: { PATH: process.env['PATH'] ?? '', ...FREE_PORTS, ...env },
-      timeout: patient(60_000),
+      timeout: scaled(60_000),
     });
     return { status: 0, stdout, stderr };
   } catch (error) {

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { CUT_MARKER } from '../../../agent/execution/output/output-limit.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { until } from '../../support/until.ts';
 
@@ -86,7 +86,7 @@ test.serial('an output of many files of the ring keeps its ends, whatever its le
 
 test.serial('a process that writes gigabytes costs a bounded amount of disk', async (t) => {
   const fixture = new Fixture(t);
-  const execution = fixture.start('yes 0123456789', { timeout_ms: patient(1_500) }); // it has begun by then
+  const execution = fixture.start('yes 0123456789', { timeout_ms: scaled(1_500) }); // it has begun by then
   let most = 0;
   const look = setInterval(() => {
     for (const shim of readdirSync(join(fixture.directory, 'keepers'))) {

@@ -9,7 +9,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { selfCheck } from '../../../agent/self-check.ts';
 import { JOURNAL_GROWTH, JOURNAL_VERSION } from '../../../agent/execution/journal/journal-schema.ts';
 import { encodeHeader, LEDGER_VERSION } from '../../../agent/execution/ledger/ledger-record.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { AgentFixture } from '../../support/agent/agent-fixture.ts';
 import { programFile } from '../../support/run/programs.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -50,7 +50,7 @@ test('beside a running agent it says that it can, leaves everything as it is, an
   const { fixture, admin, session } = await AgentFixture.open(t);
   t.like(await admin.result(await fixture.taken(session, 'echo before')), { output: 'before\n' });
   // what was told may still be on its way to the disk
-  const before = await untilStill('what is on the disk', () => shapeOf(fixture.dataDirectory).join('\n'), patient(500));
+  const before = await untilStill('what is on the disk', () => shapeOf(fixture.dataDirectory).join('\n'), scaled(500));
 
   const checked = await check({ AGENT_DATA_DIR: fixture.dataDirectory });
 

@@ -7,7 +7,7 @@ import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { PORTS } from '../../support/actors.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
@@ -88,7 +88,7 @@ export async function startFleet(
     const beganMs = performance.now();
     for (;;) {
       const reply = await once(...asked);
-      if (!isUndone(reply) || performance.now() - beganMs > patient(RETRY_MS_MAX)) return reply;
+      if (!isUndone(reply) || performance.now() - beganMs > scaled(RETRY_MS_MAX)) return reply;
       await delay(Number(reply.headers.get('retry-after') ?? 1) * 1_000);
     }
   };

@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import ava, { type ExecutionContext } from 'ava';
 import { OVER_WITHIN_MS } from '../../../transport/net/frame-window.ts';
 import { anything, hostileValues } from '../../support/api/hostile.ts';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../support/busy.ts';
 import { enrollment, enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
@@ -80,7 +80,7 @@ for (const [what, greets, offend] of OFFENCES) {
     const { code } = await session.closed;
 
     t.true([4008, 1009].includes(code), String(code));
-    t.true(performance.now() - offendedMs < patient(CUT_MS_MAX), `${performance.now() - offendedMs} ms`);
+    t.true(performance.now() - offendedMs < scaled(CUT_MS_MAX), `${performance.now() - offendedMs} ms`);
     // What a flood took of its node's share is over by then.
     await until('the end of its share', () => performance.now() - offendedMs > OVER_WITHIN_MS);
     await t.notThrowsAsync(agent.connect());

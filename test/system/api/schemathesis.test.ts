@@ -10,7 +10,7 @@ import { ADMIN_KEYS } from '../../support/admin.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { peerPath } from '../../support/run/peers.ts';
 import { startFleet } from './fleet.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('schemathesis');
@@ -82,7 +82,7 @@ test('no request that follows the document, or nearly does, gets an answer that 
     '--generation-database',
     'none',
     '--request-timeout',
-    String(patient(20_000) / 1_000),
+    String(scaled(20_000) / 1_000),
   ];
   const said = await promisify(execFile)(await peerPath('schemathesis'), ['-m', 'schemathesis.cli', ...words], {
     cwd: directory,

@@ -16,7 +16,7 @@ import { certificates } from '../../support/net/certificates.ts';
 import { listening } from '../../support/net/listening.ts';
 import { recordingLog } from '../../support/log.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 
@@ -186,5 +186,5 @@ test('the end does not wait for those who say nothing, nor for handshakes that s
 
   await close();
 
-  t.true(performance.now() - startedMs < patient(8_000), 'CLOSE_GRACE_MS is 5 s');
+  t.true(performance.now() - startedMs < scaled(8_000), 'CLOSE_GRACE_MS is 5 s');
 });

@@ -11,7 +11,7 @@ import { castOf, descriptionOf, upload, type CastEvent as Line } from '../../sup
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { isCrowded, patient } from '../../support/busy.ts';
+import { isCrowded, scaled } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { edgeOf, inTerminal } from './fixture.ts';
 
@@ -111,8 +111,8 @@ test.serial('in a terminal it plays with its timing, and what it left switched i
 
   t.is(await terminal.ended, 0);
   // where the beginning was seen late, the rest seems to come early
-  t.true((isCrowded() || middleMs > 300) && middleMs < patient(900), `${middleMs} ms to the middle`);
-  t.true((isCrowded() || endMs > 800) && endMs < patient(2_000), `${endMs} ms to the end`);
+  t.true((isCrowded() || middleMs > 300) && middleMs < scaled(900), `${middleMs} ms to the middle`);
+  t.true((isCrowded() || endMs > 800) && endMs < scaled(2_000), `${endMs} ms to the end`);
   t.true(
     terminal.shown().includes('end\u0018\u001B\\\u001B[0m\u000F\u001B(B\u001B[?1049l\u001B[?25h\u001B[5n'),
     JSON.stringify(terminal.shown()),

@@ -1,7 +1,7 @@
 /** What goes on by itself: how it ends, and what it makes of a service that fails for a while. */
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
 import { until } from '../../support/until.ts';
@@ -75,7 +75,7 @@ test('waiting outlives a service that fails later than at first, and lasts as lo
   t.regex(stderr, /^edge: [^\n]*Not now\.[^\n]*; trying again\n$/u);
 
   const late = await answering(t, 'get_node', [node('healthy'), node('unreachable')]);
-  t.is((await edge(late, 'wait', NODE, '--for', 'unreachable', '--timeout', `${patient(1_000)}ms`)).status, 0);
+  t.is((await edge(late, 'wait', NODE, '--for', 'unreachable', '--timeout', `${scaled(1_000)}ms`)).status, 0);
   const away = await answering(t, 'get_node', [null]);
   t.is((await edge(away, 'wait', NODE)).status, 1);
 });

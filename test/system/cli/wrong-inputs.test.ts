@@ -12,7 +12,7 @@ import { compileCache, programFile, type ProgramName } from '../../support/run/p
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 
 const FILE = new URL('wrong-inputs.txt', import.meta.url);
 
@@ -26,7 +26,7 @@ const COMMANDS_MIN = 100;
 const AT_ONCE_MAX = 3;
 
 /** A command ends by itself, and soon. In ms. */
-const COMMAND_MS_MAX = patient(20_000);
+const COMMAND_MS_MAX = scaled(20_000);
 
 const fleet = sharedFleet(test, { agents: 1, agentEnv: { AGENT_ALIASES: 'web-1' } });
 const scope = createScope();
@@ -116,7 +116,7 @@ function run(command: string, { directory, path }: ReturnType<typeof prepare>, u
 }
 
 test('every wrong input gets the line that stands below it in the table, and an exit status that is not 0', async (t) => {
-  t.timeout(patient(600_000));
+  t.timeout(scaled(600_000));
   const parts = partsOf(readFileSync(FILE, 'utf8'));
   const commands = parts.filter((part) => 'command' in part);
   const place = prepare();

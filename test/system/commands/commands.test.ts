@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { processesGone, processesWith } from '../../support/fleet/agent-program.ts';
 import { expireIn, muchLater } from '../../support/fleet/expiry.ts';
@@ -67,7 +67,7 @@ test('an execution leaves one event of each state that it went through, in order
 test('a script that passes its timeout ends with 124, with what it said, and so do its children that ignore TERM', async (t) => {
   const command = await fleet().run('trap "" TERM; echo begun; (trap "" TERM; sleep 1000) & sleep 1000', {
     targeting: node(0),
-    timeout: patient(1_000),
+    timeout: scaled(1_000),
   });
 
   const [execution] = await fleet().settled(command);

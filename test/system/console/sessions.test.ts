@@ -10,7 +10,7 @@ import { CONSOLE_TERMINAL_PATH, LIVE_PATH, SESSION_OVER_CLOSE } from '../../../a
 import { SESSION_AGE_MS_MAX } from '../../../api/console/limits.ts';
 import type { ConsoleSessionResource } from '../../../actors/resources/console-session.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../support/busy.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/database/server.ts';
@@ -63,7 +63,7 @@ test('a session that is ended at one admin is cut at both within a second, and n
     pages.map(() => SESSION_OVER_CLOSE),
   );
   const longestMs = Math.max(...closes.map(({ atMs }) => atMs)) - endedAtMs;
-  t.true(longestMs < patient(CUT_MS_MAX), `${longestMs} ms`);
+  t.true(longestMs < scaled(CUT_MS_MAX), `${longestMs} ms`);
   t.deepEqual(
     stays.map(({ socket }) => socket.readyState),
     stays.map(() => WebSocket.OPEN),

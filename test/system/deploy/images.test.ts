@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { lowerCasePath, makeImages, Podman } from '../../support/releases/containers.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
@@ -33,7 +33,7 @@ const TEST_MS_MAX = 1_200_000;
 const READY_MS_MAX = 120_000;
 
 test('images run an admin, a relay and an agent, end in order, and are the same bytes when they are made again', async (t) => {
-  t.timeout(patient(TEST_MS_MAX));
+  t.timeout(scaled(TEST_MS_MAX));
   const directory = temporaryDirectory(t);
   const [layout, again] = [join(directory, 'layout'), join(directory, 'again')];
   const cache = peerCache('images');
@@ -66,7 +66,7 @@ test('images run an admin, a relay and an agent, end in order, and are the same 
     },
     isConfined: true,
   });
-  await admin.logged('edge-admin is ready', 0, patient(READY_MS_MAX));
+  await admin.logged('edge-admin is ready', 0, scaled(READY_MS_MAX));
   for (const path of ['/readyz', '/console']) t.is((await fetch(url + path)).status, 200, path);
   t.regex(await podman.call('exec', 'admin', '/usr/local/bin/node', '-p', 'process.getuid()'), /^65532$/mu);
   await podman.call('exec', 'admin', '/usr/local/bin/node', '/opt/edge/health-check.mjs');
@@ -82,7 +82,7 @@ test('images run an admin, a relay and an agent, end in order, and are the same 
     },
     isConfined: true,
   });
-  await relay.logged('edge-admin relay is ready', 0, patient(READY_MS_MAX));
+  await relay.logged('edge-admin relay is ready', 0, scaled(READY_MS_MAX));
   t.regex(relay.output, new RegExp(`"DERPPort":${relayPort}\\b`, 'u'));
   await podman.call('exec', 'relay', '/usr/local/bin/node', '/opt/edge/health-check.mjs');
 
@@ -100,7 +100,7 @@ test('images run an admin, a relay and an agent, end in order, and are the same 
         if (nodes.length < agents.length) throw new Error(agents.at(-1)?.output.slice(-2_000));
         return true;
       },
-      patient(READY_MS_MAX),
+      scaled(READY_MS_MAX),
     );
   }
   const script = 'id -u; sleep 0 & readlink /proc/1/exe || true; cat /proc/1/comm';

@@ -1,7 +1,7 @@
 /** Tries of a webhook that fail: what the receiver did, in a sentence that repeats nothing secret. */
 import test from 'ava';
 import { createGuard } from '../../../transport/net/guard/guard.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -17,7 +17,7 @@ import {
 const CLOSED = 'The connection was closed before an answer came.';
 
 /** Timeout of one answer, in ms: a receiver that answers does so within it, also on a busy machine. */
-const TIMEOUT_MS = patient(3_000);
+const TIMEOUT_MS = scaled(3_000);
 const NO_ANSWER = `No answer came within ${TIMEOUT_MS} ms.`;
 const NO_HTTP = 'What came was no HTTP/1.1 answer.';
 const TOO_LARGE = 'The headers of the answer were too large.';

@@ -23,12 +23,12 @@ import {
   type Receiver,
 } from '../../support/webhooks/receiver.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 
 /**
  * Timeout of one request, in ms, and tries: small, so that a test is quick, and enough for receivers that are well.
  */
-const TIMEOUT_MS = patient(2_000);
+const TIMEOUT_MS = scaled(2_000);
 const ATTEMPTS = 3;
 
 interface Fixture {

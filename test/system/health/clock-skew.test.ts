@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { SubsystemCheck } from '../../../api/views/health.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
@@ -37,7 +37,7 @@ for (const offset of ['+1d', '-1d']) {
     await fleet.settled(open, done);
     const due = await fleet.run('echo never', {
       targeting: { type: 'nodes', node_ids: [away.node] },
-      expired_at: new Date(Date.now() + patient(4_000)).toISOString(),
+      expired_at: new Date(Date.now() + scaled(4_000)).toISOString(),
     });
     const [expired] = await fleet.settled(due); // a sweep ran: of what is due later it took nothing
 

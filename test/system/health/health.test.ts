@@ -13,7 +13,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { processesOf, signal } from '../../support/database/server-processes.ts';
 import { startTestServer } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { column } from '../../support/database/columns.ts';
 
 /** Source: docs/health.md: 5 s a check, and what a busy machine adds. */
@@ -23,7 +23,7 @@ const RED_MS_MAX = 5_500;
 const BACK_MS_MAX = 4_000;
 
 /** After so long without a word an admin is forgotten, in ms: a busy machine looks at it in between all the same. */
-const FORGET_AFTER_MS = patient(8_000);
+const FORGET_AFTER_MS = scaled(8_000);
 
 const NAMES = [
   'database',
@@ -110,18 +110,18 @@ test.serial(
     const thawedMs = await backOf(url);
 
     t.deepEqual([live.status, live.red], [200, []]);
-    t.true(live.tookMs < patient(1_000), `/livez took ${live.tookMs} ms`);
+    t.true(live.tookMs < scaled(1_000), `/livez took ${live.tookMs} ms`);
     for (const { status, tookMs, red, text } of asked) {
       t.is(status, 503, text);
       t.true(red.includes('database'), text);
-      t.true(tookMs < patient(RED_MS_MAX), `${tookMs} ms`);
+      t.true(tookMs < scaled(RED_MS_MAX), `${tookMs} ms`);
       for (const secret of secrets) t.false(text.includes(secret), `${secret} in ${text}`);
     }
-    t.true(thawedMs < patient(BACK_MS_MAX), `${thawedMs} ms after the thaw`);
+    t.true(thawedMs < scaled(BACK_MS_MAX), `${thawedMs} ms after the thaw`);
 
     signal([(await server.pid())!], 'SIGKILL');
     const killed = await healthLike('red', ({ status }) => status === 503, url);
-    t.true(killed.tookMs < patient(RED_MS_MAX));
+    t.true(killed.tookMs < scaled(RED_MS_MAX));
     for (const secret of secrets) t.false(killed.text.includes(secret), `${secret} in ${killed.text}`);
     const reborn = await until('the server', async () => {
       const pid = await server.pid();
@@ -129,7 +129,7 @@ test.serial(
     });
     t.is(reborn.length, 1);
     const rebornMs = await backOf(url);
-    t.true(rebornMs < patient(BACK_MS_MAX), `${rebornMs} ms after the restart`);
+    t.true(rebornMs < scaled(BACK_MS_MAX), `${rebornMs} ms after the restart`);
   },
 );
 

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import { AGENT_RETURN_MS_MAX } from '../../../actors/node/reachability.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import type { AgentProgram } from '../../support/fleet/agent-program.ts';
@@ -44,7 +44,7 @@ async function backAgain(agent: AgentProgram, before: number): Promise<void> {
 }
 
 /** The silence that is allowed where an admin stands still, in ms: longer than it takes to make it stand still. */
-const SILENCE_MS = patient(2_000);
+const SILENCE_MS = scaled(2_000);
 
 /** Longer than that, than a reminder may be late and than a clock may jump, in ms. */
 const STALL_MS = SILENCE_MS + 6_000;

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import plain from 'ava';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { certificates } from '../../support/net/certificates.ts';
 import { CLUSTER } from '../../support/fleet.ts';
 import {
@@ -95,7 +95,7 @@ test.serial(
     );
     const seconds = Number(/after (?<s>\d+) s/u.exec(installed.stdout)?.groups?.['s']);
     t.log(`healthy after ${seconds} s`);
-    t.true(seconds <= patient(HEALTHY_S_MAX));
+    t.true(seconds <= scaled(HEALTHY_S_MAX));
     t.like(execution, { status: 'completed', exit_code: 0, output: '0 12\n', node_id: node });
     t.is(again.stdout.replace(/\d+ s\n/u, 'N s\n'), installed.stdout.replace(/\d+ s\n/u, 'N s\n'));
     t.is(pidsAfter.stdout, pids.stdout);

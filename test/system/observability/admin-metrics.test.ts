@@ -1,7 +1,7 @@
 /** The metrics of a real admin that does real work: each rises by what happened, and only then. */
 import test from 'ava';
 import type { AdminMetricsResource } from '../../../api/metrics/resource.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
@@ -50,7 +50,7 @@ test.serial(
       fixture.fleet().rest.post(`/commands/${id}/cancel`),
     );
     await fixture.raises(t, { 'edge_admin_executions_finished_total{status="expired"}': 1 }, () =>
-      fixture.fleet().run('true', { targeting, expired_at: new Date(Date.now() + patient(3_000)).toISOString() }),
+      fixture.fleet().run('true', { targeting, expired_at: new Date(Date.now() + scaled(3_000)).toISOString() }),
     );
     await fixture.raises(
       t,
@@ -168,7 +168,7 @@ test.serial('what does not exist here is absent and null, and what is known has 
       (data.event_loop.lag_p99_seconds ?? 0) > 0 &&
       (data.process.open_files ?? 0) > 10,
   );
-  t.true((data.ownership.lease_age_seconds ?? 99) < patient(3));
+  t.true((data.ownership.lease_age_seconds ?? 99) < scaled(3));
 });
 
 test.serial('over all of this no counter went down, and none went away', (t) => {

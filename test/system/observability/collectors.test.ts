@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type Server } from 'node:net';
 import test from 'ava';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { startOtlpCollector } from '../../support/observability/otlp-collector.ts';
 import type { Scope } from '../../support/scope.ts';
 import { clientTrace } from '../../support/observability/traces.ts';
@@ -105,7 +105,7 @@ for (const [what, start] of COLLECTORS) {
     const tookMs = performance.now() - beganMs;
 
     t.deepEqual([...statuses], [200]);
-    t.true(tookMs < patient(STOP_MS_MAX), `the stop took ${tookMs} ms`);
+    t.true(tookMs < scaled(STOP_MS_MAX), `the stop took ${tookMs} ms`);
     const told = admin.log.lines.filter(({ level }) => level === 'warn' || level === 'error');
     const ofCollector = told.filter(({ message }) => /collector|trace|span/u.test(message));
     t.true(ofCollector.length <= 1, `it was told once: ${JSON.stringify(told)}`);

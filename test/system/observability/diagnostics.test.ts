@@ -8,7 +8,7 @@ import { settledAnswer } from '../../support/fleet/rest.ts';
 import { programFile } from '../../support/run/programs.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { until } from '../../support/until.ts';
 
 /** In their order: the network first. */
@@ -152,7 +152,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
   const [edgeAway, allAway] = [await edgeDoctor(fleet, agent.node), await edgeDoctor(fleet)];
 
   t.deepEqual([away.overall, away.is_live], ['fail', false]);
-  t.true(tookMs < patient(15_000), `${tookMs} ms`);
+  t.true(tookMs < scaled(15_000), `${tookMs} ms`);
   t.true(
     Date.parse(away.collected_at) >= Date.parse(live.collected_at) && Date.parse(away.collected_at) <= Date.now() - 1,
   );

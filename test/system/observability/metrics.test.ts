@@ -6,11 +6,11 @@ import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { hostileAgent } from '../../support/net/hostile-tunnel.ts';
-import { isCrowded, patient } from '../../support/busy.ts';
+import { isCrowded, scaled } from '../../support/busy.ts';
 import { until } from '../../support/until.ts';
 
 /** As long as this machine takes for an honest agent. */
-const SCRAPE_MS_MAX = patient(1_500);
+const SCRAPE_MS_MAX = scaled(1_500);
 const fleet = sharedFleet(test, { agents: 1, env: { METRICS_SCRAPE_TIMEOUT_MS: `${SCRAPE_MS_MAX}` } });
 const byKey = { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } };
 const url = () => fleet().admin().url;
@@ -119,7 +119,7 @@ test.serial(
         ((await answer.json()) as { readonly error: { readonly message: string } }).error.message,
         new RegExp(`not answer within ${SCRAPE_MS_MAX} ms|not connected`, 'u'),
       );
-      t.true(performance.now() - beganMs < patient(4_000));
+      t.true(performance.now() - beganMs < scaled(4_000));
     }
   },
 );

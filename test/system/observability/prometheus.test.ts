@@ -15,7 +15,7 @@ import { complaintsIn, configurationOf, startPrometheus } from '../../support/ob
 import { metricsProblems } from '../../support/observability/promtool.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 
 const test = await peerTest('prometheus', 'promtool');
 /** What promtool does not like about names that node_exporter gave long ago. */
@@ -26,10 +26,10 @@ const NAMES_OF_NODE_EXPORTER =
  * As long as this machine takes for an agent that runs. One that stands still is asked three times while it has a
  * session.
  */
-const SCRAPE_MS_MAX = Math.min(patient(1_500), 4_000);
+const SCRAPE_MS_MAX = Math.min(scaled(1_500), 4_000);
 
 /** A scrape has as long before Prometheus gives it up, in s. */
-const SCRAPE_EVERY_S = Math.ceil(patient(1_000) / 1_000);
+const SCRAPE_EVERY_S = Math.ceil(scaled(1_000) / 1_000);
 
 const fleet = sharedFleet(ava, { agents: 2, env: { METRICS_SCRAPE_TIMEOUT_MS: String(SCRAPE_MS_MAX) } });
 const byKey = { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } };
@@ -155,7 +155,7 @@ test.serial(
         [503, 'service_unavailable', `The node did not answer within ${SCRAPE_MS_MAX} ms.`],
         source,
       );
-      t.true(ms < patient(SCRAPE_MS_MAX + 1_000), `${ms} ms`);
+      t.true(ms < scaled(SCRAPE_MS_MAX + 1_000), `${ms} ms`);
     }
     for (const source of METRICS_SOURCES) t.is((await answered(other?.node ?? '', source)).status, 200);
     const unified = await metricsApi().get<NodeMetricsResource>(`/nodes/${still?.node}/metrics`);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { openTerminal, terminalsByKey } from '../../support/api/terminal-client.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
@@ -24,7 +24,7 @@ async function run(t: ExecutionContext, words: readonly string[], env: NodeJS.Pr
   writeFileSync(path, script);
   const child = spawn(process.execPath, [path, ...words], {
     env: { ...process.env, ...env },
-    timeout: patient(RUN_MS_MAX),
+    timeout: scaled(RUN_MS_MAX),
   });
   child.stdin.end(typed);
   const [stdout, stderr, [status]] = await Promise.all([

@@ -4,14 +4,14 @@ import test from 'ava';
 import { createClient } from '../../../cli/service/client.ts';
 import { publishRepository } from '../../../cli/release/publish.ts';
 import { fileTarget } from '../../../transport/protocol/releases.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { createReleases } from '../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const FILE_BYTES = 1_048_576;
 /** So that downloads last as long as a few commands do, on a busy machine too. */
-const RATE = Math.floor((8 * 1_048_576 * 1_000) / patient(1_000));
+const RATE = Math.floor((8 * 1_048_576 * 1_000) / scaled(1_000));
 const DOWNLOADS = 60;
 
 test('60 machines download at once, and three take nothing: commands run as before, and the limit holds', async (t) => {

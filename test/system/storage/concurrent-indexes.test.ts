@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { ListQuery } from '../../../actors/filters.ts';
 import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { recordingLog } from '../../support/log.ts';
 import { openedDatabase, readsOf } from '../../support/database/opened.ts';
 import { countedReads } from '../../support/database/rows-read.ts';
@@ -149,7 +149,7 @@ test('one that cannot be made in time is told in the log, with what is left of i
   const { writer, isValid, builds } = await besideWriter(t);
   const log = recordingLog();
 
-  await builds(log, patient(50)).settled();
+  await builds(log, scaled(50)).settled();
   await writer.query('commit');
 
   t.is(await isValid(), false);

@@ -8,13 +8,13 @@ import { systemClock } from '../../../transport/net/clock.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { silentLog } from '../../support/log.ts';
-import { LONG_WAITS, patientLimits } from '../../support/database/opened.ts';
+import { LONG_WAITS, scaledLimits } from '../../support/database/opened.ts';
 import { until } from '../../support/until.ts';
 import { deleteWebhook, storeEvent, storeWebhook } from './publishing/fixture.ts';
 
 async function listening(t: Parameters<typeof createDatabase>[0]) {
   const connection = await createDatabase(t);
-  const limits = { ...patientLimits(), ...LONG_WAITS };
+  const limits = { ...scaledLimits(), ...LONG_WAITS };
   const database = await openDatabase({ connection, poolMax: 4, log: silentLog, limits });
   t.teardown(() => database.close());
   const heard: string[] = [];

@@ -4,7 +4,7 @@ import { startAdmin } from '../../../main.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { openDatabase } from '../../../persistence/connections/database.ts';
 import { ADMIN_KEYS, adminConfig, ENCRYPTION_KEY } from '../../support/admin.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { openFragileDatabase, type Losing } from '../../support/database/fragile-database.ts';
@@ -40,7 +40,7 @@ test('an admin becomes ready whichever statement of its start the database is lo
       const admin = await startAdmin(
         adminConfig(database.url),
         silentLog,
-        AbortSignal.timeout(patient(hangAfter(START_MS_MAX))),
+        AbortSignal.timeout(scaled(hangAfter(START_MS_MAX))),
       );
       isWalked ||= database.asked.length < moment; // it was ready before
       await admin.stop();

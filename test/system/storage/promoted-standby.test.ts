@@ -8,9 +8,9 @@ import { openDatabase, QUERY_MS_MAX } from '../../../persistence/connections/dat
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
 import { watchIncarnation } from '../../../persistence/incarnations/incarnation.ts';
 import { inTransaction } from '../../../persistence/connections/transaction.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 import { silentLog } from '../../support/log.ts';
-import { patientLimits } from '../../support/database/opened.ts';
+import { scaledLimits } from '../../support/database/opened.ts';
 import { startReplicatedServers } from '../../support/database/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
@@ -34,7 +34,7 @@ interface Opening {
 async function openWatched(t: ExecutionContext, { synchronous, queryMs = ANSWER_MS_MAX }: Opening) {
   t.timeout(hangAfter(60_000));
   const servers = await startReplicatedServers(t, { synchronous });
-  const limits = { ...patientLimits(), queryMs, statementMs: queryMs };
+  const limits = { ...scaledLimits(), queryMs, statementMs: queryMs };
   const database = await openDatabase({ connection: { url: servers.url }, poolMax: 10, log: silentLog, limits });
   t.teardown(() => database.close());
   await until('the schema', async () => {
@@ -113,7 +113,7 @@ test('a standby that did not get the last commit is a database that was set back
 });
 
 test('a commit that waits for a synchronous standby that is away is not acknowledged', async (t) => {
-  const { servers, store } = await openWatched(t, { synchronous: true, queryMs: patient(QUERY_MS_MAX) });
+  const { servers, store } = await openWatched(t, { synchronous: true, queryMs: scaled(QUERY_MS_MAX) });
   await servers.standby.pause();
 
   const outcome = await store(1).then(

@@ -3,7 +3,7 @@ import test from 'ava';
 import { Client } from 'pg';
 import { openDatabase } from '../../../persistence/connections/database.ts';
 import { bringUpToDate, SchemaTooNew, WrongEncoding } from '../../../persistence/schema-version.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/database/opened.ts';
@@ -94,7 +94,7 @@ test('a schema that cannot be changed, as somebody reads a table in one long tra
 
   const migrating = database.migrate();
   await until('it waits', () => log.lines.some(({ message }) => message.includes('such as a backup')));
-  await writer.query(`set statement_timeout = ${patient(3_000)}`);
+  await writer.query(`set statement_timeout = ${scaled(3_000)}`);
   for (let times = 0; times < 3; times += 1) await t.notThrowsAsync(writer.query(AN_EVENT));
   await reader.query('rollback');
   await migrating;

@@ -9,7 +9,7 @@ import { createDatabase } from '../../support/database/database.ts';
 import { openFragileDatabase } from '../../support/database/fragile-database.ts';
 import { listening } from '../../support/net/listening.ts';
 import { silentLog } from '../../support/log.ts';
-import { LONG_WAITS, patientLimits } from '../../support/database/opened.ts';
+import { LONG_WAITS, scaledLimits } from '../../support/database/opened.ts';
 
 /** Turns of the event loop within which a connection is dialled: it is closed after each of them once. */
 const DIAL_TURNS = 30;
@@ -26,7 +26,7 @@ test('a connection of MikroORM that does not answer is closed: what asks next ha
   });
   const address = await listening(t, server);
   const url = `postgresql://${user}@127.0.0.1:${address}/${database}`;
-  const opened = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog, limits: patientLimits() });
+  const opened = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog, limits: scaledLimits() });
   t.teardown(() => opened.close());
   const ask = () => opened.orm.em.fork().execute<{ one: number }[]>('select 1 as one');
   t.deepEqual(await ask(), [{ one: 1 }]);
@@ -42,7 +42,7 @@ test('transactions whose connections the database ended give them back', async (
     connection: await createDatabase(t),
     poolMax: 4,
     log: silentLog,
-    limits: { ...patientLimits(), ...LONG_WAITS },
+    limits: { ...scaledLimits(), ...LONG_WAITS },
   });
   t.teardown(() => opened.close());
   const ask = () => opened.orm.em.fork().execute<{ one: number }[]>('select 1 as one');
@@ -66,7 +66,7 @@ test('transactions that the database was lost before they began give their conne
     connection: { url: fragile.url },
     poolMax: 4,
     log: silentLog,
-    limits: patientLimits(),
+    limits: scaledLimits(),
   });
   const one = () => opened.orm.em.fork().transactional((em) => em.execute<{ one: number }[]>('select 1 as one'));
 

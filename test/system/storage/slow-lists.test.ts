@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { commandRecord } from '../../support/actors.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { change, openFixture, type Fixture } from '../../support/database/committer-fixture.ts';
 import { readsOf, SHORT_WAITS } from '../../support/database/opened.ts';
 import { until } from '../../support/until.ts';
@@ -84,7 +84,7 @@ test('lists of a table that somebody has locked, however many are asked for, end
 
   t.true(answers.every((error) => error instanceof DatabaseUnavailable));
   const tookMs = performance.now() - beganMs;
-  t.true(tookMs < patient(ENDED_MS_MAX), `${Math.round(tookMs)} ms`);
+  t.true(tookMs < scaled(ENDED_MS_MAX), `${Math.round(tookMs)} ms`);
 });
 
 test('a list that is too long for its filters says which one to add; with that one, or with none, a slow database is what it is', async (t) => {

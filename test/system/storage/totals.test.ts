@@ -6,11 +6,11 @@ import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishin
 import { readTotals, TOTAL_MS_MAX, type Totals } from '../../../persistence/totals.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase, patientLimits } from '../../support/database/opened.ts';
+import { openedDatabase, scaledLimits } from '../../support/database/opened.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStoredFleet } from './fixture.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { storeEvents } from '../../support/database/stored-rows.ts';
 
 const DAY_MS = 86_400_000;
@@ -135,7 +135,7 @@ test('a self-update request is late when what must come next has not come in its
 
 test('what takes too long to count is not known, and the rest is', async (t) => {
   const connection = await createDatabase(t);
-  const { connectMs } = patientLimits();
+  const { connectMs } = scaledLimits();
   const database = await openDatabase({ connection, poolMax: 4, log: silentLog, limits: { connectMs } });
   t.teardown(() => database.close());
   await database.migrate();
@@ -155,7 +155,7 @@ test('what takes too long to count is not known, and the rest is', async (t) => 
 
   t.is(totals.nodes, null);
   t.deepEqual([totals.executions, totals.deliveriesPending], [{ pending: 0, sent: 0 }, 0]);
-  t.true(tookMs < patient(TOTAL_MS_MAX + 1_000), `${tookMs} ms`);
+  t.true(tookMs < scaled(TOTAL_MS_MAX + 1_000), `${tookMs} ms`);
 });
 
 test('a database that is not there is away, and not empty', async (t) => {

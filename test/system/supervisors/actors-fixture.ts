@@ -16,7 +16,7 @@ import { readsOf, VAULT } from '../../support/database/opened.ts';
 import type { RecordedSender, RecordedSessions } from '../../support/recorded-links.ts';
 import type { TestConnection } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 
 /** Wait before the next try of what stands before a test, in ms. */
 const AGAIN_MS = 100;
@@ -108,7 +108,7 @@ export class SupervisorsFixture {
     for (let isAgain = false; ; isAgain = true) {
       const answer = await this.ask(kind, id, question);
       if (answer.ok || (isAgain && answer.refusal.code === 'conflict')) return;
-      if (answer.refusal.code !== 'service_unavailable' || performance.now() - beganMs > patient(PREPARE_MS_MAX))
+      if (answer.refusal.code !== 'service_unavailable' || performance.now() - beganMs > scaled(PREPARE_MS_MAX))
         throw new Error(`${answer.refusal.code}: ${answer.refusal.message}`);
       await delay(AGAIN_MS);
     }

@@ -21,7 +21,7 @@ import { SETTINGS } from '../../support/actors.ts';
 import { arrived, registryOf } from '../../support/admin-registry.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { recordingLog } from '../../support/log.ts';
-import { patientLimits, VAULT } from '../../support/database/opened.ts';
+import { scaledLimits, VAULT } from '../../support/database/opened.ts';
 import { recordedSender, recordedSessions } from '../../support/recorded-links.ts';
 import type { Scope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/database/server.ts';
@@ -74,7 +74,7 @@ export async function startSupervisors(
 ): Promise<SupervisorsFixture> {
   const connection = options.connection ?? (await createDatabase(scope));
   const log = recordingLog();
-  const database = await openDatabase({ connection, poolMax: 10, log, limits: patientLimits() });
+  const database = await openDatabase({ connection, poolMax: 10, log, limits: scaledLimits() });
   supervisorsFixtures += 1;
   const registry = registryOf(database.orm, options.name ?? `admin-${supervisorsFixtures}`, {
     maxWireguardPeers: options.maxWireguardPeers ?? 10_000,

@@ -1,7 +1,7 @@
 /** The real agent, updated by the real updater below a real admin: by the launcher, from a mirror. */
 import { join } from 'node:path';
 import test from 'ava';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { startFleet } from '../../support/fleet.ts';
 import { mirrorReleases } from '../../support/releases/release-mirror.ts';
 import { createReleases } from '../../support/releases/releases.ts';
@@ -47,7 +47,7 @@ test('an agent and its updater are updated, and come back from a version that ca
   const sorted = awayMs.toSorted((a, b) => a - b);
   t.log(`away for ${sorted.join(', ')} ms`);
   t.true(
-    sorted.every((ms) => ms < patient(5_000)),
+    sorted.every((ms) => ms < scaled(5_000)),
     sorted.join(),
   );
   await publish('0.2.0', (text) => text.replaceAll('/api/v1/agents/session', '/api/v1/agents/nowhere'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { linkedName } from '../../../agent/updater/durable.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { peerTest, type PeerTest } from '../../support/run/peer-test.ts';
 import { ROOT } from '../../support/source/source-text.ts';
 import { Supervisor } from '../../support/updater/supervisor.ts';
@@ -23,7 +23,7 @@ const SHELLS: readonly { readonly shell: readonly string[]; readonly tested: Pee
 ];
 
 /** An updater that says nothing for so long hangs: by then its process has started on a busy machine too. In s. */
-const SILENT_S = Math.ceil(patient(2_000) / 1_000);
+const SILENT_S = Math.ceil(scaled(2_000) / 1_000);
 
 function launch(
   machine: UpdaterFixture,
@@ -157,7 +157,7 @@ test('an updater that says it lives is let be, and one that came up is not looke
   // That it is let be is seen by time alone: twice the silence that ends one.
   await sleep(2_000 * SILENT_S);
   rmSync(machine.layout.updaterStarts);
-  await sleep(patient(500)); // it touches the file no more
+  await sleep(scaled(500)); // it touches the file no more
   rmSync(machine.layout.updaterAlive);
   await sleep(2_000 * SILENT_S);
 

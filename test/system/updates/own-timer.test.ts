@@ -8,7 +8,7 @@ import type { UpdaterConfig } from '../../../agent/updater/settings.ts';
 import type { UpdaterParts } from '../../../agent/updater/parts.ts';
 import { STARTS_MAX } from '../../../agent/updater/transition.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { patient } from '../../support/busy.ts';
+import { scaled } from '../../support/busy.ts';
 import { fillAt } from '../../support/small-disk.ts';
 import { storedState, updaterFixture, type UpdaterFixture } from '../../support/updater/fixture.ts';
 import { SHORT_TIMES, TIMES } from '../../support/updater/times.ts';
@@ -16,7 +16,7 @@ import { until } from '../../support/until.ts';
 
 /** Instead of 10 minutes each, in ms. */
 const EVERY_MS = 100;
-const DEAD_MS = patient(1_500);
+const DEAD_MS = scaled(1_500);
 
 /** Serves until it is told to end, or the test is over. */
 function served(

@@ -18,7 +18,7 @@ import {
   type SeenPeer,
   type Fixture,
 } from '../../support/vpn/fixture.ts';
-import { hangAfter, patient } from '../../support/busy.ts';
+import { hangAfter, scaled } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
 
@@ -176,7 +176,7 @@ test.serial('a key is changed under a transfer, which goes on', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const victim = member('easy');
   const before = await fixture.keyOf(victim);
-  const seconds = Math.ceil(patient(TRANSFER_MS) / 1_000);
+  const seconds = Math.ceil(scaled(TRANSFER_MS) / 1_000);
   const transfer = sendByIperf(member('far').machine, own('easy'), ['--time', `${seconds}`, '--bitrate', '20M']);
   t.regex(await victim.command('rotate-key'), /was changed, and the other machines know the new one/u);
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
-import { BUSY_MS, patient } from '../../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../../support/busy.ts';
 import { freePort } from '../../../support/net/free-ports.ts';
 import { hashing, listening, sha256, silentPort, target } from '../../../support/net/listening.ts';
 import { until } from '../../../support/until.ts';
@@ -94,7 +94,7 @@ test.serial('of several addresses that fail, an answer is told rather than silen
   const port = await freePort();
   await startBlackHole(t, '127.0.0.6', port);
   const { egress } = await egressWithNames(t, () => ({ addresses: ['127.0.0.7', '127.0.0.6'] }), {
-    dialMsMax: patient(2_000), // the name is looked up, and the first address refuses, within it
+    dialMsMax: scaled(2_000), // the name is looked up, and the first address refuses, within it
   });
 
   t.is(await outcome(t, egress, 'two.example.com', port, 'ssh'), 'refused');
@@ -120,7 +120,7 @@ test.serial('who goes away is not dialled for any longer, neither in DNS nor in 
   gone.abort();
 
   t.deepEqual(await outcomes, ['unresolved', 'timed_out', 'timed_out']);
-  t.true(performance.now() - startedMs < patient(BUSY_MS));
+  t.true(performance.now() - startedMs < scaled(BUSY_MS));
 });
 
 test.serial('who waits and who is connected are counted, each use by itself', async (t) => {

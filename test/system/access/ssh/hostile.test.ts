@@ -13,7 +13,7 @@ import {
   FAILURE_WINDOW_MS,
 } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { takenPort } from '../../../support/net/listening.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives } from '../../../support/processes.ts';
@@ -57,7 +57,7 @@ test('the native crypto of ssh2 is there, and so are the insides that this serve
 
 test('garbage, silence and half a handshake hold up nobody, and end', async (t) => {
   // enough time for one that logs in
-  const { fixture, words } = await withAlice(t, { limits: { loginMsMax: patient(5_000) } });
+  const { fixture, words } = await withAlice(t, { limits: { loginMsMax: scaled(5_000) } });
   const broken = Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.alloc(4, 0xff), randomBytes(1_000)]);
   const said = [randomBytes(100_000), 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', '', 'SSH-2.0-half\r\n', broken];
   const sockets = said.map((bytes) => {
@@ -136,7 +136,7 @@ test('who was wrong too often from loopback waits, and who is right does not', a
   const [wrong, right] = [await login('wrong'), await login('right and long enough')];
 
   t.deepEqual([wrong.isIn, right.isIn], [false, true]);
-  t.true(wrong.ms >= FAILURE_DELAY_MS && right.ms < patient(FAILURE_DELAY_MS), `${wrong.ms} ms, ${right.ms} ms`);
+  t.true(wrong.ms >= FAILURE_DELAY_MS && right.ms < scaled(FAILURE_DELAY_MS), `${wrong.ms} ms, ${right.ms} ms`);
 });
 
 test('who sends more than the window is cut, and memory does not grow', async (t) => {
@@ -198,7 +198,7 @@ test('the end of the server ends connections and processes within seconds', asyn
   await fixture.server.close();
   await end;
 
-  t.true(performance.now() - beganMs < patient(4_000));
+  t.true(performance.now() - beganMs < scaled(4_000));
   await until('the process is gone', () => !lives(Number(pid)), 1_000);
 });
 

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { person } from '../../../support/agent/ssh-person.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { freePort } from '../../../support/net/free-ports.ts';
 import { collect, options, runClient } from '../../../support/ssh/openssh.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
@@ -142,7 +142,7 @@ test('a terminal that reads no input holds up nobody', async (t) => {
   child.stdin.write(Buffer.alloc(3_000_000, 'a'));
   // comes to its end while nothing is read there
   const quick = fixture.ssh([...words, 'echo quick']);
-  const other = await Promise.race([quick, delay(patient(60_000), null, { ref: false })]);
+  const other = await Promise.race([quick, delay(scaled(60_000), null, { ref: false })]);
   writeFileSync(go, '');
   await until('its input was read', () => text.includes(createHash('md5').update('a'.repeat(100_000)).digest('hex')));
 
@@ -231,7 +231,7 @@ test('a channel that ends without a program makes room for the next one on its c
 });
 
 test('a client is asked whether it is there, and one that is silent is cut', async (t) => {
-  const limits = { keepAliveMs: patient(1_000), keepAlivesMissedMax: 3 };
+  const limits = { keepAliveMs: scaled(1_000), keepAlivesMissedMax: 3 };
   const { fixture, key, words } = await withAlice(t, { limits });
   fixture.user('bob', [key]);
   const go = join(fixture.directory, 'go');

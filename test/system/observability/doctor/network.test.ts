@@ -6,7 +6,7 @@ import { askAdmins } from '../../../../agent/observability/doctor/admin-answers.
 import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { networkChecks } from '../../../../agent/observability/doctor/network.ts';
 import type { Diagnosis } from '../../../../transport/protocol/diagnosis.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { origin, silentPort, target } from '../../../support/net/listening.ts';
 import { freePort } from '../../../support/net/free-ports.ts';
 
@@ -21,7 +21,7 @@ async function admin(t: ExecutionContext, aheadMs: number | null, status = 200):
   });
 }
 
-async function looked(adminUrls: readonly string[], answerMsMax = patient(10_000)): Promise<Diagnosis> {
+async function looked(adminUrls: readonly string[], answerMsMax = scaled(10_000)): Promise<Diagnosis> {
   let asked: ReturnType<typeof askAdmins> | null = null;
   return diagnose(
     networkChecks({
@@ -29,7 +29,7 @@ async function looked(adminUrls: readonly string[], answerMsMax = patient(10_000
       proc: '/proc',
       answers: () => (asked ??= askAdmins(adminUrls, AbortSignal.timeout(answerMsMax))),
     }),
-    { checkMsMax: patient(12_000), totalMsMax: patient(15_000) }, // tests of these have those of their own
+    { checkMsMax: scaled(12_000), totalMsMax: scaled(15_000) }, // tests of these have those of their own
   );
 }
 
@@ -77,10 +77,10 @@ test('an admin that takes connections and says nothing, and one that speaks no H
 
   const report = await looked(
     [`http://127.0.0.1:${silent}`, `http://127.0.0.1:${rude}`, `https://127.0.0.1:${rude}`],
-    patient(300),
+    scaled(300),
   );
 
-  t.true(performance.now() - startedMs < patient(2_500));
+  t.true(performance.now() - startedMs < scaled(2_500));
   t.is(found(report, 'admins')[0], 'fail');
   const { details } = report.checks.find(({ name }) => name === 'admins') ?? {};
   t.regex(String(details?.['admin_1']), /no answer in time/u);

@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava';
 import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { vpnChecks, type VpnSources } from '../../../../agent/observability/doctor/vpn.ts';
 import { createVet } from '../../../../transport/net/guard/vetting.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
@@ -16,7 +16,7 @@ import { listeningAt, origin } from '../../../support/net/listening.ts';
 const test = await peerTest('wireguard-go', 'wg', 'ip');
 
 /** No interface at all. */
-const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { readMsMax: patient(1_500) } } as const;
+const NONE = { sockets: '/nowhere', interfaces: '/nowhere', wg: 'wg', limits: { readMsMax: scaled(1_500) } } as const;
 
 const NEAR = createVet({ allowPrivate: true, allowLoopback: true });
 
@@ -32,7 +32,7 @@ async function look(sources: Partial<VpnSources>) {
       service: () => null,
       ...sources,
     }),
-    { checkMsMax: patient(5_000), totalMsMax: patient(9_000) },
+    { checkMsMax: scaled(5_000), totalMsMax: scaled(9_000) },
   );
   return checks.map(({ name, status, summary, hint }) => ({ name, status, summary, hint }));
 }

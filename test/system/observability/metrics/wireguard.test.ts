@@ -12,7 +12,7 @@ import { documentedMetrics, familiesOf, seriesOf } from '../../../support/observ
 import { until } from '../../../support/until.ts';
 import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/vpn/wireguard.ts';
 import type { WireguardEnd, WireguardPair } from '../../../support/vpn/wireguard.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { listeningAt, pour } from '../../../support/net/listening.ts';
@@ -22,7 +22,7 @@ const test = await peerTest('wireguard-go', 'wg', 'ip', 'promtool');
 /** Nothing of this machine, and nobody who waits long. */
 function sources(t: ExecutionContext, more: Partial<WireguardSources> = {}): WireguardSources {
   const empty = temporaryDirectory(t);
-  return { ...MACHINE_WIREGUARD, sockets: empty, interfaces: empty, limits: { readMsMax: patient(1_000) }, ...more };
+  return { ...MACHINE_WIREGUARD, sockets: empty, interfaces: empty, limits: { readMsMax: scaled(1_000) }, ...more };
 }
 
 /** What the metrics say of the one peer of an interface. */
@@ -206,7 +206,7 @@ test('programs that lie, flood or say nothing are down within the time limit, an
 
   const text = await wireguardMetrics(sources(t, { sockets }));
 
-  t.true(performance.now() - beganMs < patient(5_000));
+  t.true(performance.now() - beganMs < scaled(5_000));
   const peer = `{interface="good",public_key="${Buffer.alloc(32).toString('base64')}",friendly_name=""}`;
   t.deepEqual(seriesOf(text), {
     wireguard_interfaces: Object.keys(HOSTILE).length + 1,
@@ -231,7 +231,7 @@ test('an answer without end is cut at its size, and a line without end at its le
     const text = await wireguardMetrics(sources(t, { sockets, limits: { ...limits, readMsMax: 30_000 } }));
 
     t.is(seriesOf(text)['wireguard_interface_up{interface="wg0"}'], 0);
-    t.true(performance.now() - beganMs < patient(10_000), name);
+    t.true(performance.now() - beganMs < scaled(10_000), name);
   }
 });
 

@@ -6,7 +6,7 @@ import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NothingWritten } from '../../../../actors/ports.ts';
 import type { NodeEnrolled } from '../../../../actors/writes.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import {
   enrolled,
   enrolment,
@@ -17,7 +17,7 @@ import {
 } from '../../../support/database/committer-fixture.ts';
 
 /** What waits for its turn is committed again for so long, in ms. */
-const TURN_MS_MAX = patient(10_000);
+const TURN_MS_MAX = scaled(10_000);
 
 /** Commits it, and again where its turn came too late on a busy machine, so that nothing of it was written. */
 async function committed(fixture: Fixture, lease: ClusterLease, write: NodeEnrolled): Promise<string[]> {

@@ -11,7 +11,7 @@ import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
 import { change, finish, openFixture } from '../../../support/database/committer-fixture.ts';
 import { SHORT_WAITS } from '../../../support/database/opened.ts';
-import { isCrowded, patient } from '../../../support/busy.ts';
+import { isCrowded, scaled } from '../../../support/busy.ts';
 
 /** No call takes longer, in ms. Source: docs/promises.md, L3. */
 const CALL_MS_MAX = 5_000;
@@ -107,8 +107,8 @@ test('a row that somebody else has locked fails alone, soon enough for all other
   t.deepEqual(made.fixture.loud(), [], 'nothing is said of the database');
   t.true(first instanceof DatabaseUnavailable);
   t.deepEqual(others, new Set(['ok']));
-  t.true(firstMs < patient(CALL_MS_MAX), `${Math.round(firstMs)} ms`);
-  t.true(othersMs < patient(OTHERS_MS_MAX), `${Math.round(othersMs)} ms`);
+  t.true(firstMs < scaled(CALL_MS_MAX), `${Math.round(firstMs)} ms`);
+  t.true(othersMs < scaled(OTHERS_MS_MAX), `${Math.round(othersMs)} ms`);
   await holder.query('rollback');
   t.deepEqual(await made.fixture.commit(made.lease, [finish(made.first)]), ['ok']);
 });
@@ -137,7 +137,7 @@ test('a unit that takes longer than a statement may fails alone', async (t) => {
   t.deepEqual(made.fixture.loud(), [], 'nothing is said of the database');
   t.true(first instanceof DatabaseUnavailable);
   t.deepEqual(others, new Set(['ok']));
-  t.true(othersMs < patient(OTHERS_MS_MAX + 1_000), `${Math.round(othersMs)} ms`);
+  t.true(othersMs < scaled(OTHERS_MS_MAX + 1_000), `${Math.round(othersMs)} ms`);
 });
 
 test('a unit that the database will never take fails alone, and is told of as such', async (t) => {
@@ -206,7 +206,7 @@ test('cancels of what somebody else holds keep neither the writes of others wait
 
   for (const outcome of await Promise.all(cancels)) t.true(outcome instanceof NothingWritten, String(outcome));
   t.deepEqual(others.add(first), new Set(['ok']));
-  t.true(tookMs < patient(CANCEL_NEIGHBOURS_MS_MAX), `${tookMs} ms`);
+  t.true(tookMs < scaled(CANCEL_NEIGHBOURS_MS_MAX), `${tookMs} ms`);
   t.deepEqual(fixture.loud(), []);
 });
 

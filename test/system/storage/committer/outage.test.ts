@@ -6,7 +6,7 @@ import { isLost } from '../../../../persistence/connections/availability.ts';
 import { openDatabase } from '../../../../persistence/connections/database.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { change, finish, openFixture, well, type Fixture } from '../../../support/database/committer-fixture.ts';
 import { silentLog } from '../../../support/log.ts';
 import { SHORT_WAITS } from '../../../support/database/opened.ts';
@@ -152,7 +152,7 @@ test.serial(
     ]);
 
     t.true(slow.error instanceof DatabaseUnavailable);
-    t.true(slow.ms < patient(HANG_MS_MAX), `${slow.ms} ms`);
+    t.true(slow.ms < scaled(HANG_MS_MAX), `${slow.ms} ms`);
     for (const error of fast) t.true(error instanceof DatabaseUnavailable, String(error));
 
     signal(pids, 'SIGCONT');
@@ -161,7 +161,7 @@ test.serial(
       await until('a commit', () => fixture.commit(lease, [finish(execution)])); // the server is as busy as the machine
     });
     t.is(back.error, undefined);
-    t.true(back.ms < patient(BACK_MS_MAX), `${back.ms} ms`);
+    t.true(back.ms < scaled(BACK_MS_MAX), `${back.ms} ms`);
     t.deepEqual(await fixture.statuses(execution), ['completed']);
   },
 );
@@ -183,7 +183,7 @@ test('a crowd that waits when the database goes away is told at once, not one ba
   );
 
   t.deepEqual(new Set(outcomes.map((outcome) => outcome.status)), new Set(['rejected']));
-  t.true(performance.now() - began < patient(HANG_MS_MAX));
+  t.true(performance.now() - began < scaled(HANG_MS_MAX));
 });
 
 test("changes that stand in each other's way are stored by trying again, and the database is not taken for lost", async (t) => {

@@ -12,7 +12,7 @@ import { CommitWitnesses } from '../../../../persistence/incarnations/commit-wit
 import { QUERY_MS_MAX } from '../../../../persistence/connections/database.ts';
 import { Series } from '../../../../persistence/connections/series.ts';
 import { inOneRoundTrip } from '../../../../persistence/connections/transaction.ts';
-import { hangAfter, patient } from '../../../support/busy.ts';
+import { hangAfter, scaled } from '../../../support/busy.ts';
 import { createDatabase } from '../../../support/database/database.ts';
 import { openPool } from '../../../support/database/pool.ts';
 
@@ -112,7 +112,7 @@ test('a server that is silent amid a series is given up after the timeout of one
   t.true(isLost(failed), 'nobody knows what became of it');
   t.false(failed instanceof NothingWritten);
   t.true(isUnanswered(failed?.cause), String(failed?.cause));
-  t.true(performance.now() - beganMs < patient(QUERY_MS_MAX + 1_000));
+  t.true(performance.now() - beganMs < scaled(QUERY_MS_MAX + 1_000));
   t.deepEqual(await kept(), []);
 });
 
@@ -135,7 +135,7 @@ test('of a batch that stops coming amid its sending the server keeps no lock', a
   const { pool } = await openTable(t);
   await pool.query('insert into kept values (1)');
   const client = await pool.connect();
-  await client.query(`set idle_in_transaction_session_timeout = ${patient(500)}`); // a busy server needs that for the rest
+  await client.query(`set idle_in_transaction_session_timeout = ${scaled(500)}`); // a busy server needs that for the rest
   const series = new Series(client);
   const begun = [...beginOf(BATCH_TIMEOUTS), { text: 'select n from kept for update' }].map((statement) =>
     series.client.query(statement),

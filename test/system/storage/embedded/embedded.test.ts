@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { startEmbeddedPostgres } from '../../../../persistence/embedded/launcher.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { DIAL, openFragileDatabase } from '../../../support/database/fragile-database.ts';
 import { recordingLog, silentLog } from '../../../support/log.ts';
 import { createScope } from '../../../support/scope.ts';
@@ -135,7 +135,7 @@ test.serial('an end that meets a server on its way back ends that server too', a
     });
     await delay(waitMs);
 
-    const ended = await Promise.race([server.stop().then(() => true), delay(patient(20_000), false, { ref: false })]);
+    const ended = await Promise.race([server.stop().then(() => true), delay(scaled(20_000), false, { ref: false })]);
 
     t.true(ended, `${waitMs} ms after it was ready`);
     t.is(await server.pid(), undefined);

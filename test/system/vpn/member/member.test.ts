@@ -10,7 +10,7 @@ import { mapOfRelays, startVpn, startRelayOn, untilPath, type TestMember } from 
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { startEverybody, startTalk, type Everybody } from './everybody.ts';
 
 const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'wg', 'ping', 'setpriv');
@@ -99,7 +99,7 @@ test.serial(
     await vpn.nudge(one, other);
     await untilPath(one, other, 'direct');
 
-    t.true(tookMs < patient(CUT_MS_MAX), `${tookMs} ms`);
+    t.true(tookMs < scaled(CUT_MS_MAX), `${tookMs} ms`);
     t.true(await talk.goesOn());
   },
 );

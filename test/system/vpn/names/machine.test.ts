@@ -5,7 +5,7 @@
 import type { ExecutionContext } from 'ava';
 import { loopbackAddress } from '../../../../agent/vpn/names/resolver.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { until } from '../../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine, type MachineOptions } from './machine.ts';
 import { network, OTHER, peer, SELF, THIRD } from '../../../support/agent/names-fixture.ts';
@@ -79,7 +79,7 @@ for (const mode of ['resolver', 'resolv.conf', 'hosts'] as const) {
     }
 
     t.log(`${mode}: ${msEach.map((ms) => ms.toFixed(1)).join(', ')} ms`);
-    t.true(msEach.toSorted((one, other) => one - other)[2]! < patient(2_000));
+    t.true(msEach.toSorted((one, other) => one - other)[2]! < scaled(2_000));
   });
 
   test.serial(`curl finds a member by its name, by ${mode}`, async (t) => {

@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { peerPath } from '../../../support/run/peers.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { until } from '../../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine } from './machine.ts';
 import { network, OTHER, peer, THIRD } from '../../../support/agent/names-fixture.ts';
@@ -77,7 +77,7 @@ test.serial('it keeps neither an old address nor the absence of a name', async (
   }
 
   t.log(`systemd-resolved: ${msEach.map((ms) => ms.toFixed(1)).join(', ')} ms`);
-  t.true((msEach.toSorted((one, other) => one - other)[2] ?? Number.NaN) < patient(2_000));
+  t.true((msEach.toSorted((one, other) => one - other)[2] ?? Number.NaN) < scaled(2_000));
 });
 
 test.serial(

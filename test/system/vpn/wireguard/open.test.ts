@@ -8,7 +8,7 @@ import type { Place } from '../../../../transport/vpn/wireguard/open.ts';
 import { startInternet } from '../../../support/networks/internet.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { DeviceHost, hasEnded, programOf } from './device-host.ts';
@@ -212,7 +212,7 @@ test.serial('a program that hangs is ended by force, and replaced', async (t) =>
   await (await host.open(options, withoutKernel())).release();
   const other = await host.open(neighbour, withoutKernel());
   process.kill(programOf(options.name), 'SIGSTOP');
-  const place = { ...withoutKernel(), limits: { answerMsMax: patient(500), endMsMax: 300 } };
+  const place = { ...withoutKernel(), limits: { answerMsMax: scaled(500), endMsMax: 300 } };
 
   const device = await host.open(options, place);
 

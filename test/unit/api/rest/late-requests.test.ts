@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { serveApi } from '../../../support/api/fakes.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 
 /** Time that requests have in this test, and how much later they may be ended: they are looked for each second. */
 const REQUEST_MS = 500;
@@ -30,6 +30,6 @@ for (const [what, begun] of [
     const answer = await text(socket);
 
     t.regex(answer, /^HTTP\/1\.1 503 [^]*\r\nretry-after: /u);
-    t.true(performance.now() - beganMs < patient(LATE_MS_MAX));
+    t.true(performance.now() - beganMs < scaled(LATE_MS_MAX));
   });
 }

@@ -12,10 +12,10 @@ import { NODE_REQUESTS_MAX } from '../../../../transport/tunnels/limits.ts';
 import { until } from '../../../support/until.ts';
 import { NODE } from '../../../support/net/tunnels-fixture.ts';
 import { answer, scrapeFixture } from './fixture.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 
 /** Time limit of the scrapes here, and what a busy machine adds, in ms. */
-const MS_MAX = patient(1_000);
+const MS_MAX = scaled(1_000);
 const SLACK_MS = 1_000;
 
 /** What is told as soon as it is there is told within this, in ms. */
@@ -171,7 +171,7 @@ for (const [what, serve, sentence] of LIES) {
     const tookMs = performance.now() - beganMs;
     t.is(scraped.ok ? 'ok' : scraped.refusal.code, 'service_unavailable');
     t.regex(scraped.ok ? '' : scraped.refusal.message, sentence);
-    t.true(tookMs < patient(Math.min(msMax + SLACK_MS, TOLD_MS_MAX)), `${tookMs} ms`);
+    t.true(tookMs < scaled(Math.min(msMax + SLACK_MS, TOLD_MS_MAX)), `${tookMs} ms`);
     t.is(requests.open, 0);
   });
 }

@@ -8,7 +8,7 @@ import { until } from '../../../support/until.ts';
 import { rest } from '../../../support/net/stream-pairs.ts';
 import { basic, echoes, openProxies, rawClient } from '../../../support/net/proxies-fixture.ts';
 import { GREETING_PASSWORD, take, tunnelBySocks } from './socks5-client.ts';
-import { patient } from '../../../support/busy.ts';
+import { scaled } from '../../../support/busy.ts';
 import { openTarget } from '../../../support/net/listening.ts';
 
 const PORTS = {
@@ -129,5 +129,5 @@ test('an end with nobody there takes no time', async (t) => {
 
   await proxy.proxies.close(60_000);
 
-  t.true(performance.now() - began < patient(5_000));
+  t.true(performance.now() - began < scaled(5_000));
 });

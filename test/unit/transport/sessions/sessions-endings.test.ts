@@ -7,7 +7,7 @@ import { endRevoked } from '../../../../transport/sessions/revocations.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { CLUSTER, HEALTHY, NODE, REGISTRATION } from '../../../support/actors.ts';
-import { BUSY_MS, patient } from '../../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../../support/busy.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
@@ -169,7 +169,7 @@ test('a peer that does not answer a close is gone a second later', async (t) => 
   agent.socket.resume();
   await agent.closed();
 
-  t.true(performance.now() - began < patient(1_000 + BUSY_MS));
+  t.true(performance.now() - began < scaled(1_000 + BUSY_MS));
 });
 
 test('when the admin stops, every agent is told to come back, also one that comes just then', async (t) => {

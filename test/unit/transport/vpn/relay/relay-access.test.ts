@@ -1,7 +1,7 @@
 /** Who gets into a relay, and who reaches whom, over real TLS. */
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { BUSY_MS, patient } from '../../../../support/busy.ts';
+import { BUSY_MS, scaled } from '../../../../support/busy.ts';
 import { admittedRawClient, rawClient } from '../../../../support/vpn/raw-relay-client.ts';
 import { connectedClient, startClient, startRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
@@ -110,7 +110,7 @@ test('a key that is forgotten is out at once, and what it may is asked anew', as
   relay.forget(client.publicKey);
   await until('it is out', () => !client.connection.isOpen);
 
-  t.true(performance.now() - startedMs < patient(1_000 + BUSY_MS)); // E5
+  t.true(performance.now() - startedMs < scaled(1_000 + BUSY_MS)); // E5
   await until('it is refused', () => relay.counters.refused.unknown > 0);
   t.is(relay.count(), 0);
 });
