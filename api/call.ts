@@ -13,7 +13,7 @@ import { createAddressLimits, type AddressLimits } from './keyless-limits.ts';
 import type { ForwardedPart } from './forwarding/forwarded-part.ts';
 import type { Forwarding } from './forwarding/forwarding.ts';
 import { codeOf } from './metrics/request-times.ts';
-import { withRoom } from './forwarding/making-room.ts';
+import { withFreedCapacity } from './forwarding/freed-capacity.ts';
 import { listing, type Listing, type PageOf } from './listing.ts';
 import { parse } from './inputs/parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
@@ -108,7 +108,7 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
         });
       const entered = async () => (await operation.enters?.(input.value, ports)) ?? null;
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
-        limited(operation, caller, () => withRoom(() => perform(idempotency), { entered, ports, forward })),
+        limited(operation, caller, () => withFreedCapacity(() => perform(idempotency), { entered, ports, forward })),
       );
       return (
         handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled

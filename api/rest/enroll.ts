@@ -13,7 +13,7 @@ import { IN_WORDS } from '../inputs/issue-words.ts';
 import { admit, admitAgain, enroll_agent, type EnrollPorts } from '../enrolling.ts';
 import type { ForwardedPart } from '../forwarding/forwarded-part.ts';
 import type { Forwarding } from '../forwarding/forwarding.ts';
-import { withRoom } from '../forwarding/making-room.ts';
+import { withFreedCapacity } from '../forwarding/freed-capacity.ts';
 import { detailsOf } from '../inputs/parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createAddressLimiter, createWindowLimiter } from '../../transport/net/window-limiter.ts';
@@ -150,7 +150,7 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
       handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit({ request, key, existing }, ports)),
     };
     const entered = () => Promise.resolve(key.cluster);
-    const result = await withRoom(() => forward(letIn), { entered, ports, forward });
+    const result = await withFreedCapacity(() => forward(letIn), { entered, ports, forward });
     if (!result.ok && result.refusal.code === 'node_limit_reached') treatment.tellsMs(true);
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();

@@ -107,7 +107,7 @@ const NO_EXPECTATION = refuse('bad_request', 'This expectation is not known.', {
  * Answers what Node hands over apart from requests: CONNECT, which it would hang up on, and strange expectations, for
  * which it has no words.
  */
-export function answerStrangers(server: Server): void {
+export function answerNonRequests(server: Server): void {
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy());
     endLingering(

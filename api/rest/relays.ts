@@ -17,10 +17,10 @@ import { addressOf } from './requests.ts';
 import type { Mount } from './server.ts';
 
 /**
- * Keys of nobody that one address may ask for in a minute: a relay asks for every stranger that knocks. Keys of members
+ * Keys of nobody that one address may ask for in a minute: a relay asks for every client that connects. Keys of members
  * are never hindered.
  */
-const STRANGERS_PER_MINUTE_MAX = 600;
+const UNKNOWN_KEYS_PER_MINUTE_MAX = 600;
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
@@ -49,8 +49,8 @@ export function mountRelays(ports: RelayPorts): Mount {
  * nobody anything new.
  */
 function registerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPorts): void {
-  const strangers = createAddressLimiter(
-    { perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
+  const unknownKeys = createAddressLimiter(
+    { perWindowMax: UNKNOWN_KEYS_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     clock,
   );
 
@@ -77,7 +77,7 @@ function registerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayP
       if (error instanceof DatabaseUnavailable) return sendRefusal(reply, UNAVAILABLE);
       throw error;
     }
-    const waitMs = strangers.add(address);
+    const waitMs = unknownKeys.add(address);
     return waitMs > 0 ? sendRefusal(reply, rateLimited(waitMs)) : reply.send({ Allow: false });
   });
 }

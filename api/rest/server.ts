@@ -30,12 +30,12 @@ import { registerDiscovery } from './discovery.ts';
 import { registerDiagnoses } from './diagnoses.ts';
 import { registerEnrollment } from './enroll.ts';
 import { createApp, HEADERS_MAX, markAnswer, type AppSettings, type ServedCertificate } from './app.ts';
-import { answerFailures, answerPlainHttp, answerStrangers } from './failures.ts';
+import { answerFailures, answerPlainHttp, answerNonRequests } from './failures.ts';
 import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
 import { label_given_nodes } from '../labelling.ts';
-import { make_room } from '../forwarding/making-room.ts';
+import { make_room } from '../forwarding/freed-capacity.ts';
 import { registerLeaving } from './leaving.ts';
 import { registerNodeMetrics } from './node-metrics.ts';
 import { registerReleases } from './releases.ts';
@@ -153,7 +153,7 @@ export function createApi(kit: ApiKit): Api {
   tellRequests(app, records);
   lingerAfterAnswers(app);
   answerFailures(app, log);
-  answerStrangers(app.server);
+  answerNonRequests(app.server);
   readJsonBodies(app);
   registerRoutes(app, { ports, log, settings, call, gate, forwarding });
   for (const mount of mounts)

@@ -274,8 +274,8 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('transport/vpn/relay/limits.ts', relay, [
       ['CONNECTIONS_MAX', 'Connections of one relay. More are refused.'],
-      ['STRANGERS_MAX', 'Of these, without a proven key.'],
-      ['STRANGERS_OF_ADDRESS_MAX', 'And of those, from one address, or from one /64 of IPv6.'],
+      ['UNAUTHENTICATED_MAX', 'Of these, without a proven key.'],
+      ['UNAUTHENTICATED_OF_ADDRESS_MAX', 'And of those, from one address, or from one /64 of IPv6.'],
       ['CONNECTIONS_OF_KEY_MAX', 'Connections of one key. The oldest goes.'],
       ['BYTES_PER_SECOND_MAX', 'What one key sends in a second, in the long run. Then it is read no faster.'],
       ['WAITING_PACKETS_MAX', 'Packets that wait for one client. Then the oldest are dropped.'],

@@ -6,10 +6,10 @@ export interface SshLimits {
   readonly loginMsMax: number;
   /** Attempts of one connection, keys that were only offered included. Source: sshd's MaxAuthTries. */
   readonly triesMax: number;
-  /** Connections that are not logged in yet. One more cuts the oldest. */
-  readonly strangersMax: number;
+  /** Connections that are not logged in yet. One more cuts the oldest. sshd has MaxStartups. */
+  readonly unauthenticatedMax: number;
   /** Of one address. Not of loopback: whoever comes through an admin comes from there. */
-  readonly strangersPerAddressMax: number;
+  readonly unauthenticatedPerAddressMax: number;
   /** Wrong passwords and signatures of one address in a minute; what comes then waits or is refused. */
   readonly failuresMax: number;
   /** Live connections of one user, and of all. */
@@ -33,8 +33,8 @@ export interface SshLimits {
 export const SSH_LIMITS: SshLimits = {
   loginMsMax: 30_000,
   triesMax: 6,
-  strangersMax: 32,
-  strangersPerAddressMax: 8,
+  unauthenticatedMax: 32,
+  unauthenticatedPerAddressMax: 8,
   failuresMax: 20,
   connectionsPerUserMax: 16,
   connectionsMax: 64,

@@ -22,7 +22,7 @@ import type { Recording } from './recording/recorder.ts';
 import type { LoadPty } from './sessions/terminal.ts';
 import { PipePool, pipesDirectory } from './sessions/pipes.ts';
 
-import { Strangers } from './login/strangers.ts';
+import { UnauthenticatedConnections } from './login/unauthenticated-connections.ts';
 
 /** What the server is made of. */
 export interface SshServerOptions {
@@ -57,7 +57,7 @@ export class SshServer {
   readonly #accountOf: AccountOf;
   readonly #pipes: PipePool;
   readonly #limits: SshLimits;
-  readonly #strangers: Strangers;
+  readonly #unauthenticated: UnauthenticatedConnections;
   readonly #loggedIn: LoggedIn;
   readonly #sockets = new Set<Socket>();
   #listeners: readonly Server[] = [];
@@ -76,7 +76,7 @@ export class SshServer {
     this.#protocol = this.#createProtocol();
     this.#accountOf = options.accounts ?? accountsOfMachine();
     this.#pipes = new PipePool(pipesDirectory(options.hostKeyPath));
-    this.#strangers = new Strangers(this.#limits);
+    this.#unauthenticated = new UnauthenticatedConnections(this.#limits);
     this.#loggedIn = new LoggedIn({
       launcher: createLauncher({ environment: options.environment }),
       pipes: this.#pipes,
@@ -171,7 +171,7 @@ export class SshServer {
   /** A socket, before anything is known of it. */
   #accepted(socket: Socket): void {
     socket.on('error', () => {}); // its close follows
-    const problem = this.#isClosed ? 'this machine stops' : this.#strangers.enter(socket);
+    const problem = this.#isClosed ? 'this machine stops' : this.#unauthenticated.enter(socket);
     if (problem !== null) {
       socket.end(`${problem}\r\n`); // before its version a server may say anything. Source: RFC 4253, 4.2
       socket.resume();
@@ -210,11 +210,11 @@ export class SshServer {
       counted: () => {
         this.counters.authentications += 1;
       },
-      failed: () => this.#strangers.failed(socket),
+      failed: () => this.#unauthenticated.failed(socket),
       watchEnds: (ended) => this.#loggedIn.watchEnds(ended),
       accepted: (username, account, grant, ended) => {
         const problem = this.#loggedIn.take({ client, username, account, grant }, ended);
-        if (problem === null) this.#strangers.leave(socket);
+        if (problem === null) this.#unauthenticated.leave(socket);
         return problem;
       },
     });

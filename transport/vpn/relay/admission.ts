@@ -51,7 +51,7 @@ export function createClusterAdmission(clustersOf: (publicKey: string) => Promis
 
 /**
  * Asks, and remembers for some seconds who was admitted. That a key was not is asked again each time: a member connects
- * while it is still being enrolled, and strangers have a new key each time anyhow.
+ * while it is still being enrolled, and unknown clients have a new key each time anyhow.
  */
 export function rememberingAdmission(
   ask: (publicKey: string, address: string) => Promise<Admitted | null>,

@@ -1,5 +1,5 @@
 /**
- * One connection to a relay, from the side of the relay: first a stranger who has to prove a key, then a guest whose
+ * One connection to a relay, from the side of the relay: first a client that has to prove a key, then a guest whose
  * packets are handed on.
  */
 import type { Duplex } from 'node:stream';
@@ -44,7 +44,7 @@ export interface ConnectionOwner {
   /** A packet for whoever has this id. */
   packet(from: Guest, to: string, packet: Buffer): void;
   dropped(): void;
-  /** Once: a client that left, or a stranger who got no further. */
+  /** Once: a client that left, or one that was never admitted. */
   left(connection: ClientConnection, guest: Guest | null, refusal: RelayRefusal | null): void;
 }
 
@@ -178,7 +178,7 @@ export class ClientConnection implements GuestLink {
     // pongs, notes of a home, and frames of a mesh of relays ask for nothing
   }
 
-  /** Who sends more than its share is read no faster. Strangers send next to nothing. */
+  /** Who sends more than its share is read no faster. Who is not admitted yet sends next to nothing. */
   #spend(cost: number): void {
     const waitMs = this.#allowance?.spend(cost, this.#heardAtMs) ?? 0;
     if (waitMs === 0 || this.#isOver) return;

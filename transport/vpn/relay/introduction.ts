@@ -1,4 +1,4 @@
-/** How a stranger makes itself known to a relay, and what it is told when it may stay. */
+/** How a new client makes itself known to a relay, and what it is told when it may stay. */
 import { DERP_VERSION, encodeFrame, FRAME, KEY_BYTES, openJson, sealJson, type BoxKeys } from '../derp/protocol.ts';
 import { BYTES_BURST_MAX } from './limits.ts';
 
@@ -10,7 +10,7 @@ export interface Introduction {
 }
 
 /**
- * What the first frame of a stranger says. Null: it is none of the protocol, or not sealed with the key that it names.
+ * What the first frame of a client says. Null: it is none of the protocol, or not sealed with the key that it names.
  */
 export function readIntroduction(type: number, payload: Buffer, { privateKey }: BoxKeys): Introduction | null {
   if (type !== FRAME.clientInfo || payload.length < KEY_BYTES) return null;

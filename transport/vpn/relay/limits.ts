@@ -7,8 +7,8 @@ export const CONNECTIONS_MAX = 10_000;
  * Connections at once that did not prove their key yet, in all and from one address, or one /64 of IPv6. Many members
  * may stand behind one.
  */
-export const STRANGERS_MAX = 1_024;
-export const STRANGERS_OF_ADDRESS_MAX = 256;
+export const UNAUTHENTICATED_MAX = 1_024;
+export const UNAUTHENTICATED_OF_ADDRESS_MAX = 256;
 
 /** Connections of one key at once; the oldest goes. A client that reconnects leaves one behind that nobody ended. */
 export const CONNECTIONS_OF_KEY_MAX = 3;

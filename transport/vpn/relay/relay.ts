@@ -19,8 +19,8 @@ import {
   HANDSHAKE_MS_MAX,
   RECHECK_MS,
   RECHECKS_MAX,
-  STRANGERS_MAX,
-  STRANGERS_OF_ADDRESS_MAX,
+  UNAUTHENTICATED_MAX,
+  UNAUTHENTICATED_OF_ADDRESS_MAX,
   SWEEP_MS,
   TRY_FOR_MS,
 } from './limits.ts';
@@ -44,7 +44,7 @@ export class Relay {
   readonly #allowances: Allowances;
   readonly #guests = new Guests();
   /** Connections that did not prove their key yet. */
-  readonly #strangers = new Places({ placesMax: STRANGERS_MAX, ofOneMax: STRANGERS_OF_ADDRESS_MAX });
+  readonly #unauthenticated = new Places({ placesMax: UNAUTHENTICATED_MAX, ofOneMax: UNAUTHENTICATED_OF_ADDRESS_MAX });
   readonly #connections = new Set<ClientConnection>();
   readonly #sweep: NodeJS.Timeout;
   #changedClusters = new Set<string | null>();
@@ -74,7 +74,7 @@ export class Relay {
   /** Takes a connection over, with what was read of it. */
   accept(stream: Duplex, head: Buffer, address: string): void {
     const isFull = this.#connections.size >= this.#options.connectionsMax;
-    const known = isFull ? null : this.#strangers.take(sourceNetwork(address));
+    const known = isFull ? null : this.#unauthenticated.take(sourceNetwork(address));
     if (known === null) {
       this.counters.refused.crowded += 1;
       stream.on('error', () => {});
@@ -111,7 +111,7 @@ export class Relay {
     });
   }
 
-  /** Of one connection. `known`: it is no stranger any more. */
+  /** Of one connection. `known`: it has proven its key. */
   #ownerOf(known: () => void): ConnectionOwner {
     const { keys, bytesPerSecondMax, handshakeMsMax, admission } = this.#options;
     return {

@@ -43,7 +43,7 @@ export interface NameServices {
 /**
  * A user whose name is an account of this machine gets that account when the agent runs as root. Nobody else gets in,
  * unless the operator wants that they get the agent's own, which is root; and not even then where a name service that
- * is away would make a stranger of a known user. Rejects for who is refused, and when the accounts cannot be asked:
+ * is away would make a known user unknown. Rejects for who is refused, and when the accounts cannot be asked:
  * nobody must become root because of that. An agent that is not root lets everybody in as itself.
  */
 export function accountsOfMachine(

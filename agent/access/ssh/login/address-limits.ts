@@ -17,13 +17,13 @@ export const FAILURE_WINDOW_MS = 60_000;
 /** Addresses whose failures are remembered; the oldest is forgotten for a new one. */
 const FAILURE_ADDRESSES_MAX = 1_024;
 
-/** Counts strangers and their failures. `nowMs` is monotonic, in ms. */
+/** Counts connections that are not logged in, and failures. `nowMs` is monotonic, in ms. */
 export class AddressLimits {
-  readonly #strangers: Places;
+  readonly #unauthenticated: Places;
   readonly #failures: WindowLimiter;
 
   constructor(limits: SshLimits, nowMs: () => number = () => performance.now()) {
-    this.#strangers = new Places({ ofOneMax: limits.strangersPerAddressMax });
+    this.#unauthenticated = new Places({ ofOneMax: limits.unauthenticatedPerAddressMax });
     this.#failures = createAddressLimiter(
       { perWindowMax: limits.failuresMax, windowMs: FAILURE_WINDOW_MS, keysMax: FAILURE_ADDRESSES_MAX },
       { nowMs },
@@ -37,7 +37,7 @@ export class AddressLimits {
   enter(address: string): (() => void) | string {
     if (isLoopbackAddress(address)) return () => {};
     if (this.#failures.waitMs(address) > 0) return 'too many failed logins from your address: try again in a minute';
-    const leave = this.#strangers.take(sourceNetwork(address));
+    const leave = this.#unauthenticated.take(sourceNetwork(address));
     return leave ?? 'too many connections of your address are logging in: try again in a moment';
   }
 

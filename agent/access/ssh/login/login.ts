@@ -97,7 +97,7 @@ async function judged({ verify, accountOf }: LoginOptions, context: AuthContext)
   const account =
     grant !== null && !isQuestion
       ? await accountOf(context.username).catch((error: unknown) => (error as Error).message)
-      : null; // asked only now: it tells a stranger nothing
+      : null; // asked only now: it tells an unknown user nothing
   const isUnanswered = credential !== null && verdict === null; // nobody said that it was wrong
   return { isQuestion, isUnanswered, grant, account };
 }

@@ -15,7 +15,7 @@ import { seededNumbers } from '../../../support/seeded.ts';
 import { until } from '../../../support/until.ts';
 
 /** Connections that are damaged before anybody is logged in, and after it, and how many at a time. */
-const STRANGERS = 600;
+const NOT_LOGGED_IN = 600;
 const LOGGED_IN = 200;
 const AT_ONCE = 20;
 
@@ -26,7 +26,12 @@ const PACKETS = 7;
 const LOGIN = { username: 'alice', password: 'right and long enough' };
 
 /** Nobody is kept out for being wrong. */
-const LIMITS = { failuresMax: Infinity, strangersMax: AT_ONCE * 2, connectionsPerUserMax: AT_ONCE * 2, hangUpMs: 100 };
+const LIMITS = {
+  failuresMax: Infinity,
+  unauthenticatedMax: AT_ONCE * 2,
+  connectionsPerUserMax: AT_ONCE * 2,
+  hangUpMs: 100,
+};
 
 /** Takes what it is asked for as the agent does, and dials nobody. */
 const NOWHERE = new CountedEgress({
@@ -97,7 +102,7 @@ async function connectOnce(
   await closed;
 }
 
-test(`${STRANGERS + LOGGED_IN} clients that damage the key exchange, the login or what they ask end by themselves`, async (t) => {
+test(`${NOT_LOGGED_IN + LOGGED_IN} clients that damage the key exchange, the login or what they ask end by themselves`, async (t) => {
   const fixture = await startSshFixture(t, {
     limits: LIMITS,
     // what a damaged command would do is nobody's wish
@@ -108,7 +113,7 @@ test(`${STRANGERS + LOGGED_IN} clients that damage the key exchange, the login o
   const numbers = seededNumbers(20_261_129);
   const counts = { damaged: 0, in: 0 };
   const damaged = (): void => void (counts.damaged += 1);
-  const stranger = (index: number): Promise<void> =>
+  const notLoggedIn = (index: number): Promise<void> =>
     connectOnce(
       fixture.port,
       (client, socket) => {
@@ -132,8 +137,8 @@ test(`${STRANGERS + LOGGED_IN} clients that damage the key exchange, the login o
   let next = 0;
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let index = next++; index < STRANGERS + LOGGED_IN; index = next++)
-        await (index < STRANGERS ? stranger(index) : loggedIn());
+      for (let index = next++; index < NOT_LOGGED_IN + LOGGED_IN; index = next++)
+        await (index < NOT_LOGGED_IN ? notLoggedIn(index) : loggedIn());
     }),
   );
 

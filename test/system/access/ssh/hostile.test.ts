@@ -73,7 +73,7 @@ test('garbage, silence and half a handshake hold up nobody, and end', async (t) 
 });
 
 test('only so many connections log in at once: one more makes the oldest go, so that nobody is kept out by those who only wait', async (t) => {
-  const fixture = await startSshFixture(t, { limits: { strangersMax: 3 } });
+  const fixture = await startSshFixture(t, { limits: { unauthenticatedMax: 3 } });
   const held: Socket[] = [];
   for (let count = 0; count < 3; count += 1) {
     const socket = openSocket(t, fixture.port);
@@ -96,7 +96,7 @@ const wasLetIn = (entered: (() => void) | string | undefined) => typeof entered 
 
 test('addresses elsewhere have limits of their own, also those of one network of IPv6; loopback waits after failures', (t) => {
   let nowMs = 0;
-  const addresses = new AddressLimits({ ...SSH_LIMITS, strangersPerAddressMax: 2, failuresMax: 2 }, () => nowMs);
+  const addresses = new AddressLimits({ ...SSH_LIMITS, unauthenticatedPerAddressMax: 2, failuresMax: 2 }, () => nowMs);
 
   const enter = (address: string) => addresses.enter(address);
   const [leave, ...others] = ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map(enter);

@@ -7,18 +7,18 @@ import {
   type Admitted,
 } from '../../../../../transport/vpn/relay/admission.ts';
 
-test('a member is asked for once in some seconds, a stranger each time, and a forgotten key at once', async (t) => {
+test('a member is asked for once in some seconds, an unknown key each time, and a forgotten key at once', async (t) => {
   const asked: string[] = [];
   const admission = createClusterAdmission(async (key) => {
     asked.push(key);
     return key === 'member' ? ['one'] : [];
   });
 
-  for (const key of ['member', 'member', 'stranger', 'stranger']) await admission.admit(key, '');
+  for (const key of ['member', 'member', 'unknown', 'unknown']) await admission.admit(key, '');
   admission.forget('member');
   const admitted = await admission.admit('member', '');
 
-  t.deepEqual(asked, ['member', 'stranger', 'stranger', 'member']);
+  t.deepEqual(asked, ['member', 'unknown', 'unknown', 'member']);
   t.deepEqual(admitted, { clusters: new Set(['one']) });
 });
 

@@ -47,7 +47,7 @@ test('the relay proves its key, too', async (t) => {
   t.is((info as { readonly value: { readonly version: number } } | null)?.value.version, 2);
 });
 
-test('a stranger gets in nowhere, and one whose rows cannot be read does not either, until they can', async (t) => {
+test('an unknown key gets in nowhere, and one whose rows cannot be read does not either, until they can', async (t) => {
   let answer: Admitted | null | Error = null;
   const { region, relay } = await startRelay(t, {
     admission: { forget: () => {}, admit: async () => (answer instanceof Error ? Promise.reject(answer) : answer) },

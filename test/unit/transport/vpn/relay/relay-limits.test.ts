@@ -23,7 +23,7 @@ test('connections with one key are few: the oldest goes', async (t) => {
 
 test('a frame that is too large ends its connection, and no other', async (t) => {
   const { port, region, relay } = await startRelay(t);
-  const [hostile, stranger, good] = [
+  const [hostile, unknown, good] = [
     await admittedRawClient(t, port),
     await rawClient(t, port),
     await connectedClient(t, region),
@@ -35,8 +35,8 @@ test('a frame that is too large ends its connection, and no other', async (t) =>
   };
 
   hostile.write(header(FRAME.sendPacket, 32 + 65_537));
-  stranger.write(header(FRAME.clientInfo, 8_193));
-  await until('both are cut', () => hostile.isClosed() && stranger.isClosed());
+  unknown.write(header(FRAME.clientInfo, 8_193));
+  await until('both are cut', () => hostile.isClosed() && unknown.isClosed());
 
   t.deepEqual([relay.count(), good.connection.isOpen], [1, true]);
 });

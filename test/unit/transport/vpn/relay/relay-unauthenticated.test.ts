@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { openAdmission } from '../../../../support/vpn/relay.ts';
 import { silentLog } from '../../../../support/log.ts';
-import { STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX } from '../../../../../transport/vpn/relay/limits.ts';
+import { UNAUTHENTICATED_MAX, UNAUTHENTICATED_OF_ADDRESS_MAX } from '../../../../../transport/vpn/relay/limits.ts';
 import { Relay } from '../../../../../transport/vpn/relay/relay.ts';
 
 /** A relay, and connections to it that never say anything, from wherever they like. */
@@ -29,10 +29,10 @@ function open(t: ExecutionContext) {
 test('an IPv6 machine that takes another address of its /64 each time does not take the places of others (L1)', (t) => {
   const { relay, knock, enter } = open(t);
 
-  const entered = enter(STRANGERS_MAX, (index) => `2001:db8:1:2::${(index + 1).toString(16)}`);
+  const entered = enter(UNAUTHENTICATED_MAX, (index) => `2001:db8:1:2::${(index + 1).toString(16)}`);
 
-  t.is(entered, STRANGERS_OF_ADDRESS_MAX);
-  t.is(relay.counters.refused.crowded, STRANGERS_MAX - STRANGERS_OF_ADDRESS_MAX);
+  t.is(entered, UNAUTHENTICATED_OF_ADDRESS_MAX);
+  t.is(relay.counters.refused.crowded, UNAUTHENTICATED_MAX - UNAUTHENTICATED_OF_ADDRESS_MAX);
   t.false(knock('2001:db8:1:3::1').destroyed);
   t.false(knock('192.0.2.1').destroyed);
 });
@@ -41,11 +41,11 @@ test('an IPv4 address has as many in either way of writing it, and all sources t
   const { enter } = open(t);
 
   t.is(
-    enter(2 * STRANGERS_OF_ADDRESS_MAX, (index) => (index % 2 === 0 ? '192.0.2.1' : '::ffff:192.0.2.1')),
-    STRANGERS_OF_ADDRESS_MAX,
+    enter(2 * UNAUTHENTICATED_OF_ADDRESS_MAX, (index) => (index % 2 === 0 ? '192.0.2.1' : '::ffff:192.0.2.1')),
+    UNAUTHENTICATED_OF_ADDRESS_MAX,
   );
   t.is(
-    enter(STRANGERS_MAX, (index) => `198.51.100.${index % 250}`),
-    STRANGERS_MAX - STRANGERS_OF_ADDRESS_MAX,
+    enter(UNAUTHENTICATED_MAX, (index) => `198.51.100.${index % 250}`),
+    UNAUTHENTICATED_MAX - UNAUTHENTICATED_OF_ADDRESS_MAX,
   );
 });

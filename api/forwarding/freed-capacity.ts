@@ -1,5 +1,5 @@
 /**
- * Room for a node that comes into a cluster whose owner is full, while another admin has some: made before it is
+ * Capacity for a node that comes into a cluster whose owner is full, while another admin has some: freed before it is
  * refused.
  */
 import { z } from 'zod';
@@ -9,8 +9,8 @@ import type { ForwardedPart } from './forwarded-part.ts';
 import { operation } from '../operation.ts';
 import type { OperationPorts } from '../ports.ts';
 
-/** Room that is not made within this time helps nobody who waits, in ms: what is tried again has its own time. */
-export const ROOM_MADE_MS_MAX = 1_500;
+/** Capacity that is not freed within this time helps nobody who waits, in ms: what is tried again has its own time. */
+export const CAPACITY_FREED_MS_MAX = 1_500;
 
 /** For other admins: the owner of the cluster moves another one of its own away, or this one. False: it cannot. */
 export const make_room = operation({
@@ -27,17 +27,17 @@ export const make_room = operation({
 
 /** Who comes where, and by whom the owner is asked. */
 export interface Entering {
-  /** Asked only where room is wanted. Null: nowhere. */
+  /** Asked only where capacity is wanted. Null: nowhere. */
   entered(): Promise<ClusterId | null>;
   readonly ports: Pick<OperationPorts, 'standing' | 'makeRoom' | 'clock'>;
   forward<T>(part: ForwardedPart<T>): Promise<Result<T>>;
 }
 
 /**
- * What `perform` comes to. Refused for want of room where there is some elsewhere: room is made, and it is done once
- * more. Then nothing had been done, so it is done once all the same.
+ * What `perform` comes to. Refused for want of capacity where there is some elsewhere: it is freed, and what was
+ * refused is done once more. Then nothing had been done, so it is done once all the same.
  */
-export async function withRoom<T>(perform: () => Promise<Result<T>>, entering: Entering): Promise<Result<T>> {
+export async function withFreedCapacity<T>(perform: () => Promise<Result<T>>, entering: Entering): Promise<Result<T>> {
   const { ports } = entering;
   const first = await perform();
   if (first.ok || first.refusal.code !== 'degraded_mode' || ports.standing().kind === 'overfull') return first;
@@ -50,14 +50,14 @@ export async function withRoom<T>(perform: () => Promise<Result<T>>, entering: E
     ownedBy: () => ({ kind: 'cluster', id: cluster }),
     handle: async () => ok(await ports.makeRoom(cluster)),
   });
-  const made = asked.then((result) => result.ok && result.value);
-  return (await inTime(made, ports.clock)) ? perform() : first;
+  const freed = asked.then((result) => result.ok && result.value);
+  return (await inTime(freed, ports.clock)) ? perform() : first;
 }
 
-/** False: it was not made in time. Rejects as `made` does before that. */
-function inTime(made: Promise<boolean>, clock: Entering['ports']['clock']): Promise<boolean> {
+/** False: it was not freed in time. Rejects as `freed` does before that. */
+function inTime(freed: Promise<boolean>, clock: Entering['ports']['clock']): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(ROOM_MADE_MS_MAX, () => resolve(false));
-    made.finally(cancel).then(resolve, reject);
+    const cancel = clock.after(CAPACITY_FREED_MS_MAX, () => resolve(false));
+    freed.finally(cancel).then(resolve, reject);
   });
 }

@@ -4,10 +4,10 @@ import { AddressLimits } from './address-limits.ts';
 import type { SshLimits } from '../limits.ts';
 
 /** Whoever holds connections without logging in must not keep others out. */
-export class Strangers {
+export class UnauthenticatedConnections {
   readonly #limits: SshLimits;
   readonly #addresses: AddressLimits;
-  /** Each with what is to be done once it is a stranger no more. */
+  /** Each with what is to be done once it is logged in or over. */
   readonly #waiting = new Map<Socket, () => void>();
 
   constructor(limits: SshLimits) {
@@ -19,7 +19,7 @@ export class Strangers {
   enter(socket: Socket): string | null {
     const left = this.#addresses.enter(addressOf(socket));
     if (typeof left === 'string') return left;
-    if (this.#waiting.size >= this.#limits.strangersMax) this.#cutOldest();
+    if (this.#waiting.size >= this.#limits.unauthenticatedMax) this.#cutOldest();
     const late = setTimeout(() => socket.destroy(), this.#limits.loginMsMax);
     this.#waiting.set(socket, () => {
       clearTimeout(late);
