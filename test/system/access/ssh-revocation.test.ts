@@ -175,7 +175,7 @@ test.serial(
 );
 
 test.serial(
-  'an admin that is killed ends what goes through it with a word, lets nobody in meanwhile, and ends what was opened with a key that is gone when it is back',
+  'a killed admin ends its connections with a message, admits nobody, and back again ends those of gone keys',
   async (t) => {
     const [kept, gone] = [
       await allow(fleet(), node.id, 'kim', directory),

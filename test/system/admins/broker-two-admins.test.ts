@@ -117,7 +117,7 @@ async function readsAhead(holder: AdminProgram, other: AdminProgram, id: string)
 }
 
 test.serial(
-  'the admin that publishes freezes with an event on its way and more at hand: the other publishes it and all that follows, and the frozen one publishes nothing more when it wakes',
+  'while the publishing admin is frozen the other publishes its events, and on waking it publishes none of them',
   async (t) => {
     const { holder, other, id, from } = await caughtPublishing();
     await readsAhead(holder, other, id);

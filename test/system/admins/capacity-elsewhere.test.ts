@@ -5,7 +5,7 @@ import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { settledAnswer } from '../../support/fleet/rest.ts';
 import { until } from '../../support/until.ts';
 
-test('nodes come in by enrolment and by moves as long as all admins together have room: clusters are moved for them, and then the want of room is told', async (t) => {
+test('nodes come in while all admins together have room, as clusters move for them; then they are refused', async (t) => {
   const fleet = await startFleet(t, { admins: 2, env: { ADMIN_MAX_WIREGUARD_PEERS: '3' } }); // two nodes each
   await fleet.rest.post('/clusters', { name: 'other' });
   const keyOf = async (cluster: string): Promise<string> =>

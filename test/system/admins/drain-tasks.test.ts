@@ -50,7 +50,7 @@ const heldBy = (fleet: Fleet, ...admins: readonly AdminProgram[]): Promise<Reado
     FOLLOWED_MS_MAX,
   );
 
-test('edge admin drain --wait leaves what one admin does for all to the others, who keep it also when one of them dies; the drained one does it only where nobody else lives', async (t) => {
+test('edge admin drain --wait leaves shared tasks to the others, even as one dies; alone the drained one does them', async (t) => {
   const receiver = await openReceiver(t);
   const env = { WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '50' };
   const fleet = await startFleet(t, { admins: 3, env });

@@ -96,7 +96,7 @@ test('a giver whose transaction fails keeps the cluster and goes on; one that is
   t.deepEqual(await runsOnce(fleet, other), ['ran', 'ran']);
 });
 
-test('a giver that is killed the moment it has given, and a receiver that is killed before it has heard: the cluster is served again, and nothing runs twice', async (t) => {
+test('if giver or receiver is killed in a hand-over, the cluster is served again, and nothing runs twice', async (t) => {
   const { fleet } = await twoAdmins(t);
   const { owner, other } = await ownership(fleet);
 

@@ -91,7 +91,7 @@ function allEnded(fleet: Fleet): Promise<readonly { readonly id: string; readonl
   );
 }
 
-test('an admin that is told to stop hands its clusters over: clients with one retry see no failure, agents are told the new owner, nothing is lost or run twice', async (t) => {
+test('a stopping admin hands its clusters over: no call fails after a retry, and nothing is lost or run twice', async (t) => {
   const fleet = await startFleet(t, { admins: 3, agents: 2 });
   for (const name of ['two', 'three', 'four']) await fleet.rest.post('/clusters', { name });
   const { owner, epoch } = await ownership(fleet);

@@ -132,7 +132,7 @@ async function settle(t: ExecutionContext, { fleet, netmaker }: Fixture, alias: 
   return answer;
 }
 
-test('a move whose admin is killed at any step of it is done in the end, or not begun: one cluster, one event, no recovery key, and Netmaker agrees', async (t) => {
+test('a move whose admin is killed at any step is done or not begun: one event, no recovery key, Netmaker agrees', async (t) => {
   t.timeout(hangAfter(600_000));
   const connection = await createDatabase(t);
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });

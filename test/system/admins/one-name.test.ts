@@ -15,7 +15,7 @@ import { openPool } from '../../support/database/pool.ts';
 /** A test on a machine that does nothing else, in ms. */
 const TEST_MS_MAX = 60_000;
 
-test('a second process of a name is refused while the first one runs; one that stands still loses its name, says so when it goes on, and ends; one that was killed is followed', async (t) => {
+test('a second process of a name is refused; a frozen first one loses the name and ends, a killed one is followed', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const connection = await createDatabase(t);
   const env = {

@@ -19,7 +19,7 @@ function is(view: z.ZodType, value: unknown): boolean {
   return (view as z.ZodObject).strict().safeParse(value).success;
 }
 
-test('a cluster is made, read, limited and deleted; a taken name, an overlapping range, a limit below its nodes and a deletion with nodes are refused', async (t) => {
+test('a cluster is made, read, limited and deleted; conflicting names, ranges, limits and deletions are refused', async (t) => {
   const { request, cluster } = await startFleet(t);
 
   const made = await request('POST', '/clusters', {

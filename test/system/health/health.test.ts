@@ -81,7 +81,7 @@ const backOf = async (url: string): Promise<number> => {
 };
 
 test.serial(
-  'the database frozen, and killed: /healthz is red in time and says nothing that strangers may not know, /livez is not, and all is well soon after its return',
+  '/healthz turns red in time when the database freezes or dies, reveals nothing, and recovers; /livez does not',
   async (t) => {
     const server = await startTestServer();
     t.teardown(() => server.stop());
@@ -224,7 +224,7 @@ test.serial(
 );
 
 test.serial(
-  'of two admins one is killed: the other says that one is missing and its cluster has no owner, is well itself, and all is well once it is back',
+  'if one of two admins is killed, the other reports it and its ownerless cluster, stays well, and all recovers',
   async (t) => {
     const connection = await createDatabase(t);
     const holder = new Client(connection);

@@ -149,7 +149,7 @@ test('agents that went away just before their admin stood still, or meanwhile, a
   for (const { node_id: node } of nodes) t.deepEqual(await changesOf(fleet, { node }), ['unreachable → healthy']);
 });
 
-test('the only admin freezes until its agents give it up, wakes, and is killed and started again: nobody tells of a change; a machine that is gone meanwhile is told of once', async (t) => {
+test('no node changes as the only admin freezes or is killed, but one that is gone meanwhile does, once', async (t) => {
   const fleet = await startFleet(t, { agents: 2, env });
   const [admin] = fleet.admins as [AdminProgram];
   const [staying, leaving] = fleet.agents as [AgentProgram, AgentProgram];

@@ -52,7 +52,7 @@ const IMAGE_DIRECTORIES = ['etc', 'usr/lib', 'usr/local', 'var/lib'];
 const UNINSTALL = 'sh /usr/lib/edge/install.sh --uninstall';
 
 test.serial(
-  'a plain Debian becomes a healthy node by one line, runs a command and takes the line again; uninstalled it is the same node again, and purged it is as it was before',
+  'one line makes a Debian a healthy node, also twice; uninstalled it stays that node, purged it is as before',
   async (t) => {
     t.timeout(hangAfter(180_000));
     const { fleet, line: lineOf, edge, machine: machineOf } = installing();
@@ -120,7 +120,7 @@ test.serial(
 );
 
 test.serial(
-  'a key that was used up and one that expired end with the sentence of the agent, and a good one goes on; with --key-file it is in no list of processes, and in no file once the node is healthy',
+  'a used or expired key ends the line with a sentence; --key-file leaves a good one in no process list or file',
   async (t) => {
     t.timeout(hangAfter(180_000));
     const { fleet, line, machine: machineOf } = installing();
@@ -169,7 +169,7 @@ test.serial(
 );
 
 test.serial(
-  'the authority that --ca-file names is copied to where the updater reads it, and a newer one starts both services anew; the purge takes it away',
+  'the CA of --ca-file is copied for the updater, a newer one starts both services anew, and a purge removes it',
   async (t) => {
     t.timeout(hangAfter(120_000));
     const { line: lineOf, machine: machineOf } = installing();

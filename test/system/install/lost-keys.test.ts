@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts';
 
 const test = await peerTest('root', 'debian-root');
 
-test('after the keys of releases were lost the line leaves a machine as it is and says so; uninstalled first, it is the same node and trusts the new root', async (t) => {
+test('after the release keys were lost the line refuses; after an uninstallation the same node trusts the new root', async (t) => {
   t.timeout(hangAfter(300_000));
   const { fleet, line: lineOf, machine: machineOf, publish } = await startInstallingFleet(t);
   const machine = await machineOf(t);

@@ -36,7 +36,7 @@ const store = ({ pool }: Opened, subject: string) =>
   insertEvents(pool, [{ type: 'edge.core.test', subject, atMs: Date.now(), data: { message: '', requested_at: '' } }]);
 
 for (const server of ['another', 'this'] as const) {
-  test(`events that are stored after a restore reach webhooks, the broker and who watched before, in order, and the backlog counts them (the row names ${server === 'this' ? 'the same server' : 'the former server'})`, async (t) => {
+  test(`events stored after a restore reach all consumers in order and are counted (the row names ${server === 'this' ? 'the same server' : 'the former server'})`, async (t) => {
     const opened = await openedDatabase(t);
     const webhooks = await claimChannel(opened.pool, WEBHOOKS_CHANNEL);
     const broker = await claimChannel(opened.pool, BROKER_CHANNEL);

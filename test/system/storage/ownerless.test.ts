@@ -4,7 +4,7 @@ import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/own
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/database/columns.ts';
 
-test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
+test('nodes of a cluster without an owner for a while become unreachable, with one event each; all others stay', async (t) => {
   const { opened, fixture } = await openStoredFleet(t);
   const { pool, reads } = opened;
   const { cursor } = await reads.eventsAfter(null, 1);

@@ -126,7 +126,7 @@ async function completed(
   );
 }
 
-test('a database that is dumped under load and restored into an empty server goes on: with its agents, webhook, feed and broker, nothing is lost or run twice, and new events flow', async (t) => {
+test('a database dumped under load and restored elsewhere goes on: nothing is lost or run twice, and events flow', async (t) => {
   t.timeout(hangAfter(180_000));
   const place = await startMovableServer(t);
   const backup = join(place.directory, 'edge.backup');

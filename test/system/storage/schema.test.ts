@@ -149,7 +149,7 @@ const CONTRACTS: Readonly<Record<string, string>> = {
   Migration20261121200000_node_status: 'its column is new, and has a default for those who do not know it',
 };
 
-test('migrations expand: what takes away a column or a table, renames it, or asks for what the release before does not write, has its reason in a list', (t) => {
+test('migrations expand: each that drops, renames or requires what the release before uses has its reason in a list', (t) => {
   const directory = new URL('../../../persistence/migrations/', import.meta.url);
   const found = readdirSync(directory)
     .filter((file) =>

@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
 import { startSupervisors } from './fixture.ts';
 
-test('a cluster that no admin has room for is an orphan at all of them, also where their capacity together would do; one that is only being taken over is none', async (t) => {
+test('a cluster that fits into no single admin is an orphan at all of them; one that is being taken over is not', async (t) => {
   const leaving = await startSupervisors(t);
   const [large] = await leaving.createNodes(3);
   const small = await leaving.createNode();

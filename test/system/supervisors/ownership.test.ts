@@ -62,7 +62,7 @@ test('an owner that stops renewing is replaced within 5 s; when it wakes it writ
   );
 });
 
-test('an owner whose machine was suspended beyond its lease delivers nothing when it wakes: what another owns by then, it does not even know of (O1, O2)', async (t) => {
+test('an owner suspended beyond its lease delivers nothing on waking, and knows nothing of what others own (O1, O2)', async (t) => {
   const clock = createFreezableClock();
   let suspendedMs = 0;
   const leaseClockMs = createLeaseClock({
@@ -144,7 +144,7 @@ test('a cluster that is deleted is let go without a word, one that another took 
   );
 });
 
-test('a cluster counts as held from when this admin got it; an admin that stood still, however its clock saw it, has watched and held nothing, and begins anew', async (t) => {
+test('a cluster counts as held since this admin got it; one that stood still, by any clock, starts counting anew', async (t) => {
   const clock = createFreezableClock();
   let leasesMs = 0;
   const fixture = await startSupervisors(t, { clock, leaseClockMs: () => leasesMs });
@@ -171,7 +171,7 @@ test('a cluster counts as held from when this admin got it; an admin that stood 
   t.deepEqual([stillUnaware, back, ownership.watchedMs()], [[0, []], [0, []], 1_500]);
 });
 
-test('an owner that was away until its nodes were made unreachable reads them anew when it is back: one whose agent is there is healthy again, told once', async (t) => {
+test('an owner that was away too long reads its nodes anew: one whose agent is there is healthy again, by one event', async (t) => {
   const clock = createFreezableClock();
   const owner = await startSupervisors(t, { clock });
   const { node, cluster } = await owner.createLiveNode();

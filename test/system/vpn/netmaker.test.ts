@@ -18,7 +18,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 /** Networks may take a minute to be looked at without being told, and this machine is slow at times. */
 const DEADLINE_MS = 150_000;
 
-test('machines enter the networks of their clusters, move, get names and leave, also while Netmaker is away for a time; nothing tells a key, a token or an address', async (t) => {
+test('machines enter, move between and leave Netmaker networks, also across an outage, and no secret is logged', async (t) => {
   t.timeout(hangAfter(900_000));
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });
   const bin = temporaryDirectory(t);

@@ -49,7 +49,7 @@ const RETRY = { type: 'rescan' } as const;
 const LOOK_UP = { type: 'look-up', executions: [], retry: RETRY } as const;
 
 for (const isOver of [false, true])
-  test(`open executions that were read for an actor are told ${isOver ? 'to nobody once it ended: its successor would run again what is over' : 'to it'}`, async (t) => {
+  test(`open executions read for an actor go ${isOver ? 'nowhere once it has ended: its successor would run them again' : 'to it'}`, async (t) => {
     const { actor, told, end } = requester();
     const { performers, letGo } = readingSlowly();
     const performed = performers['load-open'](LOAD_OPEN, actor);

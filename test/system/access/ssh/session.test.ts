@@ -43,7 +43,7 @@ test('exit statuses and signals are told exactly', async (t) => {
   t.is((await endOf('no-such-program'))[0], 127);
 });
 
-test('a program that closes its outputs before it ends has its exit status told, also on a shared connection, whose client closes a channel at the end of both halves', async (t) => {
+test('the exit status of a program that closes its outputs first is delivered, also on a shared connection', async (t) => {
   const { fixture, words } = await withAlice(t);
   const shared = [...options(`ControlPath=${join(fixture.directory, 'control')}`), ...words];
   fixture.start([...options('ControlMaster=yes'), '-N', ...shared]);

@@ -38,7 +38,7 @@ async function enrol(
 const move = (node: NodeId, from: ClusterLease, to: ClusterLease) =>
   ({ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }) as const;
 
-test('of many agents that come at once into two clusters of an admin, as many get in as it has room for; the others are refused, and spend no use of their key', async (t) => {
+test('of many agents at once an admin admits as many as it has room for; refused ones spend no use of their key', async (t) => {
   const fixture = await openFixture(t);
   await admin(fixture, 6, fixture.adminId);
   await admin(fixture, 100); // one of the six is this one
@@ -90,7 +90,7 @@ test('a machine that is enrolled already needs no room to come again', async (t)
   t.deepEqual(await fixture.commit(lease, [enrolled(again)]), ['ok']);
 });
 
-test('a node is moved into a cluster whose owner has room, between clusters of one admin, and into one that nobody owns; never into one of an admin that is full', async (t) => {
+test('a node moves within an admin, to an ownerless cluster, and where the owner has room, never to a full admin', async (t) => {
   const fixture = await openFixture(t);
   const [full, roomy] = [await admin(fixture, 3), await admin(fixture, 4)];
   await admin(fixture, 4, fixture.adminId);

@@ -36,7 +36,7 @@ async function loginAs(uid: number, { connection }: Pick<EmbeddedPostgres, 'conn
 const REFUSED = '28000';
 
 test.serial(
-  "of a database that root's admin runs under a borrowed account, other processes of that account are kept out, also where an earlier release let them in, running or not",
+  "root's database under a borrowed account keeps out its other processes, also if an older release let them in",
   async (t) => {
     const dir = directory(t);
     const server = await start(t, dir);

@@ -95,7 +95,7 @@ function checkTold(fixture: StatusFixture, dampingMs: number): void {
 }
 
 for (const dampingMs of [30_000, 0]) {
-  test(`whatever happens in whatever order, with ${dampingMs} ms of damping: each event goes on where the last one ended, none is too early, no window sees too many, and at rest the status is what the contract says`, (t) => {
+  test(`with ${dampingMs} ms of damping, status events follow on each other, keep their limits, and end at the right status`, (t) => {
     fc.assert(
       fc.property(happenings, fc.boolean(), (all, connected) => {
         const fixture = new StatusFixture(dampingMs);

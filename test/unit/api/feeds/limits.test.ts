@@ -47,7 +47,7 @@ test(`at most ${CHANNELS_MAX} different filters and as many commands are watched
   t.like(await fixture.feeds.nodes.watch(one, here), { ok: true });
 });
 
-test(`at most ${WATCHED_NODES_TOTAL_MAX} nodes are held for all filters, those that are still read among them; when one is forgotten there is room again`, async (t) => {
+test(`all filters hold at most ${WATCHED_NODES_TOTAL_MAX} nodes, those still read included; forgetting one makes room`, async (t) => {
   const page = { rows: [nodeOf(0)], totalCount: WATCHED_NODES_MAX };
   const fixture = createFixture({
     list: (() => Promise.resolve(page)) as never,

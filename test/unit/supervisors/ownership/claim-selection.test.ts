@@ -6,7 +6,7 @@ const size = (name: string, nodes: number) => ({ cluster: name as never, name, n
 const me = { id: 'me', capacity: 5, clusters: 1, nodes: 1 };
 const other = { id: 'other', capacity: 5, clusters: 0, nodes: 0 };
 
-test('an admin claims what is assigned to it; what another one did not claim for three rounds it claims as well, one a round and only where it fits', (t) => {
+test('an admin claims what is assigned to it, and one a round of what others left for three rounds, where it fits', (t) => {
   const claims = new ClaimSelection('me');
   const free = [size('mine', 2), size('large', 3), size('small', 2), size('next', 1), size('orphan', 9)];
   const assigned = new Map([

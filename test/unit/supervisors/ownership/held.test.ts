@@ -25,7 +25,7 @@ test('a lease is fresh from when its grant was asked for, and what waits for it 
   );
 });
 
-test("what is on its way to another admin is not fresh and counts as nobody's, and is still written for; what waited runs when it stays after all, and never when it is gone", (t) => {
+test("a cluster on its way is nobody's yet still written for; what waited runs if it stays, never once it is gone", (t) => {
   const held = createHeldLeases(3_000, () => 0);
   const ran: string[] = [];
   for (const cluster of [CLUSTER, OTHER_CLUSTER]) {

@@ -78,7 +78,7 @@ const fleets = fc
     return { admins, all };
   });
 
-test('planned again and again it comes to rest; no admin is ever beyond its capacity, in whatever order the moves are carried out; nothing loses its owner, and nothing goes back to where it came from', (t) => {
+test('repeated planning comes to rest: no admin is ever over capacity, no cluster loses its owner or moves back', (t) => {
   fc.assert(
     fc.property(fleets, ({ admins, all }) => {
       let now = takenOver(all, admins);
@@ -155,7 +155,7 @@ test('what is moved to an admin at a time fits it together', (t) => {
   t.is(planned([admin('a', 100), admin('b', 5)], thirty, LINK).length, 2);
 });
 
-test('an admin that came lately, that is drained, is not heard or cannot be talked to gets nothing; nor does one that is full, also of an empty cluster', (t) => {
+test('an admin that is new, drained, silent, unreachable or full is given nothing, not even an empty cluster', (t) => {
   const four = clusters('a', [2, 2, 2, 0]);
   const plans = [
     admin('b', 100, { aliveMs: SETTLED_MS_MIN - 1 }),

@@ -7,7 +7,7 @@ import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 
-test('machines that are in no VPN are told once how to enter it, and again after a while; those that are not here, or whose VPN is not made yet, are not', async (t) => {
+test('machines in no VPN are told once how to enter, and again after a while; absent ones, or without one, are not', async (t) => {
   const clock = createFakeClock();
   const [here, away, early] = [v7() as NodeId, v7() as NodeId, v7() as NodeId];
   const sent: unknown[] = [];

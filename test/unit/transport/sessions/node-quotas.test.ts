@@ -44,7 +44,7 @@ test('whoever keeps above the share of a node is over it within 2 s, however lit
 });
 
 test.serial(
-  'a node that begins session after session is cut with 4008, said once in the log, looked up no more meanwhile, and let in again at its pace (L1)',
+  'a node that begins too many sessions is cut (4008), logged once, not looked up, and let in at its pace (L1)',
   async (t) => {
     const clock = createFakeClock();
     let lookUps = 0;

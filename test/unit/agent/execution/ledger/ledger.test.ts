@@ -155,7 +155,7 @@ test('a ledger that was cut in a record keeps the records before it', (t) => {
   t.deepEqual(statesOf(next, 1, 2, 3, 10, 59), ['ended', 'ended', null, 'ended', 'ended']);
 });
 
-test('what an admin misses is answered from the ledger, with its status; what that does not know is lost, and what the journal holds stays as it is', (t) => {
+test('the ledger answers what an admin misses, with its status; unknown ones are lost, journalled ones stay', (t) => {
   const directory = temporaryDirectory(t);
   const ledger = ledgerAt(t, join(directory, 'ledger'));
   ledger.start(begun(1));
