@@ -40,10 +40,10 @@ const HEAL_MS_MAX = 150_000;
 const RESTART_LOST_MAX = 10;
 
 /**
- * Echoes that may be lost while nothing is wrong: a machine whose processors are all taken drops one in some hundred. A
- * path that is interrupted for a second loses five.
+ * Echoes that may be lost while nothing is wrong: a machine whose processors are all taken drops one in some hundred,
+ * and more where ten programs want each. A path that is interrupted for a second loses five.
  */
-const STRAY_LOST_MAX = 2;
+const strayLostMax = () => scaled(2);
 
 const scope = createScope();
 let fixture: Fixture;
@@ -115,7 +115,7 @@ test.serial(
     t.log(`lost, of 60 each way: ${lost.join(' and ')}`);
     t.true(Math.max(...lost) <= RESTART_LOST_MAX);
     await connected(victim);
-    t.true((await lostEchoes(member('far'), own('easy'), 10)) <= STRAY_LOST_MAX);
+    t.true((await lostEchoes(member('far'), own('easy'), 10)) <= strayLostMax());
   },
 );
 
@@ -133,7 +133,7 @@ test.serial(
 
     const lost = await echoes;
     t.log(`lost, of 80: ${lost.join(' and ')}`);
-    t.true(Math.max(...lost) <= STRAY_LOST_MAX);
+    t.true(Math.max(...lost) <= strayLostMax());
     await until(
       'the admin to take an alias',
       async () =>
@@ -165,7 +165,7 @@ test.serial(
     await until('the other region', async () => (await regionOf('hard')) === left, HEAL_MS_MAX);
     await goes('far', 'hard', 'relayed');
     t.log(`by the other relay after ${Math.round(performance.now() - began)} ms`);
-    t.true((await echoes) <= STRAY_LOST_MAX, `${await echoes} lost`);
+    t.true((await echoes) <= strayLostMax(), `${await echoes} lost`);
   },
 );
 
@@ -230,7 +230,7 @@ test.serial('two that cannot reach each other any more, or only one way, go by a
     lostEchoes(member('easy'), own('far'), 10),
     lostEchoes(member('public'), own('hard'), 10),
   ]);
-  t.true(Math.max(...lost) <= STRAY_LOST_MAX, lost.join(' and '));
+  t.true(Math.max(...lost) <= strayLostMax(), lost.join(' and '));
 });
 
 test.serial('a machine whose VPN was switched off has no interface and no names from its next start on', async (t) => {
