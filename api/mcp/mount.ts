@@ -15,6 +15,9 @@ export const MCP_PATH = '/mcp';
 /** Messages in one body: batches of the protocol's older form. */
 const BATCH_MESSAGES_MAX = 32;
 
+/** An answer that takes longer is cut, in ms: twice what a call may take (`ASK_MS_MAX` and its tries). */
+const ANSWER_MS_MAX = 60_000;
+
 /** What MCP depends on besides the catalogue. */
 export interface McpOptions {
   /**
@@ -24,10 +27,12 @@ export interface McpOptions {
   readonly offersPublicTools: boolean;
   /** Version of the program. */
   readonly version: string;
+  /** For tests, in place of ANSWER_MS_MAX. */
+  readonly answerMsMax?: number;
 }
 
 /** Mounts it on the API server. MCP_KEY or MASTER_KEY gets in; without a credential only the public tools are there. */
-export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
+export function mountMcp({ offersPublicTools, version, answerMsMax = ANSWER_MS_MAX }: McpOptions): Mount {
   return ({ app, call, gate, log }) => {
     /** What is open; null: nobody asked yet. */
     let open: McpHandler | null = null;
@@ -61,6 +66,8 @@ export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
       reply.hijack();
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) reply.raw.setHeader(name, value);
+      const late = setTimeout(() => reply.raw.destroy(), answerMsMax);
+      reply.raw.once('close', () => clearTimeout(late));
       const auth = { token: asking.caller.credential ?? '', clientId: 'mcp', scopes: [], extra: { asking } };
       await serve(Object.assign(request.raw, { auth }), reply.raw, request.body);
     }
@@ -77,5 +84,19 @@ function refusalOf(request: FastifyRequest): Refusal | null {
     return refuse('bad_request', 'The body must be a JSON-RPC message.').refusal;
   if (Array.isArray(request.body) && request.body.length > BATCH_MESSAGES_MAX)
     return refuse('bad_request', `At most ${BATCH_MESSAGES_MAX} messages in one body.`).refusal;
-  return null;
+  return cancelsItself(request.body) ? CANCELS_ITSELF : null;
+}
+
+const CANCELS_ITSELF = refuse(
+  'bad_request',
+  'A body with requests cannot cancel any: each body is answered by itself, and what is cancelled is not answered.',
+).refusal;
+
+/** The library would keep the stream of the answer open, and say nothing on it for as long as the client stays. */
+function cancelsItself(body: object): boolean {
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+  return (
+    messages.length > 1 &&
+    messages.some((message) => (message as { readonly method?: unknown } | null)?.method === 'notifications/cancelled')
+  );
 }

@@ -5,8 +5,8 @@ import { refuse } from '../../actors/refusal.ts';
 import { BodyRefused } from './json-body.ts';
 
 /**
- * Bytes of such a body: what may be done without a key takes a few hundred. Beyond it 413. With a key it is `Settings`'
- * `bodyBytesMax`.
+ * Bytes of such a body: what may be done without a key takes a few hundred. Beyond it 413. With a key it is
+ * MAX_BODY_BYTES.
  */
 export const KEYLESS_BODY_BYTES_MAX = 65_536;
 
@@ -31,6 +31,8 @@ function bounded(payload: Readable): Transform {
       else done(null, chunk);
     },
   });
+  // it may be read by nobody, where the route has an answer already: what is left of the body then goes nowhere
+  limit.on('error', () => payload.unpipe(limit));
   payload.once('error', (error) => limit.destroy(error));
   return payload.pipe(limit);
 }

@@ -15,7 +15,7 @@ const ON_AT_FIRST: ReadonlySet<string> = new Set(['7', '25']);
  */
 const SWITCHES =
   // eslint-disable-next-line no-control-regex -- these are what is looked for
-  /\u001B(?:\[\?(?<modes>[\d;]{1,64})(?<on>[hl])|(?<keypad>[=>])|\[(?<margins>\d*;?\d*)r|\[>4(?<keys>;\d+)?m|\[(?<pushed>[><])\d*u)/gu;
+  /\u001B(?:\[\?(?<modes>[\d;]{1,64})(?<on>[hl])|(?<keypad>[=>])|\[(?<margins>\d{0,5}(?:;\d{0,5})?)r|\[>4(?<keys>;\d{1,5})?m|\[(?<pushed>[><])\d{0,5}u)/gu;
 
 /** Longest beginning of a sequence that is kept until its end comes with the next piece, in characters. */
 const SEQUENCE_CHARS_MAX = 80;

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
+import { z } from 'zod';
 import type { SequencePlace, TableShape } from './tables.ts';
 
 /** What the first line says the file is, and the form of what follows. Another form is refused. */
@@ -77,6 +78,8 @@ export async function* readLines(file: string): AsyncGenerator<BackupLine, void,
       number += 1;
       if (number === 1 && !isHeader(parsed))
         throw new BackupRefused(`${file} is no backup of this form (it should begin with "${BACKUP_FORMAT}").`);
+      if (number > 1 && !isLineBehind(parsed))
+        throw new BackupRefused(`${file} is damaged: its line ${number} is none of a backup.`);
       if (typeof parsed === 'string') rows += 1;
       else if ('end' in parsed) {
         if (parsed.end.rows !== rows)
@@ -119,7 +122,24 @@ async function* textLines(file: string): AsyncGenerator<string, void, undefined>
   if (last !== '') yield last;
 }
 
-/** Whether a line is the first one. */
+const Header = z.object({
+  format: z.literal(BACKUP_FORMAT),
+  version: z.string(),
+  made_at: z.string(),
+  migrations: z.array(z.string()),
+  tables: z.array(z.object({ name: z.string(), columns: z.array(z.string()) })),
+  sequences: z.array(z.object({ table: z.string(), column: z.string(), value: z.string(), isCalled: z.boolean() })),
+});
+
+/** Whether it is a first line, whole. */
 export function isHeader(line: BackupLine): line is BackupHeader {
-  return typeof line === 'object' && line !== null && 'format' in line && line.format === BACKUP_FORMAT;
+  return Header.safeParse(line).success;
+}
+
+/** Whether it may follow the first line. */
+function isLineBehind(line: BackupLine | null): boolean {
+  if (typeof line === 'string') return true;
+  if (typeof line !== 'object' || line === null) return false;
+  if ('end' in line) return Number.isInteger((line.end as { readonly rows: unknown } | null)?.rows);
+  return 'table' in line && typeof line.table === 'string';
 }

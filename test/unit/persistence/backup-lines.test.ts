@@ -2,13 +2,14 @@
  * The file of a backup while it is written: in bounded memory, and ending with what the system says where it cannot be
  * written.
  */
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import v8 from 'node:v8';
 import vm from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import test from 'ava';
-import { readLines, writeLines } from '../../../persistence/backup/lines.ts';
+import { BACKUP_FORMAT, BackupRefused, readLines, writeLines } from '../../../persistence/backup/lines.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Lines that each fill the buffer of the compressor, and what each may leave behind, in bytes. */
@@ -52,6 +53,29 @@ test('a backup that cannot be read is told in words', async (t) => {
   });
   await t.throwsAsync(read(tmpdir()), { message: `The backup cannot be read: ${tmpdir()} is a directory.` });
 });
+
+const HEADER = { format: BACKUP_FORMAT, version: '1', made_at: 'now', migrations: [], tables: [], sequences: [] };
+
+for (const [what, lines] of Object.entries({
+  'null in place of a line': [HEADER, null],
+  'a number in place of a line': [HEADER, 5],
+  'an end of nothing': [HEADER, { end: null }],
+  'an end without its rows': [HEADER, { end: {} }],
+  'a table without a name': [HEADER, { table: 1 }],
+  'a header without its migrations': [{ ...HEADER, migrations: undefined }],
+  'a header whose table has no columns': [{ ...HEADER, tables: [{ name: 'node' }] }],
+}))
+  test(`a backup with ${what} is told to be none, or damaged`, async (t) => {
+    const file = join(temporaryDirectory(t), 'backup');
+    await writeFile(file, gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
+
+    await t.throwsAsync(
+      async () => {
+        for await (const line of readLines(file)) t.not(line, null);
+      },
+      { instanceOf: BackupRefused, message: /is damaged: its line 2 is none|is no backup of this form/u },
+    );
+  });
 
 /** Collects garbage at once. */
 function collector(): () => void {

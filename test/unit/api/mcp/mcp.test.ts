@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { refuse, UNAVAILABLE } from '../../../../actors/refusal.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
@@ -183,6 +184,9 @@ test('the statuses of HTTP are those of the other surfaces', async (t) => {
     ),
     400,
   );
+  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  t.is(await statusOf(post(JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }, cancelled]))), 400);
+  t.is(await statusOf(post(JSON.stringify(cancelled))), 202);
   t.is(await statusOf(post('x'.repeat(1_100_000))), 413);
   t.is(await statusOf(post('{}', { 'content-type': 'text/plain' })), 415);
   t.is(await statusOf(post('{}', { authorization: 'Bearer wrong' })), 401);
@@ -190,6 +194,30 @@ test('the statuses of HTTP are those of the other surfaces', async (t) => {
   t.is(await statusOf(post('{}', { origin: 'https://elsewhere.example' })), 403);
   t.is(await statusOf(post('{}', { origin: 'http://localhost:3000' })), 403);
   t.is(await statusOf(post(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }), { origin: url })), 200);
+});
+
+test('an answer that does not come is cut', async (t) => {
+  const served = await serve(t, {
+    mounts: () => [mountMcp({ offersPublicTools: false, version: VERSION, answerMsMax: 300 })],
+  });
+  served.answer = () => new Promise(() => {}) as never;
+  const call = { name: 'delete_webhook', arguments: { id: randomUUID() } };
+
+  await t.throwsAsync(
+    async () =>
+      (
+        await fetch(`${served.url}/mcp`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${KEYS.mcp}`,
+            accept: 'application/json, text/event-stream',
+            'content-type': 'application/json',
+          },
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call }),
+        })
+      ).text(),
+    { message: /terminated|fetch failed/u },
+  );
 });
 
 test('the public tool is listed where it works, and to nobody elsewhere', async (t) => {

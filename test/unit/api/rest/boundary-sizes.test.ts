@@ -55,11 +55,34 @@ test('who shows no key that is known here sends 64 KiB at most, to whatever is r
     ['/api/trpc/create_command', KEYS.api],
   ] as const)
     t.not(await ask(path, 2 * KEYLESS_BODY_BYTES_MAX, { Authorization: `Bearer ${key}` }), 413, path);
+});
 
-  const head = `POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nf4240\r\n`;
-  const { socket, answer } = await writeFirst(url, head, pieces(1_000_000));
-  await until('the answer', () => answer().includes('payload_too_large'));
-  socket.destroy();
+test('a body that is too large for who has no key, and that no route reads, ends nothing', async (t) => {
+  const { url } = await serve(t, {
+    mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock), mountMcp({ offersPublicTools: true, version: '1.0.0' })],
+  });
+  const bytes = 3 * KEYLESS_BODY_BYTES_MAX;
+  const body = 'x'.repeat(bytes);
+  const chunked = `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const whole = `Content-Length: ${bytes}\r\n\r\n${body}`;
+  const json = 'Content-Type: application/json\r\n';
+
+  for (const [request, status] of [
+    [`POST /mcp HTTP/1.1\r\nHost: x\r\n${json}${chunked}`, 413],
+    [`POST /mcp HTTP/1.1\r\nHost: x\r\n${json}${whole}`, 413],
+    [`POST /mcp HTTP/1.1\r\nHost: x\r\n${json}Content-Length: 2000000\r\n\r\n${'x'.repeat(2_000_000)}`, 413],
+    [`POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n${whole}`, 415],
+    [`POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n${chunked}`, 415],
+    [`POST /api/trpc/x HTTP/1.1\r\nHost: x\r\n${whole}`, 415],
+    [`GET /api/trpc/x HTTP/1.1\r\nHost: x\r\n${whole}`, 404],
+  ] as const) {
+    const { socket, answer } = await writeFirst(url, '', [Buffer.from(request)]);
+    await until('the answer', () => answer().includes('\r\n\r\n'));
+    t.regex(answer(), new RegExp(`^HTTP/1\\.1 ${status} `, 'u'), request.slice(0, 100));
+    socket.destroy();
+  }
+
+  t.is((await fetch(`${url}/livez`)).status, 200);
 });
 
 test('a body that goes on and on after its answer is cut, whoever sends it', async (t) => {
