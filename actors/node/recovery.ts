@@ -3,7 +3,7 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Effect } from '../step.ts';
 import { cancelRecoveryEffects } from './executions.ts';
 import { silenceRecoveryEffects } from './reachability.ts';
-import { grantRecoveryEffects } from './ssh.ts';
+import { grantRecoveryEffects } from './ssh-logins.ts';
 import { dampingRecoveryEffects } from './status.ts';
 import { youngest, type NodeState } from './state.ts';
 

@@ -27,8 +27,8 @@ import { silent } from './reachability.ts';
 import { recoveryEffects, refreshed } from './recovery.ts';
 import { connected, disconnected, late, reported } from './session.ts';
 import { shown } from './status.ts';
-import { attempted, grantsChecked, grantsReported, loginRefused, verified, unansweredReported } from './ssh.ts';
-import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-access.ts';
+import { attempted, grantsChecked, grantsReported, loginRefused, verified, unansweredReported } from './ssh-logins.ts';
+import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-usernames.ts';
 import { NOTHING_READ, type NodeState } from './state.ts';
 import { update, updateAnswered, updateEnded } from './updates.ts';
 

@@ -1,6 +1,6 @@
 /**
  * This machine in the VPN of its cluster, put together: its membership, the names of the others, and what is left
- * of both when it goes.
+ * of both when it goes. Which way packets take to a peer is chosen in transport/vpn/member/path-transition.ts.
  */
 import { existsSync } from 'node:fs';
 import { MapSource, followMap } from '../../transport/vpn/relay-map/map-source.ts';

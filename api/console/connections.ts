@@ -10,7 +10,7 @@ import { refuseUpgrade, type UpgradeHandler } from '../rest/upgrades.ts';
 import { tokensOf } from './cookie.ts';
 import type { ConsoleCounters } from './counters.ts';
 import { SESSION_LOOK_MS } from './limits.ts';
-import { asksThisMachine, otherPage } from './own-pages.ts';
+import { asksThisMachine, otherPage } from './same-origin.ts';
 import type { StoredSession } from './ports.ts';
 import type { Sessions } from './sessions.ts';
 

@@ -12,7 +12,7 @@ import type { Principal } from '../surface.ts';
 import { noCookies, sessionCookie, tokensOf } from './cookie.ts';
 import type { ConsoleCounters, SignInResult } from './counters.ts';
 import { SIGN_IN_BODY_BYTES_MAX } from './limits.ts';
-import { asksThisMachine, isSecure, otherPage } from './own-pages.ts';
+import { asksThisMachine, isSecure, otherPage } from './same-origin.ts';
 import { sessionResource, type LiveSession, type Sessions } from './sessions.ts';
 
 /** Where somebody signs in and out. */

@@ -1,4 +1,7 @@
-/** How much of an output is stored: all of it, or its first and last bytes up to the limit. */
+/**
+ * How much of an output is stored: all of it, or its first and last bytes up to the limit, COMMAND_OUTPUT_MAX_BYTES of
+ * agent/config.ts.
+ */
 import { isContinuation, startOfCodePoint, utf8Decoder, withoutNul } from './output-text.ts';
 
 /** Stands where the middle of an output was cut out. */

@@ -20,7 +20,7 @@ import {
 import type { Write } from '../writes.ts';
 import type { MessageOf } from './messages.ts';
 import type { LiveSession, NodeState } from './state.ts';
-import { end } from './ssh-access.ts';
+import { end } from './ssh-usernames.ts';
 
 type Verified = Extract<Write, { kind: 'ssh-verified' }>;
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import test from 'ava';
 import { WebSocket } from 'ws';
-import { asksThisMachine, otherPage } from '../../../../api/console/own-pages.ts';
+import { asksThisMachine, otherPage } from '../../../../api/console/same-origin.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
 import { ownPage, serveConsole } from './fixture.ts';
 
