@@ -34,7 +34,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'transport/events/webhooks': ['open-webhooks'],
   'transport/metrics': ['counters', 'histories', 'scrapes'],
   'transport/proxies': ['admission', 'client-proxies', 'ports', 'proxies'],
-  'transport/releases': ['mirror', 'ports', 'repository/trust'],
+  'transport/releases': ['mirror', 'ports', 'repository/metadata', 'repository/trust'],
   'transport/sessions': ['agent-settings', 'gate', 'revocations', 'sessions'],
   'transport/terminals': ['terminals'],
   'transport/vpn/derp': ['client', 'home', 'protocol'],

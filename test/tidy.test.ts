@@ -74,7 +74,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'api/': { values: ['actors/', WIRE, NET] },
   // The published client: what it knows of the service are types.
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
-  'agent/': { values: [WIRE, NET, PROXIES, ...VPN, MEMBER, 'settings/'] },
+  'agent/': { values: [WIRE, NET, PROXIES, ...VPN, MEMBER, RELEASE_REPOSITORY, 'settings/'] },
   'cli/': {
     values: [...PURE_FOR_CLI, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],

@@ -12,6 +12,7 @@ import {
   RELEASES_METADATA_PATH,
   RELEASES_TARGETS_PATH,
 } from '../../transport/protocol/releases.ts';
+import { metadataProblem } from '../../transport/releases/repository/metadata.ts';
 import { writeDurably } from '../durable-file.ts';
 import { readBytes, StatusProblem, type MirrorOptions } from './mirror.ts';
 import { isBusy, whileBusy, type Waiting } from './mirror-retry.ts';
@@ -107,6 +108,7 @@ export function trustRoot(trust: string, text: string): 'trusted' | 'kept' {
 /** A root that its own keys signed. */
 function rootOf(what: string, text: string): SignedRoot {
   try {
+    refuseLarge('it', text);
     return new TrustedMetadataStore(Buffer.from(text)).root;
   } catch (error) {
     throw new UpdateProblem(`${what} is no signed root.json: ${reasonOf(error)}`, { cause: error });
@@ -201,6 +203,18 @@ function trustProblem(
   return new UpdateProblem(clockLine(nowMs, `the ${role}.json of ${mirror} expired at ${expires}`), { cause: error });
 }
 
+/** Throws an UpdateProblem for what tuf-js would read for minutes before it looks at a signature. */
+function refuseLarge(what: string, text: string): void {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new UpdateProblem(`${what} is no JSON: ${reasonOf(error)}`, { cause: error });
+  }
+  const problem = metadataProblem(json);
+  if (problem !== null) throw new UpdateProblem(`${what} ${problem}`);
+}
+
 function expiryIn(text: string): string {
   return /"expires"\s*:\s*"([\d:TZ.+-]{1,40})"/u.exec(text)?.[1] ?? 'a time that it does not say';
 }
@@ -240,7 +254,9 @@ class Fetching implements Fetcher {
     try {
       const bytes = await whileBusy(() => readBytes(url, maxLength, this.#options), this.#options);
       const [, role = ''] = /(?:^|[/.])(root|timestamp|snapshot|targets)\.json$/u.exec(url) ?? [];
-      this.seen.set(role, bytes.toString('utf8'));
+      const text = bytes.toString('utf8');
+      refuseLarge(url, text);
+      this.seen.set(role, text);
       return bytes;
     } catch (error) {
       if (isBusy(error)) this.busy = error;

@@ -4,7 +4,8 @@ import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { believe, Distrusted, type Believed } from '../../transport/releases/repository/trust.ts';
+import { Distrusted } from '../../transport/releases/repository/metadata.ts';
+import { believe, type Believed } from '../../transport/releases/repository/trust.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { hashOf, Repository } from './repository.ts';
 import { versionIn } from './signing.ts';

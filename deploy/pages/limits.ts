@@ -7,6 +7,7 @@ import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import { EVENT_LIMITS } from './event-limits.ts';
 import { TUNNEL_LIMITS } from './tunnel-limits.ts';
+import { RELEASE_LIMITS } from './release-limits.ts';
 import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
@@ -283,6 +284,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
   ],
   'Webhooks and events': EVENT_LIMITS,
+  'Releases of the agent': RELEASE_LIMITS,
   'Self-updates at an agent': AGENT_UPDATE_LIMITS,
   'The updater of a machine': UPDATER_LIMITS,
   'Several admins': ADMIN_LIMITS,

@@ -30,7 +30,10 @@ export const RELEASE_DESCRIPTION_BYTES_MAX = 16_384;
 /** Of one metadata file, in bytes. A release of one architecture adds about 1.2 KB to the targets. */
 export const RELEASE_METADATA_BYTES_MAX = 1_048_576;
 
-/** Versions of one repository, over all architectures and channels. */
+/**
+ * Files that the metadata of one repository names: of a version for one architecture a description and up to three
+ * programs, of a channel a description. They are some 800 KB.
+ */
 export const RELEASE_TARGETS_MAX = 4_096;
 
 /** Where files are brought to an admin, with its API key; the SHA-256 of the packed file follows. */

@@ -2,7 +2,7 @@
  * Releases that an admin holds for its agents. It is a mirror: it checks what it is given, so that mistakes show where
  * they are made, and serves it as it was signed. It can hold back, and never forge: machines check everything again.
  */
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { BroughtFile, Releases } from '../../api/release-ports.ts';
 import { instant } from '../../actors/resources/instant.ts';
 import type { ReleasesResource } from '../../actors/resources/release.ts';
@@ -17,7 +17,8 @@ import {
 } from '../protocol/releases.ts';
 import { Downloads } from './downloads.ts';
 import type { FilePiece, PublishedState, ReleaseRows } from './ports.ts';
-import { believe, Distrusted, readTrusted, type TargetEntry } from './repository/trust.ts';
+import { Distrusted } from './repository/metadata.ts';
+import { believe, readTrusted, type Believed, type TargetEntry, type Trusted } from './repository/trust.ts';
 
 /** Paths that a refusal names. */
 const NAMED_MAX = 5;
@@ -31,7 +32,8 @@ export interface MirrorSettings {
 /** Releases over these rows. */
 export function createMirror(settings: MirrorSettings, rows: ReleaseRows, monotonicMs: () => number): Releases {
   const bytesMax = settings.RELEASES_BYTES_MAX;
-  const list = async () => listed(await rows.published(), rows, bytesMax);
+  const read = remembering(readTrusted);
+  const list = async () => listed(await rows.published(), rows, bytesMax, read);
   const downloads = new Downloads(rows, settings.RELEASE_DOWNLOAD_BYTES_PER_SECOND, monotonicMs);
   return {
     find: (path) => downloads.find(path),
@@ -54,7 +56,7 @@ export function createMirror(settings: MirrorSettings, rows: ReleaseRows, monoto
         return invalid('metadata', error.message);
       }
     },
-    remove: (version) => remove(version, rows),
+    remove: (version) => remove(version, rows, read),
     brought: async (sha256) => rows.file(sha256),
     bring: (piece) => bring(piece, rows, bytesMax),
   };
@@ -68,8 +70,26 @@ function missingFiles(missing: readonly string[]): Result<never> {
   );
 }
 
+type Reading = (trusted: Trusted) => Believed;
+
+/** The same, with the answer kept for the texts that were read last: whoever needs no key may have them read. */
+function remembering(read: Reading): Reading {
+  let last: { readonly of: string; readonly answer: Believed } | null = null;
+  return (trusted) => {
+    const { root, timestamp, snapshot, targets } = trusted;
+    const of = [root, timestamp, snapshot, targets].map((text) => hash('sha256', text)).join(' ');
+    if (last?.of !== of) last = { of, answer: read(trusted) };
+    return last.answer;
+  };
+}
+
 /** What the metadata says, with what the descriptions say that it names. */
-async function listed(state: PublishedState | null, rows: ReleaseRows, bytesMax: number): Promise<ReleasesResource> {
+async function listed(
+  state: PublishedState | null,
+  rows: ReleaseRows,
+  bytesMax: number,
+  read: Reading,
+): Promise<ReleasesResource> {
   if (state === null)
     return {
       metadata: null,
@@ -80,7 +100,7 @@ async function listed(state: PublishedState | null, rows: ReleaseRows, bytesMax:
       stored_bytes: 0,
       stored_bytes_max: bytesMax,
     };
-  const { versions, expiresAtMs, expiresFirst } = readTrusted(state.trusted);
+  const { versions, expiresAtMs, expiresFirst } = read(state.trusted);
   const described = await descriptions(state.targets, rows);
   const isHere = new Map(state.targets.map(({ path, isHere }) => [path, isHere]));
   return {
@@ -166,7 +186,7 @@ async function incoherence(targets: readonly TargetEntry[], rows: ReleaseRows): 
   return null;
 }
 
-async function remove(version: string, rows: ReleaseRows): Promise<Result<null>> {
+async function remove(version: string, rows: ReleaseRows, read: Reading): Promise<Result<null>> {
   const state = await rows.published();
   if (state === null) return refuse('not_found', 'Resource not found');
   const described = await descriptions(state.targets, rows);
@@ -184,7 +204,7 @@ async function remove(version: string, rows: ReleaseRows): Promise<Result<null>>
   const kept = new Set(filesOf(described.filter((one) => !isOf(one))));
   const isRemoved = await rows.withdraw(
     filesOf(gone).filter((sha256) => !kept.has(sha256)),
-    readTrusted(state.trusted).versions.timestamp,
+    read(state.trusted).versions.timestamp,
   );
   return isRemoved
     ? ok(null)

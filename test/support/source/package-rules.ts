@@ -18,7 +18,7 @@ export const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   pg: ['persistence/', 'bench/', 'test/chaos/', 'test/'],
   'prom-client': ['api/metrics/'],
   // TUF is spoken by those who sign, check and install releases.
-  '@tufjs/models': [RELEASE_REPOSITORY, 'cli/release/'],
+  '@tufjs/models': [RELEASE_REPOSITORY, 'cli/release/', 'test/'],
   'tuf-js': ['agent/updater/', 'test/'],
   '@mikro-orm/core': ['persistence/', 'test/'],
   '@mikro-orm/postgresql': ['persistence/', 'test/'],

@@ -2,8 +2,9 @@
  * Whether metadata of a TUF repository may be believed: the steps of a client (specification 5.3 to 5.6) on texts that
  * are here already, by the caller's clock. Pure. Machines do the same with tuf-js, which downloads as it goes.
  */
-import { Metadata, MetadataKind, type Root, type Snapshot, type Targets, type Timestamp } from '@tufjs/models';
-import { RELEASE_FILE_BYTES_MAX, RELEASE_TARGETS_MAX, Sha256Hex, targetOf } from '../../protocol/releases.ts';
+import { MetadataKind, type Metadata, type Root, type Snapshot, type Targets, type Timestamp } from '@tufjs/models';
+import { RELEASE_FILE_BYTES_MAX, Sha256Hex, targetOf } from '../../protocol/releases.ts';
+import { Distrusted, readMetadata, type MetadataOf } from './metadata.ts';
 
 /** The metadata files of a repository, as texts. Roots in ascending order, without gaps. */
 export interface MetadataTexts {
@@ -43,11 +44,6 @@ export const VERSION_MAX = 999_999_999;
 
 /** Times, as TUF writes them (4.2.1): what else JavaScript takes for one the database may not. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/u;
-
-/** Why metadata is not believed, in a sentence that names the file. */
-export class Distrusted extends Error {
-  override readonly name = 'Distrusted';
-}
 
 /**
  * Checks new metadata against what is trusted. Throws Distrusted for a wrong signature, a version that does not rise
@@ -98,7 +94,6 @@ function lastRoot(roots: readonly string[], trusted: string | null): Metadata<Ro
   const [first] = chain;
   if (first === undefined) throw new Distrusted('there is no root.json');
   let last = trusted === null ? first : rootIn(trusted);
-  if (trusted === null) last.verifyDelegate(MetadataKind.Root, last);
   for (const [index, next] of chain.entries()) {
     const { version } = next.signed;
     if (version < last.signed.version) continue;
@@ -112,7 +107,6 @@ function lastRoot(roots: readonly string[], trusted: string | null): Metadata<Ro
     verified(`${version}.root.json is not signed by the keys of the root before it`, () =>
       last.verifyDelegate(MetadataKind.Root, next),
     );
-    verified(`${version}.root.json is not signed by its own keys`, () => next.verifyDelegate(MetadataKind.Root, next));
     last = next;
   }
   const newest = chain.at(-1)?.signed.version ?? 0;
@@ -121,8 +115,9 @@ function lastRoot(roots: readonly string[], trusted: string | null): Metadata<Ro
   return last;
 }
 
+/** A root that its own keys signed. */
 function rootIn(text: string): Metadata<Root> {
-  const metadata = parsed('root.json', () => Metadata.fromJSON(MetadataKind.Root, JSON.parse(text)));
+  const metadata = parsed(MetadataKind.Root, text);
   verified(`${metadata.signed.version}.root.json is not signed by its own keys`, () =>
     metadata.verifyDelegate(MetadataKind.Root, metadata),
   );
@@ -137,11 +132,9 @@ interface Signed {
 }
 
 function signedBy(root: Metadata<Root>, texts: MetadataTexts): Signed {
-  const timestamp = parsed('timestamp.json', () =>
-    Metadata.fromJSON(MetadataKind.Timestamp, JSON.parse(texts.timestamp)),
-  );
-  const snapshot = parsed('snapshot.json', () => Metadata.fromJSON(MetadataKind.Snapshot, JSON.parse(texts.snapshot)));
-  const targets = parsed('targets.json', () => Metadata.fromJSON(MetadataKind.Targets, JSON.parse(texts.targets)));
+  const timestamp = parsed(MetadataKind.Timestamp, texts.timestamp);
+  const snapshot = parsed(MetadataKind.Snapshot, texts.snapshot);
+  const targets = parsed(MetadataKind.Targets, texts.targets);
   for (const metadata of [timestamp, snapshot, targets])
     verified(`${metadata.signed.type}.json is not signed by the keys that the root names for it`, () =>
       root.verifyDelegate(metadata.signed.type, metadata),
@@ -158,16 +151,9 @@ function verified(problem: string, step: () => void): void {
   }
 }
 
-function parsed<T extends { readonly signed: { readonly version: number; readonly expires: string } }>(
-  name: string,
-  read: () => T,
-): T {
-  let metadata;
-  try {
-    metadata = read();
-  } catch (error) {
-    throw new Distrusted(`${name} is no metadata of this kind: ${error instanceof Error ? error.message : ''}`);
-  }
+function parsed<Kind extends MetadataKind>(kind: Kind, text: string): MetadataOf[Kind] {
+  const name = `${kind}.json`;
+  const metadata = readMetadata(kind, text);
   const { version, expires } = metadata.signed;
   if (!Number.isSafeInteger(version) || version < 1) throw new Distrusted(`${name} has no version above 0`);
   if (version > VERSION_MAX) throw new Distrusted(`${name} has a version above ${VERSION_MAX}`);
@@ -206,7 +192,7 @@ function versionIn(text: string): number {
 }
 
 function entriesOf({ targets }: Targets): readonly TargetEntry[] {
-  const entries = Object.entries(targets).map(([path, { length: bytes, hashes }]) => {
+  return Object.entries(targets).map(([path, { length: bytes, hashes }]) => {
     const { sha256 } = hashes;
     if (targetOf(path) === null)
       throw new Distrusted(`targets.json names ${path.slice(0, 200)}, which is no file of a release`);
@@ -216,7 +202,4 @@ function entriesOf({ targets }: Targets): readonly TargetEntry[] {
       throw new Distrusted(`targets.json has no length of ${path}`);
     return { path, sha256, bytes };
   });
-  if (entries.length > RELEASE_TARGETS_MAX)
-    throw new Distrusted(`targets.json names more than ${RELEASE_TARGETS_MAX} files`);
-  return entries;
 }

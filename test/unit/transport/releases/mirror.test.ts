@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
-import { signTargets, VALIDITY } from '../../../../cli/release/signing.ts';
+import { Metadata } from '@tufjs/models';
+import { signTargets, signTimestamp, VALIDITY } from '../../../../cli/release/signing.ts';
 import { createMirror } from '../../../../transport/releases/mirror.ts';
 import type { ReleaseRows } from '../../../../transport/releases/ports.ts';
 import type { TargetEntry } from '../../../../transport/releases/repository/trust.ts';
 import { RELEASE_DESCRIPTION_BYTES_MAX, targetOf } from '../../../../transport/protocol/releases.ts';
+import { manyTargets } from '../../../support/releases/large-metadata.ts';
 import { memoryReleaseRows } from '../../../support/releases/release-rows.ts';
 import { createReleases } from '../../../support/releases/releases.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
@@ -74,6 +76,33 @@ test('what is signed and makes no sense to machines is refused, and says which f
       await refusalOf((entry) => (entry.path.startsWith('files/') ? change : {})),
       /linux-x64\.json names files\/\S+, which the metadata does not name, or as another file/u,
     );
+});
+
+test.serial('what is published is read once, however often it is asked for', async (t) => {
+  const { repository, keys, root } = await createReleases(temporaryDirectory(t));
+  const time = { nowMs: Date.now(), validity: VALIDITY };
+  const first = { root, ...signTargets(repository.state(), manyTargets(1_000), keys, time) };
+  const second = { ...first, timestamp: signTimestamp(first, keys, time) };
+  let trusted = first;
+  const published = async () => ({ trusted, targets: [], storedBytes: 0 });
+  const mirror = createMirror(SETTINGS, { ...memoryReleaseRows(), published }, () => 0);
+  const read: string[] = [];
+  const own = Object.getOwnPropertyDescriptor(Metadata, 'fromJSON') ?? {};
+  t.teardown(() => Object.defineProperty(Metadata, 'fromJSON', own));
+  const counting = new Proxy(own.value as (kind: string) => unknown, {
+    apply(to, self, words: [string]) {
+      read.push(words[0]);
+      return Reflect.apply(to, self, words);
+    },
+  });
+  Object.defineProperty(Metadata, 'fromJSON', { ...own, value: counting });
+
+  for (let times = 0; times < 10; times += 1) t.like((await mirror.list()).metadata, { root: 1, targets: 2 });
+  t.deepEqual(read, ['root', 'timestamp', 'snapshot', 'targets']);
+  trusted = second;
+
+  t.like((await mirror.list()).metadata, { timestamp: 3 });
+  t.is(read.length, 8);
 });
 
 test('a release to which a channel came to point meanwhile is not deleted', async (t) => {
