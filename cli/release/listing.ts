@@ -1,6 +1,5 @@
 /** `edge release ls`. */
 import type { Command as Program } from 'commander';
-import { readTrusted } from '../../transport/releases/repository/trust.ts';
 import { tell, write } from '../output/output.ts';
 import type { Session } from '../service/session.ts';
 import { formatOf, isForPeople } from '../table/format.ts';
@@ -53,7 +52,7 @@ export async function listAtService({ api, format, view }: Session): Promise<voi
 /** What a directory has, whether or not it is signed. */
 export async function listHere(repository: Repository, command: Program): Promise<void> {
   const { output } = command.optsWithGlobals<{ readonly output?: string }>();
-  const { root, timestamp, snapshot, targets } = repository.state();
+  repository.state(); // throws where there is no repository, before a table is shown
   const channels = repository.described('channel');
   const rows = repository.described('release').map(({ name, arch, description }) => ({
     version: name,
@@ -66,9 +65,9 @@ export async function listHere(repository: Repository, command: Program): Promis
   const format = formatOf(output ?? 'table');
   await write(rowsText(rows, TABLE, plainView(format)));
   if (!isForPeople(format)) return;
-  if (timestamp === null || snapshot === null || targets === null) return tell('not signed yet: edge release sign');
-  const { expiresAtMs, expiresFirst } = readTrusted({ root, timestamp, snapshot, targets });
-  tell(until(expiresFirst, new Date(expiresAtMs).toISOString()));
+  const signed = repository.signed();
+  if (signed === null) return tell('not signed yet: edge release sign');
+  tell(until(signed.expiresFirst, new Date(signed.expiresAtMs).toISOString()));
 }
 
 function until(first: string | null, at: string | null): string {

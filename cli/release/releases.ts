@@ -4,6 +4,7 @@ import { versionOrder } from '../../actors/version-order.ts';
 import {
   channelTarget,
   fileTarget,
+  RELEASE_TARGETS_MAX,
   releaseTarget,
   type Architecture,
   type ReleaseDescription,
@@ -39,13 +40,30 @@ export function planOf(keys: readonly Pick<SigningKey, 'role' | 'key'>[], thresh
   return { root, release: of('release'), timestamp: of('timestamp'), threshold };
 }
 
-/** Signs what the directory holds. Without a change only the timestamp is new. */
+/**
+ * Signs what the directory holds. Without a change only the timestamp is new. Throws a Problem for more files than
+ * services and machines read.
+ */
 export async function signRepository(
   repository: Repository,
   keys: readonly SigningKey[],
   time: SigningTime,
 ): Promise<void> {
-  repository.writeSigned(signTargets(repository.state(), await repository.targets(), keys, time));
+  const targets = await repository.targets();
+  if (targets.length > RELEASE_TARGETS_MAX) throw tooManyFiles(repository, targets.length);
+  repository.writeSigned(signTargets(repository.state(), targets, keys, time));
+}
+
+function tooManyFiles(repository: Repository, files: number): Problem {
+  const isPointedTo = new Set(repository.described('channel').map(({ description }) => description.version));
+  const [oldest = 'VERSION'] = repository
+    .described('release')
+    .map(({ name }) => name)
+    .filter((name) => !isPointedTo.has(name))
+    .toSorted((a, b) => (isOlder(a, b) ? -1 : 1));
+  return new Problem(
+    `${repository.directory} has ${files} files to sign, and machines read ${RELEASE_TARGETS_MAX}: take old versions out, the oldest of which is ${oldest} (edge release rm ${oldest})`,
+  );
 }
 
 /** Says once more that what is signed is still so. */

@@ -22,7 +22,13 @@ import {
   targetOf,
   type Architecture,
 } from '../../transport/protocol/releases.ts';
-import { readTrusted, type MetadataTexts, type TargetEntry } from '../../transport/releases/repository/trust.ts';
+import { Distrusted } from '../../transport/releases/repository/metadata.ts';
+import {
+  readTrusted,
+  type Believed,
+  type MetadataTexts,
+  type TargetEntry,
+} from '../../transport/releases/repository/trust.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { versionIn, type SignedState, type SignedTexts } from './signing.ts';
 
@@ -75,11 +81,22 @@ export class Repository {
     return { roots: this.roots(), timestamp, snapshot, targets };
   }
 
-  /** What the signed targets are; none before the first signature. */
-  signedTargets(): readonly TargetEntry[] {
+  /** What the signed metadata says; null before the first signature. Throws a Problem where nobody would take it. */
+  signed(): Believed | null {
     const { root, timestamp, snapshot, targets } = this.state();
-    if (timestamp === null || snapshot === null || targets === null) return [];
-    return readTrusted({ root, timestamp, snapshot, targets }).targets;
+    if (timestamp === null || snapshot === null || targets === null) return null;
+    try {
+      return readTrusted({ root, timestamp, snapshot, targets });
+    } catch (error) {
+      throw error instanceof Distrusted
+        ? new Problem(`${this.directory}: ${error.message} (edge release sign signs what is there)`)
+        : error;
+    }
+  }
+
+  /** What the signed targets are; none before the first signature. Throws as `signed`. */
+  signedTargets(): readonly TargetEntry[] {
+    return this.signed()?.targets ?? [];
   }
 
   /** Adds a root. */

@@ -14,6 +14,7 @@ import {
   Timestamp,
   type Key,
 } from '@tufjs/models';
+import { metadataProblem } from '../../transport/releases/repository/metadata.ts';
 import type { TargetEntry, Trusted } from '../../transport/releases/repository/trust.ts';
 import { Problem } from '../problem.ts';
 import type { KeyRole, SigningKey } from './keys.ts';
@@ -52,7 +53,7 @@ export interface RootPlan {
 
 /**
  * The next root, signed by these keys and, when there is one before, by as many of its own as it asks for. Throws a
- * Problem that says which are missing. `before`: null for the first.
+ * Problem that says which are missing, and for a root that no machine reads. `before`: null for the first.
  */
 export function signRoot(
   before: string | null,
@@ -77,6 +78,8 @@ export function signRoot(
   });
   const metadata = new Metadata(root);
   for (const key of keys.filter(({ role }) => role === 'root')) metadata.sign((bytes) => key.sign(bytes));
+  const problem = metadataProblem(metadata.toJSON());
+  if (problem !== null) throw new Problem(`machines would not take the new root: it ${problem}`);
   mustVerify(metadata, metadata, 'the new root');
   if (last !== null) mustVerify(last, metadata, 'the root before it');
   return textOf(metadata);
