@@ -1,6 +1,6 @@
 /**
- * Which web pages may call: browsers say from where by Origin and Host, and send what any page asks them to. What uses a
- * session of the console is held to more behind this: api/console/same-origin.ts.
+ * Which web pages may call: browsers say from where by Origin and Host, and send what any page asks them to. What
+ * uses a session of the console is held to more behind this: api/console/same-origin.ts.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
