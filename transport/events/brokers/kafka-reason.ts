@@ -3,6 +3,7 @@
  * somewhere inside.
  */
 import { reasonOf } from './reason.ts';
+import { TooManyIterations } from './kafka-sign-in.ts';
 import type { KafkaSettings } from './settings.ts';
 
 /**
@@ -22,7 +23,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
   REQUEST_TIMED_OUT: 'its replicas do not answer',
 };
 
-const HUNG_UP = 'it closed the connection';
+/** Of a broker that ended a connection, as a part of a sentence. */
+export const HUNG_UP = 'it closed the connection';
 
 /** Whether the error says that a topic is not there (yet). */
 export function lacksTopic(error: unknown): boolean {
@@ -59,6 +61,8 @@ export function kafkaReason(error: unknown, settings: KafkaSettings): string {
   if (said('TLS handshake failed. Please verify the broker supports TLS.'))
     return 'it does not speak TLS there, which EVENT_BROKER_KAFKA_SSL asks for';
   if (said('Connection closed')) return HUNG_UP;
+  const excess = errors.find((one) => one instanceof TooManyIterations);
+  if (excess !== undefined) return excess.message;
   if (errors.some((one) => field(one, 'code') === 'PLT_KFK_AUTHENTICATION'))
     return 'it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD';
   const foreign = foreignAddress(errors, settings.brokers);

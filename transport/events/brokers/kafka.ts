@@ -18,14 +18,12 @@ import type { Log } from '../../net/log.ts';
 import { containListeners } from '../../net/streams/contained.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
-import { isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
+import { HUNG_UP, isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
+import { kafkaSignIn } from './kafka-sign-in.ts';
 import type { KafkaSettings } from './settings.ts';
 
 /** CloudEvents in structured mode. Source: CloudEvents Kafka binding 1.0, 3.3. */
 const HEADERS = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
-
-/** Names of mechanisms on the wire. Source: RFC 4616, RFC 5802, RFC 7677. */
-const MECHANISMS = { plain: 'PLAIN', scram_sha_256: 'SCRAM-SHA-256', scram_sha_512: 'SCRAM-SHA-512' } as const;
 
 /**
  * Text in one request, in bytes. Half of what a broker takes for one partition unless configured otherwise. Source:
@@ -42,29 +40,42 @@ const TOPIC_LOOK_MS = 200;
 /** Timeout of a polite goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
 
+/**
+ * A connection that ends sooner, in ms, is one of a broker that hangs up on whoever comes. Less than any
+ * connections.max.idle.ms: brokers hang up on who is quiet, and are dialled at once.
+ */
+export const CONNECTION_MS_MIN = 1_000;
+
 type Client = Producer<string, string, string, string>;
 
 /** Connects to the first bootstrap server that answers, and looks whether every topic is there. */
 export async function openKafka(settings: KafkaSettings, log: Log): Promise<Broker> {
   const producer: Client = new Producer(optionsOf(settings));
-  const connections = connectionsOf(producer);
+  const connections = connectionsOf(producer, ended);
   const name = `Kafka at ${settings.brokers.join(', ')} (EVENT_BROKER_KAFKA_URLS)`;
   const lost = Promise.withResolvers<Error>();
-  let isClosed = false;
+  let isOpen = false;
 
   async function close(): Promise<void> {
-    isClosed = true;
+    isOpen = false;
     await within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye')).catch(() => {});
     for (const connection of connections) socketOf(connection)?.destroy();
   }
 
   /**
    * Brokers hang up on a client that was quiet (connections.max.idle.ms, 10 minutes), so a connection that ends says
-   * nothing yet: another one is made.
+   * nothing yet: another one is made. One that ends at once does: a broker that answers and hangs up would be dialled
+   * without a pause, and who opens the next one makes a pause.
    */
+  function ended(heldMs: number): void {
+    if (!isOpen) return;
+    if (heldMs < CONNECTION_MS_MIN) lost.resolve(new Error(`The connection to ${name} is lost: ${HUNG_UP}.`));
+    else void check();
+  }
+
   async function check(): Promise<void> {
     await nextTurn(); // only now the client has forgotten the connection
-    if (isClosed) return;
+    if (!isOpen) return;
     try {
       await within(CONNECT_MS_MAX, producer.metadata({ topics: [], forceUpdate: true }), silence);
       log.debug({}, 'a connection to Kafka ended, and another one was made');
@@ -79,7 +90,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
     await close();
     throw new Error(`${name} cannot be used: ${refusalReason(error, settings)}.`, { cause: error });
   }
-  producer.on('client:broker:disconnect', () => void check());
+  isOpen = true;
   return {
     lost: lost.promise,
     publish: (events) =>
@@ -99,11 +110,12 @@ function silence(): Error {
 }
 
 /**
- * Those that are open or being made. The client reports a trouble in its own answers and may report it again to nobody,
- * which would end this process.
+ * Those that are open or being made; `ended` hears for how long, in ms, one was open that was. The client reports a
+ * trouble in its own answers and may report it again to nobody, which would end this process.
  */
-function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
+function connectionsOf(producer: Client, ended: (heldMs: number) => void): ReadonlySet<KafkaConnection> {
   const connections = new Set<KafkaConnection>();
+  const connectedMs = new WeakMap<KafkaConnection, number>();
   producer.connections.on('connecting', ({ connection }) => {
     connections.add(connection);
     process.nextTick(() => {
@@ -113,8 +125,14 @@ function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
       if (socket !== undefined) containListeners(socket);
     });
     connection.on('error', () => {});
-    connection.on('close', () => connections.delete(connection));
+    connection.on('close', () => {
+      connections.delete(connection);
+      void connection.close(); // it is, but its timer to sign in again would run on
+      const sinceMs = connectedMs.get(connection);
+      if (sinceMs !== undefined) ended(performance.now() - sinceMs);
+    });
   });
+  producer.connections.on('connect', ({ connection }) => void connectedMs.set(connection, performance.now()));
   producer.connections.on('failed', ({ connection }) => {
     connections.delete(connection);
     socketOf(connection)?.destroy();
@@ -147,7 +165,7 @@ function optionsOf({ brokers, sasl, ssl }: KafkaSettings): ProducerOptions<strin
     requestTimeout: PUBLISH_MS_MAX + 1_000, // our own limit ends first, and says why
     timeout: PUBLISH_MS_MAX,
     ...(ssl && { tls: {}, tlsServerName: !brokers.some(isAddress) }),
-    ...(sasl && { sasl: { mechanism: MECHANISMS[sasl.mechanism], username: sasl.username, password: sasl.password } }),
+    ...(sasl && { sasl: kafkaSignIn(sasl) }),
   };
 }
 
