@@ -11,15 +11,13 @@ import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from
 import { within } from './deadline.ts';
 import { natsCredentialNames, natsOptions, natsServers, type NatsServer } from './nats-options.ts';
 import { provideStreams } from './nats-streams.ts';
+import { LINE_BYTES_MAX, NO_NATS } from './nats-transport.ts';
 import { reasonOf } from './reason.ts';
 import { sendInRequests, type RequestLimits } from './requests.ts';
 import type { NatsSettings } from './settings.ts';
 
 /** Timeout of a goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
-
-/** First line of a server, in bytes, at most: it holds the addresses of a whole cluster. */
-const GREETING_BYTES_MAX = 65_536;
 
 /** What JetStream's header with the id takes of the server's max_payload, in bytes, and room for more. */
 const ID_HEADER_BYTES = 128;
@@ -96,10 +94,10 @@ async function greeting({ host, port }: NatsServer, msMax: number): Promise<void
     let text = '';
     for await (const chunk of socket.setEncoding('utf8')) {
       text += String(chunk);
-      if (!'INFO '.startsWith(text.slice(0, 5)) || text.length > GREETING_BYTES_MAX) break;
+      if (!'INFO '.startsWith(text.slice(0, 5)) || text.length > LINE_BYTES_MAX) break;
       if (text.includes('\r\n')) return;
     }
-    throw new Error(text === '' ? 'it hung up' : 'what listens there is no NATS server');
+    throw new Error(text === '' ? 'it hung up' : NO_NATS);
   } catch (error) {
     throw error instanceof Error && error.name === 'AbortError'
       ? new Error(`it does not answer within ${Math.round(msMax)} ms`)

@@ -156,7 +156,7 @@ test.serial('a server that lets nobody in is asked when it is its turn, and not 
   const before = dials;
   skewed(t, CONNECTION_MS_MIN);
 
-  for (const socket of [...sockets]) {
+  for (const socket of sockets.slice()) {
     socket.end();
     await once(socket, 'close');
   }
