@@ -33,6 +33,13 @@ export function lacksTopic(error: unknown): boolean {
   );
 }
 
+/** Whether a connection ended, be it at the broker or by us: the client tells of both alike. */
+export function isCut(error: unknown): boolean {
+  return chain(error).some(
+    (one) => one.message === 'Connection closed' || one.message.startsWith('Connection closed '),
+  );
+}
+
 /** Whether a message is larger than the server takes. */
 export function isTooLarge(error: unknown): boolean {
   return chain(error).some((one) => field(one, 'apiId') === 'MESSAGE_TOO_LARGE');

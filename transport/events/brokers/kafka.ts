@@ -18,7 +18,8 @@ import type { Log } from '../../net/log.ts';
 import { containListeners } from '../../net/streams/contained.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
-import { HUNG_UP, isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
+import { limitAnswers } from './kafka-answers.ts';
+import { HUNG_UP, isCut, isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
 import { kafkaSignIn } from './kafka-sign-in.ts';
 import type { KafkaSettings } from './settings.ts';
 
@@ -51,10 +52,12 @@ type Client = Producer<string, string, string, string>;
 /** Connects to the first bootstrap server that answers, and looks whether every topic is there. */
 export async function openKafka(settings: KafkaSettings, log: Log): Promise<Broker> {
   const producer: Client = new Producer(optionsOf(settings));
-  const connections = connectionsOf(producer, ended);
+  let excess: Error | undefined;
+  const connections = connectionsOf(producer, ended, (error) => (excess = error));
   const name = `Kafka at ${settings.brokers.join(', ')} (EVENT_BROKER_KAFKA_URLS)`;
   const lost = Promise.withResolvers<Error>();
   let isOpen = false;
+  const causeOf = (error: unknown): unknown => (isCut(error) ? (excess ?? error) : error);
 
   async function close(): Promise<void> {
     isOpen = false;
@@ -80,7 +83,9 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
       await within(CONNECT_MS_MAX, producer.metadata({ topics: [], forceUpdate: true }), silence);
       log.debug({}, 'a connection to Kafka ended, and another one was made');
     } catch (error) {
-      lost.resolve(new Error(`The connection to ${name} is lost: ${kafkaReason(error, settings)}.`, { cause: error }));
+      lost.resolve(
+        new Error(`The connection to ${name} is lost: ${kafkaReason(causeOf(error), settings)}.`, { cause: error }),
+      );
     }
   }
 
@@ -88,7 +93,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
     await within(CONNECT_MS_MAX, Promise.all(TOPICS.map((topic) => findTopic(producer, topic))), silence);
   } catch (error) {
     await close();
-    throw new Error(`${name} cannot be used: ${refusalReason(error, settings)}.`, { cause: error });
+    throw new Error(`${name} cannot be used: ${refusalReason(causeOf(error), settings)}.`, { cause: error });
   }
   isOpen = true;
   return {
@@ -99,7 +104,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
         publish(producer, events, log),
         () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
       ).catch((error: unknown) => {
-        throw new Error(`${name} did not take the events: ${kafkaReason(error, settings)}.`, { cause: error });
+        throw new Error(`${name} did not take the events: ${kafkaReason(causeOf(error), settings)}.`, { cause: error });
       }),
     close,
   };
@@ -110,10 +115,15 @@ function silence(): Error {
 }
 
 /**
- * Those that are open or being made; `ended` hears for how long, in ms, one was open that was. The client reports a
- * trouble in its own answers and may report it again to nobody, which would end this process.
+ * Those that are open or being made; `ended` hears for how long, in ms, one was open that was, and `exceeded` of
+ * answers that are too long. The client reports a trouble in its own answers and may report it again to nobody, which
+ * would end this process.
  */
-function connectionsOf(producer: Client, ended: (heldMs: number) => void): ReadonlySet<KafkaConnection> {
+function connectionsOf(
+  producer: Client,
+  ended: (heldMs: number) => void,
+  exceeded: (error: Error) => void,
+): ReadonlySet<KafkaConnection> {
   const connections = new Set<KafkaConnection>();
   const connectedMs = new WeakMap<KafkaConnection, number>();
   producer.connections.on('connecting', ({ connection }) => {
@@ -122,7 +132,9 @@ function connectionsOf(producer: Client, ended: (heldMs: number) => void): Reado
       // its socket is made in this turn, or never where a server named a port that is none; its reader throws at
       // answers that no honest server gives
       const socket = socketOf(connection);
-      if (socket !== undefined) containListeners(socket);
+      if (socket === undefined) return;
+      containListeners(socket);
+      limitAnswers(socket, exceeded);
     });
     connection.on('error', () => {});
     connection.on('close', () => {

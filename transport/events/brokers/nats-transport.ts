@@ -10,8 +10,8 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 export const LINE_BYTES_MAX = 65_536;
 
 /**
- * A message of a server, in bytes, at most. Only JetStream sends any, and small ones. Source:
- * nats-server warns of a larger max_payload (MAX_PAYLOAD_MAX_SIZE).
+ * A message of a server, in bytes, at most. Only JetStream sends any, and small ones. Source: nats-server warns of a
+ * larger max_payload (MAX_PAYLOAD_MAX_SIZE).
  */
 export const MESSAGE_BYTES_MAX = 8_388_608;
 

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Broker } from '../../../../../transport/events/brokers/broker.ts';
+import { ANSWER_BYTES_MAX } from '../../../../../transport/events/brokers/kafka-answers.ts';
 import { openKafka, CONNECTION_MS_MIN } from '../../../../../transport/events/brokers/kafka.ts';
 import {
   SCRAM_ITERATIONS_MAX,
@@ -87,6 +88,31 @@ for (const lifetimeMs of [1, 32 * 86_400_000, Number.MAX_SAFE_INTEGER])
     t.is(connections, 1);
     t.true(signIns <= 1 + (performance.now() - startMs) / (0.8 * sessionMs), `${signIns} sign-ins`);
   });
+
+test.serial('an answer that is too long is not taken: neither while a broker is opened, nor unasked', async (t) => {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(ANSWER_BYTES_MAX + 1);
+  const tooLong = Buffer.concat([length, Buffer.alloc(20_000_000)]);
+  let isTaken: boolean | undefined;
+  const send = (socket: Socket) => socket.write(tooLong, (error) => (isTaken = !error));
+  const wasTaken = () => until('it to be sent, or not', () => isTaken !== undefined && { isTaken });
+
+  const refusal = await t.throwsAsync(opened(t, { dialled: send }));
+  t.regex(
+    refusal.message,
+    new RegExp(
+      `cannot be used: it announces an answer of ${ANSWER_BYTES_MAX + 1} bytes, more than ${ANSWER_BYTES_MAX}\\.$`,
+      'u',
+    ),
+  );
+  t.deepEqual(await wasTaken(), { isTaken: false });
+
+  const sockets: Socket[] = [];
+  await opened(t, { dialled: (socket) => sockets.push(socket) });
+  isTaken = undefined;
+  sockets.forEach(send);
+  t.deepEqual(await wasTaken(), { isTaken: false });
+});
 
 /** Has the clock of this program stand more than so many ms later from now on. */
 function skewed(t: ExecutionContext, ms: number): void {
