@@ -1,12 +1,32 @@
 /** Ends what a vanished client leaves running. */
 import { existsSync, readFileSync } from 'node:fs';
 
+/** More than the kernel tells of a process in its `stat`, in bytes. Source: proc_pid_stat(5), 52 numbers and a name. */
+export const STAT_BYTES_MAX = 2_048;
+
+/** A process group as it is to be killed later. */
+export interface LeftGroup {
+  readonly group: number;
+  /** When the process of this number began, in clock ticks since boot; null: there was none, or it was not told. */
+  readonly startTicks: string | null;
+}
+
 /**
  * The process groups that a session runs in front: that of its first process, and that which its terminal has in front.
  * What was put into the background on purpose (nohup, setsid, tmux) lives on, as with sshd.
  */
 export function groupsOf(pid: number): number[] {
-  return [...new Set([pid, foregroundOf(pid)])].filter((group) => group > 1);
+  return groupsIn(pid, fieldsOf(pid));
+}
+
+/** As `groupsOf`, where it is known already what the kernel tells of the process; null: nothing. */
+export function groupsIn(pid: number, fields: readonly string[] | null): number[] {
+  return [...new Set([pid, Number(fields?.[5] ?? 0)])].filter((group) => group > 1); // 5: tpgid
+}
+
+/** What stands in a `stat` behind the name, which may hold blanks and parentheses itself. */
+export function statFields(text: string): readonly string[] {
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
 /**
@@ -22,13 +42,25 @@ export function groupsLeftBy(pid: number): number[] {
  * to be killed.
  */
 export function hangUp(groups: readonly number[], ms: number, over: () => void): void {
-  const left = groups.filter((group) => send(group, 'SIGHUP'));
-  for (const group of left) send(group, 'SIGCONT'); // a stopped process hears nothing else
+  const noted = groups.map((group) => ({ group, startTicks: startOf(group) }));
+  const left = noted.filter(({ group }) => send(group, 'SIGHUP'));
+  for (const { group } of left) send(group, 'SIGCONT'); // a stopped process hears nothing else
   if (left.length === 0) return over();
   setTimeout(() => {
-    for (const group of left) send(group, 'SIGKILL');
+    killLeft(left);
     over();
   }, ms);
+}
+
+/**
+ * Sends KILL to these groups, but for those whose number another process has by now: it comes again once nobody of the
+ * group is left.
+ */
+export function killLeft(left: readonly LeftGroup[]): void {
+  for (const { group, startTicks } of left) {
+    const now = startOf(group);
+    if (now === null || now === startTicks) send(group, 'SIGKILL');
+  }
 }
 
 /** Sends a signal to a process group. False: it has no process any more, or none that is ours. */
@@ -41,12 +73,15 @@ export function send(group: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** The group in front of the terminal of a process; 0 when it has none. Source: proc_pid_stat(5), tpgid. */
-function foregroundOf(pid: number): number {
+function startOf(pid: number): string | null {
+  return fieldsOf(pid)?.[19] ?? null; // 19: starttime
+}
+
+/** What the kernel tells of a process, from its state on; null: it has ended, or no file can be opened. */
+function fieldsOf(pid: number): readonly string[] | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[5]);
+    return statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
   } catch {
-    return 0; // it ended already
+    return null;
   }
 }

@@ -3,8 +3,10 @@ import { chownSync, statSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { ReadStream } from 'node:tty';
 import type { IPty, spawn as spawnPty } from '@lydell/node-pty';
+import { systemProblem } from '../../../problem.ts';
 import type { Account } from '../login/accounts.ts';
-import { groupsOf, hangUp, send } from './hang-up.ts';
+import { hangUp, send } from './hang-up.ts';
+import { HeldProcess } from './held-process.ts';
 import type { Running, Start, TerminalSize } from './running.ts';
 import { startScripted } from './scripted-terminal.ts';
 
@@ -60,8 +62,8 @@ function startPty(
     env: { ...launch.environment },
     encoding: null,
   }) as PtyInsides;
-  const { fd, pid, _socket: output } = pty;
-  giveTo(account, pty.ptsName);
+  const { fd, _socket: output } = pty;
+  const leader = heldLeader(pty, account);
   let isOver = false;
   let isHungUp = false;
   let isClosed = false;
@@ -80,6 +82,7 @@ function startPty(
   });
   pty.onExit(({ exitCode, signal }) => {
     isOver = true;
+    leader.close();
     input.close();
     channel.resume();
     if (!isHungUp) writer.whenEmpty(() => ended(exitCode, signal ? nameOf(signal) : null));
@@ -87,7 +90,8 @@ function startPty(
 
   return {
     signal: (name) => {
-      if (!isOver) send(pid, name);
+      const [own] = leader.groups();
+      if (own !== undefined) send(own, name);
     },
     resize: (columns, rows) => {
       if (!isOver && !isHungUp && !isClosed) pty.resize(columns, rows);
@@ -96,12 +100,29 @@ function startPty(
       if (isOver) return over();
       isHungUp = true;
       input.close();
-      const groups = groupsOf(pid);
+      const groups = leader.groups();
       output.removeAllListeners('data').resume();
       output.destroy();
       hangUp(groups, ms, over);
     },
   };
+}
+
+/**
+ * Its program, which node-pty waits for by itself and of whose end it tells only when the output was read: long before,
+ * its number may be a stranger's. Where it cannot be held, or not be given its terminal, it is hung up.
+ */
+function heldLeader({ pid, ptsName, _socket }: PtyInsides, account: Account): HeldProcess {
+  let leader: HeldProcess | null = null;
+  try {
+    leader = new HeldProcess(pid);
+    giveTo(account, ptsName);
+    return leader;
+  } catch (error) {
+    leader?.close();
+    _socket.destroy(); // the kernel says so to the program
+    throw new Error(systemProblem(error), { cause: error });
+  }
 }
 
 /** So that the account's programs may open it by its name, as `screen` does. Source: what sshd does. */

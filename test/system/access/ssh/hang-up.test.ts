@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test from 'ava';
-import { groupsLeftBy, hangUp } from '../../../../agent/access/ssh/sessions/hang-up.ts';
+import { groupsLeftBy, hangUp, killLeft } from '../../../../agent/access/ssh/sessions/hang-up.ts';
 import { until } from '../../../support/until.ts';
-import { lives } from '../../../support/processes.ts';
+import { lives, procFile } from '../../../support/processes.ts';
 
 test('what a program that has ended left in its group is ended', async (t) => {
   const program = spawn('/bin/sh', ['-c', 'sleep 1000 & echo $!'], {
@@ -22,4 +22,23 @@ test('what a program that has ended left in its group is ended', async (t) => {
 
 test('a number that is another process by now is left alone', (t) => {
   t.deepEqual(groupsLeftBy(process.pid), []);
+});
+
+test('what is to be killed later is left alone when its number is another process by then', async (t) => {
+  const program = spawn('/bin/sh', ['-c', 'while read -r word; do echo "$word"; done'], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const { pid = 0 } = program;
+  const startTicks = procFile(pid, 'stat').split(') ').at(-1)?.split(' ')[19] ?? '';
+
+  killLeft([
+    { group: pid, startTicks: String(Number(startTicks) - 1) },
+    { group: pid, startTicks: null },
+  ]);
+  program.stdin.write('lives\n');
+  t.is(String((await once(program.stdout, 'data'))[0]), 'lives\n');
+
+  killLeft([{ group: pid, startTicks }]);
+  t.is((await once(program, 'exit'))[1], 'SIGKILL');
 });
