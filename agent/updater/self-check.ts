@@ -1,8 +1,8 @@
 /** Whether a version that is not running yet would start: asked of its own programs, by its own runtime. */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { execute } from '../../transport/net/execute.ts';
 import { CODE_CACHE, RUNTIME_FILE, RUNTIME_LINK } from './layout.ts';
 import { UpdateProblem } from './problem.ts';
 import { AGENT_FILE, UPDATER_FILE } from './release.ts';
@@ -60,7 +60,7 @@ function ask(
   const runtime = join(directory, RUNTIME_LINK, RUNTIME_FILE);
   const options = { env, timeout: CHECK_MS_MAX, killSignal: 'SIGKILL', maxBuffer: ANSWER_BYTES_MAX } as const;
   return new Promise((resolve, reject) => {
-    execFile(runtime, [program, ...words], options, (error, stdout, stderr) => {
+    execute(runtime, [program, ...words], options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout.trim());
       const said = (stderr || stdout).trim().slice(-1_024) || error.message;
       reject(new UpdateProblem(`the new version does not pass its check (${words.join(' ')}): ${said}`));

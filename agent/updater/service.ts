@@ -1,6 +1,7 @@
 /** The agent's service: restarted, and the end of its log. */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { Readable } from 'node:stream';
 import { UpdateProblem } from './problem.ts';
 import type { UpdaterConfig } from './settings.ts';
 
@@ -78,24 +79,39 @@ function fileTail(path: string): string {
   }
 }
 
-/** Ends with the command itself: what it left running may hold its output open. */
+/** Ends with the command itself: what it left running may hold its output open. Never rejects. */
 function run(
   [file = '', ...args]: readonly string[],
   msMax: number,
 ): Promise<{ readonly code: number; readonly text: string }> {
   return new Promise((resolve) => {
-    const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: msMax, killSignal: 'SIGKILL' });
+    let child: ChildProcess;
+    try {
+      child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    } catch (error) {
+      return resolve({ code: 1, text: (error as Error).message }); // of some problems Node tells by an event, of others so
+    }
+    const timer = setTimeout(() => child.kill('SIGKILL'), msMax); // one of Node's own goes on after an error
     let text = '';
-    for (const stream of [child.stdout, child.stderr])
+    for (const stream of outputsOf(child))
       stream.setEncoding('utf8').on('data', (piece: string) => {
         text = (text + piece).slice(-PRINTED_CHARS_MAX);
       });
-    child.on('error', (error) => resolve({ code: 1, text: error.message }));
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      resolve({ code: 1, text: error.message });
+    });
     child.on('exit', (code) => {
+      clearTimeout(timer);
       setTimeout(() => {
-        for (const stream of [child.stdout, child.stderr]) stream.destroy();
+        for (const stream of outputsOf(child)) stream.destroy();
         resolve({ code: code ?? 1, text: code === null ? `${text}\nit was ended after ${msMax / 1_000} s` : text });
       }, PRINTED_MS);
     });
   });
+}
+
+/** None where no file was free for them. */
+function outputsOf({ stdout, stderr }: ChildProcess): Readable[] {
+  return [stdout, stderr].filter((stream) => stream instanceof Readable);
 }

@@ -2,9 +2,9 @@
  * This machine as a host of Netmaker: its own client, `netclient`, is what enters networks. It is run when the admin
  * says so, and only then.
  */
-import { execFile } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { execute } from '../../transport/net/execute.ts';
 import { networkOf } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { writeDurably } from '../durable-file.ts';
@@ -177,9 +177,9 @@ function runProgram(
     .filter((one) => one !== '')
     .join(':');
   return new Promise((resolve) => {
-    execFile(
+    execute(
       PROGRAM,
-      [...args],
+      args,
       {
         env: { PATH: path, HOME: env?.['HOME'] ?? '/root' },
         timeout: RUN_MS_MAX,
@@ -196,7 +196,7 @@ function runProgram(
         if (killed === true) return resolve(`netclient did not end within ${RUN_MS_MAX / 1_000} s.`);
         const said = told(`${stdout}\n${stderr}`, secrets);
         return resolve(
-          `netclient failed${typeof code === 'number' ? ` (${code})` : ''}${said === '' ? '' : `: ${said}`}.`,
+          `netclient failed${code === undefined || code === null ? '' : ` (${String(code)})`}${said === '' ? '' : `: ${said}`}.`,
         );
       },
     );

@@ -2,42 +2,16 @@
  * An agent while no file can be opened: it goes on, what it cannot see is not known to it, and what it begins leaves
  * nothing.
  */
-import { spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { readStartLock } from '../../../agent/execution/exec-shim/start-lock.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { machineTimeline } from '../../../agent/execution/timeline.ts';
 import { processesOf } from '../../support/agent/agent-fixture.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
+import { takeDescriptors } from '../../support/descriptors.ts';
 import { until } from '../../support/until.ts';
-
-/** More than the runner of the tests has open, and few enough to be taken at once. */
-const DESCRIPTORS_MAX = 512;
-
-/**
- * Leaves this process so many file descriptors and no more. The answer gives the others back; null: it has no limit
- * that can be set.
- */
-function takeDescriptors(t: ExecutionContext, free: number): { refill(): void; giveBack(): void } | null {
-  if (spawnSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${DESCRIPTORS_MAX}:`]).status !== 0) return null;
-  const taken: number[] = [];
-  const refill = () => {
-    try {
-      for (;;) taken.push(openSync('/dev/null', 'r'));
-    } catch {
-      // none is left: as wanted
-    }
-  };
-  const giveBack = () => {
-    for (const descriptor of taken.splice(0)) closeSync(descriptor);
-  };
-  t.teardown(giveBack);
-  refill();
-  for (const descriptor of taken.splice(0, free)) closeSync(descriptor);
-  return { refill, giveBack };
-}
 
 function hasEnded(pid: number): boolean {
   try {

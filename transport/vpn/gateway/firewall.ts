@@ -3,8 +3,8 @@
  * VPNs: rules of the interface of the gateway alone, in an nftables table of its own. They stand before the
  * interface does.
  */
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
+import { execute } from '../../net/execute.ts';
 
 /** What members may reach. */
 export interface ListenerAddress {
@@ -113,13 +113,13 @@ const NOT_RAISED = 'nft could not set the rules that keep members from other ser
 /** What it says. */
 function run(nft: string, input: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const running = execFile(
+    const running = execute(
       nft,
       ['-f', '-'],
       { timeout: NFT_MS_MAX, killSignal: 'SIGKILL', encoding: 'utf8', env: { PATH: SYSTEM_PATH } },
       (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
     );
-    running.stdin?.on('error', () => {}).end(input);
+    running?.stdin?.on('error', () => {}).end(input);
   });
 }
 

@@ -1,6 +1,6 @@
 /** Programs and places of a machine that WireGuard needs, and how such a program is run. */
-import { execFile } from 'node:child_process';
 import type { ExecFileException } from 'node:child_process';
+import { execute } from '../../net/execute.ts';
 import { DeviceProblem } from './problem.ts';
 
 /** What is used of a machine. */
@@ -101,10 +101,10 @@ export function run(program: string, words: readonly string[], limits: RunLimits
       encoding: 'latin1',
       env: programEnvironment(),
     } as const;
-    const child = execFile(program, words, options, (error, output, said) =>
+    const child = execute(program, words, options, (error, output, said) =>
       error === null ? resolve(output) : reject(failureOf(program, error, said, output)),
     );
-    child.stdin?.on('error', () => {}).end(input, 'latin1'); // one that reads nothing, or is not there, closes it first
+    child?.stdin?.on('error', () => {}).end(input, 'latin1'); // one that reads nothing, or is not there, closes it first
   });
 }
 
@@ -140,7 +140,14 @@ export function absentProgram(program: string): ProgramFailure {
 function failureOf(program: string, error: ExecFileException, said: string, output: string): ProgramFailure {
   if (error.code === 'ENOENT') return absentProgram(program);
   const cause =
-    error.killed === true ? 'it took too long' : (CAUSES.find((words) => said.includes(words)) ?? 'it failed');
+    error.killed === true
+      ? 'it took too long'
+      : (CAUSES.find((words) => said.includes(words)) ?? failureWithout(error));
   const status = typeof error.code === 'number' ? error.code : null;
   return new ProgramFailure(`${program}: ${cause}`, false, said, status, output);
+}
+
+/** Of a program that says nothing known, or was not started: a code that is text is the system's or Node's. */
+function failureWithout({ code }: ExecFileException): string {
+  return typeof code === 'string' ? `it failed (${code})` : 'it failed';
 }

@@ -2,7 +2,7 @@
  * WireGuard in user space: wireguard-go, one detached program an interface, which outlives whoever started it,
  * programmed over its socket.
  */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -106,19 +106,11 @@ export class UserSpaceControls implements Controls {
  */
 export async function startUserSpace(name: string, reach: Reach): Promise<UserSpaceControls> {
   const { machine, limits } = reach;
-  const child = spawn(machine.wireguardGo, ['-f', name], {
-    detached: true,
-    stdio: 'ignore',
-    cwd: '/',
-    env: { ...programEnvironment(), LOG_LEVEL: 'silent' },
-  });
+  const child = begun(machine.wireguardGo, name);
   child.unref();
   const end: { problem: DeviceProblem | null } = { problem: null };
   child.once('error', (error: NodeJS.ErrnoException) => {
-    end.problem =
-      error.code === 'ENOENT'
-        ? absentProgram(machine.wireguardGo)
-        : new DeviceProblem(`wireguard-go could not be started (${error.code ?? 'no reason given'})`);
+    end.problem = error.code === 'ENOENT' ? absentProgram(machine.wireguardGo) : notStarted(error);
   });
   child.once('exit', (status, signal) => {
     end.problem ??= new DeviceProblem(`wireguard-go did not start: it ended with ${signal ?? `status ${status}`}`);
@@ -141,6 +133,25 @@ export async function startUserSpace(name: string, reach: Reach): Promise<UserSp
     }
     await delay(limits.lookMs);
   }
+}
+
+/** Throws a `DeviceProblem` for what Node does not tell by an event, such as a system without memory for a process. */
+function begun(program: string, name: string): ChildProcess {
+  try {
+    return spawn(program, ['-f', name], {
+      detached: true,
+      stdio: 'ignore',
+      cwd: '/',
+      env: { ...programEnvironment(), LOG_LEVEL: 'silent' },
+    });
+  } catch (error) {
+    throw notStarted(error);
+  }
+}
+
+function notStarted(error: unknown): DeviceProblem {
+  const { code = 'no reason given' } = error as NodeJS.ErrnoException;
+  return new DeviceProblem(`wireguard-go could not be started (${code})`, { cause: error });
 }
 
 /** Waits until the interface has its UDP port open, on whichever it may be: what is set before cannot be refused. */

@@ -1,7 +1,7 @@
 /** Who a user of the fleet becomes on this machine. */
-import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
+import { execute } from '../../../../transport/net/execute.ts';
 
 /** How long the database of accounts may take, in ms: it may be in a network. */
 const ACCOUNT_MS_MAX = 5_000;
@@ -77,7 +77,7 @@ async function lineOf(username: string, services: NameServices): Promise<string 
 /** What the name services say (LDAP, systemd-homed and others). */
 async function asked(username: string): Promise<string | null> {
   return new Promise((resolve, reject) => {
-    execFile('getent', ['passwd', username], { timeout: ACCOUNT_MS_MAX, cwd: '/' }, (error, stdout) => {
+    execute('getent', ['passwd', username], { timeout: ACCOUNT_MS_MAX, cwd: '/' }, (error, stdout) => {
       const code = (error as { code?: unknown } | null)?.code;
       if (error === null) resolve(stdout.trim());
       else if (code === 2 || code === 'ENOENT') resolve(null); // getent: no such key; or a system without name services

@@ -4,6 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
+import { execute } from '../../../../transport/net/execute.ts';
 import type { Account } from '../login/accounts.ts';
 import { groupsOf, hangUp, send } from './hang-up.ts';
 import type { Launch } from './launch.ts';
@@ -129,13 +130,11 @@ class ScriptedTerminal implements Running {
     const { columns, rows } = this.#size;
     this.#isSizeDue = false;
     this.#isSizing = true;
-    const stty = spawn('stty', ['-F', terminal, 'rows', String(rows), 'cols', String(columns)], { stdio: 'ignore' });
-    const over = (): void => {
+    // without success it keeps its size until it gets another
+    execute('stty', ['-F', terminal, 'rows', String(rows), 'cols', String(columns)], {}, () => {
       this.#isSizing = false;
       this.#resized();
-    };
-    if (stty.pid === undefined) stty.once('error', over);
-    else stty.once('exit', over).on('error', () => {});
+    });
   }
 
   hangUp(ms: number, over: () => void): void {

@@ -2,8 +2,8 @@
  * The cluster's domain at systemd-resolved, for the interface of the VPN: it asks us for these names and nobody for
  * others.
  */
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { execute } from '../../../../transport/net/execute.ts';
 import { COMMAND_MS_MAX } from '../limits.ts';
 
 /** Where it is. */
@@ -105,7 +105,7 @@ async function inTurn(options: ResolvedOptions, commands: readonly (readonly str
 /** Never rejects. What the program prints is not passed on: it may hold addresses of the VPN (R3). */
 function run({ program }: ResolvedOptions, words: readonly string[]): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>();
-  execFile(
+  execute(
     program,
     words,
     {

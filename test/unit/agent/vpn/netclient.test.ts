@@ -135,3 +135,16 @@ test('an agent that never entered a network leaves none', async (t) => {
 
   t.deepEqual(await calls(), []);
 });
+
+test('a client that the system does not start is told without its token, and ends nothing', async (t) => {
+  const { netclient, lines } = await open(t);
+
+  netclient.told(order('cluster-one', `${TOKEN}\0`));
+  await until('the sentence', () => netclient.note());
+  t.is(netclient.note(), 'This machine joins no VPN: netclient failed (ERR_INVALID_ARG_VALUE).');
+  netclient.told(order('cluster-one'));
+  await until('the join', () => lines.some((line) => line.includes('has asked Netmaker')));
+
+  t.is(netclient.note(), null);
+  t.false(lines.join('\n').includes(TOKEN));
+});

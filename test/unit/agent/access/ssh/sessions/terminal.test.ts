@@ -34,7 +34,10 @@ async function unread(script: string): Promise<{ readonly running: Running; read
 async function sentBy(act: () => void | Promise<void>): Promise<string[]> {
   const { kill } = process;
   const sent: string[] = [];
-  process.kill = (pid, signal) => sent.push(`${signal} to ${pid}`) > 0;
+  process.kill = (pid, signal) => {
+    sent.push(`${signal} to ${pid}`);
+    return true;
+  };
   try {
     await act();
   } finally {
