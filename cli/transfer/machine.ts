@@ -22,6 +22,11 @@ const SET_ID_BITS = 0o6000;
 /** An open file of a machine. */
 export type RemoteHandle = Buffer;
 
+/** How long a file is, in bytes; null: its server tells no length (SFTP lets it), or one that no file has. */
+export function lengthOf({ size }: Stats): number | null {
+  return Number.isSafeInteger(size) && size >= 0 ? size : null;
+}
+
 /** One that is used until it is closed. What fails rejects with the error of the server, unless it says otherwise. */
 export class Machine {
   readonly #client: Client;
@@ -127,8 +132,9 @@ export class Machine {
     );
   }
 
-  /** False: the user may not give it to these. */
-  async #own(path: string, uid: number, gid: number): Promise<boolean> {
+  /** False: the user may not give it to these, or its server does not tell who they are. */
+  async #own(path: string, uid: number | undefined, gid: number | undefined): Promise<boolean> {
+    if (uid === undefined || gid === undefined) return false;
     try {
       await this.#pending.ask<void>((done) => this.#sftp.chown(path, uid, gid, done));
       return true;

@@ -1,11 +1,10 @@
 /** One file from one machine: beside its place under another name, and into its place once its digest is right. */
 import { mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import type { Stats } from 'ssh2';
 import { eachOf } from './at-once.ts';
 import { localDigest } from './bytes.ts';
 import type { FileEnd } from './ends.ts';
-import type { Machine } from './machine.ts';
+import { lengthOf, type Machine } from './machine.ts';
 import { keptBytes, PIECES_AT_ONCE_MAX, piecesOf } from './pieces.ts';
 import { failed, isFull, localProblem, remoteProblem } from './problems.ts';
 
@@ -38,8 +37,8 @@ export async function pullFile(
   directory: string,
   progress: Progress,
 ): Promise<FileEnd> {
-  const stats = await remoteStats(machine, remote);
-  const source = { remote, bytes: stats.size };
+  const { mode: rights, bytes } = await remoteFile(machine, remote);
+  const source = { remote, bytes };
   progress.wanted(source.bytes);
   const path = join(directory, posix.basename(remote));
   const sha256 = await there(machine, source, path);
@@ -52,7 +51,7 @@ export async function pullFile(
     await mkdir(directory, { recursive: true });
     const wentOnAt = await keptOf(machine, source, beside);
     progress.moved(wentOnAt);
-    const mode = (stats.mode & RIGHTS) | OWN_RIGHTS;
+    const mode = (rights & RIGHTS) | OWN_RIGHTS;
     await fetchInto(machine, source, { beside, from: wentOnAt, mode }, progress);
     const [here, away] = await Promise.all([localDigest(beside, source.bytes), machine.digest(remote, source.bytes)]);
     if (here !== away) {
@@ -67,13 +66,18 @@ export async function pullFile(
   }
 }
 
-async function remoteStats(machine: Machine, remote: string): Promise<Stats> {
+async function remoteFile(
+  machine: Machine,
+  remote: string,
+): Promise<{ readonly mode: number; readonly bytes: number }> {
   try {
     const stats = await machine.stat(remote);
     if (stats === null) throw failed(`there is no file ${remote}`);
     if (stats.isDirectory()) throw failed(`${remote} is a directory: pack it with tar, or copy it with edge cp -r`);
     if (!stats.isFile()) throw failed(`${remote} is no file that could be copied`);
-    return stats;
+    const bytes = lengthOf(stats);
+    if (bytes === null) throw failed(`the machine does not say how long ${remote} is`);
+    return { mode: stats.mode, bytes };
   } catch (error) {
     throw remoteProblem(error, 'read', remote);
   }

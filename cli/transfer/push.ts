@@ -6,7 +6,7 @@ import { eachOf } from './at-once.ts';
 import { localDigest } from './bytes.ts';
 import type { FileEnd } from './ends.ts';
 import type { LocalFile } from './local-files.ts';
-import type { Machine } from './machine.ts';
+import { lengthOf, type Machine } from './machine.ts';
 import { keptBytes, PIECES_AT_ONCE_MAX, piecesOf } from './pieces.ts';
 import { failed, isFull, localProblem, remoteProblem } from './problems.ts';
 
@@ -80,13 +80,13 @@ async function fileAt(machine: Machine, path: string): Promise<{ readonly path: 
 
 async function isThere(machine: Machine, path: string, { bytes, sha256 }: LocalFile): Promise<boolean> {
   const there = await machine.stat(path).catch(() => null);
-  return there?.size === bytes && (await machine.digest(path, bytes)) === sha256;
+  return there !== null && lengthOf(there) === bytes && (await machine.digest(path, bytes)) === sha256;
 }
 
-/** How much of the file is there from before and right, in bytes. */
+/** How much of the file is there from before and right, in bytes; 0 too where its length is not told. */
 async function keptOf(machine: Machine, beside: string, { path, bytes }: LocalFile): Promise<number> {
   const part = await machine.stat(beside);
-  const kept = part?.isFile() === true ? keptBytes(part.size, bytes) : 0;
+  const kept = part?.isFile() === true ? keptBytes(lengthOf(part) ?? 0, bytes) : 0;
   if (kept === 0) return 0;
   const digests = await Promise.all([machine.digest(beside, kept), localDigest(path, kept)]);
   return digests[0] === digests[1] ? kept : 0;
