@@ -12,6 +12,9 @@ const TEXT_BYTES_MAX = 4_096;
 /** A digest as sha256sum prints it; what files of the shell print may stand before it. */
 const DIGEST_LINE = /^(?<digest>[\da-f]{64})\b/mu;
 
+/** The number of a user as id prints it, likewise. */
+const USER_LINE = /^(?<user>\d+)$/mu;
+
 /** What a shell says of a program that is not there. Source: POSIX, 2.8.2. */
 const NO_SUCH_PROGRAM = 127;
 
@@ -66,14 +69,38 @@ export class Machine {
     }
   }
 
+  /** What there is at a path, where it is a file of this user; null: nothing, a link, or what somebody else put there. */
+  async ownFile(path: string): Promise<Stats | null> {
+    const there = await this.#pending
+      .ask<Stats>((done) => this.#sftp.lstat(path, done))
+      .catch((error: unknown) => {
+        if ((error as { readonly code?: number }).code === SFTP_STATUS.noSuchFile) return null;
+        throw error;
+      });
+    if (there?.isFile() !== true) return null;
+    const { text } = await this.#run('id -u');
+    return USER_LINE.exec(text)?.groups?.['user'] === String(there.uid) ? there : null;
+  }
+
   /** The path without links. */
   realPath(path: string): Promise<string> {
     return this.#pending.ask<string>((done) => this.#sftp.realpath(path, done));
   }
 
-  /** Opens a file: to read it, to write it anew, or to go on with it. New ones are for their owner only. */
-  open(path: string, flags: 'r' | 'w' | 'r+'): Promise<RemoteHandle> {
-    return this.#pending.ask<RemoteHandle>((done) => this.#sftp.open(path, flags, 0o600, done));
+  /** Opens a file that is there: to read it, or to go on with it. */
+  open(path: string, flags: 'r' | 'r+'): Promise<RemoteHandle> {
+    return this.#open(path, flags);
+  }
+
+  /** Makes a file, for its owner only. What is there goes first: it may be a link, or a file of somebody else. */
+  async make(path: string): Promise<RemoteHandle> {
+    return this.#open(path, 'wx').catch(async (error: unknown) => {
+      if (error instanceof Problem) throw error;
+      await this.remove(path).catch(() => {
+        throw error;
+      });
+      return this.#open(path, 'wx');
+    });
   }
 
   closeFile(handle: RemoteHandle): Promise<void> {
@@ -130,6 +157,10 @@ export class Machine {
         ? 'there is no sha256sum on it, which says whether all is right'
         : `sha256sum ended with ${status} there, so that nobody knows whether all is right`,
     );
+  }
+
+  #open(path: string, flags: 'r' | 'wx' | 'r+'): Promise<RemoteHandle> {
+    return this.#pending.ask<RemoteHandle>((done) => this.#sftp.open(path, flags, 0o600, done));
   }
 
   /** False: the user may not give it to these, or its server does not tell who they are. */

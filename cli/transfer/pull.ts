@@ -1,5 +1,5 @@
 /** One file from one machine: beside its place under another name, and into its place once its digest is right. */
-import { mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { lstat, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { eachOf } from './at-once.ts';
 import { localDigest } from './bytes.ts';
@@ -98,10 +98,10 @@ async function there(machine: Machine, { remote, bytes }: Source, path: string):
   return here === away ? here : null;
 }
 
-/** How much of the file is here from before and right, in bytes. */
+/** How much of the file is here from before and right, in bytes. A link, or a file of somebody else, is nothing. */
 async function keptOf(machine: Machine, { remote, bytes }: Source, beside: string): Promise<number> {
-  const size = await stat(beside).then(
-    (part) => part.size,
+  const size = await lstat(beside).then(
+    (part) => (part.isFile() && part.uid === (process.getuid?.() ?? part.uid) ? part.size : 0),
     () => 0,
   );
   const kept = keptBytes(size, bytes);
@@ -116,7 +116,8 @@ async function fetchInto(
   { beside, from, mode }: { readonly beside: string; readonly from: number; readonly mode: number },
   progress: Progress,
 ): Promise<void> {
-  const target = await open(beside, from > 0 ? 'r+' : 'w', mode);
+  if (from === 0) await rm(beside, { force: true });
+  const target = await open(beside, from > 0 ? 'r+' : 'wx', mode);
   try {
     await readInto(machine, source, target, from, progress);
     await target.sync();

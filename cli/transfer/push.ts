@@ -83,10 +83,13 @@ async function isThere(machine: Machine, path: string, { bytes, sha256 }: LocalF
   return there !== null && lengthOf(there) === bytes && (await machine.digest(path, bytes)) === sha256;
 }
 
-/** How much of the file is there from before and right, in bytes; 0 too where its length is not told. */
+/**
+ * How much of the file is there from before and right, in bytes; 0 too where its length is not told, or where somebody
+ * else put it there, as in a directory for all: the new file would be theirs.
+ */
 async function keptOf(machine: Machine, beside: string, { path, bytes }: LocalFile): Promise<number> {
-  const part = await machine.stat(beside);
-  const kept = part?.isFile() === true ? keptBytes(lengthOf(part) ?? 0, bytes) : 0;
+  const part = await machine.ownFile(beside);
+  const kept = part === null ? 0 : keptBytes(lengthOf(part) ?? 0, bytes);
   if (kept === 0) return 0;
   const digests = await Promise.all([machine.digest(beside, kept), localDigest(path, kept)]);
   return digests[0] === digests[1] ? kept : 0;
@@ -97,7 +100,7 @@ async function send(machine: Machine, file: LocalFile, beside: string, from: num
     throw localProblem(error, 'read', file.path);
   });
   try {
-    const handle = await machine.open(beside, from > 0 ? 'r+' : 'w');
+    const handle = await (from > 0 ? machine.open(beside, 'r+') : machine.make(beside));
     await eachOf(piecesOf(from, file.bytes), PIECES_AT_ONCE_MAX, async ({ at, length }) => {
       const { bytesRead, buffer } = await source.read(Buffer.allocUnsafe(length), 0, length, at);
       if (bytesRead < length) throw failed(`${file.path} became shorter meanwhile: push it again`);
