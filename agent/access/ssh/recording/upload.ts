@@ -25,6 +25,9 @@ export const UPLOAD_MS_MAX = 60_000;
  */
 const LASTING: ReadonlySet<number> = new Set([400, 409, 413, 415, 422, 431]);
 
+/** Codes of a file that is gone, or that its disk has no more. For other reasons it is tried again. */
+const LOST: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EIO']);
+
 /** What uploads need. */
 export interface UploadOptions {
   readonly spool: Pick<RecordingSpool, 'list' | 'read' | 'remove'>;
@@ -116,10 +119,7 @@ export class RecordingUploads {
   async #upload(adminUrl: string, recording: FinishedRecording): Promise<Failure | null> {
     const { spool, token, outbound = DIRECT } = this.#options;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(UPLOAD_MS_MAX)]);
-    let isReadable = true;
-    const body = spool.read(recording.id).once('error', () => {
-      isReadable = false;
-    });
+    const body = spool.read(recording.id).on('error', () => {}); // kept as `errored`; the pipeline rejects with it
     try {
       const url = uploadUrl(adminUrl, recording.id);
       const status = await put(url, recording, body, { token, signal, agent: outbound.agentFor(url) });
@@ -127,8 +127,11 @@ export class RecordingUploads {
         ? null
         : { problem: `the admin answered ${status}`, isLasting: LASTING.has(status) };
     } catch (error) {
+      const unread = body.errored;
       body.destroy();
-      if (!isReadable) return { problem: 'it cannot be read any more', isLasting: true };
+      const { code = '', syscall } = (unread ?? {}) as NodeJS.ErrnoException;
+      if (LOST.has(code)) return { problem: 'it cannot be read any more', isLasting: true };
+      if (syscall === 'open') return { problem: `its file cannot be read now (${code})`, isLasting: false };
       return {
         problem: signal.aborted ? `no answer within ${UPLOAD_MS_MAX / 1_000} s` : networkProblem(error),
         isLasting: false,
