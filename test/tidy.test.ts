@@ -64,7 +64,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [PROXIES]: { values: [NET] },
   // A member of a VPN, which agents and gateways are: the interface, the protocol of relays, and paths over both.
   // What a key and an address are is said once, by the wire (R4).
-  'transport/vpn/wireguard/': { values: ['transport/protocol/wireguard.ts'] },
+  'transport/vpn/wireguard/': { values: ['transport/protocol/wireguard.ts', `${NET}execute.ts`] },
   'transport/vpn/relay-map/': { values: [NET] },
   'transport/vpn/derp/': { values: [NET, 'transport/vpn/relay-map/'] },
   // Whether metadata of releases may be believed: asked by whoever makes it, keeps it, and installs by it.

@@ -189,14 +189,14 @@ function runProgram(
       },
       (error, stdout, stderr) => {
         if (error === null) return resolve(null);
-        const { code, killed } = error as { code?: unknown; killed?: boolean };
+        const { code, killed } = error as { code?: number | string | null; killed?: boolean };
         if (code === 'ENOENT') return resolve('netclient, by which Netmaker lets machines in, is not installed.');
         if (code === 'EACCES') return resolve('netclient may not be run by this agent.');
         if (signal.aborted) return resolve('netclient was ended.');
         if (killed === true) return resolve(`netclient did not end within ${RUN_MS_MAX / 1_000} s.`);
         const said = told(`${stdout}\n${stderr}`, secrets);
         return resolve(
-          `netclient failed${code === undefined || code === null ? '' : ` (${String(code)})`}${said === '' ? '' : `: ${said}`}.`,
+          `netclient failed${code === undefined || code === null ? '' : ` (${code})`}${said === '' ? '' : `: ${said}`}.`,
         );
       },
     );

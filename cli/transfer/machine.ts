@@ -69,7 +69,7 @@ export class Machine {
     }
   }
 
-  /** What there is at a path, where it is a file of this user; null: nothing, a link, or what somebody else put there. */
+  /** What there is at a path, where it is a file of this user; null: nothing, a link, or what others put there. */
   async ownFile(path: string): Promise<Stats | null> {
     const there = await this.#pending
       .ask<Stats>((done) => this.#sftp.lstat(path, done))

@@ -32,7 +32,7 @@ async function unread(script: string): Promise<{ readonly running: Running; read
 
 /** What the process sends meanwhile, and sends not. */
 async function sentBy(act: () => void | Promise<void>): Promise<string[]> {
-  const { kill } = process;
+  const kill = process.kill.bind(process);
   const sent: string[] = [];
   process.kill = (pid, signal) => {
     sent.push(`${signal} to ${pid}`);
