@@ -89,16 +89,29 @@ function clean(value: unknown, depth: number): unknown {
   );
 }
 
-/** Type, message, code, stack and cause; not what a library hung on it (the database adds the row that offended). */
+/**
+ * Type, message, code, stack and cause; not what a library hung on it (the database adds the row that offended). None
+ * of them is surely a text: a library may take them from what a server answered.
+ */
 function cleanError(error: Error, depth: number): unknown {
   const { code } = error as { code?: unknown };
+  const stack = stackOf(error);
   return {
-    type: error.name,
-    message: cleanText(error.message),
+    type: clean(error.name, depth + 1),
+    message: clean(error.message, depth + 1),
     ...(code !== undefined && { code: clean(code, depth + 1) }),
-    ...(error.stack !== undefined && { stack: cleanText(error.stack) }),
+    ...(stack !== undefined && { stack: clean(stack, depth + 1) }),
     ...(error.cause !== undefined && { cause: clean(error.cause, depth + 1) }),
   };
+}
+
+/** The stack is made when it is first read, of the name and the message: where these are no texts, that throws. */
+function stackOf(error: Error): unknown {
+  try {
+    return error.stack;
+  } catch (thrown) {
+    return `[no stack: ${String(thrown)}]`;
+  }
 }
 
 function cleanText(text: string): string {

@@ -5,6 +5,7 @@ import { createServer as createHttp2Server, constants } from 'node:http2';
 import test from 'ava';
 import { openBroker } from '../../../transport/events/brokers/adapters.ts';
 import type { BrokerSettings } from '../../../transport/events/brokers/settings.ts';
+import { createLog } from '../../../transport/net/pino-log.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { damageWrite } from '../../support/net/damaged-bytes.ts';
 import { openDamagingProxy } from '../../support/net/damaging-proxy.ts';
@@ -105,6 +106,52 @@ test.serial(
     t.true(await published(SNS));
   },
 );
+
+/** Errors of SNS that hold something else where a text should be, and what is told of each. */
+const UNTOLD = 'its answer says no reason that can be read';
+const ODD_ERRORS: Readonly<Record<string, string>> = {
+  '<Code>X</Code><Message><a>1</a></Message>': UNTOLD,
+  '<Code>X</Code><Message><toString>1</toString></Message>': UNTOLD,
+  '<Code>X</Code><Message>one</Message><Message>two</Message>': UNTOLD,
+  '<Code><a>1</a></Code><Message>one</Message>': UNTOLD,
+  '<Code>X</Code><Code>Y</Code><Message>one</Message>': 'one',
+  '<Code>constructor</Code><Message>one</Message>': 'one',
+  '<Code>InvalidParameter</Code><Message><a>1</a></Message>': UNTOLD,
+  '<Code>NotFound</Code><Message><a>1</a></Message>': UNTOLD,
+  one: UNTOLD,
+};
+
+test.serial('an error of SNS that holds elements where a text should be is told, and logged, in words', async (t) => {
+  let body = EMPTY_BATCH;
+  let status = 400;
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => response.writeHead(status, { 'content-type': 'text/xml' }).end(body));
+  });
+  snsEnvironment(t, await listening(t, server));
+  const broker = await openBroker(SNS, silentLog);
+  t.teardown(() => broker.close());
+  const lines: string[] = [];
+  const log = createLog('test', 'info', { write: (line) => void lines.push(line) });
+
+  const told: Record<string, string> = {};
+  for (const error of Object.keys(ODD_ERRORS)) {
+    body = `<ErrorResponse><Error>${error}</Error></ErrorResponse>`;
+    status = 403; // what refuses an opening; with 400 it is about the batch of nothing
+    const opening = await t.throwsAsync(openBroker(SNS, silentLog));
+    t.regex(opening.message, /^SNS does not take events for /u);
+    status = 400;
+    await openBroker(SNS, silentLog).then(
+      (other) => other.close(),
+      (refused: Error) => t.regex(refused.message, /^SNS does not take events for /u),
+    );
+    const refused = await t.throwsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]));
+    told[error] = /: (?<reason>[^:]*)\.$/u.exec(refused.message)?.groups?.['reason'] ?? refused.message;
+    log.warn({ error: refused }, 'an event is not taken');
+  }
+
+  t.deepEqual(told, ODD_ERRORS);
+  t.is(lines.length, Object.keys(ODD_ERRORS).length);
+});
 
 /** A Pub/Sub that confirms what it is sent, and takes no request of nothing. */
 function pubSubServer() {

@@ -25,19 +25,31 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Characters of what a broker says that are told: it may say megabytes. */
 export const REASON_CHARACTERS_MAX = 500;
 
+/** Where a broker gave no text: what a library read of its answer may be anything. */
+export const UNREADABLE = 'its answer says no reason that can be read';
+
+/** The text of a part of an answer that should be one; empty where it is something else. */
+export function textOf(part: unknown): string {
+  return typeof part === 'string' ? part : '';
+}
+
+/** What a table has to say of a code, which may be anything that a server called its error. */
+export function knownReason(reasons: Readonly<Record<string, string>>, code: unknown): string | undefined {
+  return typeof code === 'string' && Object.hasOwn(reasons, code) ? reasons[code] : undefined;
+}
+
 /**
  * The reason as a part of a sentence, without full stop. Of an error that is not known here it is the first line of the
  * message, up to REASON_CHARACTERS_MAX.
  */
 export function reasonOf(error: unknown): string {
-  const known =
-    error instanceof Error && 'code' in error && typeof error.code === 'string' ? REASONS[error.code] : undefined;
+  const known = error instanceof Error && 'code' in error ? knownReason(REASONS, error.code) : undefined;
   if (known !== undefined) return known;
   const message =
     error instanceof AggregateError && error.message === ''
       ? reasonOf(error.errors[0])
       : error instanceof Error
-        ? error.message
+        ? textOf(error.message) || UNREADABLE
         : String(error);
   return (message.split('\n', 1)[0] ?? '').slice(0, REASON_CHARACTERS_MAX).replace(/[.\s]+$/u, '');
 }

@@ -14,7 +14,7 @@ import { TOPICS } from '../../../actors/event-topics.ts';
 import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
-import { reasonOf } from './reason.ts';
+import { knownReason, reasonOf, textOf, UNREADABLE } from './reason.ts';
 import { sendInRequests, type RequestLimits } from './requests.ts';
 import type { SnsSettings } from './settings.ts';
 
@@ -120,8 +120,8 @@ function isAboutBatch(error: unknown): boolean {
   return (
     error instanceof SNSServiceException &&
     error.$metadata.httpStatusCode === 400 &&
-    REASONS[codeOf(error)] === undefined &&
-    !/TopicArn|throttl/iu.test(`${error.name} ${error.message}`)
+    knownReason(REASONS, codeOf(error)) === undefined &&
+    !/TopicArn|throttl/iu.test(`${textOf(error.name)} ${textOf(error.message)}`)
   );
 }
 
@@ -173,7 +173,7 @@ class RefusedEntry extends Error {
 function isAboutSize(error: unknown): boolean {
   if (error instanceof RefusedEntry)
     return error.entry.SenderFault === true && namesSize(error.entry.Code, error.entry.Message);
-  return error instanceof SNSServiceException && namesSize(error.name, error.message);
+  return error instanceof SNSServiceException && namesSize(textOf(error.name), textOf(error.message));
 }
 
 function namesSize(code = '', message = ''): boolean {
@@ -201,11 +201,24 @@ function wrapped(error: unknown, arn: string): Error {
       { cause: error },
     );
   }
-  const reason = error instanceof SNSServiceException ? REASONS[codeOf(error)] : undefined;
+  const reason =
+    error instanceof SNSServiceException
+      ? knownReason(REASONS, codeOf(error))
+      : isUnread(error)
+        ? UNREADABLE
+        : undefined;
   return new Error(`SNS does not take events for ${arn}: ${reason ?? reasonOf(error)}.`, { cause: error });
 }
 
-/** The service's code; classes of the SDK carry it with a suffix. */
+/** Whether there was an answer, of which the SDK made no error of the service. What it says then is about itself. */
+function isUnread(error: unknown): boolean {
+  const { $metadata: answer } = Object(error) as { readonly $metadata?: { readonly httpStatusCode?: number } };
+  return answer?.httpStatusCode !== undefined;
+}
+
+/** The service's code; classes of the SDK carry it with a suffix. What is no text in the answer is none here. */
 function codeOf(error: SNSServiceException): string {
-  return error.name.replace(/Exception$/u, '') in REASONS ? error.name.replace(/Exception$/u, '') : error.name;
+  const name = textOf(error.name);
+  const code = name.replace(/Exception$/u, '');
+  return Object.hasOwn(REASONS, code) ? code : name;
 }

@@ -103,3 +103,16 @@ test('lines below the level are not written', (t) => {
     ['c', 'd'],
   );
 });
+
+test('an error whose parts are no texts is a line, whatever they are', (t) => {
+  const { log, lines } = logTo();
+  const parts = { name: ['X', 'Y'], message: { toString: 1, text: '//me:CANARY@db' }, code: Symbol.iterator };
+
+  log.warn({ error: Object.assign(new Error('x'), parts) }, 'refused');
+
+  t.deepEqual(lines()[0]?.['error'], {
+    type: ['X', 'Y'],
+    message: { toString: 1, text: '//***@db' },
+    stack: '[no stack: TypeError: Cannot convert object to primitive value]',
+  });
+});
