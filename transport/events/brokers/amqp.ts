@@ -3,13 +3,13 @@
  * The routing key is the type. What reads, and whether it lasts, is up to the queues that consumers bind: an event that
  * no queue wants is dropped by the broker.
  */
-import { isIP, type Socket } from 'node:net';
+import { isIP } from 'node:net';
 import { AMQPConnectionError, Connection, type Channel, type ConnectionOptions } from 'rabbitmq-client';
 import type { Log } from '../../net/log.ts';
-import { containListeners } from '../../net/streams/contained.ts';
+import { takeAnswersOnly } from './amqp-frames.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
-import { reasonOf } from './reason.ts';
+import { knownReason, reasonOf } from './reason.ts';
 import type { AmqpSettings } from './settings.ts';
 
 /** The exchange. Source: docs/brokers.md. */
@@ -70,18 +70,22 @@ class Link {
   readonly name: string;
   readonly #lost = Promise.withResolvers<Error>();
   #blocked: string | null = null;
+  /** What the connection failed with: its channels are closed before it says so. */
+  #failure: Error | null = null;
 
   constructor(options: ConnectionOptions, log: Log) {
     this.connection = new Connection(options);
     this.name = `RabbitMQ at ${options.hostname}:${options.port} (EVENT_BROKER_RABBITMQ_URL)`;
-    // eslint-disable-next-line no-underscore-dangle -- the name is the client's. Its reader asks for as many bytes as a frame says it has, which may be more than Node takes.
-    containListeners((this.connection as unknown as { readonly _socket: Socket })._socket);
+    const socket = takeAnswersOnly(this.connection);
+    socket.once('error', (error) => (this.#failure = error));
     this.connection.on('error', (error) => this.trouble(error));
     this.connection.on('connection.blocked', (reason) => {
+      if (this.#blocked !== null) return socket.uncork(); // the client corks each time, and uncorks once
       this.#blocked = reason;
       log.warn({ reason }, 'RabbitMQ takes no events now');
     });
     this.connection.on('connection.unblocked', () => {
+      if (this.#blocked === null) return;
       this.#blocked = null;
       log.info({}, 'RabbitMQ takes events again');
     });
@@ -100,7 +104,8 @@ class Link {
   /** The client would connect again by itself: it is ended at the first trouble. */
   trouble(error: unknown): void {
     this.connection.unsafeDestroy();
-    this.#lost.resolve(new Error(`The connection to ${this.name} is lost: ${amqpReason(error)}.`, { cause: error }));
+    const cause = this.#failure ?? error;
+    this.#lost.resolve(new Error(`The connection to ${this.name} is lost: ${amqpReason(cause)}.`, { cause }));
   }
 }
 
@@ -213,5 +218,5 @@ function codeOf(error: unknown): string {
 function amqpReason(error: unknown): string {
   if (error instanceof AMQPConnectionError && error.code === 'ACCESS_REFUSED')
     return 'it refuses the user name or password of EVENT_BROKER_RABBITMQ_URL';
-  return REFUSALS[codeOf(error)] ?? reasonOf(error);
+  return knownReason(REFUSALS, codeOf(error)) ?? reasonOf(error);
 }

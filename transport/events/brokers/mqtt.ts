@@ -29,6 +29,12 @@ const KEEPALIVE_S = 15;
  */
 const IN_FLIGHT_MAX = { 1: 64, 2: 16 } as const;
 
+/**
+ * Bytes from a server since the last whole packet, in bytes: what a publisher is sent has four at most, and one read
+ * brings up to 65,536 of them. The client gathers whatever a packet announces, which may be 256 MiB.
+ */
+export const PACKET_BYTES_MAX = 131_072;
+
 /** Timeout of a polite goodbye, in ms. */
 const CLOSE_MS_MAX = 1_000;
 
@@ -81,6 +87,7 @@ async function connect(server: MqttServer, settings: MqttSettings, msMax: number
   containListeners(stream); // the client reads in them
   const client = new MqttClient(() => stream, optionsOf(settings, msMax));
   client.on('error', note); // for as long as it lives: an emitter without a listener would throw
+  takeAnswersOnly(client, stream);
   const connection = { client, stream, server, problem: () => problem };
 
   const { promise, resolve, reject } = Promise.withResolvers<null>();
@@ -94,6 +101,22 @@ async function connect(server: MqttServer, settings: MqttSettings, msMax: number
     stream.destroy();
     throw error;
   }
+}
+
+/**
+ * Ends the connection to a server that sends more than answers: the client would keep each message of QoS 2 until the
+ * server releases it.
+ */
+function takeAnswersOnly(client: MqttClient, stream: Duplex): void {
+  let bytesSincePacket = 0;
+  stream.on('data', (bytes: Buffer) => {
+    bytesSincePacket += bytes.length;
+    if (bytesSincePacket > PACKET_BYTES_MAX) stream.destroy(new Error('it sends a packet that is no answer'));
+  });
+  client.on('packetreceive', ({ cmd }) => {
+    bytesSincePacket = 0;
+    if (cmd === 'publish') stream.destroy(new Error('it sends messages that nobody asked for'));
+  });
 }
 
 function optionsOf({ auth }: MqttSettings, msMax: number): IClientOptions {

@@ -1,0 +1,130 @@
+/**
+ * Brokers that send what nobody asked for: their connections end with a reason, and nothing of it is gathered.
+ *
+ * Promises: L2.
+ */
+import test, { type ExecutionContext } from 'ava';
+import { FRAME_BYTES_MAX } from '../../../transport/events/brokers/amqp-frames.ts';
+import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
+import { openMqtt, PACKET_BYTES_MAX } from '../../../transport/events/brokers/mqtt.ts';
+import {
+  amqpFrame,
+  headerFrame,
+  METHODS,
+  methodFrame,
+  openAnsweringAmqp,
+  shortString,
+} from '../../support/brokers/answering-amqp.ts';
+import { numberedEvents } from '../../support/brokers/events.ts';
+import { brokerSettings } from '../../support/brokers/settings.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { openTarget } from '../../support/net/listening.ts';
+import { until } from '../../support/until.ts';
+import { PLAIN } from './mqtt-fixture.ts';
+
+const NOBODY_ASKED = 'it sends messages that nobody asked for';
+
+const CONNACK = Buffer.from([0x20, 2, 0, 0]);
+
+/** A message on the topic `a`: its head, and as many bytes as it announces. */
+const mqttMessage = (qos: 0 | 1 | 2) =>
+  Buffer.from([0x30 | (qos << 1), qos === 0 ? 4 : 6, 0, 1, 0x61, ...(qos === 0 ? [] : [0, 1]), 0x78]);
+/** The head of a packet of 256 MiB. */
+const MQTT_ENDLESS = Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f, 0, 1, 0x61]);
+
+/** A connection to a server that took it, and can say more. */
+async function openedMqtt(t: ExecutionContext) {
+  const { port, sockets } = await openTarget(t, (socket) => {
+    socket.once('data', () => socket.write(CONNACK));
+    socket.on('end', () => socket.end());
+  });
+  const broker = await openMqtt({ ...PLAIN, urls: [`mqtt://127.0.0.1:${port}`] }, silentLog);
+  t.teardown(() => broker.close());
+  const [socket] = sockets;
+  if (socket === undefined) throw new Error('nobody is connected');
+  return { broker, socket, name: `The connection to the MQTT server 127.0.0.1:${port}` };
+}
+
+for (const qos of [0, 1, 2] as const)
+  test(`an MQTT server that sends a message of QoS ${qos} is left, and one that does before it is open is refused`, async (t) => {
+    const { broker, socket, name } = await openedMqtt(t);
+    socket.write(mqttMessage(qos));
+    t.is((await broker.lost).message, `${name} is lost: ${NOBODY_ASKED}.`);
+
+    const { port } = await openTarget(t, (other) => other.on('end', () => other.end()).write(mqttMessage(qos)));
+    await t.throwsAsync(openMqtt({ ...PLAIN, urls: [`mqtt://127.0.0.1:${port}`] }, silentLog), {
+      message: `No server of EVENT_BROKER_MQTT_URLS takes the connection (127.0.0.1:${port}: ${NOBODY_ASKED}).`,
+    });
+  });
+
+test('an MQTT server that begins a packet without an end is left before much of it was taken', async (t) => {
+  const { broker, socket, name } = await openedMqtt(t);
+  const piece = Buffer.alloc(PACKET_BYTES_MAX / 2);
+  const write = (): void => void socket.write(piece, (error) => error ?? write());
+
+  socket.write(MQTT_ENDLESS);
+  write();
+
+  t.is((await broker.lost).message, `${name} is lost: it sends a packet that is no answer.`);
+});
+
+/** A connection to RabbitMQ that took events. */
+async function openedAmqp(t: ExecutionContext, log = silentLog) {
+  const server = await openAnsweringAmqp(t);
+  const settings = brokerSettings('amqp091', { EVENT_BROKER_RABBITMQ_URL: `amqp://127.0.0.1:${server.port}/` });
+  const broker = await openAmqp(settings, log);
+  t.teardown(() => broker.close());
+  await broker.publish(numberedEvents(1, 1));
+  return { broker, server, name: `The connection to RabbitMQ at 127.0.0.1:${server.port} (EVENT_BROKER_RABBITMQ_URL)` };
+}
+
+/** What is said of a message before its header. */
+const RETURN = methodFrame(
+  1,
+  METHODS.return,
+  Buffer.concat([Buffer.alloc(2), shortString(''), shortString('edge.events'), shortString('a')]),
+);
+const DELIVER = methodFrame(
+  1,
+  METHODS.deliver,
+  Buffer.concat([shortString('nobody'), Buffer.alloc(9), shortString('edge.events'), shortString('a')]),
+);
+
+for (const [what, said] of Object.entries({
+  'returns a message without an end': [RETURN, headerFrame(1, 30_000_000_000_000n), amqpFrame(3, 1, Buffer.alloc(9))],
+  'delivers an empty one': [DELIVER, headerFrame(1, 0n)],
+}))
+  test(`a RabbitMQ that ${what} is left`, async (t) => {
+    const { broker, server, name } = await openedAmqp(t);
+
+    server.say(Buffer.concat(said));
+
+    t.is((await broker.lost).message, `${name} is lost: ${NOBODY_ASKED}.`);
+  });
+
+test('a RabbitMQ that announces a frame which is too long is left, and the longest is read', async (t) => {
+  const { broker, server, name } = await openedAmqp(t);
+  server.say(amqpFrame(8, 0, Buffer.alloc(FRAME_BYTES_MAX - 1)));
+  await broker.publish(numberedEvents(1, 1));
+
+  server.say(amqpFrame(8, 0, Buffer.alloc(FRAME_BYTES_MAX)).subarray(0, 7));
+
+  t.is((await broker.lost).message, `${name} is lost: it sends a frame of ${FRAME_BYTES_MAX + 1} bytes.`);
+});
+
+test('a RabbitMQ that says over and over that it takes no events is told of once, and is written to when it takes them again', async (t) => {
+  const log = recordingLog();
+  const { broker, server } = await openedAmqp(t, log);
+  const blocked = methodFrame(0, METHODS.blocked, shortString('low'));
+
+  server.say(Buffer.concat(Array.from({ length: 1_000 }, () => blocked)));
+  server.say(methodFrame(0, METHODS.unblocked, Buffer.alloc(0)));
+  server.say(methodFrame(0, METHODS.unblocked, Buffer.alloc(0)));
+  await until('it takes events again', () => log.lines.some(({ level }) => level === 'info'));
+  await broker.publish(numberedEvents(10, 2));
+
+  t.deepEqual(log.lines, [
+    { level: 'warn', fields: { reason: 'low' }, message: 'RabbitMQ takes no events now' },
+    { level: 'info', fields: {}, message: 'RabbitMQ takes events again' },
+  ]);
+});
