@@ -73,7 +73,10 @@ export interface OutputCursor {
    * the whole replaced-UTF-8 output; a jump from the end of the piece before means that what lies between is not kept.
    */
   read(bytesMax: number): { readonly offset: number; readonly text: string } | null;
-  /** True once the execution is over; together with a null from `read` nothing will come any more. */
+  /**
+   * True once the execution is over and `read` has come to where it should begin; with a null from the `read` after it,
+   * nothing will come any more.
+   */
   readonly ended: boolean;
   /** Byte position of what `read` gives next. */
   readonly offset: number;

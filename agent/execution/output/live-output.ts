@@ -7,6 +7,12 @@ import type { OutputCursor } from '../../session/ports.ts';
 const HELD_BACK_BYTES_MAX = 12;
 
 /**
+ * Pieces that one read passes over on its way to where it should begin. That place may be one that is never reached,
+ * and a script may write as fast as it is read.
+ */
+export const PIECES_PASSED_MAX = 16;
+
+/**
  * Follows the output of an execution that waits or runs. Offsets count bytes of the replaced UTF-8 of the whole output.
  * What was dropped before it could be read (beyond the kept halves) counts as its raw length, and shows as a jump.
  */
@@ -23,6 +29,7 @@ export class LiveOutput implements OutputCursor {
   #isOver = false;
   #isFlushed = false;
   #isClosed = false;
+  #isWaking = false;
 
   constructor(offset: number, wake: () => void, onClose: (self: LiveOutput) => void) {
     this.#wantedOffset = offset;
@@ -47,7 +54,7 @@ export class LiveOutput implements OutputCursor {
   }
 
   get ended(): boolean {
-    return this.#isOver;
+    return this.#isOver && (this.#isFlushed || this.#offset >= this.#wantedOffset);
   }
 
   get offset(): number {
@@ -55,7 +62,7 @@ export class LiveOutput implements OutputCursor {
   }
 
   read(bytesMax: number): { offset: number; text: string } | null {
-    for (;;) {
+    for (let passed = 0; passed < PIECES_PASSED_MAX; passed += 1) {
       if (this.#rest.length === 0 && !this.#decodeMore(bytesMax - HELD_BACK_BYTES_MAX)) return null;
       const { text, next } = pieceOf(this.#rest, 0, bytesMax);
       this.#rest = this.#rest.subarray(next);
@@ -65,6 +72,8 @@ export class LiveOutput implements OutputCursor {
       if (this.#offset > this.#wantedOffset)
         return { offset: this.#wantedOffset, text: Buffer.from(text).toString('utf8', this.#wantedOffset - offset) };
     }
+    this.#wakeSoon();
+    return null;
   }
 
   close(): void {
@@ -90,8 +99,19 @@ export class LiveOutput implements OutputCursor {
 
   #flush(): boolean {
     if (!this.#isOver || this.#isFlushed) return false;
+    if (!this.ended) this.#wakeSoon(); // whoever reads now took it for one that goes on
     this.#isFlushed = true;
     this.#rest = Buffer.from(this.#decoder.decode());
     return this.#rest.length > 0;
+  }
+
+  /** Calls for a read behind what else this program has to do. */
+  #wakeSoon(): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    setImmediate(() => {
+      this.#isWaking = false;
+      if (!this.#isClosed) this.#wake();
+    });
   }
 }

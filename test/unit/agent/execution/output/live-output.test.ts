@@ -1,9 +1,13 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import * as fc from 'fast-check';
 import { CapturedOutput } from '../../../../../agent/execution/output/captured-output.ts';
-import { LiveOutput } from '../../../../../agent/execution/output/live-output.ts';
+import { LiveOutput, PIECES_PASSED_MAX } from '../../../../../agent/execution/output/live-output.ts';
+import { TailSender } from '../../../../../agent/session/tail-sender.ts';
+import type { AgentFrameBody } from '../../../../../transport/protocol/frames.ts';
+import { OUTPUT_PART_BYTES_MAX } from '../../../../../transport/protocol/limits.ts';
+import { executionId, NotingRunner } from '../../../../support/agent/session-fixture.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 test('whatever the pieces it comes in, the text and its offsets are those of the whole', (t) => {
@@ -82,3 +86,78 @@ test('what fell out of the ring shows as a jump, and all that is kept is read', 
     [[0, 100, 'a'], [800, 200, 'b'], [1_000, 50, 'c'], null],
   );
 });
+
+test('a read on the way to a place that is never reached comes back, however fast the output grows, and goes on later', async (t) => {
+  let reads = 0;
+  const endless = {
+    length: Infinity,
+    read(position: number, bytesMax: number) {
+      reads += 1;
+      if (reads > 1_000) throw new Error('it reads on');
+      return { position, bytes: Buffer.alloc(bytesMax, 'y') };
+    },
+  };
+  const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
+  const cursor = new LiveOutput(1e12, wake, () => {});
+  cursor.attach(endless as unknown as CapturedOutput);
+
+  t.is(cursor.read(OUTPUT_PART_BYTES_MAX), null);
+  t.is(reads, PIECES_PASSED_MAX);
+  await woken;
+  t.is(cursor.read(OUTPUT_PART_BYTES_MAX), null);
+  t.is(reads, 2 * PIECES_PASSED_MAX);
+  cursor.close();
+});
+
+/** What a session sends of an output of so many pieces, followed from there on: of one that goes on, or is over. */
+async function sentFrom(
+  t: ExecutionContext,
+  { from, pieces, isOver }: { from: number; pieces: number; isOver: boolean },
+) {
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'first'), Buffer.alloc(pieces * OUTPUT_PART_BYTES_MAX, 'abcdefgh'));
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const frames: (AgentFrameBody & { type: 'tail-output' })[] = [];
+  const runner = Object.assign(new NotingRunner(), {
+    tail(_execution: ReturnType<typeof executionId>, offset: number, wake: () => void) {
+      const cursor = new LiveOutput(offset, wake, () => {});
+      cursor.attach(new CapturedOutput(directory));
+      if (isOver) cursor.end();
+      else setImmediate(() => setImmediate(() => cursor.end()));
+      return cursor;
+    },
+  });
+  const sender = new TailSender(
+    runner,
+    (frame) => {
+      if (frame.type !== 'tail-output') return;
+      frames.push(frame);
+      if (frame.end) resolve();
+    },
+    () => true,
+  );
+  sender.open(executionId(1), from);
+  await ended;
+  return {
+    text: frames.map(({ text }) => text).join(''),
+    first: frames[0]?.offset,
+    ends: frames.filter(({ end }) => end).map(({ offset }) => offset),
+  };
+}
+
+for (const isOver of [false, true])
+  test(`a place far behind the beginning of an output that ${isOver ? 'is over' : 'goes on'} is reached, and one behind its end ends it`, async (t) => {
+    const pieces = 3 * PIECES_PASSED_MAX + 1;
+    const bytes = pieces * OUTPUT_PART_BYTES_MAX;
+
+    t.deepEqual(await sentFrom(t, { from: bytes - 11, pieces, isOver }), {
+      text: 'fghabcdefgh',
+      first: bytes - 11,
+      ends: [bytes],
+    });
+    t.deepEqual(await sentFrom(t, { from: bytes + 5, pieces, isOver }), {
+      text: '',
+      first: bytes + 5,
+      ends: [bytes + 5],
+    });
+  });
