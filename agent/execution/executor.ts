@@ -119,7 +119,7 @@ export class Executor implements SessionRunner {
     this.#waiting.hold();
   }
 
-  held(): readonly ExecutionId[] {
+  held(): ReadonlyMap<ExecutionId, number> {
     return this.#waiting.held();
   }
 

@@ -93,8 +93,8 @@ export interface SessionRunner {
   arriving?(bornMs: number): void;
   /** Nothing that waits starts before an admin was asked. */
   hold?(): void;
-  /** What waits until an admin was asked. */
-  held?(): readonly ExecutionId[];
+  /** What waits until an admin was asked, and since when, on the clock of `SessionPorts.aliveMs`. */
+  held?(): ReadonlyMap<ExecutionId, number>;
   /**
    * An admin that was asked at `askedMs` says that these may start, for so long from then; `undefined`: it cannot say
    * for how long.

@@ -2,10 +2,26 @@
  * One session's questions about what may still start: when they go out, what their answers prove, and what an admin of
  * before is taken to say.
  */
+import { fullBucket, spend, type BucketLimits } from '../../transport/net/token-bucket.ts';
 import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { EXECUTIONS_PER_FRAME_MAX } from '../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION_ASKS } from '../../transport/protocol/version.ts';
 import type { SessionRunner } from './ports.ts';
 import { Proofs } from './proofs.ts';
+
+/**
+ * Executions that one session asks about at once, and how many more each second. An admin reads the rows for each, and
+ * hangs up on a node that names more than LOOKED_UP_BURST_MAX and LOOKED_UP_PER_SECOND_MAX: twice what a session asks
+ * and says in its hello, and twice as many a second.
+ */
+export const ASKED_BURST_MAX = EXECUTIONS_PER_FRAME_MAX;
+export const ASKED_PER_SECOND_MAX = 32;
+
+/** A token is an execution that may be asked about. */
+const LIMITS: BucketLimits = { tokensMax: ASKED_BURST_MAX, tokensPerSecond: ASKED_PER_SECOND_MAX };
+
+const NOTHING_HELD: ReadonlyMap<ExecutionId, number> = new Map();
 
 /** Made anew at each welcome. `helloMs`, and all times: on a clock that runs while the machine is suspended. */
 export class Asking {
@@ -14,6 +30,11 @@ export class Asking {
   readonly #send: (body: AgentFrameBody) => void;
   readonly #canAsk: boolean;
   readonly #proofs: Proofs;
+  /** When each of those that are held was asked about last. */
+  readonly #asked = new Map<ExecutionId, number>();
+  #allowance = fullBucket(LIMITS);
+  /** Not before this is anything asked again. */
+  #againMs = 0;
 
   constructor(
     runner: SessionRunner,
@@ -36,11 +57,9 @@ export class Asking {
     this.#proofs = new Proofs(helloMs);
   }
 
-  /** Asks now about what waits to be asked about. */
+  /** Asks now about what waits to be asked about, as far as it was not since it does. */
   ask(): void {
-    const executions = this.#canAsk ? (this.#runner.held?.() ?? []) : [];
-    if (executions.length > 0)
-      this.#send({ type: 'ask-open', ask: this.#proofs.asked(this.#aliveMs()), executions: [...executions] });
+    this.#ask(false);
   }
 
   /** Deliveries have arrived. */
@@ -48,10 +67,13 @@ export class Asking {
     this.#runner.arriving?.(this.#proofs.provenMs);
   }
 
-  /** A ping goes out, and with it what was not answered. */
+  /**
+   * A ping goes out, and with it what was not asked yet. What was not answered is asked again: an answer, or the cancel
+   * in its place, may be lost. The more that is, the later.
+   */
   pinging(): void {
     this.#proofs.pinged(this.#aliveMs());
-    this.ask();
+    this.#ask(this.#aliveMs() >= this.#againMs);
   }
 
   /**
@@ -61,10 +83,10 @@ export class Asking {
   ponged(): void {
     this.#proofs.ponged();
     if (this.#canAsk) return;
-    const held = this.#runner.held?.() ?? [];
-    if (held.length > 0)
+    const held = this.#runner.held?.() ?? NOTHING_HELD;
+    if (held.size > 0)
       this.#runner.release?.(
-        held.map((execution) => ({ execution, expiresInMs: undefined })),
+        [...held.keys()].map((execution) => ({ execution, expiresInMs: undefined })),
         this.#proofs.provenMs,
       );
   }
@@ -76,5 +98,26 @@ export class Asking {
         executions.map(({ execution, expires_in_ms: expiresInMs }) => ({ execution, expiresInMs })),
         askedMs,
       );
+  }
+
+  #ask(isAgain: boolean): void {
+    if (!this.#canAsk) return;
+    const held = this.#runner.held?.() ?? NOTHING_HELD;
+    for (const execution of this.#asked.keys()) if (!held.has(execution)) this.#asked.delete(execution);
+    const nowMs = this.#aliveMs();
+    this.#allowance = spend(this.#allowance, LIMITS, 0, nowMs);
+    const first: ExecutionId[] = [];
+    const again: ExecutionId[] = [];
+    for (const [execution, sinceMs] of held) {
+      const askedMs = this.#asked.get(execution) ?? null;
+      if (askedMs === null || askedMs < sinceMs) first.push(execution);
+      else if (isAgain) again.push(execution);
+    }
+    const executions = [...first, ...again].slice(0, Math.floor(this.#allowance.tokens));
+    if (executions.length === 0) return;
+    for (const execution of executions) this.#asked.set(execution, nowMs);
+    this.#allowance = spend(this.#allowance, LIMITS, executions.length, nowMs);
+    this.#againMs = Math.max(this.#againMs, nowMs) + (executions.length * 1_000) / ASKED_PER_SECOND_MAX;
+    this.#send({ type: 'ask-open', ask: this.#proofs.asked(nowMs), executions });
   }
 }

@@ -67,8 +67,9 @@ export class StartGate {
     for (const execution of executions) this.#held.set(execution, nowMs);
   }
 
-  held(): readonly ExecutionId[] {
-    return [...this.#held.keys()];
+  /** What must be asked about, and since when: in the order in which that began. */
+  held(): ReadonlyMap<ExecutionId, number> {
+    return this.#held;
   }
 
   /**

@@ -90,7 +90,7 @@ export class WaitingQueue {
     if (executions.some((execution) => this.#gate.isHeld(execution))) this.#options.onHeld?.();
   }
 
-  held(): readonly ExecutionId[] {
+  held(): ReadonlyMap<ExecutionId, number> {
     return this.#gate.held();
   }
 
