@@ -3,10 +3,13 @@
  *
  * Promises: L2.
  */
+import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { FRAME_BYTES_MAX } from '../../../transport/events/brokers/amqp-frames.ts';
 import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
 import { openMqtt, PACKET_BYTES_MAX } from '../../../transport/events/brokers/mqtt.ts';
+import { ANSWER_BYTES_MAX } from '../../../transport/events/brokers/redis-answers.ts';
+import { openRedis } from '../../../transport/events/brokers/redis.ts';
 import {
   amqpFrame,
   headerFrame,
@@ -21,6 +24,13 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { openTarget } from '../../support/net/listening.ts';
 import { until } from '../../support/until.ts';
 import { PLAIN } from './mqtt-fixture.ts';
+
+/** Writes it again and again, until nobody reads. */
+function writeOn(socket: Socket | undefined, piece: Buffer): void {
+  socket?.write(piece, (error) => {
+    if (!error) writeOn(socket, piece);
+  });
+}
 
 const NOBODY_ASKED = 'it sends messages that nobody asked for';
 
@@ -59,13 +69,51 @@ for (const qos of [0, 1, 2] as const)
 
 test('an MQTT server that begins a packet without an end is left before much of it was taken', async (t) => {
   const { broker, socket, name } = await openedMqtt(t);
-  const piece = Buffer.alloc(PACKET_BYTES_MAX / 2);
-  const write = (): void => void socket.write(piece, (error) => error ?? write());
 
   socket.write(MQTT_ENDLESS);
-  write();
+  writeOn(socket, Buffer.alloc(PACKET_BYTES_MAX / 2));
 
   t.is((await broker.lost).message, `${name} is lost: it sends a packet that is no answer.`);
+});
+
+/** A connection to a Redis that answers whatever it is asked, and can say more. */
+async function openedRedis(t: ExecutionContext) {
+  const { port, sockets } = await openTarget(t, (socket) => {
+    socket.on('end', () => socket.end());
+    socket.on('data', (said: Buffer) => {
+      const commands = said.toString('latin1').match(/^\*/gmu)?.length ?? 0;
+      socket.write('+PONG\r\n'.repeat(commands));
+    });
+  });
+  const broker = await openRedis(
+    brokerSettings('redis', { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${port}` }),
+    silentLog,
+  );
+  t.teardown(() => broker.close());
+  const [socket] = sockets;
+  return { broker, socket, lost: `The connection to Redis at 127.0.0.1:${port} is lost.` };
+}
+
+for (const [what, begun, goesOn] of [
+  ['text', `$${ANSWER_BYTES_MAX + 1}\r\n`, 'x'],
+  ['list', '*1000000\r\n', '$0\r\n\r\n:1\r\n'],
+  ['line', '+', 'x'],
+] as const)
+  test(`a Redis that begins a ${what} without an end is left`, async (t) => {
+    const { broker, socket, lost } = await openedRedis(t);
+
+    socket?.write(begun);
+    writeOn(socket, Buffer.from(goesOn.repeat(20_000)));
+
+    t.is((await broker.lost).message, lost);
+  });
+
+test('a Redis that says an answer which nobody asked for is left, and so is one whose text is shorter than nothing', async (t) => {
+  for (const said of ['+OK\r\n', `${'+\r\n'.repeat(60)}$$2\r\n+\r\n`]) {
+    const { broker, socket, lost } = await openedRedis(t);
+    socket?.write(said);
+    t.is((await broker.lost).message, lost);
+  }
 });
 
 /** A connection to RabbitMQ that took events. */

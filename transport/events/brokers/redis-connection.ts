@@ -1,9 +1,9 @@
 /** One connection to one Redis server or sentinel: made once, signed in, and gone when it breaks. */
 import { Redis, type RedisOptions } from 'ioredis';
-import dataHandler from 'ioredis/built/DataHandler.js';
 import type { Log } from '../../net/log.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';
+import { takeAnswersOnly } from './redis-answers.ts';
 import type { RedisSettings } from './settings.ts';
 
 /** Where a server listens unless its URL says so. Source: Redis documentation, and for sentinels Redis Sentinel. */
@@ -82,23 +82,6 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
 }
 
 /**
- * The client's reader throws at an answer that nobody asked for, and throws that again outside of every listener, which
- * would end the program.
- * Here it ends the connection. For exactly the version in package.json; a test looks whether it is still so.
- */
-(
-  dataHandler as unknown as {
-    readonly default: { readonly prototype: { dispatch(this: { readonly redis: Redis }, read: () => void): void } };
-  }
-).default.prototype.dispatch = function dispatch(read) {
-  try {
-    read();
-  } catch (error) {
-    this.redis.stream.destroy(error as Error);
-  }
-};
-
-/**
  * Connects and signs in within `msMax`. Rejects with an Error for an operator, which has no cause: those of the client
  * hold the commands, and so the password.
  */
@@ -108,6 +91,7 @@ export async function connectRedis(server: RedisServer, msMax: number, log: Log)
   client.on('error', (error) => {
     first ??= error;
   });
+  client.once('connect', () => takeAnswersOnly(client));
   const problem = await within(
     msMax,
     signedIn(client, server, log),
