@@ -2,6 +2,7 @@
  * One HTTP exchange with an admin. By `node:http`, which the session loads anyway: global fetch costs 8 MiB of memory.
  */
 import type { Agent, IncomingMessage } from 'node:http';
+import { refuseUpgrade } from '../../transport/net/streams/unasked-upgrade.ts';
 import { networkProblem } from '../problem.ts';
 
 /** A whole exchange takes at most so long, in ms. */
@@ -52,8 +53,8 @@ async function exchange(
         ...(text !== null && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
         accept: 'application/json',
       };
-      const request = send(url, { method, headers, signal, agent }, resolve).on('error', reject);
-      request.end(text ?? undefined);
+      const request = refuseUpgrade(send(url, { method, headers, signal, agent }, resolve));
+      request.on('error', reject).end(text ?? undefined);
     });
     return { status: answer.statusCode ?? 0, body: parsedJson(await readBody(answer)) };
   } catch (error) {

@@ -3,6 +3,7 @@
  * nothing of it is trusted.
  */
 import type { IncomingMessage } from 'node:http';
+import { refuseUpgrade, UnaskedUpgrade } from '../../transport/net/streams/unasked-upgrade.ts';
 import { networkProblem } from '../problem.ts';
 
 /** Where it listens, and what it is shown. */
@@ -92,8 +93,7 @@ function statusOf(
     if (socket?.connecting === true) socket.once(address.startsWith('https:') ? 'secureConnect' : 'connect', sent);
     else sent();
   });
-  request.on('error', (error: NodeJS.ErrnoException) => silent(failureOf(error), error));
-  request.on('upgrade', () => silent('answers with another protocol than HTTP'));
+  refuseUpgrade(request).on('error', (error: NodeJS.ErrnoException) => silent(failureOf(error), error));
   request.end();
   return promise.finally(() => {
     clearTimeout(connecting);
@@ -104,6 +104,7 @@ function statusOf(
 /** What went wrong below HTTP. The system's words are for its log; these are for people. */
 function failureOf(error: NodeJS.ErrnoException): string {
   const { code = '' } = error;
+  if (error instanceof UnaskedUpgrade) return 'answers with another protocol than HTTP';
   if (code.startsWith('HPE_')) return 'answers with something that is no HTTP';
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'hung up without an answer';
   return networkProblem(error);

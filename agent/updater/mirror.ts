@@ -1,5 +1,6 @@
 /** One server that has releases: bounded reads by `node:http`, which gives up what is slow, silent or too much. */
 import type { Agent, IncomingMessage } from 'node:http';
+import { refuseUpgrade } from '../../transport/net/streams/unasked-upgrade.ts';
 import { networkProblem } from '../problem.ts';
 import { UpdateProblem } from './problem.ts';
 
@@ -96,7 +97,8 @@ async function answered(url: string, options: StreamOptions, signal: AbortSignal
   const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const headers = { 'user-agent': 'edge-updater', ...(options.from > 0 && { range: `bytes=${options.from}-` }) };
-  const asked = request(url, { agent: options.agentFor(url), signal, headers }, resolve).on('error', reject);
+  const asked = refuseUpgrade(request(url, { agent: options.agentFor(url), signal, headers }, resolve));
+  asked.on('error', reject);
   const timer = setTimeout(() => asked.destroy(new UpdateProblem(`${url} did not answer within ${ms / 1_000} s`)), ms);
   asked.end();
   try {

@@ -3,6 +3,7 @@
  * command does: 46 of 140 ms, measured.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { refuseUpgrade, UnaskedUpgrade } from '../../transport/net/streams/unasked-upgrade.ts';
 import { ANSWER_LOST, ANSWER_MS_MAX, NO_ANSWER } from '../problem.ts';
 
 /** How long a connection may take to come about, in ms. Source: the default of `fetch` in Node. */
@@ -82,11 +83,13 @@ function answerOf(url: URL, init: RequestInit, answerMsMax: number): Promise<Inc
   // not imported: reading all that node:http exports loads fetch, too
   const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
   return new Promise((resolve, reject) => {
-    const asked = request(url, {
-      method,
-      headers: Object.fromEntries(Symbol.iterator in headers ? headers : Object.entries(headers)),
-      ...(signal != null && { signal }),
-    });
+    const asked = refuseUpgrade(
+      request(url, {
+        method,
+        headers: Object.fromEntries(Symbol.iterator in headers ? headers : Object.entries(headers)),
+        ...(signal != null && { signal }),
+      }),
+    );
     let isConnected = false;
     onceConnected(asked, () => (isConnected = true));
     asked.on('response', resolve);
@@ -102,9 +105,10 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
-/** What a call failed with that had gone out. */
+/** What a call failed with that had gone out. The service switches no protocols: what does so stands on the path. */
 function failureOf(error: unknown, init: RequestInit): unknown {
-  return changes(init) && CUTS.includes((error as NodeJS.ErrnoException).code) ? lostAnswer() : error;
+  const isLost = error instanceof UnaskedUpgrade || CUTS.includes((error as NodeJS.ErrnoException).code);
+  return changes(init) && isLost ? lostAnswer() : error;
 }
 
 function changes({ method = 'GET' }: RequestInit): boolean {

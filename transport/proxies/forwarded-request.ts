@@ -13,6 +13,7 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../net/log.ts';
 import { contained } from '../net/streams/contained.ts';
 import { reset } from '../net/streams/reset.ts';
+import { refuseUpgrade, UnaskedUpgrade } from '../net/streams/unasked-upgrade.ts';
 import type { Guests } from './guests.ts';
 import { proxyError, type Answer } from './http-answers.ts';
 import { answer, type Exchange } from './http-exchange.ts';
@@ -72,9 +73,8 @@ export class ForwardedRequest {
       this.#fail({ status: 400, message: 'The request has a character that must not be sent on.' });
       return;
     }
-    outgoing
+    refuseUpgrade(outgoing)
       .on('error', (error: NodeJS.ErrnoException) => this.#contain(() => this.#broken(error)))
-      .on('upgrade', () => this.#contain(() => this.#fail(BROKEN))) // nobody asked for one
       .on('information', (interim) => this.#contain(() => this.#inform(interim)))
       .on('response', (incoming) => this.#contain(() => this.#respond(incoming)));
     const { request } = this.#exchange;
@@ -116,7 +116,7 @@ export class ForwardedRequest {
 
   #broken(error: NodeJS.ErrnoException): void {
     if (this.#incoming?.complete === true) reset(this.#stream); // what came after a whole answer is nobody's
-    else this.#fail(error.code?.startsWith('HPE_') === true ? BROKEN : INCOMPLETE);
+    else this.#fail(isOtherProtocol(error) ? BROKEN : INCOMPLETE);
   }
 
   #inform({ statusCode, rawHeaders, httpVersion }: InformationEvent): void {
@@ -160,6 +160,11 @@ export class ForwardedRequest {
       reset(this.#exchange.request.socket);
     },
   );
+}
+
+/** Whether what the target said is no answer of HTTP. */
+function isOtherProtocol(error: NodeJS.ErrnoException): boolean {
+  return error instanceof UnaskedUpgrade || error.code?.startsWith('HPE_') === true;
 }
 
 /** Our word comes first: host and framing are those that were judged. */

@@ -3,7 +3,7 @@
  * MiB and a quarter of a second.
  */
 import { readFileSync } from 'node:fs';
-import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpAgent, type ClientRequest } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import {
   createNoopMeter,
@@ -31,6 +31,7 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from '../net/log.ts';
+import { refuseUpgrade } from '../net/streams/unasked-upgrade.ts';
 import type { EndedSpan, SpanSink } from '../../actors/tracer.ts';
 import type { OtlpSettings, TracingSettings } from './settings.ts';
 
@@ -140,12 +141,26 @@ function otlpExporter(otlp: OtlpSettings, agent: HttpAgent): SpanExporter {
 /** Connections of our own, so that a stop ends those on which a collector says nothing. */
 function agentOf({ url, certificate, clientKey, clientCertificate }: OtlpSettings, log: Log): HttpAgent {
   const options = { keepAlive: true, maxSockets: EXPORTS_MAX };
-  if (!url.startsWith('https:')) return new HttpAgent(options);
+  if (!url.startsWith('https:')) return refusingUpgrades(new HttpAgent(options));
   const files = { ca: pemOf(certificate, log), key: pemOf(clientKey, log), cert: pemOf(clientCertificate, log) };
-  return new HttpsAgent({
-    ...options,
-    ...Object.fromEntries(Object.entries(files).filter(([, file]) => file !== undefined)),
-  });
+  const given = Object.fromEntries(Object.entries(files).filter(([, file]) => file !== undefined));
+  return refusingUpgrades(new HttpsAgent({ ...options, ...given }));
+}
+
+/** What Node calls for each request of an agent; its types leave it out. */
+interface Requested {
+  addRequest(request: ClientRequest, ...rest: readonly unknown[]): void;
+}
+
+/**
+ * The requests are the library's, which waits for one for ever that a collector answers by another protocol: after
+ * EXPORTS_MAX of these nothing would be exported any more.
+ */
+function refusingUpgrades(agent: HttpAgent): HttpAgent {
+  const requested = agent as HttpAgent & Requested;
+  const addRequest = requested.addRequest.bind(agent);
+  requested.addRequest = (request, ...rest) => addRequest(refuseUpgrade(request), ...rest);
+  return agent;
 }
 
 function pemOf(path: string | null, log: Log): Buffer | undefined {

@@ -6,6 +6,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AgentPorts } from '../protocol/agent-description.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
+import { refuseUpgrade, UnaskedUpgrade } from '../net/streams/unasked-upgrade.ts';
 import { NotDialled, type KeptStreams, type StreamRequest, type StreamWanted } from './kept-streams.ts';
 import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_REQUESTS_BYTES_MAX } from './limits.ts';
 
@@ -140,14 +141,13 @@ export function readAnswer(
     if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax)));
   }
 
-  const sent = request(requestOf(wanted, streams));
+  const sent = refuseUpgrade(request(requestOf(wanted, streams)));
   signal.addEventListener('abort', aborted, { once: true });
   sent.on('socket', (opened) => {
     stream = opened;
     opened.prependListener('data', take);
   });
   sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
-  sent.on('upgrade', () => settle(wrong('The node answered with another protocol.')));
   sent.on('response', (response) => {
     if (isSettled) return; // what came with it was too much already, and room is taken for no answer that is over
     const problem = headProblem(response, wanted);
@@ -156,6 +156,7 @@ export function readAnswer(
   });
   sent.on('error', (error) => {
     if (error instanceof NotDialled) return settle({ ok: false, dialled: error.dialled });
+    if (error instanceof UnaskedUpgrade) return settle(wrong('The node answered with another protocol.'));
     const broken = wrong('The node did not answer with HTTP, or broke off.');
     return settle({ ...broken, isStale: sent.reusedSocket && came === 0 });
   });

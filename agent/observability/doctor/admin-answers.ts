@@ -1,5 +1,6 @@
 /** What the admins answer when they are asked whether they live: asked once, read by several checks. */
 import type { IncomingMessage } from 'node:http';
+import { refuseUpgrade } from '../../../transport/net/streams/unasked-upgrade.ts';
 import { DIRECT, type Outbound } from '../../outbound/outbound.ts';
 import { ProxyProblem } from '../../outbound/proxy-tunnel.ts';
 import { networkProblem } from '../../problem.ts';
@@ -93,7 +94,7 @@ function head(
         request.destroy();
       },
     );
-    request.on('error', reject).end();
+    refuseUpgrade(request).on('error', reject).end();
   });
 }
 

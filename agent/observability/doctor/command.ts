@@ -3,6 +3,7 @@ import { constants, readFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { IncomingMessage } from 'node:http';
+import { refuseUpgrade } from '../../../transport/net/streams/unasked-upgrade.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../../../transport/protocol/agent-api.ts';
 import { Diagnosis, DIAGNOSIS_BYTES_MAX } from '../../../transport/protocol/diagnosis.ts';
 import { decodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
@@ -100,7 +101,7 @@ async function askAgent(directory: string, token: string): Promise<Diagnosis | n
   try {
     const signal = AbortSignal.timeout(ASK_MS_MAX);
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(
+      const asked = request(
         {
           host: place.address,
           port: place.port,
@@ -110,9 +111,8 @@ async function askAgent(directory: string, token: string): Promise<Diagnosis | n
           agent: false,
         },
         resolve,
-      )
-        .on('error', reject)
-        .end();
+      );
+      refuseUpgrade(asked).on('error', reject).end();
     });
     const pieces: Buffer[] = [];
     let bytes = 0;

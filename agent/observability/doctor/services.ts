@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 import { AGENT_DIAGNOSTICS_PATH, EXPORTER_PATH } from '../../../transport/protocol/agent-api.ts';
+import { refuseUpgrade } from '../../../transport/net/streams/unasked-upgrade.ts';
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import type { Service } from '../health.ts';
 import { OPEN_PROXIES_HINT } from '../../access/proxies/open-proxies.ts';
@@ -211,10 +212,11 @@ async function accepts(host: string, port: number | undefined, signal: AbortSign
 async function statusAt(port: number, path: string, signal: AbortSignal): Promise<number | null> {
   const { request } = process.getBuiltinModule('node:http');
   return new Promise((resolve) => {
-    request({ host: 'localhost', port, path, signal, agent: false }, (answer: IncomingMessage) => {
+    const asked = request({ host: 'localhost', port, path, signal, agent: false }, (answer: IncomingMessage) => {
       answer.resume().on('error', () => {});
       resolve(answer.statusCode ?? null);
-    })
+    });
+    refuseUpgrade(asked)
       .on('error', () => resolve(null))
       .end();
   });

@@ -3,6 +3,7 @@
  * little.
  */
 import { request } from 'node:http';
+import { refuseUpgrade } from '../../net/streams/unasked-upgrade.ts';
 import { DERP_PORT, type RelayMap, type RelayNode, type RelayReach, type RelayRegion } from '../relay-map/map.ts';
 import { openRelaySocket } from './socket.ts';
 
@@ -93,7 +94,7 @@ async function latencyOfNode(node: RelayNode, reach: RelayReach, signal: AbortSi
             connection: 'keep-alive',
           },
         });
-        question
+        refuseUpgrade(question)
           .on('response', (answer) =>
             answer
               .resume()

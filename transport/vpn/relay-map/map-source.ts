@@ -5,6 +5,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Vet } from '../../net/guard/vetting.ts';
+import { refuseUpgrade } from '../../net/streams/unasked-upgrade.ts';
 import { MAP_BYTES_MAX, readRelayMap, type RelayMap } from './map.ts';
 
 /** URLs that are tried. Source: transport/protocol/agent-settings.ts, DERP_MAP_URLS_MAX. */
@@ -169,7 +170,7 @@ async function answerOf(
 ): Promise<IncomingMessage> {
   const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
   return await new Promise<IncomingMessage>((resolve, reject) => {
-    send(
+    const asked = send(
       url,
       {
         signal,
@@ -180,9 +181,8 @@ async function answerOf(
         }),
       },
       resolve,
-    )
-      .on('error', reject)
-      .end();
+    );
+    refuseUpgrade(asked).on('error', reject).end();
   });
 }
 

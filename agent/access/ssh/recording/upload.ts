@@ -13,6 +13,7 @@ import { RECORDING_PATH } from '../../../../transport/protocol/version.ts';
 import { reconnectDelayMs } from '../../../session/backoff.ts';
 import type { SessionClock } from '../../../session/ports.ts';
 import type { Log } from '../../../../transport/net/log.ts';
+import { refuseUpgrade } from '../../../../transport/net/streams/unasked-upgrade.ts';
 import { DIRECT, type Outbound } from '../../../outbound/outbound.ts';
 import { networkProblem } from '../../../problem.ts';
 import type { FinishedRecording, RecordingSpool } from './spool.ts';
@@ -164,7 +165,7 @@ async function put(
     'content-length': bytes,
     [RECORDING_HEADER]: encodeRecordingDescription(description),
   };
-  const request = send(url, { method: 'PUT', headers, signal, agent });
+  const request = refuseUpgrade(send(url, { method: 'PUT', headers, signal, agent }));
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('response', resolve).on('error', reject);
   });
