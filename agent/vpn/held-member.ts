@@ -54,9 +54,11 @@ export class HeldMember {
     this.#cancelAgain();
     const problem = this.#ports.prepare();
     if (problem !== null) return this.#failed(problem);
-    this.#opening = this.#create().finally(() => {
-      this.#opening = null;
-    });
+    this.#opening = this.#create()
+      .catch((error: unknown) => this.#broken(error))
+      .finally(() => {
+        this.#opening = null;
+      });
   }
 
   /** None is wanted. Never rejects. `isKept`: the interface stays for the next start, with its traffic. */
@@ -83,6 +85,13 @@ export class HeldMember {
     this.#member = created.member;
     if (this.#end !== null) return this.#shut(this.#end);
     return this.#ports.opened();
+  }
+
+  /** A fault of ours costs the VPN, and nothing else of the agent. */
+  #broken(error: unknown): Promise<void> | void {
+    this.#ports.log.error({ error }, 'The VPN of this machine could not be begun');
+    this.#failed((error as Error).message);
+    return this.#member === null ? undefined : this.#shut({ isKept: false });
   }
 
   /** Said once, and again only when it is another one. */

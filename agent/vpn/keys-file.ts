@@ -2,6 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import type { Log } from '../../transport/net/log.ts';
+import { WireguardKey } from '../../transport/protocol/wireguard.ts';
 import { makeKeyPair, publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import { writeDurably } from '../durable-file.ts';
 import { systemProblem } from '../problem.ts';
@@ -14,9 +16,9 @@ const PORT_MIN = 20_000;
 const PORT_MAX = 32_767;
 
 const VpnKeysFile = z.object({
-  private_key: z.string().length(44),
-  /** Takes the place of the other as soon as the others know it: a rotation under way. */
-  next_private_key: z.string().length(44).nullable(),
+  private_key: WireguardKey,
+  /** Takes the place of the other as soon as the others know it: a rotation under way. Damaged: nobody knows it. */
+  next_private_key: WireguardKey.nullable().catch(null),
   listen_port: z.int().min(1).max(65_535),
 });
 
@@ -27,17 +29,17 @@ export interface VpnKeys {
   readonly listenPort: number;
 }
 
-/** The keys, or why there are none, in one sentence. */
+/** The keys, and whether those of the file were damaged; or why there are none, in one sentence. */
 export type OpenedVpnKeys =
-  | { readonly ok: true; readonly keys: VpnKeys }
+  | { readonly ok: true; readonly keys: VpnKeys; readonly wasDamaged?: boolean }
   | { readonly ok: false; readonly problem: string };
 
 /**
  * Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is
- * made anew: the VPN takes the new key as a rotation.
+ * made anew: the VPN takes the new key as a rotation. A key that was to follow and is damaged is none.
  */
 export function openVpnKeys(path: string, port: number): OpenedVpnKeys {
-  const stored = read(path);
+  const { keys: stored, wasDamaged } = read(path);
   const keys =
     stored === null
       ? {
@@ -46,7 +48,8 @@ export function openVpnKeys(path: string, port: number): OpenedVpnKeys {
           listenPort: port === 0 ? randomInt(PORT_MIN, PORT_MAX + 1) : port,
         }
       : { ...stored, listenPort: port === 0 ? stored.listenPort : port };
-  return keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeVpnKeys(path, keys);
+  const opened: OpenedVpnKeys = keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeVpnKeys(path, keys);
+  return opened.ok ? { ...opened, wasDamaged } : opened;
 }
 
 /** Stores them durably. */
@@ -66,12 +69,14 @@ export function storeVpnKeys(path: string, keys: VpnKeys): OpenedVpnKeys {
 export class OwnKeys {
   readonly #path: string;
   readonly #port: number;
+  readonly #log: Log;
   #keys: VpnKeys | null = null;
 
   /** `port`: 0 keeps the one of the file, or picks one. */
-  constructor(path: string, port: number) {
+  constructor(path: string, port: number, log: Log) {
     this.#path = path;
     this.#port = port;
+    this.#log = log;
   }
 
   /** Null: they were not opened. */
@@ -83,6 +88,11 @@ export class OwnKeys {
   open(): string | null {
     const opened = openVpnKeys(this.#path, this.#port);
     if (!opened.ok) return opened.problem;
+    if (opened.wasDamaged === true)
+      this.#log.warn(
+        { path: this.#path },
+        'The file of the WireGuard key was damaged: what cannot be read is made anew',
+      );
     this.#keys = opened.keys;
     return null;
   }
@@ -115,19 +125,28 @@ export class OwnKeys {
 
 /** The public key in use; null: there is no file, or it is damaged. */
 export function storedPublicKey(path: string): string | null {
-  const keys = read(path);
+  const { keys } = read(path);
   return keys === null ? null : publicKeyOf(keys.privateKey);
 }
 
-function read(path: string): VpnKeys | null {
+/** Null: none yet, or damaged, where a new one is as good. */
+function read(path: string): { readonly keys: VpnKeys | null; readonly wasDamaged: boolean } {
+  let text: string;
   try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    return { keys: null, wasDamaged: (error as NodeJS.ErrnoException).code !== 'ENOENT' };
+  }
+  try {
+    const stored = JSON.parse(text) as unknown;
     const {
       private_key: privateKey,
       next_private_key: nextPrivateKey,
       listen_port: listenPort,
-    } = VpnKeysFile.parse(JSON.parse(readFileSync(path, 'utf8')));
-    return { privateKey, nextPrivateKey, listenPort };
+    } = VpnKeysFile.parse(stored);
+    const { next_private_key: storedNext } = stored as z.input<typeof VpnKeysFile>;
+    return { keys: { privateKey, nextPrivateKey, listenPort }, wasDamaged: nextPrivateKey !== storedNext };
   } catch {
-    return null; // none yet, or damaged: a new one is as good
+    return { keys: null, wasDamaged: true };
   }
 }

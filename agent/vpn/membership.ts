@@ -71,7 +71,7 @@ export class Membership {
   constructor(options: MembershipOptions) {
     const { clock, log } = options;
     this.#options = options;
-    this.#keys = new OwnKeys(options.keysPath, options.port);
+    this.#keys = new OwnKeys(options.keysPath, options.port, log);
     this.#file = new NetworkMapFile(options.networkMapPath, clock, log);
     this.#reports = new Reports(clock, () => this.#report());
     this.#question = new Question(clock, () => this.#advertise());

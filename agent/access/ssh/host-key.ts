@@ -8,6 +8,9 @@ import { systemProblem } from '../../problem.ts';
 /** New keys tried: that so many begin with a zero byte does not happen. */
 const HOST_KEY_TRIES_MAX = 16;
 
+/** What a key has to sign before it is used. */
+const SIGNED = Buffer.from('a host key');
+
 /** A usable key, or why there is none, in one sentence. */
 export type HostKey =
   | {
@@ -37,8 +40,8 @@ export function openHostKey(path: string): HostKey {
       return refused(path, `cannot be stored: ${systemProblem(failure)}`);
     }
   }
-  const parsed = ssh2.utils.parseKey(stored);
-  if (!isHostKey(parsed)) {
+  const parsed = hostKeyIn(stored);
+  if (parsed === null) {
     return refused(
       path,
       'is damaged: restore it, or remove it so that a new one is made, of which every client will warn',
@@ -62,13 +65,27 @@ export function publicHostKey(path: string): string | null {
 export function createHostKey(): string {
   for (let tries = 0; tries < HOST_KEY_TRIES_MAX; tries += 1) {
     const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
-    if (isHostKey(ssh2.utils.parseKey(key))) return key;
+    if (hostKeyIn(key) !== null) return key;
   }
   throw new Error(`${HOST_KEY_TRIES_MAX} keys in turn were unusable`);
 }
 
-function isHostKey(parsed: ReturnType<typeof ssh2.utils.parseKey>): parsed is ssh2.ParsedKey {
-  return !(parsed instanceof Error) && parsed.type === 'ssh-ed25519' && parsed.isPrivateKey();
+/** Null: it is none, or its halves do not belong together, with which no client would get in. */
+function hostKeyIn(text: string): ssh2.ParsedKey | null {
+  try {
+    // of some damage ssh2 makes neither a key nor an error
+    const parsed = ssh2.utils.parseKey(text) as ReturnType<typeof ssh2.utils.parseKey> | undefined;
+    if (parsed === undefined || parsed instanceof Error) return null;
+    return parsed.type === 'ssh-ed25519' && parsed.isPrivateKey() && isWhole(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether what the private half signs is what the public half knows. */
+function isWhole(key: ssh2.ParsedKey): boolean {
+  const signature = key.sign(SIGNED) as Buffer | Error;
+  return !(signature instanceof Error) && key.verify(SIGNED, signature) === true;
 }
 
 function refused(path: string, what: string): HostKey {

@@ -15,7 +15,7 @@ import {
 import type { VpnPeer, VpnSettings } from '../../../../transport/protocol/vpn.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
-import { silentLog } from '../../../support/log.ts';
+import { recordingLog } from '../../../support/log.ts';
 import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
@@ -62,6 +62,7 @@ export interface Fixture {
   readonly named: (NetworkMap | null)[];
   readonly ends: { readonly isKept: boolean }[];
   readonly keysPath: string;
+  readonly log: ReturnType<typeof recordingLog>;
   ports(): MemberPorts;
   publicKey(): string;
   /** Tells it the whole VPN, for its own key unless another is given. */
@@ -74,7 +75,7 @@ export interface Fixture {
 
 /**
  * A membership whose member notes what it is to become, and then says where it is until it was heard once. `problem`:
- * this machine can have none. `opened`: when its interface is there; `ends`: how it goes; `isHeard`: whether an admin
+ * this machine can have none; `fault`: making one throws. `opened`: when its interface is there; `ends`: how it goes; `isHeard`: whether an admin
  * is there.
  */
 export function open(
@@ -82,6 +83,7 @@ export function open(
   {
     directory = temporaryDirectory(t),
     problem = null as string | null,
+    fault = null as Error | null,
     paths = [] as readonly PeerPath[],
     clusterName = (): string => 'prod',
     opened = Promise.resolve(),
@@ -98,6 +100,7 @@ export function open(
   ];
   let ports: MemberPorts | null = null;
   const keysPath = join(directory, 'mesh-keys.json');
+  const log = recordingLog();
   const membership = new Membership({
     interfaceName: 'edge00000000',
     port: 0,
@@ -106,7 +109,7 @@ export function open(
     networkMapPath: join(directory, 'mesh-network.json'),
     clusterName,
     clock,
-    log: silentLog,
+    log,
     say: (word) => {
       if (!isHeard()) return false;
       said.push(word);
@@ -117,6 +120,7 @@ export function open(
     },
     createMember: async (options, given) => {
       await opened;
+      if (fault !== null) throw fault;
       if (problem !== null) return { ok: false, problem };
       ports = given;
       wanted.push(options.wanted);
@@ -155,6 +159,7 @@ export function open(
     named,
     ends,
     keysPath,
+    log,
     publicKey,
     joins: (number, peers, key = publicKey()) => membership.session.told(network(key, number, peers)),
     changes: (number, set = [], removed = []) =>
