@@ -8,6 +8,9 @@ import { trackedFiles, withoutComments, type SourceFile } from './support/source
 
 const PRODUCT = /^(?:actors|agent|api|cli|persistence|supervisors|transport)\/.*\.ts$|^main\.ts$/u;
 
+/** Dials with a limit of their own: that of the client of MQTT until it was let in, and one of form and socket. */
+const LIMITED_OTHERWISE = ['transport/events/brokers/mqtt-servers.ts', 'transport/vpn/derp/stream.ts'];
+
 /** The names by which a file calls `request` and `get` of node:http and node:https. */
 function requestNames(code: string): readonly string[] {
   const clauses = [
@@ -42,6 +45,20 @@ test('every request knows what to do when the other side switches protocols', (t
     [],
   );
   t.true(making.length >= 14, 'they are found');
+});
+
+test('no WebSocket is dialled with a limit of silence alone', (t) => {
+  const files = trackedFiles().filter(({ path, text }) => PRODUCT.test(path) && /\bnew WebSocket\(/u.test(text));
+  const isLimited = ({ text }: SourceFile): boolean =>
+    /\bhandshakeWithin\(/u.test(text) && !/\bhandshakeTimeout\b/u.test(withoutComments(text));
+
+  t.deepEqual(
+    files
+      .filter((file) => !isLimited(file))
+      .map(({ path }) => path)
+      .toSorted(),
+    LIMITED_OTHERWISE,
+  );
 });
 
 test('requests are found however they are called', (t) => {

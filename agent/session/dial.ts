@@ -10,6 +10,7 @@ import {
   STRANDED_HEADER,
 } from '../../transport/protocol/version.ts';
 import { contained } from '../../transport/net/streams/contained.ts';
+import { handshakeWithin } from '../../transport/net/streams/handshake-limit.ts';
 import type { Dial, Link, LinkOwner } from './ports.ts';
 import { DIRECT, type Outbound } from '../outbound/outbound.ts';
 import { networkProblem } from '../problem.ts';
@@ -30,7 +31,7 @@ export function webSocketDial(options: ClientOptions = {}, outbound: Outbound = 
         authorization: `Bearer ${token}`,
         ...(stranded !== undefined && { [STRANDED_HEADER]: new URL(stranded).href }),
       };
-      const dialling = { handshakeTimeout: handshakeMsMax, ...(agent && { agent }), ...options, headers };
+      const dialling = { finishRequest: handshakeWithin(handshakeMsMax), ...(agent && { agent }), ...options, headers };
       return new WebSocketLink(adminUrl, owner, dialling);
     } catch (error) {
       // an admin told of a URL, or gave a token, with which no request can be made

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { containListeners } from '../net/streams/contained.ts';
+import { handshakeWithin } from '../net/streams/handshake-limit.ts';
 import { LINK_SILENCE_MS_MAX, PEER_CONNECT_MS_MAX } from './limits.ts';
 import { MessageSeals } from './message-seals.ts';
 import type { PeerHeader, ReceivedHeader } from './peer-header.ts';
@@ -20,6 +21,8 @@ export interface Dialled {
   readonly path: string;
   /** Largest message that comes over it, in bytes. */
   readonly messageBytesMax: number;
+  /** A dial that gets no answer is given up after this time, in ms; DIAL_MS_MAX unless given. */
+  readonly dialMsMax?: number;
 }
 
 /** What becomes of a dial: one of the two, once. */
@@ -30,14 +33,14 @@ export interface DialEnd {
 
 /** Dials another admin. The returned function gives it up: then `failed` may be told, and `opened` is not. */
 export function dialSealed(
-  { peer, path, messageBytesMax }: Dialled,
+  { peer, path, messageBytesMax, dialMsMax = DIAL_MS_MAX }: Dialled,
   { keys, peers, nowMs }: { readonly keys: PeerKeys; readonly peers: Pick<Peers, 'misled'>; readonly nowMs: number },
   end: DialEnd,
 ): () => void {
   const header = keys.header(routeOf(path), peer.instance, nowMs);
   const dialled = new WebSocket(webSocketUrl(peer.url, path), {
     headers: { [PEER_HEADER]: header.text },
-    handshakeTimeout: DIAL_MS_MAX,
+    finishRequest: handshakeWithin(dialMsMax),
     maxPayload: messageBytesMax,
     perMessageDeflate: false,
     followRedirects: false,
@@ -87,7 +90,7 @@ export class SealedEntrance {
 
   /** `opened` is told of each connection of an admin. */
   constructor(
-    { path, messageBytesMax }: Omit<Dialled, 'peer'>,
+    { path, messageBytesMax }: Pick<Dialled, 'path' | 'messageBytesMax'>,
     ports: SealedEntrancePorts,
     opened: (socket: WebSocket, seals: MessageSeals, from: PeerHeader) => void,
   ) {

@@ -8,6 +8,7 @@ import type { Agent } from 'node:http';
 import type { ClientOptions } from 'ws';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../../../transport/protocol/tunnel.ts';
 import { TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
+import { handshakeWithin } from '../../../transport/net/streams/handshake-limit.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
 import type { TunnelWays } from '../../session/ports.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
@@ -206,7 +207,7 @@ export class AgentTunnels {
     try {
       return new WebSocket(url, TUNNEL_SUBPROTOCOL, {
         ...(agent && { agent }),
-        handshakeTimeout: way.msMax,
+        finishRequest: handshakeWithin(way.msMax),
         ...this.#dialOptions(way),
         headers: { authorization: `Bearer ${token}` },
         maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
@@ -223,9 +224,9 @@ export class AgentTunnels {
     return own === null && (this.#options.outbound?.agentFor(url) ?? false);
   }
 
-  #dialOptions({ own, msMax }: Way) {
+  #dialOptions({ own }: Way) {
     const { webSocket } = this.#options;
-    return { ...webSocket, ...(own !== null && { handshakeTimeout: msMax, localAddress: own }) };
+    return { ...webSocket, ...(own !== null && { localAddress: own }) };
   }
 
   /** Of a way through the VPN nothing but this: its words may name an address there (R3). */

@@ -2,6 +2,7 @@
 import type { Agent, ClientRequest } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { handshakeLate } from '../../../transport/net/streams/handshake-limit.ts';
 import { TUNNEL_UPGRADE } from '../../../transport/protocol/version.ts';
 
 /** What came of asking for one. */
@@ -44,7 +45,7 @@ export function askForUpgrade(asked: UpgradeAsked, settled: (came: Upgraded) => 
 
 function settle(sent: ClientRequest, msMax: number, settled: (came: Upgraded) => void): () => void {
   let isSettled = false;
-  const late = setTimeout(() => done({ type: 'failed', error: timedOut() }), msMax);
+  const late = setTimeout(() => done({ type: 'failed', error: handshakeLate() }), msMax);
   function done(came: Upgraded): void {
     if (isSettled) return;
     isSettled = true;
@@ -69,8 +70,4 @@ function settle(sent: ClientRequest, msMax: number, settled: (came: Upgraded) =>
     clearTimeout(late);
     sent.destroy();
   };
-}
-
-function timedOut(): Error {
-  return Object.assign(new Error('Opening handshake has timed out'), { code: 'ETIMEDOUT' });
 }

@@ -20,26 +20,36 @@ export class FormRefused extends Error {
 }
 
 /**
- * Opens it. `head` was read already. Rejects with {@link FormRefused} where the other form may work, else with {@link
- * RelayUnreachable}.
+ * Opens it, within `handshakeMsMax` once it is connected. `head` was read already. Rejects with {@link FormRefused}
+ * where the other form may work, else with {@link RelayUnreachable}.
  */
 export async function openRelayStream(
   node: RelayNode,
   form: DerpForm,
   reach: RelayReach,
   signal: AbortSignal,
+  handshakeMsMax: number = HANDSHAKE_MS_MAX,
 ): Promise<{ readonly stream: Duplex; readonly head: Buffer }> {
   const socket = await openRelaySocket(node, reach, signal);
+  // Of all of it, and not of silence: interim answers may come for ever.
+  const late = AbortSignal.timeout(handshakeMsMax);
+  const limit = AbortSignal.any([signal, late]);
   const onAbort = (): void => void socket.destroy();
-  signal.addEventListener('abort', onAbort, { once: true });
+  limit.addEventListener('abort', onAbort, { once: true });
   try {
     return form === 'upgrade' ? await upgraded(socket, node) : await webSocket(socket, node);
   } catch (error) {
     socket.on('error', () => {}).destroy();
-    throw signal.aborted ? new RelayUnreachable('nobody waits for it any more') : error;
+    if (signal.aborted) throw new RelayUnreachable('nobody waits for it any more');
+    throw late.aborted ? lateError(form, node, handshakeMsMax) : error;
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    limit.removeEventListener('abort', onAbort);
   }
+}
+
+function lateError(form: DerpForm, { hostName }: RelayNode, ms: number): Error {
+  const problem = `${hostName} did not answer within ${ms} ms`;
+  return form === 'upgrade' ? new FormRefused(problem) : new RelayUnreachable(problem);
 }
 
 async function upgraded(
@@ -51,19 +61,15 @@ async function upgraded(
       createConnection: () => socket,
       path: DERP_PATH,
       maxHeaderSize: HTTP_HEADER_BYTES_MAX,
-      timeout: HANDSHAKE_MS_MAX,
       headers: { host: hostOf(node), connection: 'Upgrade', upgrade: 'DERP', 'derp-version': String(DERP_VERSION) },
     });
     asked.on('upgrade', (answer: IncomingMessage, _socket, head: Buffer) => {
-      if (answer.headers.upgrade?.toLowerCase() === 'derp') {
-        socket.setTimeout(0);
-        resolve({ stream: socket, head });
-      } else reject(new FormRefused(`${node.hostName} switched to something else than DERP`));
+      if (answer.headers.upgrade?.toLowerCase() === 'derp') resolve({ stream: socket, head });
+      else reject(new FormRefused(`${node.hostName} switched to something else than DERP`));
     });
     asked.on('response', (answer) =>
       reject(new FormRefused(`${node.hostName} answered DERP with status ${answer.statusCode ?? 0}`)),
     );
-    asked.on('timeout', () => reject(new FormRefused(`${node.hostName} did not answer within ${HANDSHAKE_MS_MAX} ms`)));
     asked.on('error', () => reject(new FormRefused(`${node.hostName} hung up on DERP`)));
     asked.end();
   });
@@ -77,7 +83,6 @@ async function webSocket(
     createConnection: () => socket,
     perMessageDeflate: false,
     maxPayload: FRAME_BYTES_MAX * 2,
-    handshakeTimeout: HANDSHAKE_MS_MAX,
   });
   await new Promise<void>((resolve, reject) => {
     asked.once('open', resolve);
