@@ -10,13 +10,13 @@ export interface RelaySocketPorts {
   readonly send: (packet: Uint8Array) => void;
   /** Stragglers were handed over: WireGuard answers over the relay now. */
   readonly straggled: () => void;
-  /** The system has no socket left. Whoever waits for `opened` is told as well. */
+  /** The system has no such socket. Whoever waits for `opened` is told as well. */
   readonly failed: () => void;
 }
 
 /** Opened at once. */
 export class RelaySocket {
-  /** `127.0.0.1:port`. Rejects when the system has no socket left. */
+  /** `127.0.0.1:port`. Rejects when the system has no socket left, or lets it not reach WireGuard. */
   readonly opened: Promise<string>;
   readonly #ports: RelaySocketPorts;
   readonly #socket: Socket;
@@ -98,8 +98,9 @@ export class RelaySocket {
       socket.once('error', reject);
       socket.bind(0, '127.0.0.1', () => {
         grow(socket);
-        socket.connect(this.#ports.wireguardPort, '127.0.0.1', () => {
+        socket.connect(this.#ports.wireguardPort, '127.0.0.1', (error?: Error) => {
           socket.off('error', reject);
+          if (error !== undefined) return reject(error); // told here alone
           resolve(`127.0.0.1:${socket.address().port}`);
         });
       });
