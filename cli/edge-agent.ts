@@ -6,6 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import type { GivenConfig } from '../agent/config.ts';
 import { CODE_CACHE_DIRECTORY, defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
+import { contain } from './containment.ts';
 import { plainText } from './output/plain-text.ts';
 
 const COMMANDS = ['up', 'leave', 'doctor', 'check', 'metrics-key', 'rotate-key'] as const;
@@ -104,9 +105,9 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
   warmStart.first();
   const settings = await settingsOrExit();
 
-  const { createLog } = await import('../agent/log.ts');
+  const { createLog, faultFields } = await import('../agent/log.ts');
   const { runAgent } = await import('../agent/agent.ts');
-  const { AgentProblem } = await import('../agent/problem.ts');
+  const { AgentProblem, EXIT_STATUS } = await import('../agent/problem.ts');
   await warmStart.last(() =>
     Promise.all([
       import('../agent/observability/metrics/host/exporter.ts'),
@@ -116,6 +117,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
     ]),
   );
   const log = createLog(settings.LOG_LEVEL, isatty(2));
+  contain({ log, bugStatus: EXIT_STATUS.failed, bugFields: faultFields });
   for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();
   const diskAnswered = () => {
@@ -137,7 +139,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
       log.error({}, `The agent failed: ${(error as Error).message}`);
-      log.debug({}, (error as Error).stack ?? '');
+      log.debug(faultFields(error), 'Where it failed');
       process.exit(1);
     }
     process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);

@@ -5,6 +5,7 @@ import manifest from '../package.json' with { type: 'json' };
 import type { UpdaterParts } from '../agent/updater/parts.ts';
 import type { UpdaterConfig } from '../agent/updater/settings.ts';
 import type { Outcome } from '../agent/updater/state.ts';
+import { contain } from './containment.ts';
 import { plainText } from './output/plain-text.ts';
 
 /** Each with what it takes, and what it does. */
@@ -51,12 +52,13 @@ async function run(command: Command, words: readonly string[]): Promise<void> {
     for (const problem of problems) process.stderr.write(`edge-updater: ${plainText(problem)}\n`);
     process.exit(STATUS.usage);
   }
-  const [{ createLog }, { openUpdater }, { UpdateProblem }] = await Promise.all([
+  const [{ createLog, faultFields }, { openUpdater }, { UpdateProblem }] = await Promise.all([
     import('../agent/log.ts'),
     import('../agent/updater/open.ts'),
     import('../agent/updater/problem.ts'),
   ]);
   const log = createLog(config.LOG_LEVEL, isatty(2), undefined, 'edge-updater');
+  contain({ log, bugStatus: STATUS.failed, bugFields: faultFields });
   for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());

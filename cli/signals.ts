@@ -2,11 +2,8 @@
  * The life of a resident program: started, held until a signal, stopped within bounded time, with a status that tells
  * how it went.
  */
-import { format } from 'node:util';
 import type { Log } from '../transport/net/log.ts';
-
-/** What a library prints is cut after so many UTF-16 units. */
-export const PRINT_LENGTH_MAX = 1_000;
+import { contain } from './containment.ts';
 
 /** Exit statuses of the resident programs. 70 is EX_SOFTWARE of sysexits.h. */
 export const EXIT_STOPPED = 0;
@@ -34,8 +31,7 @@ export interface Running {
  * Starts a service and ends the process when it has been stopped. SIGTERM, SIGINT and SIGHUP stop it, a second one ends
  * the process at once. While it starts, the first one aborts the signal that `start` gets: a start that rejects
  * with its reason was stopped in order. A start that fails prints one line, `describe(error)`, to stderr.
- * An error that nobody caught is a bug: logged, and the end, since the state is then unknown and a restart recovers.
- * Node's own warnings go to the log, and so does what libraries print: stderr holds its lines and nothing else.
+ * What nobody caught ends it, and stderr holds lines of the log alone: see cli/containment.ts.
  */
 export async function runUntilSignalled(options: {
   readonly start: (signal: AbortSignal) => Promise<Running>;
@@ -44,9 +40,7 @@ export async function runUntilSignalled(options: {
   readonly stopMsMax?: number;
 }): Promise<never> {
   const { log, stopMsMax = STOP_MS_MAX } = options;
-  endOnBugs(log);
-  logWarnings(log);
-  logPrints(log);
+  contain({ log, bugStatus: EXIT_BUG });
   const unwanted = new AbortController();
   const signalled = nextSignal(log, () => unwanted.abort());
 
@@ -103,41 +97,5 @@ async function nextSignal(log: Log, told: () => void): Promise<'signalled'> {
       resolve('signalled');
     };
     for (const signal of Object.keys(SIGNAL_STATUS) as EndingSignal[]) process.on(signal, onSignal);
-  });
-}
-
-/** That something will go in a later version of a library tells developers, not operators: the versions are exact. */
-function logWarnings(log: Log): void {
-  process.removeAllListeners('warning'); // Node's own listener prints two lines of text
-  process.on('warning', (error) => {
-    if (error.name === 'DeprecationWarning') log.debug({ error }, 'Node warns of something deprecated');
-    else log.warn({ error }, 'Node warns');
-  });
-}
-
-/** A library may print what a peer said: control characters are written out in a line, and a line is not forged. */
-function logPrints(log: Log): void {
-  const printed =
-    (level: 'debug' | 'warn') =>
-    (...words: unknown[]) => {
-      log[level]({ text: format(...words).slice(0, PRINT_LENGTH_MAX) }, 'A library printed');
-    };
-  for (const name of ['log', 'info', 'debug', 'dir'] as const) console[name] = printed('debug');
-  for (const name of ['warn', 'error', 'trace'] as const) console[name] = printed('warn');
-}
-
-function endOnBugs(log: Log): void {
-  const end = (error: unknown, what: string) => {
-    try {
-      log.error({ error }, what);
-    } finally {
-      process.exit(EXIT_BUG);
-    }
-  };
-  process.on('uncaughtException', (error) => {
-    end(error, 'An error that nobody caught');
-  });
-  process.on('unhandledRejection', (error) => {
-    end(error, 'A rejection that nobody handled');
   });
 }

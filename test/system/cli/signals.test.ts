@@ -1,7 +1,7 @@
 /** How a program that stays ends: by signals, by a start or a stop that fails, and by a bug. */
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { PRINT_LENGTH_MAX } from '../../../cli/signals.ts';
+import { PRINT_LENGTH_MAX } from '../../../cli/containment.ts';
 import { startNode, type RunningProgram } from '../../support/edge-program.ts';
 
 const RESIDENT = fileURLToPath(new URL('resident.ts', import.meta.url));
