@@ -36,13 +36,9 @@ export function createLog(
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/**
- * Fields of a line about a fault of ours: of an error alone its message is written, as others may have had a hand in
- * the rest. In one line, as the stack itself is several.
- */
-export function faultFields(error: unknown): { readonly error: unknown; readonly stack: string } {
-  const stack = error instanceof Error ? (error.stack ?? '') : '';
-  return { error, stack: stack.replaceAll(/\n\s*/gu, ' | ') };
+/** Where a fault of ours is, in one line, for a field beside `error`, of which the message alone is written. */
+export function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? '').replaceAll(/\n\s*/gu, ' | ') : '';
 }
 
 function jsonLine(name: string, level: string, fields: object, message: string): string {

@@ -1,4 +1,4 @@
-/** What a resident program does not say itself: errors that nobody caught, Node's warnings, and what libraries print. */
+/** What a program does not say itself: errors that nobody caught, Node's warnings, and what libraries print. */
 import { format } from 'node:util';
 import type { Log } from '../transport/net/log.ts';
 
@@ -10,26 +10,26 @@ export interface Containment {
   readonly log: Log;
   /** Its exit status after a bug. */
   readonly bugStatus: number;
-  /** Fields of the line that says so, for a log that writes of an error its message alone. */
-  readonly bugFields?: (error: unknown) => object;
+  /** Writes the line that says so, for a log that writes of an error its message alone. */
+  readonly tellBug?: (error: unknown, what: string) => void;
 }
 
 /**
  * Takes all of it into the log: stderr holds its lines and nothing else. An error that nobody caught is a bug: logged,
- * and the end at once, since the state is then unknown and a restart recovers. So it is at an agent too. What runs there
- * is left to its exec shims, as by a kill, and the next agent takes it up; an agent that went on could be one that lives
- * and never dials again, of a machine that nobody reaches otherwise.
+ * and the end at once, since the state is then unknown and a restart recovers. So it is at an agent too. What runs
+ * there is left to its exec shims, as by a kill, and the next agent takes it up; an agent that went on could be one
+ * that lives and never dials again, of a machine that nobody reaches otherwise.
  */
-export function contain({ log, bugStatus, bugFields = (error) => ({ error }) }: Containment): void {
-  endOnBugs(log, bugStatus, bugFields);
+export function contain({ log, bugStatus, tellBug = (error, what) => log.error({ error }, what) }: Containment): void {
+  endOnBugs(bugStatus, tellBug);
   logWarnings(log);
   logPrints(log);
 }
 
-function endOnBugs(log: Log, status: number, fieldsOf: (error: unknown) => object): void {
+function endOnBugs(status: number, tell: (error: unknown, what: string) => void): void {
   const end = (error: unknown, what: string) => {
     try {
-      log.error(fieldsOf(error), what);
+      tell(error, what);
     } finally {
       process.exit(status);
     }

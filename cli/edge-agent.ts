@@ -105,7 +105,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
   warmStart.first();
   const settings = await settingsOrExit();
 
-  const { createLog, faultFields } = await import('../agent/log.ts');
+  const { createLog, stackOf } = await import('../agent/log.ts');
   const { runAgent } = await import('../agent/agent.ts');
   const { AgentProblem, EXIT_STATUS } = await import('../agent/problem.ts');
   await warmStart.last(() =>
@@ -117,7 +117,8 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
     ]),
   );
   const log = createLog(settings.LOG_LEVEL, isatty(2));
-  contain({ log, bugStatus: EXIT_STATUS.failed, bugFields: faultFields });
+  const tellBug = (error: unknown, what: string) => log.error({ error, stack: stackOf(error) }, what);
+  contain({ log, bugStatus: EXIT_STATUS.failed, tellBug });
   for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();
   const diskAnswered = () => {
@@ -139,7 +140,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
       log.error({}, `The agent failed: ${(error as Error).message}`);
-      log.debug(faultFields(error), 'Where it failed');
+      log.debug({ stack: stackOf(error) }, 'Where it failed');
       process.exit(1);
     }
     process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);

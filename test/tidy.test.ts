@@ -24,20 +24,14 @@ interface Rule {
 
 const WIRE = 'transport/protocol/';
 const NET = 'transport/net/';
-const [ADDRESSES, UPGRADES] = [`${NET}addresses.ts`, `${NET}streams/unasked-upgrade.ts`] as const;
+const [ADDRESSES, UPGRADE] = [`${NET}addresses.ts`, `${NET}streams/unasked-upgrade.ts`] as const;
 const PURE_NET = [ADDRESSES, ...['token-bucket.ts', 'endpoints.ts', 'log.ts'].map((file) => `${NET}${file}`)];
 const PROXIES = 'transport/proxies/';
 const VPN = ['wireguard', 'relay-map', 'derp'].map((of) => `transport/vpn/${of}/`);
 const MEMBER = 'transport/vpn/member/';
 const CLIENT = 'api/client/';
 const RELEASE_REPOSITORY = 'transport/releases/repository/';
-const PURE_FOR_CLI = [
-  WIRE,
-  ADDRESSES,
-  UPGRADES,
-  'actors/version-order.ts',
-  'agent/execution/journal/journal-schema.ts',
-];
+const PURE_FOR_CLI = [WIRE, ADDRESSES, UPGRADE, 'actors/version-order.ts', 'agent/execution/journal/journal-schema.ts'];
 const EVERYTHING = [''];
 
 /**

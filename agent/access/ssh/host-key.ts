@@ -85,7 +85,9 @@ function hostKeyIn(text: string): ssh2.ParsedKey | null {
 /** Whether what the private half signs is what the public half knows. */
 function isWhole(key: ssh2.ParsedKey): boolean {
   const signature = key.sign(SIGNED) as Buffer | Error;
-  return !(signature instanceof Error) && key.verify(SIGNED, signature) === true;
+  if (signature instanceof Error) return false;
+  const isVerified: unknown = key.verify(SIGNED, signature); // or an error, whatever the types say
+  return isVerified === true;
 }
 
 function refused(path: string, what: string): HostKey {

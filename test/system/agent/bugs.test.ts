@@ -1,6 +1,6 @@
 /**
- * Faults of ours that nobody catches, in a real agent and a real updater: told in their logs with where they are, and the
- * end of the program, which its service starts again. What an agent runs goes on.
+ * Faults of ours that nobody catches, in a real agent and a real updater: told in their logs with where they are, and
+ * the end of the program, which its service starts again. What an agent runs goes on.
  */
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';

@@ -1,6 +1,6 @@
 /**
- * A limit for an upgrade as a whole. The `timeout` of a request and the `handshakeTimeout` of `ws` are of silence alone:
- * interim answers, or a header that comes byte by byte, put them off for as long as the other side likes.
+ * A limit for an upgrade as a whole. The `timeout` of a request and the `handshakeTimeout` of `ws` are of silence
+ * alone: interim answers, or a header that comes byte by byte, put them off for as long as the other side likes.
  */
 import type { ClientRequest } from 'node:http';
 

@@ -75,8 +75,8 @@ export interface Fixture {
 
 /**
  * A membership whose member notes what it is to become, and then says where it is until it was heard once. `problem`:
- * this machine can have none; `fault`: making one throws. `opened`: when its interface is there; `ends`: how it goes; `isHeard`: whether an admin
- * is there.
+ * this machine can have none; `fault`: making one throws. `opened`: when its interface is there; `ends`: how it goes;
+ * `isHeard`: whether an admin is there.
  */
 export function open(
   t: ExecutionContext,

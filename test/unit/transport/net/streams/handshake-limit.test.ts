@@ -1,4 +1,4 @@
-/** Servers that go on and on before they answer an upgrade: whoever asked gives them up, however often they say something. */
+/** Servers that go on and on before they answer an upgrade: whoever asked gives them up, whatever they say. */
 import { createServer, type Socket } from 'node:net';
 import { setInterval } from 'node:timers';
 import test from 'ava';
@@ -6,6 +6,7 @@ import { webSocketDial } from '../../../../../agent/session/dial.ts';
 import { PeerKeys } from '../../../../../transport/admins/peer-key.ts';
 import { dialSealed } from '../../../../../transport/admins/sealed-connections.ts';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { handshakeLate } from '../../../../../transport/net/streams/handshake-limit.ts';
 import { DERP_FORMS, FormRefused, openRelayStream } from '../../../../../transport/vpn/derp/stream.ts';
 import { RelayUnreachable } from '../../../../../transport/vpn/derp/socket.ts';
 import { listening } from '../../../../support/net/listening.ts';
@@ -26,8 +27,6 @@ function sayingOn(socket: Socket, saying: (at: number) => string): void {
   const timer = setInterval(() => socket.write(saying(at++)), AGAIN_MS);
   socket.on('error', () => {}).on('close', () => clearInterval(timer));
 }
-
-const LATE = 'Opening handshake has timed out';
 
 for (const [what, saying] of Object.entries(SAYINGS)) {
   test(`an admin that answers an upgrade with ${what} is given up by an agent and by other admins`, async (t) => {
@@ -51,7 +50,7 @@ for (const [what, saying] of Object.entries(SAYINGS)) {
       );
     });
 
-    t.deepEqual(await Promise.all([session, link]), [LATE, 'failed']);
+    t.deepEqual(await Promise.all([session, link]), [handshakeLate().message, 'failed']);
   });
 
   test(`a relay that answers with ${what} is given up, in both of its forms`, async (t) => {

@@ -11,6 +11,7 @@ import { readBytes } from '../../../../../agent/updater/mirror.ts';
 import { UpdateProblem } from '../../../../../agent/updater/problem.ts';
 import { isAnswerLost, plainFetch } from '../../../../../cli/service/plain-fetch.ts';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { UnaskedUpgrade } from '../../../../../transport/net/streams/unasked-upgrade.ts';
 import { measureRegions } from '../../../../../transport/vpn/derp/home.ts';
 import { fetchMap } from '../../../../../transport/vpn/relay-map/map-source.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
@@ -22,7 +23,7 @@ const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: 
 const WELL = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
 
 /** What whoever asks is told of it. */
-const OTHER_PROTOCOL = 'it answers with another protocol than HTTP';
+const OTHER_PROTOCOL = new UnaskedUpgrade().message;
 
 /** A limit of a question that nothing here reaches, in ms: what is tested comes at once, or never. */
 const ANSWER_MS_MAX = 60_000;
@@ -107,7 +108,7 @@ test('a recording that an admin answers by another protocol is tried again, and 
   const log = recordingLog();
   const recording = { id: 'a', bytes: 3 } as FinishedRecording;
   const uploads = new RecordingUploads({
-    spool: { list: () => [recording], read: () => Readable.from([Buffer.from('abc')]) as never, remove() {} },
+    spool: { list: () => [recording], read: () => Readable.from([Buffer.from('abc')]), remove() {} },
     token: 'token',
     clock: createFakeClock(0),
     random: () => 0,

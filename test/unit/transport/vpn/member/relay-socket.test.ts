@@ -9,7 +9,7 @@ test('a socket that the system does not connect to WireGuard is none, and whoeve
   const denied = (message: unknown): void => {
     const { socket } = message as { readonly socket: Socket };
     socket.connect = (_port: number, _address?: unknown, told?: (error: Error) => void) =>
-      void queueMicrotask(() => told?.(new Error('connect EPERM 127.0.0.1')));
+      queueMicrotask(() => told?.(new Error('connect EPERM 127.0.0.1')));
   };
   subscribe('udp.socket', denied);
   let failures = 0;
