@@ -54,7 +54,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   // What an address is, and so whether other machines connect there, is said once, for every program.
   'settings/': { values: [WIRE, ADDRESSES], types: ['transport/events/brokers/settings.ts'] },
   [WIRE]: { values: [] },
-  // A leaf that both sides use: streams, who may be dialled, metrics as text, clocks, the log.
+  // A leaf that both sides use: streams, who may be dialled, SSH, metrics as text, clocks, the log.
   [NET]: { values: [] },
   // Pure code that both need is said once: what a node may cost is a bucket in its state, and what an address is.
   'actors/': { values: [WIRE, ...PURE_NET] },
@@ -76,7 +76,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
   'agent/': { values: [WIRE, NET, PROXIES, ...VPN, MEMBER, RELEASE_REPOSITORY, 'settings/'] },
   'cli/': {
-    values: [...PURE_FOR_CLI, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
+    values: [...PURE_FOR_CLI, `${NET}ssh/`, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },

@@ -1,6 +1,9 @@
 /** Logs in to a machine through the admin's proxy, in this process: many at a time need no program each. */
 import type { Socket } from 'node:net';
 import ssh2, { type Client, type ClientErrorExtensions } from 'ssh2';
+import { SSH_ALGORITHMS } from '../../transport/net/ssh/algorithms.ts';
+import { KEY_EXCHANGE_MS_MAX } from '../../transport/net/ssh/limits.ts';
+import { guardPeer } from '../../transport/net/ssh/peer-guard.ts';
 import type { Environment } from '../service/contexts.ts';
 import { Problem } from '../problem.ts';
 import { dial } from '../reach/dial.ts';
@@ -75,6 +78,7 @@ function loggedIn(socket: Socket, place: NodePlace, { login, env, say }: LogInOp
     client.connect({
       sock: socket,
       username: login.username,
+      algorithms: SSH_ALGORITHMS,
       authHandler: login.methods,
       readyTimeout: LOGIN_MS_MAX,
       keepaliveInterval: ASKED_AFTER_MS,
@@ -83,6 +87,12 @@ function loggedIn(socket: Socket, place: NodePlace, { login, env, say }: LogInOp
         keyProblem = hostKeyProblem(`ssh-ed25519 ${key.toString('base64')}`, place, env);
         return keyProblem === null;
       },
+    });
+    guardPeer(client, {
+      peer: 'server',
+      bytes: () => socket.bytesRead + socket.bytesWritten,
+      keyExchangeMsMax: KEY_EXCHANGE_MS_MAX,
+      violated: () => void socket.destroy(),
     });
   });
 }

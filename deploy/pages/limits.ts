@@ -54,6 +54,7 @@ import * as protocol from '../../transport/protocol/limits.ts';
 import * as history from '../../transport/protocol/metrics-history.ts';
 import * as vpn from '../../transport/protocol/vpn.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
+import * as sshPeer from '../../transport/net/ssh/limits.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
 
 /** By theme, in the order of the page. The link in the last column of each row leads to the file. */
@@ -238,6 +239,14 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('transport/protocol/limits.ts', protocol, [
       ['SSH_PACKET_BYTES_MIN', 'Smallest packets that a channel may ask for. With smaller ones the connection ends.'],
+    ]),
+    limits('transport/net/ssh/limits.ts', sshPeer, [
+      [
+        'KEY_EXCHANGES_PER_MINUTE_MAX',
+        'New exchanges of keys in a minute, of one connection that carries little. With one more it ends.',
+      ],
+      ['KEY_EXCHANGE_EARNED_BYTES', 'Bytes that a connection has carried since the last one: the next is not counted.'],
+      ['KEY_EXCHANGE_MS_MAX', 'A new exchange of keys that is not over by then ends the connection.'],
     ]),
     limits('agent/access/ssh/sessions/session.ts', sshSession, [
       ['COMMAND_CHARS_MAX', 'Characters of a command line. A longer one ends the connection: use stdin.'],

@@ -4,6 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { AnyAuthMethod, BaseAgent, Client, ClientChannel, ConnectConfig } from 'ssh2';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { RemoteTerminal, SignIn, TerminalAsked, TerminalHeard, Terminals } from '../../api/terminal/ports.ts';
+import { SSH_ALGORITHMS } from '../net/ssh/algorithms.ts';
+import { isExchangingKeys } from '../net/ssh/peer-guard.ts';
 import { fingerprintOf } from '../protocol/ssh.ts';
 import type { Tunnels } from '../tunnels/tunnels.ts';
 import { createFiles } from './files.ts';
@@ -106,6 +108,7 @@ class Connection {
     return {
       sock: this.#stream,
       username,
+      algorithms: SSH_ALGORITHMS,
       readyTimeout: LOGIN_MS_MAX,
       keepaliveInterval: KEEP_ALIVE_MS,
       keepaliveCountMax: KEEP_ALIVES_MISSED_MAX,
@@ -156,7 +159,9 @@ class Connection {
     return {
       hostKey: this.#hostKey,
       write: (bytes, taken) => {
-        if (this.#isOpen && channel.writable) channel.write(bytes, () => taken());
+        if (!this.#isOpen || !channel.writable) return;
+        if (isExchangingKeys(this.#client)) this.#holdBack(channel);
+        channel.write(bytes, () => taken());
       },
       pause: () => channel.pause(),
       resume: () => channel.resume(),
@@ -169,6 +174,13 @@ class Connection {
         this.#cut();
       },
     };
+  }
+
+  /** Until keys are exchanged, of what is written the channel keeps all, and says of none that it was taken. */
+  #holdBack(channel: ClientChannel): void {
+    if (channel.writableCorked > 0) return;
+    channel.cork();
+    this.#client.once('handshake', () => channel.uncork());
   }
 
   /** What a machine that says nothing any more would keep waiting. */

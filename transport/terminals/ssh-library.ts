@@ -5,6 +5,8 @@
 /* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 import type { Duplex } from 'node:stream';
 import type { Client } from 'ssh2';
+import { KEY_EXCHANGE_MS_MAX } from '../net/ssh/limits.ts';
+import { guardPeer } from '../net/ssh/peer-guard.ts';
 import { SSH_PACKET_BYTES_MIN } from '../protocol/limits.ts';
 
 /**
@@ -20,9 +22,7 @@ interface Protocol {
     CHANNEL_DATA: (protocol: Protocol, recipient: number, data: Buffer) => void;
     CHANNEL_EXTENDED_DATA: (protocol: Protocol, recipient: number, data: Buffer, type: number) => void;
     CHANNEL_OPEN_CONFIRMATION: (protocol: Protocol, taken: { readonly packetSize: number }) => void;
-    GLOBAL_REQUEST: (protocol: Protocol, name: string, wantsReply: boolean) => void;
   };
-  requestFailure(): void;
 }
 
 interface Insides {
@@ -44,10 +44,8 @@ export function boundServer(client: Client, stream: Duplex, violated: () => void
   guardWindows(client, protocol, violated);
   guardPackets(protocol, violated);
   boundAnswers(stream);
-  // Its other keys are no business of a terminal; ssh2 would ask for a proof of them, and remember that until it comes.
-  protocol._handlers.GLOBAL_REQUEST = (self, _name, wantsReply) => {
-    if (wantsReply) self.requestFailure();
-  };
+  // No agent asks for new keys by itself, so that none are earned.
+  guardPeer(client, { peer: 'server', bytes: () => 0, keyExchangeMsMax: KEY_EXCHANGE_MS_MAX, violated });
 }
 
 /**

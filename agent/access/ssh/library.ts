@@ -8,7 +8,12 @@ import type { Connection, ServerChannel, Session } from 'ssh2';
 import { SSH_PACKET_BYTES_MIN } from '../../../transport/protocol/limits.ts';
 
 /** Why a client is told goodbye. Source: RFC 4253, 11.1. */
-export const DISCONNECT = { tooManyConnections: 12, byApplication: 11, noMoreAuthMethods: 14 } as const;
+export const DISCONNECT = {
+  protocolError: 2,
+  byApplication: 11,
+  tooManyConnections: 12,
+  noMoreAuthMethods: 14,
+} as const;
 
 /** Why a channel is not opened. Source: RFC 4254, 5.1. */
 export const OPEN_FAILURE = { prohibited: 1, connectFailed: 2, resourceShortage: 4 } as const;

@@ -1,4 +1,5 @@
 /** Every bound of the SSH server, with its unit. */
+import { KEY_EXCHANGE_MS_MAX } from '../../../transport/net/ssh/limits.ts';
 
 /** Those that an operator of a test or a benchmark may set otherwise. */
 export interface SshLimits {
@@ -25,6 +26,8 @@ export interface SshLimits {
    */
   readonly keepAliveMs: number;
   readonly keepAlivesMissedMax: number;
+  /** A new key exchange that is not over by then is cut, in ms. */
+  readonly keyExchangeMsMax: number;
   /** From HUP to KILL of what a vanished client leaves running, in ms. */
   readonly hangUpMs: number;
 }
@@ -42,6 +45,7 @@ export const SSH_LIMITS: SshLimits = {
   remoteForwardsMax: 16,
   keepAliveMs: 30_000,
   keepAlivesMissedMax: 3,
+  keyExchangeMsMax: KEY_EXCHANGE_MS_MAX,
   hangUpMs: 5_000,
 };
 

@@ -7,13 +7,14 @@ import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import { listenForAdmins, type OwnPlace } from '../../listening.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
+import { SSH_ALGORITHMS } from '../../../transport/net/ssh/algorithms.ts';
+import { guardPeer } from '../../../transport/net/ssh/peer-guard.ts';
 import { accountsOfMachine } from './login/accounts.ts';
 import type { AccountOf } from './login/accounts.ts';
-import { ALGORITHMS } from './login/algorithms.ts';
 import { openHostKey, type HostKey } from './host-key.ts';
 import { createLauncher } from './sessions/launch.ts';
 import type { SftpCommand } from './sessions/launch.ts';
-import { socketOf } from './library.ts';
+import { DISCONNECT, disconnect, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX, SOCKET_WAITING_BYTES_MAX, SSH_LIMITS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { LoggedIn } from './logged-in.ts';
@@ -99,7 +100,7 @@ export class SshServer {
       {
         hostKeys: [this.#hostKey.privateKey],
         ident: 'edge-agent',
-        algorithms: ALGORITHMS,
+        algorithms: SSH_ALGORITHMS,
         keepaliveInterval: this.#limits.keepAliveMs,
         keepaliveCountMax: this.#limits.keepAlivesMissedMax,
       },
@@ -197,9 +198,22 @@ export class SshServer {
   #connected(client: Connection): void {
     const { log, verify } = this.#options;
     const socket = socketOf(client);
+    // Each channel listens to both, and their number has a limit.
+    for (const emitter of [client, socket]) emitter.setMaxListeners(0);
+    const address = socket.remoteAddress ?? '';
+    const failed = (problem: string): void => log.debug({ address, problem }, 'An SSH connection failed');
     client.on('error', (error) => {
-      log.debug({ address: socket.remoteAddress ?? '', problem: error.message }, 'An SSH connection failed');
+      failed(error.message);
       if ((error as { level?: string }).level === 'client-timeout') socket.destroy();
+    });
+    guardPeer(client, {
+      peer: 'client',
+      bytes: () => socket.bytesRead + socket.bytesWritten,
+      keyExchangeMsMax: this.#limits.keyExchangeMsMax,
+      violated: (problem) => {
+        failed(problem);
+        disconnect(client, DISCONNECT.protocolError, problem);
+      },
     });
     answerLogins({
       client,

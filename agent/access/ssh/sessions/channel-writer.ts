@@ -1,6 +1,7 @@
 /** Writes bytes to a client: one after another, and no faster than the client takes them. */
 import type { Readable } from 'node:stream';
 import type { Connection, ServerChannel } from 'ssh2';
+import { isExchangingKeys } from '../../../../transport/net/ssh/peer-guard.ts';
 import { forgetWritten, isOpen, socketOf } from '../library.ts';
 import { SOCKET_WAITING_BYTES_MAX } from '../limits.ts';
 
@@ -16,7 +17,7 @@ export type Seen = (kind: OutputKind, data: Buffer) => void;
 /**
  * Writes both streams of a channel. One write is under way at a time, as ssh2 loses count of two (see library.ts); what
  * a client lets wait is bounded by stopping the sources, also for a client with a window of gigabytes, whose socket
- * ssh2 would fill.
+ * ssh2 would fill, and for one that exchanges keys, for whom ssh2 would keep all that is written.
  */
 export class ChannelWriter {
   readonly #channel: ServerChannel;
@@ -78,10 +79,17 @@ export class ChannelWriter {
       for (const act of this.#whenEmpty.splice(0)) act();
       return;
     }
-    const socket = socketOf(this.#client);
-    if (socket.writableLength > SOCKET_WAITING_BYTES_MAX)
-      socket.once('drain', () => this.#write(entry.data, entry.kind));
-    else this.#write(entry.data, entry.kind);
+    this.#send(entry.data, entry.kind);
+  }
+
+  /** Writes once the client takes it. */
+  #send(data: Buffer, kind: OutputKind): void {
+    if (this.#isClosed) return;
+    const client = this.#client;
+    const socket = socketOf(client);
+    if (isExchangingKeys(client)) client.once('handshake', () => this.#send(data, kind));
+    else if (socket.writableLength > SOCKET_WAITING_BYTES_MAX) socket.once('drain', () => this.#send(data, kind));
+    else this.#write(data, kind);
   }
 
   #write(data: Buffer, kind: OutputKind): void {

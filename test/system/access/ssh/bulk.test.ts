@@ -7,9 +7,11 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { OUTPUT_WAITING_BYTES_MAX } from '../../../../agent/access/ssh/sessions/channel-writer.ts';
 import { TERMINAL_SILENCE_MS_MAX } from '../../../../agent/access/ssh/sessions/terminal.ts';
+import { KEY_EXCHANGES_PER_MINUTE_MAX } from '../../../../transport/net/ssh/limits.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { lives, processorTime } from '../../../support/processes.ts';
+import { options as settings } from '../../../support/ssh/openssh.ts';
 import { execRaw, withRawAlice, type RawClient } from '../../../support/ssh/raw-ssh-client.ts';
 import { until, untilStill } from '../../../support/until.ts';
 
@@ -67,6 +69,31 @@ test.serial('200 MB of input arrive exactly', async (t) => {
   );
 
   t.is(await end, `${hash.digest('hex')}  -\n`);
+});
+
+test.serial('OpenSSH that asks for new keys after each megabyte sends and receives all, at full speed', async (t) => {
+  const { fixture, words } = await withAlice(t);
+  const child = fixture.start(['-v', ...settings('RekeyLimit=1M', 'Ciphers=aes128-gcm@openssh.com'), ...words, 'cat']);
+  const block = randomBytes(1_000_000);
+  const hashes = [createHash('sha256'), createHash('sha256')] as const;
+  child.stdout.on('data', (data: Buffer) => hashes[1].update(data));
+  const said = text(child.stderr);
+
+  const ended = once(child, 'close');
+  await pipeline(
+    (async function* blocks() {
+      for (let at = 0; at < MUCH_BYTES / 4; at += block.length) {
+        hashes[0].update(block);
+        yield block;
+      }
+    })(),
+    child.stdin,
+  ).catch(() => {}); // how it ended says why
+
+  t.deepEqual(await ended, [0, null], (await said).slice(-500));
+  t.is(hashes[1].digest('hex'), hashes[0].digest('hex'));
+  const exchanges = (await said).match(/SSH2_MSG_KEXINIT sent/gu)?.length ?? 0;
+  t.true(exchanges > 2 * KEY_EXCHANGES_PER_MINUTE_MAX, `${exchanges} exchanges`);
 });
 
 test.serial('a client that reads nothing stops the program, and its memory at the agent stays small', async (t) => {

@@ -1,10 +1,10 @@
 /** A machine with an SSH server of ssh2, and the client of nodes' SSH servers against it. */
 import { spawn } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
-import ssh2, { type Connection, type ServerChannel, type SFTPWrapper } from 'ssh2';
+import ssh2, { type Algorithms, type Connection, type ServerChannel, type SFTPWrapper } from 'ssh2';
 import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
+import { createHostKey } from '../../../../agent/access/ssh/host-key.ts';
 import type { RemoteTerminal, TerminalAsked, TerminalHeard } from '../../../../api/terminal/ports.ts';
 import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
@@ -24,30 +24,28 @@ export interface Played {
   /** The machine's end of a connection, before a word was said, and after the version of the client. */
   readonly accepted?: (socket: Socket) => void;
   readonly greeted?: (client: Connection, socket: Socket) => void;
+  /** What it speaks, where that is not what ssh2 does. */
+  readonly algorithms?: Algorithms;
   /** The agent's server of files, in place of `sftp`. */
   readonly hasFiles?: boolean;
 }
 
-/** Not by `ssh2.utils`, whose Ed25519 keys are malformed now and then. */
+/** Such as agents have. */
 export function hostKey(): { readonly pem: string; readonly line: string } {
-  const { privateKey: pem } = generateKeyPairSync('ec', {
-    namedCurve: 'P-256',
-    privateKeyEncoding: { type: 'sec1', format: 'pem' },
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-  });
+  const pem = createHostKey();
   const key = ssh2.utils.parseKey(pem);
   if (key instanceof Error) throw key;
   return { pem, line: `${key.type} ${key.getPublicSSH().toString('base64')}` };
 }
 
-/** A server that lets in by the password, and by any key that signs. `streams`: what the client came by. */
+/** A server that lets in by the password, and by any key that signs. `streams`: what terminals came by. */
 export async function machine(
   t: ExecutionContext,
-  { shell = echo, sftp, accepted, greeted, hasFiles = false }: Played = {},
+  { shell = echo, sftp, accepted, greeted, algorithms = {}, hasFiles = false }: Played = {},
 ) {
   const sockets = createServer((socket) => {
     accepted?.(socket);
-    const server = new ssh2.Server({ hostKeys: [HOST_KEY.pem], ident: 'OpenSSH_9.2p1' }, (client) => {
+    const server = new ssh2.Server({ hostKeys: [HOST_KEY.pem], ident: 'OpenSSH_9.2p1', algorithms }, (client) => {
       client.on('error', () => {});
       greeted?.(client, socket);
       client.on('authentication', (login) => {
@@ -81,7 +79,7 @@ export async function machine(
       streams.push(stream);
       t.teardown(() => stream.destroy());
     });
-  return { ...createSshTerminals({ reach }), streams };
+  return { ...createSshTerminals({ reach }), streams, port };
 }
 
 /** What is asked for; the rest is right. */

@@ -6,6 +6,7 @@ import type { TerminalAsked, TerminalHeard } from '../../../../api/terminal/port
 import { sshBlob } from '../../../../console/terminal/browser-key.ts';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { createSshTerminals } from '../../../../transport/terminals/ssh-client.ts';
+import { sshString } from '../../../support/ssh/raw-payloads.ts';
 import { asked, hostKey, machine } from './fixture.ts';
 
 const NO_ONE: TerminalHeard = { data: () => {}, exit: () => {}, closed: () => {} };
@@ -68,7 +69,11 @@ test('a machine with another host key than the service knows is told no password
 
 test('a signature that is none of its kind of key refuses the login, and nothing ends by it', async (t) => {
   const terminals = await machine(t);
-  const publicKey = hostKey().line;
+  const [type, numbers] = [Buffer.from('ecdsa-sha2-nistp256'), generateKeyPairSync('ec', { namedCurve: 'P-256' })];
+  const { x = '', y = '' } = numbers.publicKey.export({ format: 'jwk' });
+  const point = Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]);
+  const blob = Buffer.concat([type, type.subarray(-8), point].map((part) => sshString(part)));
+  const publicKey = `${String(type)} ${blob.toString('base64')}`;
 
   for (const signature of [[], [1], [0x30, 0], [0x30, 0xff]]) {
     const signIn = { type: 'key', publicKey, sign: async () => Promise.resolve(Uint8Array.from(signature)) } as const;
