@@ -224,7 +224,7 @@ export class SshServer {
       counted: () => {
         this.counters.authentications += 1;
       },
-      failed: () => this.#unauthenticated.failed(socket),
+      failed: () => this.#unauthenticated.failed(address),
       watchEnds: (ended) => this.#loggedIn.watchEnds(ended),
       accepted: (username, account, grant, ended) => {
         const problem = this.#loggedIn.take({ client, username, account, grant }, ended);

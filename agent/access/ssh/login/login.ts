@@ -68,15 +68,16 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   const ended = new Set<string>();
   const unwatch = options.watchEnds(ended);
   const { isQuestion, isUnanswered, grant, account } = await judged(options, context).finally(unwatch);
-  if (!isOpen(client)) return;
   if (!isQuestion) options.counted();
+  const isWrong = grant === null && !isQuestion && !isUnanswered;
+  const delayMs = isWrong ? options.failed() : 0; // also of who went away before the answer
+  if (!isOpen(client)) return;
   if (grant !== null) {
     if (typeof account === 'string') return refused(options, context.username, account);
     const problem = account === null ? null : options.accepted(context.username, account, grant, ended);
     if (problem === null) return context.accept();
     return disconnect(client, DISCONNECT.tooManyConnections, problem);
   }
-  const delayMs = isQuestion || isUnanswered ? 0 : options.failed();
   if (delayMs > 0)
     await new Promise((resolve) => {
       setTimeout(resolve, delayMs);

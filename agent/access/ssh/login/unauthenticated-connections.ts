@@ -37,8 +37,8 @@ export class UnauthenticatedConnections {
   }
 
   /** A wrong password or signature came from there: how long the answer is to wait, in ms. */
-  failed(socket: Socket): number {
-    return this.#addresses.fail(addressOf(socket));
+  failed(address: string): number {
+    return this.#addresses.fail(address);
   }
 
   #cutOldest(): void {

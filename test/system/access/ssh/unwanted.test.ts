@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import ssh2 from 'ssh2';
+import { FAILURE_DELAY_MS } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { startSshFixture, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 import { connectRaw, execRaw, logsIn, type RawClient } from '../../../support/ssh/raw-ssh-client.ts';
 import {
@@ -89,6 +90,29 @@ test.serial('logins that are tried once somebody is in are not heard', async (t)
   const channel = await execRaw(client, 'exit 7');
 
   t.deepEqual(await once(channel.resume(), 'exit'), [7]);
+});
+
+test.serial('whoever hangs up before the answer has tried to log in all the same', async (t) => {
+  const fixture = await withAlice(t, { failuresMax: 1 });
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<{ readonly accepted: false }>();
+  fixture.verdict = async () => {
+    fixture.verdict = null;
+    asked.resolve();
+    return answer.promise;
+  };
+  const { client, socket } = await unauthenticated(t, fixture.port);
+  sendPayload(client, loginRequest('password', Buffer.of(0), sshString('wrong')));
+  await asked.promise;
+
+  socket.destroy();
+  t.true(await logsIn(fixture.port, LOGIN.username, LOGIN.password)); // the server has seen that end when this one is in
+  answer.resolve({ accepted: false });
+  const beganMs = performance.now();
+  t.false(await logsIn(fixture.port, LOGIN.username, 'wrong'));
+
+  t.true(performance.now() - beganMs >= FAILURE_DELAY_MS, 'the second failure of a minute, where one is allowed');
+  t.is(fixture.server.counters.authentications, 3);
 });
 
 function loginRequest(method: string, ...more: readonly Buffer[]): Buffer {
