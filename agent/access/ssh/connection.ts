@@ -4,8 +4,7 @@ import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import type { Egress } from '../egress/egress.ts';
 import { refuseBeyondLimit } from './channel-limit.ts';
 import { carryForwards } from './forwarding/forwards.ts';
-import { DISCONNECT, disconnect, guardChannels, socketOf } from './library.ts';
-import { GOODBYE_MS_MAX } from './limits.ts';
+import { DISCONNECT, disconnect, guardChannels } from './library.ts';
 import { openRemoteForwards } from './forwarding/remote-forwards.ts';
 import { ShellSession } from './sessions/session.ts';
 import type { SessionHost } from './sessions/session.ts';
@@ -52,9 +51,6 @@ export class LiveConnection {
     this.#hangUpMs = Math.min(this.#hangUpMs, hangUpMs);
     disconnect(this.#client, DISCONNECT.byApplication, text);
     this.#over();
-    const socket = socketOf(this.#client);
-    const cut = setTimeout(() => socket.destroy(), GOODBYE_MS_MAX);
-    socket.once('close', () => clearTimeout(cut));
   }
 
   /** Resolves when no session of it has a process left to be ended. */

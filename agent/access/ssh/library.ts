@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel, Session } from 'ssh2';
 import { SSH_PACKET_BYTES_MIN } from '../../../transport/protocol/limits.ts';
+import { GOODBYE_MS_MAX } from './limits.ts';
 
 /** Why a client is told goodbye. Source: RFC 4253, 11.1. */
 export const DISCONNECT = {
@@ -37,6 +38,9 @@ export const SSH_SIGNALS = [
 
 /** A message number of RFC 4253, 12. */
 const MSG_DISCONNECT = 1;
+
+/** Sockets that are about to be cut. */
+const ENDING = new WeakSet<Socket>();
 
 interface Half {
   readonly id: number;
@@ -170,7 +174,16 @@ export function disconnect(client: Connection, reason: number, text: string): vo
     cipher.encrypt(write.finalize(packet, true));
   }
   // Nothing that it still sends is heard: whoever was told goodbye must not start a program, nor try another password.
-  socketOf(client).removeAllListeners('data').resume().end();
+  const socket = socketOf(client).removeAllListeners('data').resume();
+  socket.end();
+  cutSoon(socket);
+}
+
+/** Cuts a connection that is over in a moment, also where its client reads nothing, and so never hears of its end. */
+export function cutSoon(socket: Socket): void {
+  if (ENDING.has(socket)) return;
+  ENDING.add(socket);
+  setTimeout(() => socket.destroy(), GOODBYE_MS_MAX).unref();
 }
 
 /** Sends how a program ended, also behind its last byte, where ssh2 sends nothing any more. */

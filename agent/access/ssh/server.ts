@@ -14,7 +14,7 @@ import type { AccountOf } from './login/accounts.ts';
 import { openHostKey, type HostKey } from './host-key.ts';
 import { createLauncher } from './sessions/launch.ts';
 import type { SftpCommand } from './sessions/launch.ts';
-import { DISCONNECT, disconnect, socketOf } from './library.ts';
+import { DISCONNECT, cutSoon, disconnect, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX, SOCKET_WAITING_BYTES_MAX, SSH_LIMITS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { LoggedIn } from './logged-in.ts';
@@ -205,6 +205,7 @@ export class SshServer {
     client.on('error', (error) => {
       failed(error.message);
       if ((error as { level?: string }).level === 'client-timeout') socket.destroy();
+      else cutSoon(socket);
     });
     guardPeer(client, {
       peer: 'client',
@@ -214,6 +215,7 @@ export class SshServer {
         failed(problem);
         disconnect(client, DISCONNECT.protocolError, problem);
       },
+      left: () => cutSoon(socket),
     });
     answerLogins({
       client,

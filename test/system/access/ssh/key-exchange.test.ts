@@ -1,6 +1,6 @@
 /**
- * Clients that ask for new keys, and what is said meanwhile: it costs the agent no memory, nor more of its one thread
- * than it takes to carry their bytes.
+ * Clients that ask for new keys, and what is said meanwhile; and clients that end and read nothing: neither costs the
+ * agent memory, or more of its one thread than it takes to carry their bytes.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -12,6 +12,14 @@ import { KEY_EXCHANGE_EARNED_BYTES, KEY_EXCHANGES_PER_MINUTE_MAX } from '../../.
 import { startSshFixture } from '../../../support/agent/ssh-fixture.ts';
 import { lives, procFile, processorTime } from '../../../support/processes.ts';
 import { connectRaw, execRaw, type RawClient } from '../../../support/ssh/raw-ssh-client.ts';
+import {
+  hostKeysPayload,
+  MESSAGE,
+  payloadOf,
+  sendPayload,
+  sshString,
+  uint32,
+} from '../../../support/ssh/raw-payloads.ts';
 import { until, untilStill } from '../../../support/until.ts';
 
 const LOGIN = { username: 'alice', password: 'right and long enough' };
@@ -139,3 +147,24 @@ test('new keys after half a megabyte are never too many', async (t) => {
 
   t.deepEqual(await once(channel.resume(), 'exit'), [0]);
 });
+
+const CHANNEL_DATA = 94;
+const BY_APPLICATION = 11;
+
+for (const [what, payload] of Object.entries({
+  'breaks the protocol': payloadOf(CHANNEL_DATA),
+  'says what is not for a server': hostKeysPayload('key'),
+  'says goodbye': payloadOf(MESSAGE.disconnect, uint32(BY_APPLICATION), sshString(''), sshString('')),
+}))
+  test(`a client that ${what} and reads nothing is gone at once, with what it runs`, async (t) => {
+    const fixture = await server(t, { hangUpMs: 100 });
+    const { socket, client, pid } = await running(t, fixture.port, 'exec yes');
+    socket.pause();
+    speechOf(client).channelWindowAdjust(0, 4 * MUCH_BYTES);
+    await untilStill('the program to wait', () => processorTime(pid));
+
+    sendPayload(client, payload);
+
+    await until('the program is gone', () => !lives(pid), 2_000);
+    t.deepEqual(fixture.server.grants(), []);
+  });
