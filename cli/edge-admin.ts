@@ -23,7 +23,7 @@ import { settingNames, settingsHelp, settingsMarkdown } from '../settings/enviro
 import { nearestOf } from '../settings/nearest.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { unknownVariables } from '../settings/unknown-variables.ts';
-import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './signals.ts';
+import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './resident-program.ts';
 import { startRenewed } from './renewal.ts';
 
 const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet

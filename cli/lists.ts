@@ -2,7 +2,7 @@
 import type { Command as Program } from 'commander';
 import { limitOption } from './arguments.ts';
 import { createClient } from './service/client.ts';
-import { ending } from './ending.ts';
+import { ending } from './until-interrupted.ts';
 import { readList } from './output/listing.ts';
 import { tell, write } from './output/output.ts';
 import type { ReadPage } from './service/pages.ts';

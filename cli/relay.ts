@@ -4,7 +4,7 @@ import { readSettings } from '../settings/environment.ts';
 import { certificateFilesProblems, RELAY_SETTINGS, type RelayConfig } from '../settings/relay.ts';
 import { openRelay } from '../transport/vpn/relay/open.ts';
 import { createUrlAdmission } from '../transport/vpn/relay/url-admission.ts';
-import { runUntilSignalled } from './signals.ts';
+import { runUntilSignalled } from './resident-program.ts';
 
 /** Its settings, or what is wrong with them, a line each. */
 export function readRelayConfig(

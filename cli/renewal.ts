@@ -3,7 +3,7 @@
  * when another one has its name.
  */
 import type { Log } from '../transport/net/log.ts';
-import { EXIT_START_FAILED, limitStop, type Running } from './signals.ts';
+import { EXIT_START_FAILED, limitStop, type Running } from './resident-program.ts';
 
 /** What can be renewed. */
 export interface Renewable extends Running {

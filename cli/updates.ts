@@ -3,7 +3,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Api, Outputs } from './service/client.ts';
-import { ending } from './ending.ts';
+import { ending } from './until-interrupted.ts';
 import { createProgressLine } from './run/progress.ts';
 
 /** A request, as the service answers it. */

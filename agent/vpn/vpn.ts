@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { MapSource, followMap } from '../../transport/vpn/relay-map/map-source.ts';
-import { createVet } from '../../transport/net/guard/vetting.ts';
+import { createVet } from '../../transport/net/outbound-guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { VpnPath } from '../../transport/protocol/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';

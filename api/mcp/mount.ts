@@ -66,6 +66,7 @@ export function mountMcp({ offersPublicTools, version, answerMsMax = ANSWER_MS_M
       reply.hijack();
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) reply.raw.setHeader(name, value);
+      if (reply.raw.destroyed) return;
       const late = setTimeout(() => reply.raw.destroy(), answerMsMax);
       reply.raw.once('close', () => clearTimeout(late));
       const auth = { token: asking.caller.credential ?? '', clientId: 'mcp', scopes: [], extra: { asking } };
@@ -89,14 +90,22 @@ function refusalOf(request: FastifyRequest): Refusal | null {
 
 const CANCELS_ITSELF = refuse(
   'bad_request',
-  'A body with requests cannot cancel any: each body is answered by itself, and what is cancelled is not answered.',
+  'A request cannot be cancelled in the body that makes it: what is cancelled is not answered.',
 ).refusal;
+
+/** A part of a body, as far as it matters here. */
+type Message = null | {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: null | { readonly requestId?: unknown };
+};
 
 /** The library would keep the stream of the answer open, and say nothing on it for as long as the client stays. */
 function cancelsItself(body: object): boolean {
-  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
-  return (
-    messages.length > 1 &&
-    messages.some((message) => (message as { readonly method?: unknown } | null)?.method === 'notifications/cancelled')
+  if (!Array.isArray(body)) return false;
+  const messages = body as readonly Message[];
+  const ids = new Set(messages.map((message) => message?.id));
+  return messages.some(
+    (message) => message?.method === 'notifications/cancelled' && ids.has(message.params?.requestId ?? NaN),
   );
 }

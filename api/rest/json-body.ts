@@ -11,7 +11,7 @@ import { refuse, type Refusal } from '../../actors/refusal.ts';
 /** Deepest nesting of objects and arrays. The deepest input of the catalogue has 4 levels. */
 export const BODY_DEPTH_MAX = 32;
 
-/** Members of all objects of a body: 256 calls of tRPC, the most of one message, have some 2,000. */
+/** Members of all objects of a body: 32 calls of tRPC, each with all labels that a node may have, have some 2,300. */
 export const BODY_MEMBERS_MAX = 8_192;
 
 /** A refusal thrown through the framework, which knows only errors. */
@@ -26,7 +26,8 @@ export class BodyRefused extends Error {
 
 const MALFORMED = refuse('bad_request', 'The body is not valid JSON.').refusal;
 const TOO_DEEP = refuse('bad_request', `The body is nested deeper than ${BODY_DEPTH_MAX} levels.`).refusal;
-const TOO_MANY = refuse('bad_request', `The body has more than ${BODY_MEMBERS_MAX} members of objects.`).refusal;
+const tooMany = (membersMax: number): Refusal =>
+  refuse('bad_request', `The body has more than ${membersMax} members of objects.`).refusal;
 const POISONED = refuse(
   'bad_request',
   'The body has a key that is not allowed: __proto__ or constructor.prototype.',
@@ -63,11 +64,11 @@ export function refuseEncoded(headers: IncomingHttpHeaders): void {
  * Bytes to a value. Throws BodyRefused for what is no UTF-8 JSON, too deep, of too many members, or holds keys that
  * poison prototypes.
  */
-export function parseJson(body: Buffer): unknown {
+export function parseJson(body: Buffer, membersMax = BODY_MEMBERS_MAX): unknown {
   if (body.length === 0) return undefined;
-  const { depth, members } = shapeOf(body);
+  const { depth, members } = shapeOf(body, membersMax);
   if (depth > BODY_DEPTH_MAX) throw new BodyRefused(TOO_DEEP);
-  if (members > BODY_MEMBERS_MAX) throw new BodyRefused(TOO_MANY);
+  if (members > membersMax) throw new BodyRefused(tooMany(membersMax));
   if (!isUtf8(body)) throw new BodyRefused(MALFORMED);
   let value: unknown;
   try {
@@ -110,12 +111,12 @@ const COLON = 0x3a;
  * Deepest nesting and number of members, outside of strings; stops counting once there is too much of either. One pass
  * over the bytes, about 1 ns each.
  */
-function shapeOf(body: Buffer): { readonly depth: number; readonly members: number } {
+function shapeOf(body: Buffer, membersMax: number): { readonly depth: number; readonly members: number } {
   let depth = 0;
   let deepest = 0;
   let members = 0;
   let inString = false;
-  for (let at = 0; at < body.length && deepest <= BODY_DEPTH_MAX && members <= BODY_MEMBERS_MAX; at += 1) {
+  for (let at = 0; at < body.length && deepest <= BODY_DEPTH_MAX && members <= membersMax; at += 1) {
     const byte = body[at];
     if (inString) {
       if (byte === BACKSLASH) at += 1;

@@ -1,12 +1,20 @@
 /** JSON of WebSocket messages, in which what many subscribers are told is written only once. */
 import type { Encoder } from '@trpc/server/adapters/ws';
+import { LABELS_MAX } from '../../transport/protocol/labels.ts';
 import { parseJson } from '../rest/json-body.ts';
 
 /**
  * Calls in one message, as many as may be under way on a connection: each costs what a call by itself does, and all of
- * a message are begun at once.
+ * a message are begun at once. Where there are more, each is refused.
  */
 export const MESSAGE_CALLS_MAX = 256;
+
+/**
+ * Members of all objects of a message: that many calls, each with all labels that a node may have, and what is around
+ * them. A message with more is answered as one mistake, which is no call's: clients go on waiting for theirs.
+ */
+const CALL_MEMBERS_MAX = LABELS_MAX + 8;
+export const MESSAGE_MEMBERS_MAX = MESSAGE_CALLS_MAX * CALL_MEMBERS_MAX;
 
 /** The part of a message that a feed shares between its subscribers. */
 interface Told {
@@ -36,10 +44,7 @@ export function createEncoder(): Encoder {
     },
     decode(text) {
       if (typeof text !== 'string') throw new SyntaxError('not text');
-      const said = parseJson(Buffer.from(text));
-      if (Array.isArray(said) && said.length > MESSAGE_CALLS_MAX)
-        throw new RangeError(`more than ${MESSAGE_CALLS_MAX} calls in one message`);
-      return said;
+      return parseJson(Buffer.from(text), MESSAGE_MEMBERS_MAX);
     },
   };
 }

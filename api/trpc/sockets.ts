@@ -169,6 +169,7 @@ function connectionHandler(
         },
         { clock, records, admitted: known.admitted.get(res), session: known.sessions.get(req) },
       ),
+    maxBatchSize: MESSAGE_CALLS_MAX,
     keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
     experimental_encoder: createEncoder(),
     onError: ({ error, type }) =>

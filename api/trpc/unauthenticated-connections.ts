@@ -26,7 +26,7 @@ export interface UnauthenticatedConnections {
 }
 
 /** What somebody's bytes come from. */
-export type ReceivingSocket = Pick<Socket, 'on' | 'off' | 'destroySoon'>;
+export type ReceivingSocket = Pick<Socket, 'on' | 'off' | 'pause'>;
 
 interface Waiting {
   readonly network: string;
@@ -64,7 +64,7 @@ export function createUnauthenticatedConnections(clock: Pick<Clock, 'after'>): U
         bytes += chunk.length;
         if (bytes <= UNAUTHENTICATED_BYTES_MAX || !remove(one)) return;
         one.leave(TOO_MUCH_SENT);
-        socket.destroySoon(); // what else it sends is not heard
+        socket.pause(); // what else it sends is not heard, and not answered by a reset that takes the reason along
       };
       const cancel = clock.after(SIGN_IN_MS_MAX, () => {
         if (remove(one)) one.leave(NO_KEY_SHOWN);

@@ -1,6 +1,6 @@
 /** `edge forward`. */
 import type { Command as Program } from 'commander';
-import { ending } from '../ending.ts';
+import { ending } from '../until-interrupted.ts';
 import { tell, write } from '../output/output.ts';
 import type { Table } from '../table/columns.ts';
 import { rowsText } from '../table/text.ts';

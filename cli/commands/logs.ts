@@ -3,7 +3,7 @@ import type { Command as Program } from 'commander';
 import { positiveInteger } from '../arguments.ts';
 import type { Api } from '../service/client.ts';
 import { nodeIdOf, ofNode } from '../names/node-names.ts';
-import { endingWithReader } from '../ending.ts';
+import { endingWithReader } from '../until-interrupted.ts';
 import { isReaderGone, shownOutput, tell, writeForReader } from '../output/output.ts';
 import { EXIT, isConflict, Problem } from '../problem.ts';
 import { followOutput } from '../run/tails.ts';

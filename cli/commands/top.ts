@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Command as Program } from 'commander';
 import { positiveInteger, words } from '../arguments.ts';
 import type { Node, Outputs } from '../service/client.ts';
-import { ending } from '../ending.ts';
+import { ending } from '../until-interrupted.ts';
 import { inTurns } from '../in-turns.ts';
 import { inOrder } from '../output/listing.ts';
 import { labelsOf } from '../names/node-names.ts';

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command as Program } from 'commander';
 import { isLoopbackHost } from '../../transport/net/addresses.ts';
 import { words } from '../arguments.ts';
-import { endingWithReader } from '../ending.ts';
+import { endingWithReader } from '../until-interrupted.ts';
 import { eventHeadings, eventText, nodeOf } from '../output/event-text.ts';
 import { eventTypesOf } from '../names/event-types.ts';
 import { NodeNames } from '../output/outputs.ts';

@@ -1,6 +1,6 @@
 /** The same transfer with many machines: several at a time, each told as it ends. */
 import type { Node } from '../service/client.ts';
-import { ending } from '../ending.ts';
+import { ending } from '../until-interrupted.ts';
 import { labelsOf } from '../names/node-names.ts';
 import { tell } from '../output/output.ts';
 import { EXIT, Problem, type ExitStatus } from '../problem.ts';

@@ -2,7 +2,7 @@
 import { limits, type Limit } from './limit.ts';
 import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
 import * as channels from '../../persistence/publishing/channels.ts';
-import * as guard from '../../transport/net/guard/limits.ts';
+import * as guard from '../../transport/net/outbound-guard/limits.ts';
 import * as publishedEvent from '../../actors/published-event.ts';
 import * as publishingChannel from '../../supervisors/publishing/channel.ts';
 import * as taskLeases from '../../persistence/ownership/task-leases.ts';
@@ -15,7 +15,9 @@ import * as webhooks from '../../transport/events/webhooks/limits.ts';
 /** In the order of the page. The link in the last column of each row leads to the file. */
 export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
   limits('persistence/committer/webhook-rows.ts', webhookRows, [['WEBHOOKS_MAX', 'Webhooks in all; more is a 409.']]),
-  limits('transport/net/guard/limits.ts', guard, [['URL_CHARS_MAX', 'Characters of a URL; a longer one is a 422.']]),
+  limits('transport/net/outbound-guard/limits.ts', guard, [
+    ['URL_CHARS_MAX', 'Characters of a URL; a longer one is a 422.'],
+  ]),
   limits('actors/webhook/state.ts', webhookState, [
     ['WINDOW_DELIVERIES_MAX', 'Unfinished deliveries of a webhook that are held in memory. More wait in the database.'],
     ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],

@@ -40,6 +40,7 @@ import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/inputs/targeting-input.ts';
 import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
+import * as trpcEncoder from '../../api/trpc/encoder.ts';
 import * as unauthenticated from '../../api/trpc/unauthenticated-connections.ts';
 import * as tails from '../../cli/run/tails.ts';
 import * as unwritten from '../../cli/run/unwritten.ts';
@@ -216,6 +217,10 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ],
       ['REMEMBERED_EVENTS_MAX', 'Events kept for subscribers. Who is further behind reads from the database.'],
       ['REMEMBERED_EVENTS_BYTES_MAX', 'Bytes of their data, at most.'],
+    ]),
+    limits('api/trpc/encoder.ts', trpcEncoder, [
+      ['MESSAGE_CALLS_MAX', 'Calls in one message of tRPC over WebSocket, and under way on one connection.'],
+      ['MESSAGE_MEMBERS_MAX', 'Members of all objects of such a message.'],
     ]),
     limits('api/trpc/unauthenticated-connections.ts', unauthenticated, [
       ['SIGN_IN_MS_MAX', 'A connection that has shown no key by then is closed.'],

@@ -1,11 +1,11 @@
 /** A TCP connection to the first of some checked addresses that takes one, and what it means when none does. */
 import { connect, type Socket } from 'node:net';
-import type { CheckedAddress } from '../../../transport/net/guard/vetting.ts';
+import type { CheckedAddress } from '../../../transport/net/outbound-guard/vetting.ts';
 import type { DialFailure } from '../../../transport/net/streams/dialled.ts';
 
 /**
  * Longest wait for one of several addresses before the next is tried, in ms. The last one has what is left. Source:
- * transport/net/guard/limits.ts.
+ * transport/net/outbound-guard/limits.ts.
  */
 const ATTEMPT_MS_MAX = 1_000;
 

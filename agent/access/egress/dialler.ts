@@ -4,9 +4,9 @@
  */
 import { isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { bareHost, isLiteral } from '../../../transport/net/guard/destination.ts';
-import type { Resolve } from '../../../transport/net/guard/resolution.ts';
-import { createVet, type CheckedAddress, type Vet } from '../../../transport/net/guard/vetting.ts';
+import { bareHost, isLiteral } from '../../../transport/net/outbound-guard/destination.ts';
+import type { Resolve } from '../../../transport/net/outbound-guard/resolution.ts';
+import { createVet, type CheckedAddress, type Vet } from '../../../transport/net/outbound-guard/vetting.ts';
 import { DIAL_FAILURES, notDialled, type DialFailure, type Dialled } from '../../../transport/net/streams/dialled.ts';
 import type { OwnServers } from '../../own-servers.ts';
 import { connectToFirst, type Connection } from './connection.ts';

@@ -1,7 +1,7 @@
 /** Hosts as an operator lists them: names, everything under a name, addresses and ranges. Pure. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { bareName, isName } from '../../../transport/net/guard/destination.ts';
+import { bareName, isName } from '../../../transport/net/outbound-guard/destination.ts';
 
 /** One entry of such a list. */
 export type HostRule =

@@ -1,10 +1,10 @@
 /**
- * What may be dialled, and for whom. Pure. Addresses are judged by the one guard (`transport/net/guard`, R2); what is
- * said here is what each use opens of them, what the operator said, which ports, and what would come back to this
- * agent's own proxies.
+ * What may be dialled, and for whom. Pure. Addresses are judged by the one guard (`transport/net/outbound-guard`, R2);
+ * what is said here is what each use opens of them, what the operator said, which ports, and what would come back to
+ * this agent's own proxies.
  */
 import ipaddr from 'ipaddr.js';
-import { addressKind, type AddressPolicy, type Ruling } from '../../../transport/net/guard/policy.ts';
+import { addressKind, type AddressPolicy, type Ruling } from '../../../transport/net/outbound-guard/policy.ts';
 import type { EgressUse } from './egress.ts';
 import { hostRule, ruleFor, type HostRule } from './host-rules.ts';
 import { isInRanges, PORT_MAX, portRange } from './port-ranges.ts';

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
-import { createVet } from '../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../transport/net/outbound-guard/vetting.ts';
 import type { GivenConfig } from '../../config.ts';
 import { PIN_FILE } from '../../data-directory.ts';
 import type { Outbound } from '../../outbound/outbound.ts';

@@ -4,7 +4,7 @@
  */
 import { open } from 'node:fs/promises';
 import { fetchMap, type MapReach } from '../../../transport/vpn/relay-map/map-source.ts';
-import type { Vet } from '../../../transport/net/guard/vetting.ts';
+import type { Vet } from '../../../transport/net/outbound-guard/vetting.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';

@@ -90,7 +90,7 @@ const CONVERSATIONS = 1_000;
 const AT_ONCE = 100;
 
 test.before(() => {
-  console.log = () => {}; // the client of NATS prints what it cannot read; cli/signals.ts takes that into the log
+  console.log = () => {}; // the client of NATS prints what it cannot read; cli/resident-program.ts takes that into the log
 });
 
 /** A server that says so to its n-th client, at once, and hangs up on its first word. */

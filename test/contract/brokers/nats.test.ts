@@ -13,7 +13,7 @@ import { connectionsOf, outlivesDamage, refusalOf, strangers, toldTooLarge } fro
 const test = await peerTest('nats-server');
 
 test.before(() => {
-  console.log = () => {}; // the client prints what it cannot read; cli/signals.ts takes that into the log
+  console.log = () => {}; // the client prints what it cannot read; cli/resident-program.ts takes that into the log
 });
 
 const opened = connectionsOf('nats', openNats);

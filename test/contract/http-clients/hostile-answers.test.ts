@@ -13,7 +13,7 @@ import { beginRecording } from '../../../agent/access/ssh/recording/recorder.ts'
 import { RecordingUploads } from '../../../agent/access/ssh/recording/upload.ts';
 import { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
 import { fetchMap } from '../../../transport/vpn/relay-map/map-source.ts';
-import { createVet } from '../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../transport/net/outbound-guard/vetting.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { AgentRequests } from '../../../transport/tunnels/agent-requests.ts';
 import { createUrlAdmission } from '../../../transport/vpn/relay/url-admission.ts';

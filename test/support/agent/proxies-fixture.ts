@@ -6,7 +6,7 @@ import { egressRulesOf } from '../../../agent/config.ts';
 import { CountedEgress } from '../../../agent/access/egress/dialler.ts';
 import { createLog } from '../../../agent/log.ts';
 import { startAgentProxies, type AgentProxies } from '../../../agent/access/proxies/proxies.ts';
-import type { Resolve } from '../../../transport/net/guard/resolution.ts';
+import type { Resolve } from '../../../transport/net/outbound-guard/resolution.ts';
 import type { Scope } from '../scope.ts';
 import { agentConfig } from './agent-config.ts';
 

@@ -7,7 +7,7 @@ import type { WebhookRecord } from '../../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import { monotonicMs } from '../../../transport/net/clock.ts';
-import { createGuard } from '../../../transport/net/guard/guard.ts';
+import { createGuard } from '../../../transport/net/outbound-guard/guard.ts';
 import { HttpWebhookSender, type WebhookSenderOptions } from '../../../transport/events/webhooks/sender.ts';
 import { scaled } from '../busy.ts';
 import { listening } from '../net/listening.ts';

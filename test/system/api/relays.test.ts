@@ -9,7 +9,7 @@ import { connectedClient, mapOf, startClient, type RelayClient } from '../../sup
 import { until } from '../../support/until.ts';
 import { boxKeys, newBoxKeys } from '../../../transport/vpn/derp/protocol.ts';
 import { fetchMap } from '../../../transport/vpn/relay-map/map-source.ts';
-import { createVet } from '../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../transport/net/outbound-guard/vetting.ts';
 import { RELAY_ADMISSION_PATH, RELAY_MAP_PATH } from '../../../transport/protocol/version.ts';
 import { startFleet } from './fleet.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

@@ -7,7 +7,7 @@ import fastify from 'fastify';
 import { ADMIN_METRICS_PATH } from '../../../api/rest/admin-metrics.ts';
 import { registerHealth } from '../../../api/rest/health.ts';
 import { readRelayConfig } from '../../../cli/relay.ts';
-import { STOP_MS_MAX } from '../../../cli/signals.ts';
+import { STOP_MS_MAX } from '../../../cli/resident-program.ts';
 import { imagePlans } from '../../../deploy/images/contents.ts';
 import packageFile from '../../../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS, readAdminConfig } from '../../../settings/admin.ts';

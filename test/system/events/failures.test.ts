@@ -1,6 +1,6 @@
 /** Tries of a webhook that fail: what the receiver did, in a sentence that repeats nothing secret. */
 import test from 'ava';
-import { createGuard } from '../../../transport/net/guard/guard.ts';
+import { createGuard } from '../../../transport/net/outbound-guard/guard.ts';
 import { scaled } from '../../support/busy.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';

@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { createGuard } from '../../../transport/net/guard/guard.ts';
+import { createGuard } from '../../../transport/net/outbound-guard/guard.ts';
 import { certificates, type Certificates } from '../../support/net/certificates.ts';
 import { listening } from '../../support/net/listening.ts';
 import { createScope } from '../../support/scope.ts';

@@ -3,7 +3,7 @@
  * secret.
  */
 import { errors } from 'undici';
-import { AddressRefused, NameUnresolved } from '../../net/guard/guard.ts';
+import { AddressRefused, NameUnresolved } from '../../net/outbound-guard/guard.ts';
 
 /** Kinds of failures, for counting. */
 export const FAILURE_KINDS = [

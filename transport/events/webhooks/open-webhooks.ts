@@ -3,7 +3,7 @@ import type { Clock } from '../../../actors/ports.ts';
 import type { Log } from '../../net/log.ts';
 import type { UrlGuard } from '../../../api/ports.ts';
 import { monotonicMs } from '../../net/clock.ts';
-import { createGuard } from '../../net/guard/guard.ts';
+import { createGuard } from '../../net/outbound-guard/guard.ts';
 import { deliveriesOf } from './counters.ts';
 import { HttpWebhookSender, type WebhookSenderOptions } from './sender.ts';
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { connect as connectTcp, isIP, isIPv6, type Socket } from 'node:net';
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { createVet, type Vet } from '../../net/guard/vetting.ts';
+import { createVet, type Vet } from '../../net/outbound-guard/vetting.ts';
 import { ADDRESSES_MAX, CONNECT_MS_MAX, HANDSHAKE_MS_MAX } from './limits.ts';
 import type { RelayNode, RelayReach } from '../relay-map/map.ts';
 

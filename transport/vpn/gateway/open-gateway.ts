@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { RelayMap } from '../relay-map/map.ts';
 import { MapSource } from '../relay-map/map-source.ts';
-import { createVet } from '../../net/guard/vetting.ts';
+import { createVet } from '../../net/outbound-guard/vetting.ts';
 import { createMember } from '../member/create-member.ts';
 import { makeKeyPair } from '../wireguard/keys.ts';
 import { DEVICE_LIMITS } from '../wireguard/limits.ts';

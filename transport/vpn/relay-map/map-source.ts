@@ -4,7 +4,7 @@
  */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import type { Vet } from '../../net/guard/vetting.ts';
+import type { Vet } from '../../net/outbound-guard/vetting.ts';
 import { refuseUpgrade } from '../../net/streams/unasked-upgrade.ts';
 import { MAP_BYTES_MAX, readRelayMap, type RelayMap } from './map.ts';
 

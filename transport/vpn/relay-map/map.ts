@@ -1,7 +1,7 @@
 /** A relay map as it is published, a DERPMap in JSON, and what is made of it here. Source: tailcfg.DERPMap. */
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
-import type { Vet } from '../../net/guard/vetting.ts';
+import type { Vet } from '../../net/outbound-guard/vetting.ts';
 
 /** Largest map, in bytes. The largest public one takes some 40 KiB. */
 export const MAP_BYTES_MAX = 1_048_576;

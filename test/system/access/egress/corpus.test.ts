@@ -4,7 +4,7 @@
  */
 import test from 'ava';
 import { runSealed } from '../../../support/net/sealed-network.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { hostileUrls, zoneAnswer } from '../guard/corpus.ts';
 import { startDnsServer } from '../../../support/net/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import { CountedEgress, type EgressOptions } from '../../../../agent/access/egress/dialler.ts';
 import type { EgressUse } from '../../../../agent/access/egress/egress.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { startDnsServer, type Answer, type Question } from '../../../support/net/dns-server.ts';
 
 type Options = Omit<EgressOptions, 'rules'> & { readonly rules?: Partial<EgressOptions['rules']> };

@@ -2,7 +2,7 @@
  * Tries the corpus of hostile URLs on the agent's proxies, in each way in which a client can ask: what is let through?
  */
 import { isIP } from 'node:net';
-import { addressKind } from '../../../../transport/net/guard/policy.ts';
+import { addressKind } from '../../../../transport/net/outbound-guard/policy.ts';
 import { zoneAnswer, type HostileUrl } from '../guard/corpus.ts';
 import { httpStatus, socks5Reply, type ProxyAddress } from '../../../support/agent/proxies-fixture.ts';
 

@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import type { Resolve } from '../../../../transport/net/guard/resolution.ts';
+import type { Resolve } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
 import { cable, inNetworkOf, ownNetwork } from '../../../support/networks/cable.ts';
 import { startTripwire } from '../guard/tripwire.ts';

@@ -3,8 +3,8 @@
  * the kernel counts each connection. Prints what came through, as JSON.
  */
 import { readFileSync } from 'node:fs';
-import { addressKind } from '../../../../transport/net/guard/policy.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+import { addressKind } from '../../../../transport/net/outbound-guard/policy.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
 import { GOOD, hostileUrls, zoneAnswer, type HostileUrl } from '../guard/corpus.ts';
 import { startDnsServer } from '../../../support/net/dns-server.ts';

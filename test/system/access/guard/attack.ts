@@ -1,8 +1,8 @@
 /** Tries URLs as somebody would who gives one for a webhook: is it taken, and where does a request to it lead? */
 import { isIPv6 } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
-import { AddressRefused, NameUnresolved, type Guard } from '../../../../transport/net/guard/guard.ts';
-import type { Resolve } from '../../../../transport/net/guard/resolution.ts';
+import { AddressRefused, NameUnresolved, type Guard } from '../../../../transport/net/outbound-guard/guard.ts';
+import type { Resolve } from '../../../../transport/net/outbound-guard/resolution.ts';
 import type { HostileUrl } from './corpus.ts';
 
 /** What the guard decides about: a URL when it is given, and a dial. */

@@ -10,9 +10,9 @@ import {
   NameUnresolved,
   type ConnectorOptions,
   type Guard,
-} from '../../../../transport/net/guard/guard.ts';
-import { CONNECT_ATTEMPT_MS_MAX } from '../../../../transport/net/guard/limits.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+} from '../../../../transport/net/outbound-guard/guard.ts';
+import { CONNECT_ATTEMPT_MS_MAX } from '../../../../transport/net/outbound-guard/limits.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { certificates } from '../../../support/net/certificates.ts';
 import { startBlackHole } from './black-hole.ts';
 import { startDnsServer, type Answer, type Question } from '../../../support/net/dns-server.ts';

@@ -1,8 +1,8 @@
 /** The corpus of hostile URLs, with tripwires: not one packet may go where the guard lets nobody. */
 import test from 'ava';
 import { runSealed } from '../../../support/net/sealed-network.ts';
-import { createGuard } from '../../../../transport/net/guard/guard.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+import { createGuard } from '../../../../transport/net/outbound-guard/guard.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { attack, unguarded } from './attack.ts';
 import { hostileUrls, zoneAnswer } from './corpus.ts';
 import { startDnsServer } from '../../../support/net/dns-server.ts';

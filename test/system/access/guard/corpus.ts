@@ -2,7 +2,7 @@
  * URLs that lead where nobody from outside may reach, made from addresses times forms, and the DNS zone of their names.
  */
 import ipaddr from 'ipaddr.js';
-import { BAD_PORTS } from '../../../../transport/net/guard/destination.ts';
+import { BAD_PORTS } from '../../../../transport/net/outbound-guard/destination.ts';
 import type { Answer, Question } from '../../../support/net/dns-server.ts';
 import { EMBEDDINGS, v4Forms, v6Forms } from '../../../support/net/address-forms.ts';
 import written from './hostile-urls.json' with { type: 'json' };

@@ -4,8 +4,8 @@
  * was counted, as JSON.
  */
 import { readFileSync } from 'node:fs';
-import { createGuard } from '../../../../transport/net/guard/guard.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+import { createGuard } from '../../../../transport/net/outbound-guard/guard.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
 import { attack, unguarded, type Attack, type Guarding } from './attack.ts';
 import { GOOD, hostileUrls, zoneAnswer, type HostileUrl } from './corpus.ts';

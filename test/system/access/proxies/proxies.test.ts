@@ -8,7 +8,7 @@ import type { ExecutionContext } from 'ava';
 import { peerPath } from '../../../support/run/peers.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { startDnsServer } from '../../../support/net/dns-server.ts';
-import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
+import { resolverBy } from '../../../../transport/net/outbound-guard/resolution.ts';
 import {
   httpStatus,
   PASSWORD,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { vpnChecks, type VpnSources } from '../../../../agent/observability/doctor/vpn.ts';
-import { createVet } from '../../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../../transport/net/outbound-guard/vetting.ts';
 import { scaled } from '../../../support/busy.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import type { Scope } from '../../../support/scope.ts';

@@ -186,6 +186,7 @@ test('the statuses of HTTP are those of the other surfaces', async (t) => {
   );
   const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
   t.is(await statusOf(post(JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }, cancelled]))), 400);
+  t.is(await statusOf(post(JSON.stringify([{ jsonrpc: '2.0', id: 2, method: 'ping' }, cancelled]))), 200);
   t.is(await statusOf(post(JSON.stringify(cancelled))), 202);
   t.is(await statusOf(post('x'.repeat(1_100_000))), 413);
   t.is(await statusOf(post('{}', { 'content-type': 'text/plain' })), 415);

@@ -1,4 +1,5 @@
 /** Live connections: who may have one, and for how long without a key. */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -7,6 +8,7 @@ import test from 'ava';
 import { WebSocket } from 'ws';
 import { createShares } from '../../../../api/shares.ts';
 import { MESSAGE_CALLS_MAX } from '../../../../api/trpc/encoder.ts';
+import { CLOSE_GRACE_MS } from '../../../../api/trpc/sockets.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { cutGreedy, UNREAD_BYTES_MAX, UNREAD_TOTAL_BYTES_MAX } from '../../../../api/trpc/unread-bytes.ts';
 import {
@@ -15,6 +17,7 @@ import {
   UNAUTHENTICATED_BYTES_MAX,
   UNAUTHENTICATED_MAX,
 } from '../../../../api/trpc/unauthenticated-connections.ts';
+import { LABELS_MAX } from '../../../../transport/protocol/labels.ts';
 import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
 import { serve, type Served } from '../../../support/api/served.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
@@ -100,30 +103,33 @@ test('an upgrade or a call whose Host is no host is refused, and nothing ends by
   await heard(await open(t, url, bearer(KEYS.api)));
 });
 
-test('more calls in one message than may be under way are answered as one mistake', async (t) => {
+test('each of more calls in one message than may be under way is refused, and all labels of as many are read', async (t) => {
   const { url } = await start(t);
   const socket = await open(t, url, bearer(KEYS.api));
-  const answers: { readonly id: unknown; readonly error?: object }[] = [];
+  const answers: { readonly id: unknown; readonly error?: { readonly message: string } }[] = [];
   socket.on('message', (data: Buffer) => {
     if (/^[[{]/u.test(data.toString())) answers.push(JSON.parse(data.toString()) as (typeof answers)[number]);
   });
-  const calls = (count: number) =>
-    JSON.stringify(Array.from({ length: count }, (_, id) => ({ id, method: 'query', params: { path: 'nowhere' } })));
+  const calls = (count: number, input: object = {}) =>
+    JSON.stringify(
+      Array.from({ length: count }, (_, id) => ({ id, method: 'query', params: { path: 'nowhere', input } })),
+    );
 
   socket.send(calls(MESSAGE_CALLS_MAX + 1));
-  await heard(socket);
-  t.deepEqual(
-    answers.map(({ id, error }) => [id, error !== undefined]),
-    [[null, true]],
-  );
+  await until('an answer for each', () => answers.length === MESSAGE_CALLS_MAX + 1);
+  t.deepEqual([...new Set(answers.map(({ error }) => error?.message))], ['Batch call exceeds maximum size']);
+  t.is(new Set(answers.map(({ id }) => id)).size, MESSAGE_CALLS_MAX + 1);
 
-  socket.send(calls(MESSAGE_CALLS_MAX));
-  await until('an answer for each', () => answers.length === 1 + MESSAGE_CALLS_MAX);
+  answers.length = 0;
+  const labels = Object.fromEntries(Array.from({ length: LABELS_MAX }, (_, n) => [`key-${n}`, '']));
+  socket.send(calls(MESSAGE_CALLS_MAX, { id: randomUUID(), labels }));
+  await until('an answer for each', () => answers.length === MESSAGE_CALLS_MAX);
+  t.is(new Set(answers.map(({ id }) => id)).size, MESSAGE_CALLS_MAX);
   t.is(socket.readyState, WebSocket.OPEN);
 });
 
 test('who sends much before a key that is known here is hung up on, and who shows one first is not', async (t) => {
-  const { url } = await start(t);
+  const { url, clock } = await start(t);
   const much = JSON.stringify({ id: 1, method: 'query', params: { path: 'x'.repeat(UNAUTHENTICATED_BYTES_MAX) } });
   const strangers = [await open(t, url), await open(t, url, bearer('wrong'))];
   const known = [await open(t, url, bearer(KEYS.api)), await open(t, url, {}, '?connectionParams=1')];
@@ -131,6 +137,9 @@ test('who sends much before a key that is known here is hung up on, and who show
   known[1]?.send(JSON.stringify({ method: 'connectionParams', data: bearer(KEYS.api) }));
 
   for (const socket of [...strangers, ...known]) socket.send(much);
+  await Promise.all(known.map(heard));
+  await until('they are told', () => strangers.every(({ readyState }) => readyState !== WebSocket.OPEN));
+  clock.pass(CLOSE_GRACE_MS);
 
   t.deepEqual(
     (await Promise.all(closed)).map(([code]) => code as number),

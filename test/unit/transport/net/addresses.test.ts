@@ -1,6 +1,6 @@
 /**
  * What an address is, and what is asked of it. The registries, block by block:
- * test/unit/transport/net/guard/addresses.test.ts.
+ * test/unit/transport/net/outbound-guard/addresses.test.ts.
  */
 import test from 'ava';
 import {

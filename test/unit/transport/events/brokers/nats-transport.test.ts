@@ -17,7 +17,7 @@ const INFO = '{"server_id":"x","version":"2.10.0","proto":1,"headers":true,"max_
 const MIB = 1_048_576;
 
 test.before(() => {
-  console.log = () => {}; // the client prints what it cannot read; cli/signals.ts takes that into the log
+  console.log = () => {}; // the client prints what it cannot read; cli/resident-program.ts takes that into the log
 });
 
 /** A server that greets on its first connection, where it is asked what it is, and serves the second one so. */

@@ -1,6 +1,6 @@
 /** What is cut when a webhook or an admin may not send any more. */
 import test from 'ava';
-import { createGuard } from '../../../../../transport/net/guard/guard.ts';
+import { createGuard } from '../../../../../transport/net/outbound-guard/guard.ts';
 import { until } from '../../../../support/until.ts';
 import {
   DELIVERY,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createGuard } from '../../../../../transport/net/guard/guard.ts';
+import { createGuard } from '../../../../../transport/net/outbound-guard/guard.ts';
 import { createEndpoints } from '../../../../../transport/events/webhooks/endpoints.ts';
 import { ENDPOINT_IDLE_MS_MAX, ENDPOINTS_MAX } from '../../../../../transport/events/webhooks/limits.ts';
 import { vault, webhookTo } from '../../../../support/webhooks/webhook-receivers.ts';

@@ -5,7 +5,7 @@ import test from 'ava';
 import { webSocketDial } from '../../../../../agent/session/dial.ts';
 import { PeerKeys } from '../../../../../transport/admins/peer-key.ts';
 import { dialSealed } from '../../../../../transport/admins/sealed-connections.ts';
-import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../../../transport/net/outbound-guard/vetting.ts';
 import { handshakeLate } from '../../../../../transport/net/streams/handshake-limit.ts';
 import { DERP_FORMS, FormRefused, openRelayStream } from '../../../../../transport/vpn/derp/stream.ts';
 import { RelayUnreachable } from '../../../../../transport/vpn/derp/socket.ts';

@@ -10,7 +10,7 @@ import { deleteAt, postJson } from '../../../../../agent/outbound/http-exchange.
 import { readBytes } from '../../../../../agent/updater/mirror.ts';
 import { UpdateProblem } from '../../../../../agent/updater/problem.ts';
 import { isAnswerLost, plainFetch } from '../../../../../cli/service/plain-fetch.ts';
-import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../../../transport/net/outbound-guard/vetting.ts';
 import { UnaskedUpgrade } from '../../../../../transport/net/streams/unasked-upgrade.ts';
 import { measureRegions } from '../../../../../transport/vpn/derp/home.ts';
 import { fetchMap } from '../../../../../transport/vpn/relay-map/map-source.ts';

@@ -5,7 +5,7 @@ import { connectedClient, lyingRelay, startClient, startRelay } from '../../../.
 import { until } from '../../../../support/until.ts';
 import { encodeFrame, FRAME, MAGIC, newBoxKeys, sealJson } from '../../../../../transport/vpn/derp/protocol.ts';
 import type { RelayNode, RelayRegion } from '../../../../../transport/vpn/relay-map/map.ts';
-import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../../../transport/net/outbound-guard/vetting.ts';
 
 const withPort = (node: RelayNode, port: number): RelayNode => ({ ...node, port });
 

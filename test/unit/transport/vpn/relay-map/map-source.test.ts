@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { createVet } from '../../../../../transport/net/outbound-guard/vetting.ts';
 import { MapSource, followMap, fetchMap } from '../../../../../transport/vpn/relay-map/map-source.ts';
 import { until } from '../../../../support/until.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';

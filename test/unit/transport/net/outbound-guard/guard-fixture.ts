@@ -1,7 +1,7 @@
 /** A guard whose DNS server answers what a test wants. */
 import type { ExecutionContext } from 'ava';
-import { createGuard, type Guard, type GuardVerdict } from '../../../../../transport/net/guard/guard.ts';
-import { resolverBy } from '../../../../../transport/net/guard/resolution.ts';
+import { createGuard, type Guard, type GuardVerdict } from '../../../../../transport/net/outbound-guard/guard.ts';
+import { resolverBy } from '../../../../../transport/net/outbound-guard/resolution.ts';
 import { startDnsServer, type Answer, type Question } from '../../../../support/net/dns-server.ts';
 
 /** A public address. */

@@ -1,5 +1,5 @@
 /** Special addresses as the registries have them, and public ones beside them. */
-import type { AddressKind } from '../../../../../transport/net/guard/policy.ts';
+import type { AddressKind } from '../../../../../transport/net/outbound-guard/policy.ts';
 
 /**
  * IANA's special-purpose registries of 2026-11, what is not assigned as unicast, and where clouds have their metadata,

@@ -8,7 +8,7 @@ import {
   isAllowedAddress,
   isPublicAddress,
   type Ruling,
-} from '../../../../../transport/net/guard/policy.ts';
+} from '../../../../../transport/net/outbound-guard/policy.ts';
 import { EMBEDDINGS, v4Forms } from '../../../../support/net/address-forms.ts';
 import { SPECIAL, METADATA, PUBLIC } from './registries.ts';
 

@@ -1,7 +1,7 @@
 /** What an operator opens and blocks (R2). */
 import test from 'ava';
-import { resolverBy, systemResolver } from '../../../../../transport/net/guard/resolution.ts';
-import { createVet } from '../../../../../transport/net/guard/vetting.ts';
+import { resolverBy, systemResolver } from '../../../../../transport/net/outbound-guard/resolution.ts';
+import { createVet } from '../../../../../transport/net/outbound-guard/vetting.ts';
 import { startDnsServer } from '../../../../support/net/dns-server.ts';
 import { GOOD, guardWith } from './guard-fixture.ts';
 

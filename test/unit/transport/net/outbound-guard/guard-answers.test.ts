@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { createGuard } from '../../../../../transport/net/guard/guard.ts';
-import { ANSWERS_MAX } from '../../../../../transport/net/guard/limits.ts';
-import { resolverBy, systemResolver } from '../../../../../transport/net/guard/resolution.ts';
+import { createGuard } from '../../../../../transport/net/outbound-guard/guard.ts';
+import { ANSWERS_MAX } from '../../../../../transport/net/outbound-guard/limits.ts';
+import { resolverBy, systemResolver } from '../../../../../transport/net/outbound-guard/resolution.ts';
 import { startDnsServer } from '../../../../support/net/dns-server.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { GOOD, GOOD_6, guardWith, said } from './guard-fixture.ts';

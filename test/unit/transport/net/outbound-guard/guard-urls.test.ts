@@ -3,10 +3,10 @@ import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import test from 'ava';
 import * as fc from 'fast-check';
-import { isPublicAddress } from '../../../../../transport/net/guard/policy.ts';
-import { BAD_PORTS } from '../../../../../transport/net/guard/destination.ts';
-import { createGuard } from '../../../../../transport/net/guard/guard.ts';
-import { URL_CHARS_MAX } from '../../../../../transport/net/guard/limits.ts';
+import { isPublicAddress } from '../../../../../transport/net/outbound-guard/policy.ts';
+import { BAD_PORTS } from '../../../../../transport/net/outbound-guard/destination.ts';
+import { createGuard } from '../../../../../transport/net/outbound-guard/guard.ts';
+import { URL_CHARS_MAX } from '../../../../../transport/net/outbound-guard/limits.ts';
 import { GOOD, GOOD_6, guardWith, said } from './guard-fixture.ts';
 
 test('a URL with a public address passes as it will be requested', async (t) => {
