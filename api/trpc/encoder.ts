@@ -9,11 +9,13 @@ import { parseJson } from '../rest/json-body.ts';
  */
 export const MESSAGE_CALLS_MAX = 256;
 
-/**
- * Members of all objects of a message: that many calls, each with all labels that a node may have, and what is around
- * them. A message with more is answered as one mistake, which is no call's: clients go on waiting for theirs.
- */
+/** What a call has at most: all labels that a node may have, and what is around them. */
 const CALL_MEMBERS_MAX = LABELS_MAX + 8;
+
+/**
+ * Members of all objects of a message. One with more is answered as one mistake, which is no call's: clients go on
+ * waiting for theirs.
+ */
 export const MESSAGE_MEMBERS_MAX = MESSAGE_CALLS_MAX * CALL_MEMBERS_MAX;
 
 /** The part of a message that a feed shares between its subscribers. */

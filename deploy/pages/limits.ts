@@ -7,6 +7,7 @@ import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import { EVENT_LIMITS } from './event-limits.ts';
 import { TUNNEL_LIMITS } from './tunnel-limits.ts';
+import { FEED_LIMITS } from './feed-limits.ts';
 import { RELEASE_LIMITS } from './release-limits.ts';
 import { UPDATER_LIMITS } from './updater-limits.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
@@ -26,7 +27,6 @@ import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as agentHistory from '../../agent/observability/history/history.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
-import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/check-runner.ts';
 import * as idempotency from '../../api/idempotency.ts';
 import * as listInput from '../../api/inputs/list-input.ts';
@@ -39,9 +39,6 @@ import * as keylessBodies from '../../api/rest/keyless-bodies.ts';
 import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/inputs/targeting-input.ts';
-import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
-import * as trpcEncoder from '../../api/trpc/encoder.ts';
-import * as unauthenticated from '../../api/trpc/unauthenticated-connections.ts';
 import * as tails from '../../cli/run/tails.ts';
 import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
@@ -201,35 +198,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['HISTORY_BYTES_MAX', 'Bytes of them. More are a 503.'],
     ]),
   ],
-  'Live feeds': [
-    limits('api/feeds/limits.ts', feeds, [
-      ['WATCHED_NODES_MAX', 'Nodes that one feed may follow; a filter that matches more is a 400.'],
-      ['WATCHED_NODES_TOTAL_MAX', 'Nodes of all feeds at one admin, counted once for each filter; more is a 503.'],
-      ['WATCHED_EXECUTIONS_MAX', 'Executions of one command that can be followed; more is a 400.'],
-      [
-        'WATCHED_EXECUTIONS_TOTAL_MAX',
-        'Executions of all commands that are followed at once, at one admin; more is a 503.',
-      ],
-      ['TAILS_MAX', 'Outputs that are followed at once, at one admin; more is a 503.'],
-      [
-        'TAIL_WAITING_BYTES_MAX',
-        'Live output that waits for a slow reader. Beyond it, it is asked of the agent again.',
-      ],
-      ['REMEMBERED_EVENTS_MAX', 'Events kept for subscribers. Who is further behind reads from the database.'],
-      ['REMEMBERED_EVENTS_BYTES_MAX', 'Bytes of their data, at most.'],
-    ]),
-    limits('api/trpc/encoder.ts', trpcEncoder, [
-      ['MESSAGE_CALLS_MAX', 'Calls in one message of tRPC over WebSocket, and under way on one connection.'],
-      ['MESSAGE_MEMBERS_MAX', 'Members of all objects of such a message.'],
-    ]),
-    limits('api/trpc/unauthenticated-connections.ts', unauthenticated, [
-      ['SIGN_IN_MS_MAX', 'A connection that has shown no key by then is closed.'],
-      ['UNAUTHENTICATED_BYTES_MAX', 'One that has sent more without having shown a key is closed.'],
-    ]),
-    limits('api/trpc/unread-bytes.ts', unreadBytes, [
-      ['UNREAD_BYTES_MAX', 'Bytes that a client asked for and does not read. Beyond it, it is cut.'],
-    ]),
-  ],
+  'Live feeds': FEED_LIMITS,
   Console: CONSOLE_LIMITS,
   'Connections of agents': AGENT_CONNECTION_LIMITS,
   'Proxies and tunnels': TUNNEL_LIMITS,
