@@ -1,9 +1,12 @@
-/** A terminal by `script`, where the system starts no further process for its size. */
+/**
+ * A terminal by `script`, where the system starts no further process for its size. Not among the unit tests, many of
+ * which share a process: no program starts in it meanwhile.
+ */
 import { PassThrough, type Readable } from 'node:stream';
 import test from 'ava';
-import { scriptPath, startScripted } from '../../../../../../agent/access/ssh/sessions/scripted-terminal.ts';
-import type { Start } from '../../../../../../agent/access/ssh/sessions/running.ts';
-import { until } from '../../../../../support/until.ts';
+import { scriptPath, startScripted } from '../../../../agent/access/ssh/sessions/scripted-terminal.ts';
+import type { Start } from '../../../../agent/access/ssh/sessions/running.ts';
+import { until } from '../../../support/until.ts';
 
 const OWN = { name: 'own', uid: 0, gid: 0, home: '/', shell: '/bin/sh', isOther: false };
 
