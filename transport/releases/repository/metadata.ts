@@ -65,20 +65,17 @@ export function readMetadata<Kind extends MetadataKind>(kind: Kind, text: string
  * enough. Takes time with its size alone.
  */
 export function metadataProblem(json: unknown): string | null {
-  return problemOf(json, [], { values: METADATA_VALUES_MAX });
+  const { signed } = (json ?? {}) as { readonly signed?: { readonly _type?: unknown } | null };
+  const { _type: type } = signed ?? {};
+  const targets = type === MetadataKind.Targets ? 'signed.targets' : null; // the library refuses other kinds
+  return problemOf(json, [], { values: METADATA_VALUES_MAX, targets });
 }
-
-const TARGETS = 'signed.targets';
-
-/** Of what has other limits than METADATA_MEMBERS_MAX, by its place. */
-const MEMBERS_MAX: ReadonlyMap<string, number> = new Map([
-  [TARGETS, RELEASE_TARGETS_MAX],
-  ['signatures', METADATA_SIGNATURES_MAX],
-]);
 
 /** How many more values there may be. */
 interface Room {
   values: number;
+  /** Where the targets are, each of which has room of its own; null: what this is has none. */
+  readonly targets: string | null;
 }
 
 function problemOf(value: unknown, path: readonly string[], room: Room): string | null {
@@ -89,17 +86,23 @@ function problemOf(value: unknown, path: readonly string[], room: Room): string 
   if (typeof value !== 'object' || value === null) return null;
   if (path.length >= METADATA_DEPTH_MAX) return `is nested deeper than ${METADATA_DEPTH_MAX} levels`;
   const place = path.join('.');
-  const membersMax = MEMBERS_MAX.get(place) ?? METADATA_MEMBERS_MAX;
+  const membersMax = membersMaxAt(place, room);
+  const isTargets = place === room.targets;
   const members = Object.entries(value);
   if (members.length > membersMax)
     return `has ${members.length} ${path.at(-1) ?? 'members'}, and at most ${membersMax} are read`;
   for (const [name, member] of members) {
     const problem =
       lengthProblem(name) ??
-      problemOf(member, [...path, name], place === TARGETS ? { values: TARGET_VALUES_MAX } : room);
+      problemOf(member, [...path, name], isTargets ? { values: TARGET_VALUES_MAX, targets: null } : room);
     if (problem !== null) return problem;
   }
   return null;
+}
+
+function membersMaxAt(place: string, { targets }: Room): number {
+  if (place === targets) return RELEASE_TARGETS_MAX;
+  return place === 'signatures' ? METADATA_SIGNATURES_MAX : METADATA_MEMBERS_MAX;
 }
 
 function lengthProblem(text: string): string | null {

@@ -45,6 +45,11 @@ test.serial(
         /^timestamp\.json has \d{5} hashes, /u,
       ],
       [
+        { roots: [withSigned(root, { targets: manyTargets(RELEASE_TARGETS_MAX) })] },
+        /^root\.json has 4096 targets, and at most 64 are read$/u,
+      ],
+      [{ roots: [withSigned(root, { _type: 'targets', targets: manyTargets(100) })] }, /^root\.json is no metadata /u],
+      [
         { targets: withSigned(texts.targets, { targets: manyMembers({ length: 1, hashes: {} }) }) },
         /^targets\.json has \d{5} targets, and at most 4096 are read$/u,
       ],
@@ -86,7 +91,8 @@ test('each limit of metadata lets through what it names, and no more', (t) => {
   const lists = (count: number) => Array.from({ length: count }, () => 0);
   // Two lists around 16 of 60 values, and one of the rest.
   const values = (count: number) => [Array.from({ length: 16 }, () => lists(60)), lists(count - 979)];
-  const target = (count: number) => ({ signed: { targets: { file: lists(count - 1) } } });
+  const ofType = (type: string, targets: object) => ({ signed: { _type: type, targets } });
+  const target = (count: number) => ofType('targets', { file: lists(count - 1) });
   const cases: readonly (readonly [made: (count: number) => unknown, max: number, problem: RegExp])[] = [
     [
       (count) => ({ signatures: lists(count) }),
@@ -94,6 +100,7 @@ test('each limit of metadata lets through what it names, and no more', (t) => {
       /^has 33 signatures, and at most 32 are read$/u,
     ],
     [lists, METADATA_MEMBERS_MAX, /^has 65 members, and at most 64 are read$/u],
+    [(count) => ofType('root', lists(count)), METADATA_MEMBERS_MAX, /^has 65 targets, and at most 64 are read$/u],
     [nested, METADATA_DEPTH_MAX, /^is nested deeper than 8 levels$/u],
     [(count) => ['a'.repeat(count)], METADATA_TEXT_CHARS_MAX, /^has a text of 4097 characters, and at most 4096 /u],
     [(count) => ({ ['a'.repeat(count)]: 1 }), METADATA_TEXT_CHARS_MAX, /^has a text of 4097 characters/u],
