@@ -120,7 +120,7 @@ export class RecordingUploads {
   async #upload(adminUrl: string, recording: FinishedRecording): Promise<Failure | null> {
     const { spool, token, outbound = DIRECT } = this.#options;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(UPLOAD_MS_MAX)]);
-    const body = spool.read(recording.id).on('error', () => {}); // kept as `errored`; the pipeline rejects with it
+    const body = spool.read(recording.id).on('error', () => {}); // the pipeline rejects with it
     try {
       const url = uploadUrl(adminUrl, recording.id);
       const status = await put(url, recording, body, { token, signal, agent: outbound.agentFor(url) });
@@ -128,11 +128,8 @@ export class RecordingUploads {
         ? null
         : { problem: `the admin answered ${status}`, isLasting: LASTING.has(status) };
     } catch (error) {
-      const unread = body.errored;
       body.destroy();
-      const { code = '', syscall } = (unread ?? {}) as NodeJS.ErrnoException;
-      if (LOST.has(code)) return { problem: 'it cannot be read any more', isLasting: true };
-      if (syscall === 'open') return { problem: `its file cannot be read now (${code})`, isLasting: false };
+      if (error instanceof FileUnread) return error.failure;
       return {
         problem: signal.aborted ? `no answer within ${UPLOAD_MS_MAX / 1_000} s` : networkProblem(error),
         isLasting: false,
@@ -147,9 +144,19 @@ interface Failure {
   readonly isLasting: boolean;
 }
 
+/** What failed is the file, and not the connection. */
+class FileUnread extends Error {
+  get failure(): Failure {
+    const { code = '' } = this.cause as NodeJS.ErrnoException;
+    return LOST.has(code)
+      ? { problem: 'it cannot be read any more', isLasting: true }
+      : { problem: `its file cannot be read now (${code})`, isLasting: false };
+  }
+}
+
 /**
  * The status of the answer, which may come before all of the body went. By `node:http`: see
- * agent/outbound/http-exchange.ts.
+ * agent/outbound/http-exchange.ts. Throws FileUnread where it is the body that fails.
  */
 async function put(
   url: string,
@@ -169,6 +176,10 @@ async function put(
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('response', resolve).on('error', reject);
   });
+  let unread: Error | null = null;
+  body.once('error', (error: Error) => {
+    if (!request.destroyed) unread = error; // else it is the request's, with which the pipeline ends both
+  });
   const sent = pipeline(body, request).catch((error: unknown) => error);
   const answer = await Promise.race([
     answered,
@@ -176,7 +187,9 @@ async function put(
       if (error !== undefined) throw error;
       return answered;
     }),
-  ]);
+  ]).catch((error: unknown) => {
+    throw unread === null ? error : new FileUnread('the recording cannot be read', { cause: unread });
+  });
   answer.resume().on('error', () => {});
   request.destroy();
   return answer.statusCode ?? 0;

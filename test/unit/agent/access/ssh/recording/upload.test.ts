@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { beginRecording } from '../../../../../../agent/access/ssh/recording/recorder.ts';
 import { RecordingSpool } from '../../../../../../agent/access/ssh/recording/spool.ts';
@@ -62,6 +63,17 @@ test.serial('a recording stays whose file cannot be opened for lack of descripto
 
   t.is(said, 'its file cannot be read now (EMFILE)');
   return t.is(spool.list().length, 1);
+});
+
+test.serial('a recording stays whose connection fails for lack of a file that is not its own', async (t) => {
+  const missing = join(temporaryDirectory(t), 'socket');
+  const agent = Object.assign(new Agent(), { createConnection: () => connect(missing) });
+  const { spool, uploads, problem } = await waiting(t, LARGE_BYTES, { ...DIRECT, agentFor: () => agent });
+
+  uploads.start('http://127.0.0.1:1');
+
+  t.not(await problem(), 'it cannot be read any more');
+  t.is(spool.list().length, 1);
 });
 
 test.serial('a recording stays whose connection is cut while it is sent', async (t) => {
