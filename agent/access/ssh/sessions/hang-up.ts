@@ -4,11 +4,20 @@ import { existsSync, readFileSync } from 'node:fs';
 /** More than the kernel tells of a process in its `stat`, in bytes. Source: proc_pid_stat(5), 52 numbers and a name. */
 export const STAT_BYTES_MAX = 2_048;
 
+/**
+ * When the process of a number began, in clock ticks since boot; null: there is none, or none that is shown (hidepid,
+ * without CAP_SYS_PTRACE); UNKNOWN: nobody could look, as no file can be opened.
+ */
+type Start = string | null;
+const UNKNOWN = 'unknown';
+
+/** What the kernel says of a process that has ended, also while its `stat` is read. */
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH']);
+
 /** A process group as it is to be killed later. */
 export interface LeftGroup {
   readonly group: number;
-  /** When the process of this number began, in clock ticks since boot; null: there was none, or it was not told. */
-  readonly startTicks: string | null;
+  readonly startTicks: Start;
 }
 
 /**
@@ -54,12 +63,13 @@ export function hangUp(groups: readonly number[], ms: number, over: () => void):
 
 /**
  * Sends KILL to these groups, but for those whose number another process has by now: it comes again once nobody of the
- * group is left.
+ * group is left. Where nobody could look, they are taken for the same.
  */
 export function killLeft(left: readonly LeftGroup[]): void {
   for (const { group, startTicks } of left) {
     const now = startOf(group);
-    if (now === null || now === startTicks) send(group, 'SIGKILL');
+    const isAnother = now !== startTicks && now !== null && now !== UNKNOWN && startTicks !== UNKNOWN;
+    if (!isAnother) send(group, 'SIGKILL');
   }
 }
 
@@ -73,15 +83,23 @@ export function send(group: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-function startOf(pid: number): string | null {
-  return fieldsOf(pid)?.[19] ?? null; // 19: starttime
+function startOf(pid: number): Start {
+  try {
+    return statOf(pid)[19] ?? UNKNOWN; // 19: starttime
+  } catch (error) {
+    return GONE.has((error as NodeJS.ErrnoException).code) ? null : UNKNOWN;
+  }
 }
 
 /** What the kernel tells of a process, from its state on; null: it has ended, or no file can be opened. */
 function fieldsOf(pid: number): readonly string[] | null {
   try {
-    return statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    return statOf(pid);
   } catch {
     return null;
   }
+}
+
+function statOf(pid: number): readonly string[] {
+  return statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import test from 'ava';
 import { groupsLeftBy, hangUp, killLeft } from '../../../../agent/access/ssh/sessions/hang-up.ts';
 import { until } from '../../../support/until.ts';
+import { takeDescriptors } from '../../../support/descriptors.ts';
 import { lives, procFile } from '../../../support/processes.ts';
 
 test('what a program that has ended left in its group is ended', async (t) => {
@@ -41,4 +42,23 @@ test('what is to be killed later is left alone when its number is another proces
 
   killLeft([{ group: pid, startTicks }]);
   t.is((await once(program, 'exit'))[1], 'SIGKILL');
+});
+
+test.serial('a program that ignores HUP is killed, also where no file could be opened when it was sent', async (t) => {
+  const program = spawn('/bin/sh', ['-c', 'trap "" HUP; echo up; exec sleep 1000'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const { pid = 0 } = program;
+  t.teardown(() => program.kill('SIGKILL'));
+  await once(program.stdout, 'data');
+  const over = Promise.withResolvers<void>();
+
+  const taken = takeDescriptors(t, 0);
+  if (taken === null) return t.log('no prlimit is installed here');
+  hangUp([pid], 10, over.resolve);
+  taken.giveBack();
+  await over.promise;
+
+  return t.is(await until('its end', () => program.signalCode ?? false), 'SIGKILL');
 });
