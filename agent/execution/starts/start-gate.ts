@@ -67,7 +67,7 @@ export class StartGate {
     for (const execution of executions) this.#held.set(execution, nowMs);
   }
 
-  /** What must be asked about, and since when: in the order in which that began. */
+  /** What must be asked about, and since when it last must. What is held anew keeps its place in the order. */
   held(): ReadonlyMap<ExecutionId, number> {
     return this.#held;
   }
