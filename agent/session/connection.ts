@@ -8,6 +8,7 @@ import { Heartbeat, rhythmOf } from './heartbeat.ts';
 import { LiveSession } from './live-session.ts';
 import type { DialHow, Link, LinkOwner, SessionPorts } from './ports.ts';
 import type { SessionCounters } from './session-counters.ts';
+import type { LookUpAllowance } from './still-open.ts';
 import { helloOf, type SessionOptions } from './session-options.ts';
 
 /** With this reason ends what was silent for too long. */
@@ -38,6 +39,7 @@ export interface ConnectionParts {
   readonly counters: SessionCounters;
   /** On a clock that runs while the machine is suspended. */
   readonly aliveMs: () => number;
+  readonly allowance: LookUpAllowance;
   readonly owner: ConnectionOwner;
 }
 
@@ -189,12 +191,13 @@ export class Connection implements LinkOwner {
   }
 
   #newLive(): LiveSession {
-    const { options, ports, counters, aliveMs } = this.#parts;
+    const { options, ports, counters, aliveMs, allowance } = this.#parts;
     return new LiveSession(ports, {
       url: this.url,
       protocol: this.#protocol,
       helloMs: this.#helloMs,
       aliveMs,
+      allowance,
       send: (body) => this.#send(body),
       isRoomy: () => this.#channel?.isRoomy ?? true,
       confirmed: (results) => {

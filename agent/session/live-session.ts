@@ -16,7 +16,7 @@ import {
 } from '../../transport/protocol/version.ts';
 import type { AgentNews, SessionPorts } from './ports.ts';
 import { arrived, recalled, type DeliveryPorts } from './deliveries.ts';
-import { Asking } from './still-open.ts';
+import { Asking, type LookUpAllowance } from './still-open.ts';
 import { ResultSender } from './result-sender.ts';
 import { isFollowed, isSameAdmin } from './session-options.ts';
 import { TailSender } from './tail-sender.ts';
@@ -32,6 +32,8 @@ export interface LiveOptions {
   /** When `hello` was sent, on a clock that runs while the machine is suspended. */
   readonly helloMs: number;
   readonly aliveMs: () => number;
+  /** Of this agent, over all of its sessions. */
+  readonly allowance: LookUpAllowance;
   readonly send: (body: AgentFrameBody) => void;
   /** Whether the socket takes more now. */
   readonly isRoomy: () => boolean;
@@ -62,8 +64,10 @@ export class LiveSession {
     const finished = this.#ports.journal.finished();
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
-    if (grants.length > 0 && this.#options.protocol >= PROTOCOL_VERSION_REACH)
+    if (grants.length > 0 && this.#options.protocol >= PROTOCOL_VERSION_REACH) {
+      this.#options.allowance.namedLogins(grants.length, this.#options.aliveMs());
       this.#options.send({ type: 'ssh-grants', grants: [...grants] });
+    }
     this.#tellUnanswered(null);
     for (const outcome of this.#ports.updates?.outcomes() ?? []) this.say({ type: 'update-outcome', ...outcome });
   }

@@ -17,6 +17,7 @@ import type { Refused } from './refusals.ts';
 import { createSessionCounters, type SessionCounters } from './session-counters.ts';
 import { OneTimer } from './one-timer.ts';
 import type { SessionOptions } from './session-options.ts';
+import { LookUpAllowance } from './still-open.ts';
 import { BESIDE_HANDSHAKE_MS_MAX } from './suspicion.ts';
 
 /**
@@ -42,7 +43,7 @@ export class Session implements ConnectionOwner {
     this.#ports = ports;
     this.#counters = ports.counters ?? createSessionCounters();
     const aliveMs = ports.aliveMs ?? (() => ports.clock.nowMs());
-    this.#parts = { options, ports, counters: this.#counters, aliveMs, owner: this };
+    this.#parts = { options, ports, counters: this.#counters, aliveMs, allowance: new LookUpAllowance(), owner: this };
     this.#admins = new AdminChoice(options, ports);
     this.#timer = new OneTimer(ports.clock);
   }

@@ -11,15 +11,46 @@ import type { SessionRunner } from './ports.ts';
 import { Proofs } from './proofs.ts';
 
 /**
- * Executions that one session asks about at once, and how many more each second. An admin reads the rows for each, and
- * hangs up on a node that names more than LOOKED_UP_BURST_MAX and LOOKED_UP_PER_SECOND_MAX: twice what a session asks
- * and says in its hello, and twice as many a second.
+ * Executions that one agent asks about at once, and how many more each second. An admin reads the rows for each, and
+ * hangs up on a node that names more than LOOKED_UP_BURST_MAX and LOOKED_UP_PER_SECOND_MAX, over all of its sessions:
+ * room for this, for the hellos and SSH logins of two sessions, and for twice as many a second.
  */
 export const ASKED_BURST_MAX = EXECUTIONS_PER_FRAME_MAX;
 export const ASKED_PER_SECOND_MAX = 32;
 
+/** What SSH logins that are told of count for at least, in executions, as with an admin. */
+export const GRANTS_COST_MIN = 32;
+
+/** As much of it may be owed, in executions: on a path that broke often, nothing is asked for 32 s. */
+export const ASKED_DEBT_MAX = ASKED_BURST_MAX;
+
 /** A token is an execution that may be asked about. */
 const LIMITS: BucketLimits = { tokensMax: ASKED_BURST_MAX, tokensPerSecond: ASKED_PER_SECOND_MAX };
+
+/** What one agent may still have looked up, over all of its sessions. Times as those of Asking. */
+export class LookUpAllowance {
+  #bucket = fullBucket(LIMITS);
+
+  /** Executions that may be asked about now. */
+  left(nowMs: number): number {
+    this.#spend(0, nowMs);
+    return Math.max(0, Math.floor(this.#bucket.tokens));
+  }
+
+  asked(executions: number, nowMs: number): void {
+    this.#spend(executions, nowMs);
+  }
+
+  /** These are told of in any case: what is too much holds up questions. */
+  namedLogins(grants: number, nowMs: number): void {
+    this.#spend(Math.max(GRANTS_COST_MIN, grants), nowMs);
+  }
+
+  #spend(executions: number, nowMs: number): void {
+    const { tokens, atMs } = spend(this.#bucket, LIMITS, executions, nowMs);
+    this.#bucket = { tokens: Math.max(-ASKED_DEBT_MAX, tokens), atMs };
+  }
+}
 
 const NOTHING_HELD: ReadonlyMap<ExecutionId, number> = new Map();
 
@@ -32,7 +63,7 @@ export class Asking {
   readonly #proofs: Proofs;
   /** When each of those that are held was asked about last. */
   readonly #asked = new Map<ExecutionId, number>();
-  #allowance = fullBucket(LIMITS);
+  readonly #allowance: LookUpAllowance;
   /** Not before this is anything asked again. */
   #againMs = 0;
 
@@ -43,11 +74,13 @@ export class Asking {
       send,
       protocol,
       helloMs,
+      allowance,
     }: {
       readonly aliveMs: () => number;
       readonly send: (body: AgentFrameBody) => void;
       readonly protocol: number;
       readonly helloMs: number;
+      readonly allowance: LookUpAllowance;
     },
   ) {
     this.#runner = runner;
@@ -55,6 +88,7 @@ export class Asking {
     this.#send = send;
     this.#canAsk = protocol >= PROTOCOL_VERSION_ASKS;
     this.#proofs = new Proofs(helloMs);
+    this.#allowance = allowance;
   }
 
   /** Asks now about what waits to be asked about, as far as it was not since it does. */
@@ -105,7 +139,6 @@ export class Asking {
     const held = this.#runner.held?.() ?? NOTHING_HELD;
     for (const execution of this.#asked.keys()) if (!held.has(execution)) this.#asked.delete(execution);
     const nowMs = this.#aliveMs();
-    this.#allowance = spend(this.#allowance, LIMITS, 0, nowMs);
     const first: ExecutionId[] = [];
     const again: ExecutionId[] = [];
     for (const [execution, sinceMs] of held) {
@@ -113,10 +146,10 @@ export class Asking {
       if (askedMs === null || askedMs < sinceMs) first.push(execution);
       else if (isAgain) again.push(execution);
     }
-    const executions = [...first, ...again].slice(0, Math.floor(this.#allowance.tokens));
+    const executions = [...first, ...again].slice(0, this.#allowance.left(nowMs));
     if (executions.length === 0) return;
     for (const execution of executions) this.#asked.set(execution, nowMs);
-    this.#allowance = spend(this.#allowance, LIMITS, executions.length, nowMs);
+    this.#allowance.asked(executions.length, nowMs);
     this.#againMs = Math.max(this.#againMs, nowMs) + (executions.length * 1_000) / ASKED_PER_SECOND_MAX;
     this.#send({ type: 'ask-open', ask: this.#proofs.asked(nowMs), executions });
   }

@@ -1,13 +1,25 @@
 /** When an agent asks what may still start, and what it makes of an admin of a version that cannot be asked. */
 import test, { type ExecutionContext } from 'ava';
-import { LOOKED_UP_BURST_MAX, LOOKED_UP_PER_SECOND_MAX } from '../../../../actors/node/look-ups.ts';
-import { ASKED_BURST_MAX, ASKED_PER_SECOND_MAX, Asking } from '../../../../agent/session/still-open.ts';
+import {
+  GRANTS_CHECK_COST_MIN,
+  LOOKED_UP_BURST_MAX,
+  LOOKED_UP_PER_SECOND_MAX,
+} from '../../../../actors/node/look-ups.ts';
+import {
+  ASKED_BURST_MAX,
+  ASKED_DEBT_MAX,
+  ASKED_PER_SECOND_MAX,
+  Asking,
+  GRANTS_COST_MIN,
+  LookUpAllowance,
+} from '../../../../agent/session/still-open.ts';
+import type { SessionReach } from '../../../../agent/session/ports.ts';
 import { StartGate } from '../../../../agent/execution/starts/start-gate.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
-import { EXECUTIONS_PER_FRAME_MAX, PEERED_PING_MS } from '../../../../transport/protocol/limits.ts';
+import { EXECUTIONS_PER_FRAME_MAX, PEERED_PING_MS, SSH_GRANTS_MAX } from '../../../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION_ASKS } from '../../../../transport/protocol/version.ts';
 import { liveNode, session } from '../../../support/actors.ts';
-import { executionId, NotingRunner } from '../../../support/agent/session-fixture.ts';
+import { executionId, NotingRunner, sessionFixture, SETTINGS } from '../../../support/agent/session-fixture.ts';
 import { say } from '../../actors/node/fixture.ts';
 
 /** What was asked: about which executions, and when. */
@@ -17,7 +29,7 @@ interface Question {
   readonly atMs: number;
 }
 
-/** The questions of one session, over a real gate, at the time that is set. */
+/** The questions of one agent, in a session, over a real gate, at the time that is set. */
 function opened(protocol = PROTOCOL_VERSION_ASKS) {
   const gate = new StartGate((): number => fixture.nowMs);
   const runner = Object.assign(new NotingRunner(), {
@@ -27,20 +39,20 @@ function opened(protocol = PROTOCOL_VERSION_ASKS) {
     },
   });
   const questions: Question[] = [];
-  const fixture = {
-    nowMs: 0,
-    gate,
-    questions,
-    asking: new Asking(runner, {
+  const allowance = new LookUpAllowance();
+  const welcomed = (): Asking =>
+    new Asking(runner, {
       aliveMs: (): number => fixture.nowMs,
       send(frame) {
         if (frame.type !== 'ask-open') throw new Error(`it says ${frame.type}`);
         questions.push({ ask: frame.ask, executions: frame.executions, atMs: fixture.nowMs });
       },
       protocol,
-      helloMs: 0,
-    }),
-  };
+      helloMs: fixture.nowMs,
+      allowance,
+    });
+  const fixture = { nowMs: 0, gate, questions, allowance, welcomed, asking: null as unknown as Asking };
+  fixture.asking = welcomed();
   return fixture;
 }
 
@@ -61,8 +73,64 @@ function areTaken(t: ExecutionContext, questions: readonly Question[]): void {
 }
 
 test('what two sessions in a row may ask and say in their hellos is within what an admin allows, and so is the rate', (t) => {
-  t.true(2 * (ASKED_BURST_MAX + EXECUTIONS_PER_FRAME_MAX) <= LOOKED_UP_BURST_MAX);
+  t.true(ASKED_BURST_MAX + 2 * (EXECUTIONS_PER_FRAME_MAX + SSH_GRANTS_MAX) <= LOOKED_UP_BURST_MAX);
   t.true(2 * ASKED_PER_SECOND_MAX <= LOOKED_UP_PER_SECOND_MAX);
+  t.is(GRANTS_COST_MIN, GRANTS_CHECK_COST_MIN);
+});
+
+test('a path that breaks again and again while much waits costs no more questions than one that lasts', (t) => {
+  const agent = opened();
+  agent.gate.hold(some(EXECUTIONS_PER_FRAME_MAX));
+
+  for (let sessions = 0; sessions < 40; sessions += 1) {
+    agent.asking = agent.welcomed();
+    agent.asking.ask();
+    agent.nowMs += PEERED_PING_MS;
+    agent.asking.pinging();
+    agent.nowMs += 5_000 - PEERED_PING_MS;
+  }
+
+  areTaken(t, agent.questions);
+  t.true(agent.questions.length > 40);
+});
+
+test('questions and SSH logins of all sessions of an agent count together', (t) => {
+  const grants = some(64).map((id) => ({ ssh_username_id: id, ssh_public_key_id: null }));
+  const held = new Map(some(EXECUTIONS_PER_FRAME_MAX).map((id) => [id, 0]));
+  const { link, clock } = sessionFixture({}, () => 0, {
+    runner: Object.assign(new NotingRunner(), { held: () => held }),
+    reach: { grants: () => grants, unanswered: () => [] } as unknown as SessionReach,
+  });
+  const askedIn = (session: number): number => {
+    link(session).open();
+    link(session).hear({ type: 'welcome', protocol: PROTOCOL_VERSION_ASKS, cluster_name: 'c', settings: SETTINGS });
+    link(session).hangUp(1006);
+    const asked = link(session).frames.flatMap((frame) => (frame.type === 'ask-open' ? frame.executions : []));
+    clock.pass(5_000);
+    return asked.length;
+  };
+
+  t.deepEqual([askedIn(0), askedIn(1)], [ASKED_BURST_MAX, 5 * ASKED_PER_SECOND_MAX - grants.length]);
+});
+
+test('SSH logins that an agent tells of in each session hold up its questions, and no longer than half a minute', (t) => {
+  const agent = opened();
+  agent.gate.hold([executionId(1)]);
+
+  for (let sessions = 0; sessions < 40; sessions += 1) agent.allowance.namedLogins(SSH_GRANTS_MAX, agent.nowMs);
+  agent.asking.ask();
+  agent.nowMs = ((ASKED_DEBT_MAX + 1) * 1_000) / ASKED_PER_SECOND_MAX - 1;
+  agent.asking.ask();
+  const before = agent.questions.length;
+  agent.nowMs += 1;
+  agent.asking.ask();
+
+  t.deepEqual([before, agent.questions.length], [0, 1]);
+  const other = opened();
+  other.gate.hold(some(EXECUTIONS_PER_FRAME_MAX));
+  other.allowance.namedLogins(1, 0);
+  other.asking.ask();
+  t.is(other.questions[0]?.executions.length, ASKED_BURST_MAX - GRANTS_COST_MIN, 'one costs as much as a few');
 });
 
 for (const count of [3, 256, EXECUTIONS_PER_FRAME_MAX])
