@@ -17,9 +17,10 @@ interface PullFlags extends Places, LoginFlags {
 
 const HELP = `
 A file comes to DIRECTORY/MACHINE/FILE (DIRECTORY is . when left out), beside its place first, and into it once its SHA-256
-is right. What was interrupted goes on where it stopped when the same is pulled again, and what is here already is not
-fetched. One that grows meanwhile comes as long as it was. Who may log in: edge sshuser --help; keys are those of the
-ssh-agent and of ~/.ssh, or -i.
+is right. What was interrupted goes on where it stopped when the same is pulled again, but for file systems that show
+another owner than who wrote (NFS with root_squash, vfat), and what is here already is not fetched. One that grows
+meanwhile comes as long as it was. Who may log in: edge sshuser --help; keys are those of the ssh-agent and of ~/.ssh,
+or -i.
 
 Examples:
   edge pull -l env=prod:/var/log/app.log logs

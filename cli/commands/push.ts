@@ -14,8 +14,9 @@ interface PushFlags extends Places, LoginFlags {
 const HELP = `
 PATH is absolute: of the file, or of a directory, where it ends with / or there is one. Several files go into a directory.
 A file comes beside its place first, and into it once its SHA-256 is right; what has its place gives it its mode, and its
-owner where the user may. What was interrupted goes on where it stopped when the same is pushed again, and what is there
-already is not sent. Who may log in: edge sshuser --help; keys are those of the ssh-agent and of ~/.ssh, or -i.
+owner where the user may. What was interrupted goes on where it stopped when the same is pushed again, but for file
+systems that show another owner than who wrote (NFS with root_squash, vfat), and what is there already is not sent. Who
+may log in: edge sshuser --help; keys are those of the ssh-agent and of ~/.ssh, or -i.
 
 Examples:
   edge push app.conf -l env=prod:/etc/app/ -u root

@@ -9,11 +9,9 @@ import { failed, SFTP_STATUS, unfinished } from './problems.ts';
 /** Text of a command that is kept, in bytes: a digest is shorter. */
 const TEXT_BYTES_MAX = 4_096;
 
-/** A digest as sha256sum prints it; what files of the shell print may stand before it. */
-const DIGEST_LINE = /^(?<digest>[\da-f]{64})\b/mu;
-
-/** The number of a user as id prints it, likewise. */
-const USER_LINE = /^(?<user>\d+)$/mu;
+/** A digest as sha256sum prints it, and a user as id does; what files of the shell print stands before. */
+const DIGEST_LINES = /^[\da-f]{64}\b/gmu;
+const USER_LINES = /^\d+$/gmu;
 
 /** What a shell says of a program that is not there. Source: POSIX, 2.8.2. */
 const NO_SUCH_PROGRAM = 127;
@@ -79,7 +77,7 @@ export class Machine {
       });
     if (there?.isFile() !== true) return null;
     const { text } = await this.#run('id -u');
-    return USER_LINE.exec(text)?.groups?.['user'] === String(there.uid) ? there : null;
+    return last(USER_LINES, text) === String(there.uid) ? there : null;
   }
 
   /** The path without links. */
@@ -149,7 +147,7 @@ export class Machine {
   /** SHA-256 of the first `bytes` bytes of a file, in hexadecimal digits. Rejects with a Problem where none comes. */
   async digest(path: string, bytes: number): Promise<string> {
     const { status, text } = await this.#run(`head -c ${bytes} < ${shellWord(path)} | sha256sum`);
-    const digest = DIGEST_LINE.exec(text)?.groups?.['digest'];
+    const digest = last(DIGEST_LINES, text);
     if (digest !== undefined) return digest;
     if (status === null) throw unfinished('the connection was cut');
     throw failed(
@@ -196,6 +194,10 @@ export class Machine {
       });
     return this.#pending.ask((done) => heard(channel, done));
   }
+}
+
+function last(lines: RegExp, text: string): string | undefined {
+  return text.match(lines)?.at(-1);
 }
 
 /** Hears a command to its end. */

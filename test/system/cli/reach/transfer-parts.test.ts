@@ -1,14 +1,17 @@
 /** What others put beside a file that is on its way, in a directory in which everybody may make files. */
 import { chownSync, lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
 import { localFiles } from '../../../../cli/transfer/local-files.ts';
 import { Machine } from '../../../../cli/transfer/machine.ts';
 import { pullFile } from '../../../../cli/transfer/pull.ts';
 import { pushFile } from '../../../../cli/transfer/push.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { connectRaw, withRawAlice } from '../../../support/ssh/raw-ssh-client.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const test = await peerTest('ssh-keygen');
 
@@ -16,8 +19,8 @@ const test = await peerTest('ssh-keygen');
 const NOBODY = 65_534;
 
 /** A machine with a file that is `new`. */
-async function machineWithFile(t: ExecutionContext) {
-  const { fixture, login } = await withRawAlice(t);
+async function machineWithFile(t: ExecutionContext, options: Partial<SshServerOptions> = {}) {
+  const { fixture, login } = await withRawAlice(t, options);
   const sock = connect(fixture.port, '127.0.0.1');
   const machine = await Machine.of(await connectRaw(t, fixture.port, { ...login, sock }), sock);
   t.teardown(() => machine.close());
@@ -27,8 +30,12 @@ async function machineWithFile(t: ExecutionContext) {
 }
 
 /** Pushes it to a machine on which `plant` was called with the path beside the target. */
-async function pushed(t: ExecutionContext, plant: (part: string, directory: string) => void) {
-  const { machine, at } = await machineWithFile(t);
+async function pushed(
+  t: ExecutionContext,
+  plant: (part: string, directory: string) => void,
+  options: Partial<SshServerOptions> = {},
+) {
+  const { machine, at } = await machineWithFile(t, options);
   const files = await localFiles([at('file')]);
   plant(at('.target.node.edge-part'), at());
   const target = { path: at('target'), isDirectory: false, node: 'node' };
@@ -60,6 +67,21 @@ test('a file of somebody else beside the target does not become it, whatever is 
     t.is(statSync(at('target')).uid, 0);
   }
   return undefined;
+});
+
+test('a push goes on where it stopped, also where files of the shell print numbers and digests', async (t) => {
+  const directory = temporaryDirectory(t);
+  const shell = join(directory, 'talkative');
+  const said = ['12345', 'a'.repeat(64)].join('\n');
+  writeFileSync(shell, `#!/bin/sh\necho '${said}'\nexec /bin/sh "$@"\n`, { mode: 0o755 });
+  const { username: name, uid, gid } = userInfo();
+
+  const { ends, at } = await pushed(t, (part) => writeFileSync(part, 'new'), {
+    accounts: async () => ({ name, uid, gid, home: directory, shell, isOther: false }),
+  });
+
+  t.is(ends[0]?.wentOnAt, 3);
+  t.is(readFileSync(at('target'), 'utf8'), 'new');
 });
 
 test('a link beside what is pulled is not followed', async (t) => {
