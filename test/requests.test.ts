@@ -49,8 +49,7 @@ test('every request knows what to do when the other side switches protocols', (t
 
 test('no WebSocket is dialled with a limit of silence alone', (t) => {
   const files = trackedFiles().filter(({ path, text }) => PRODUCT.test(path) && /\bnew WebSocket\(/u.test(text));
-  const isLimited = ({ text }: SourceFile): boolean =>
-    /\bhandshakeWithin\(/u.test(text) && !/\bhandshakeTimeout\b/u.test(withoutComments(text));
+  const isLimited = ({ text }: SourceFile): boolean => /\bhandshakeWithin\(/u.test(withoutComments(text));
 
   t.deepEqual(
     files

@@ -9,8 +9,8 @@ import { networkProblem } from '../problem.ts';
 import type { OutboundProxy } from './proxy-choice.ts';
 
 /**
- * The proxy must have opened the way within this time, in ms: a little less than who waits for it has, so that its own
- * words are told.
+ * The proxy must have opened the way within this time, in ms: less than an exchange or a tunnel has as a whole, so that
+ * its own words are told. The limits of a session's dial, and of the upgrade to a WebSocket, begin after it.
  */
 export const PROXY_MS_MAX = 8_000;
 

@@ -10,12 +10,15 @@ import {
   STRANDED_HEADER,
 } from '../../transport/protocol/version.ts';
 import { contained } from '../../transport/net/streams/contained.ts';
-import { handshakeWithin } from '../../transport/net/streams/handshake-limit.ts';
+import { HANDSHAKE_SILENCES, handshakeWithin } from '../../transport/net/streams/handshake-limit.ts';
 import type { Dial, Link, LinkOwner } from './ports.ts';
 import { DIRECT, type Outbound } from '../outbound/outbound.ts';
 import { networkProblem } from '../problem.ts';
 
-/** An admin that does not answer the upgrade within this time is given up, in ms, unless less is wanted. */
+/**
+ * An admin that is silent for this time before the upgrade is given up, in ms, unless less is wanted; so is one whose
+ * upgrade takes HANDSHAKE_SILENCES times as long, whatever it says.
+ */
 const HANDSHAKE_MS_MAX = 10_000;
 
 /**
@@ -31,7 +34,13 @@ export function webSocketDial(options: ClientOptions = {}, outbound: Outbound = 
         authorization: `Bearer ${token}`,
         ...(stranded !== undefined && { [STRANDED_HEADER]: new URL(stranded).href }),
       };
-      const dialling = { finishRequest: handshakeWithin(handshakeMsMax), ...(agent && { agent }), ...options, headers };
+      const dialling = {
+        handshakeTimeout: handshakeMsMax,
+        finishRequest: handshakeWithin(HANDSHAKE_SILENCES * handshakeMsMax),
+        ...(agent && { agent }),
+        ...options,
+        headers,
+      };
       return new WebSocketLink(adminUrl, owner, dialling);
     } catch (error) {
       // an admin told of a URL, or gave a token, with which no request can be made

@@ -6,9 +6,10 @@ import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { Agent } from 'node:http';
 import type { ClientOptions } from 'ws';
+import { TUNNEL_OPEN_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../../../transport/protocol/tunnel.ts';
 import { TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
-import { handshakeWithin } from '../../../transport/net/streams/handshake-limit.ts';
+import { HANDSHAKE_SILENCES, handshakeWithin } from '../../../transport/net/streams/handshake-limit.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
 import type { TunnelWays } from '../../session/ports.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
@@ -207,7 +208,9 @@ export class AgentTunnels {
     try {
       return new WebSocket(url, TUNNEL_SUBPROTOCOL, {
         ...(agent && { agent }),
-        finishRequest: handshakeWithin(way.msMax),
+        handshakeTimeout: way.msMax,
+        // no admin waits for longer
+        finishRequest: handshakeWithin(Math.min(HANDSHAKE_SILENCES * way.msMax, TUNNEL_OPEN_MS_MAX)),
         ...this.#dialOptions(way),
         headers: { authorization: `Bearer ${token}` },
         maxPayload: TUNNEL_MESSAGE_BYTES_MAX,

@@ -4,11 +4,22 @@
  */
 import type { ClientRequest } from 'node:http';
 
-/** For `finishRequest` of `ws`, in the place of its `handshakeTimeout`: sends the request, which ends after `msMax`. */
+/**
+ * A dial that has a limit of silence too may take so many times that as a whole: its connection, TLS and its upgrade
+ * are silent one after another.
+ */
+export const HANDSHAKE_SILENCES = 3;
+
+/**
+ * For `finishRequest` of `ws`: sends the request, which ends `msMax` after it has its socket. A proxy before that is
+ * bounded by itself, and a request that waits for its socket cannot be ended: whoever brings it ends it.
+ */
 export function handshakeWithin(msMax: number): (request: ClientRequest) => void {
   return (request) => {
-    const late = setTimeout(() => request.destroy(handshakeLate()), msMax);
-    request.once('close', () => clearTimeout(late));
+    request.once('socket', () => {
+      const late = setTimeout(() => request.destroy(handshakeLate()), msMax);
+      request.once('close', () => clearTimeout(late));
+    });
     request.end();
   };
 }
