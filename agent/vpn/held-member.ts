@@ -5,7 +5,7 @@ import type { Member } from '../../transport/vpn/member/member.ts';
 import type { SessionClock } from '../session/ports.ts';
 
 /** A machine that can have no interface now is tried again after this, in ms: somebody may have loaded a module. */
-const OPEN_AGAIN_MS = 600_000;
+export const OPEN_AGAIN_MS = 600_000;
 
 /** What it needs. */
 export interface HeldMemberPorts {

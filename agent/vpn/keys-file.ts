@@ -6,7 +6,7 @@ import type { Log } from '../../transport/net/log.ts';
 import { WireguardKey } from '../../transport/protocol/wireguard.ts';
 import { makeKeyPair, publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import { writeDurably } from '../durable-file.ts';
-import { systemProblem } from '../problem.ts';
+import { AgentProblem, EXIT_STATUS, systemProblem } from '../problem.ts';
 
 /**
  * Ports from which one is picked: above those that services are registered for, below those that systems give away. Two
@@ -36,10 +36,13 @@ export type OpenedVpnKeys =
 
 /**
  * Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is
- * made anew: the VPN takes the new key as a rotation. A key that was to follow and is damaged is none.
+ * made anew: the VPN takes the new key as a rotation. A key that was to follow and is damaged is none, in the file too.
+ * A file that cannot be read now may be whole: it stays as it is.
  */
 export function openVpnKeys(path: string, port: number): OpenedVpnKeys {
-  const { keys: stored, wasDamaged } = read(path);
+  const found = read(path);
+  if ('problem' in found) return { ok: false, problem: found.problem };
+  const { keys: stored, wasDamaged } = found;
   const keys =
     stored === null
       ? {
@@ -48,8 +51,11 @@ export function openVpnKeys(path: string, port: number): OpenedVpnKeys {
           listenPort: port === 0 ? randomInt(PORT_MIN, PORT_MAX + 1) : port,
         }
       : { ...stored, listenPort: port === 0 ? stored.listenPort : port };
-  const opened: OpenedVpnKeys = keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeVpnKeys(path, keys);
-  return opened.ok ? { ...opened, wasDamaged } : opened;
+  const isStored = keys.listenPort === stored?.listenPort;
+  const opened: OpenedVpnKeys = isStored && !wasDamaged ? { ok: true, keys } : storeVpnKeys(path, keys);
+  if (opened.ok) return { ...opened, wasDamaged };
+  // the key in use is whole: a disk that takes nothing costs the machine no VPN
+  return isStored ? { ok: true, keys, wasDamaged } : opened;
 }
 
 /** Stores them durably. */
@@ -91,7 +97,7 @@ export class OwnKeys {
     if (opened.wasDamaged === true)
       this.#log.warn(
         { path: this.#path },
-        'The file of the WireGuard key was damaged: what cannot be read is made anew',
+        'The file of the WireGuard key was damaged: a key in use is made anew, one that was to follow is left out',
       );
     this.#keys = opened.keys;
     return null;
@@ -123,19 +129,23 @@ export class OwnKeys {
   }
 }
 
-/** The public key in use; null: there is no file, or it is damaged. */
+/** The public key in use; null: there is no file, or it is damaged. Throws an `AgentProblem` when it cannot be read. */
 export function storedPublicKey(path: string): string | null {
-  const { keys } = read(path);
-  return keys === null ? null : publicKeyOf(keys.privateKey);
+  const found = read(path);
+  if ('problem' in found) throw new AgentProblem(found.problem, EXIT_STATUS.failed);
+  return found.keys === null ? null : publicKeyOf(found.keys.privateKey);
 }
 
-/** Null: none yet, or damaged, where a new one is as good. */
-function read(path: string): { readonly keys: VpnKeys | null; readonly wasDamaged: boolean } {
+/** What the file says. Null: none yet, or damaged, where a new one is as good. A problem: it is not known. */
+type Found = { readonly keys: VpnKeys | null; readonly wasDamaged: boolean } | { readonly problem: string };
+
+function read(path: string): Found {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    return { keys: null, wasDamaged: (error as NodeJS.ErrnoException).code !== 'ENOENT' };
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { keys: null, wasDamaged: false };
+    return { problem: `the WireGuard key cannot be read: ${systemProblem(error)}` };
   }
   try {
     const stored = JSON.parse(text) as unknown;
@@ -145,7 +155,7 @@ function read(path: string): { readonly keys: VpnKeys | null; readonly wasDamage
       listen_port: listenPort,
     } = VpnKeysFile.parse(stored);
     const { next_private_key: storedNext } = stored as z.input<typeof VpnKeysFile>;
-    return { keys: { privateKey, nextPrivateKey, listenPort }, wasDamaged: nextPrivateKey !== storedNext };
+    return { keys: { privateKey, nextPrivateKey, listenPort }, wasDamaged: nextPrivateKey !== (storedNext ?? null) };
   } catch {
     return { keys: null, wasDamaged: true };
   }

@@ -1,13 +1,16 @@
 /** A file of the WireGuard key that is damaged, in one letter or in many: it costs a key, and never the agent. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { AgentProblem } from '../../../../agent/problem.ts';
+import { OPEN_AGAIN_MS } from '../../../../agent/vpn/held-member.ts';
 import { OwnKeys, openVpnKeys, storedPublicKey } from '../../../../agent/vpn/keys-file.ts';
 import { isWireguardKey } from '../../../../transport/protocol/wireguard.ts';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { open, welcomed } from './membership-fixture.ts';
+import { until } from '../../../support/until.ts';
+import { ADMIN, EMBEDDED, open, welcomed } from './membership-fixture.ts';
 
 const DAMAGED = /^The file of the WireGuard key was damaged/u;
 
@@ -55,7 +58,9 @@ test('a key that was to follow and is none is left out; the one in use stays, an
     t.is(keys.turnTo(makeKeyPair().publicKey), false);
     t.deepEqual(keys.held, { privateKey, nextPrivateKey: null, listenPort: 20_001 });
     t.is(storedPublicKey(path), publicKey);
-    t.is(log.lines.filter(({ message }) => DAMAGED.test(message)).length, 1);
+    t.deepEqual(openVpnKeys(path, 0), { ok: true, keys: keys.held, wasDamaged: false });
+    t.is(new OwnKeys(path, 0, log).open(), null);
+    t.is(log.lines.filter(({ message }) => DAMAGED.test(message)).length, 1, 'once, and not at the next start');
 
     t.is(keys.makeNext(), null);
     t.true(isWireguardKey(keys.held?.nextPrivateKey ?? ''));
@@ -69,9 +74,33 @@ test('keys that are whole, and a file that is not there yet, are no damage', (t)
 
   t.is(new OwnKeys(path, 0, log).open(), null);
   t.is(new OwnKeys(join(temporaryDirectory(t), 'mesh-keys.json'), 0, log).open(), null);
+  const older = join(temporaryDirectory(t), 'mesh-keys.json');
+  writeFileSync(older, JSON.stringify({ private_key: makeKeyPair().privateKey, listen_port: 20_001 }));
+  t.is(new OwnKeys(older, 0, log).open(), null);
 
   t.is(readFileSync(path, 'utf8'), before);
   t.deepEqual(log.lines, []);
+});
+
+test('a key that cannot be read now is kept, told, and used as soon as it can be read', async (t) => {
+  const fixture = open(t, {});
+  const { keysPath, membership, clock, log } = fixture;
+  const { privateKey, publicKey } = makeKeyPair();
+  const whole = stored(t, privateKey, null);
+  symlinkSync(keysPath, keysPath); // which no right of this user lets be read
+
+  membership.configured(EMBEDDED, ADMIN, true);
+  t.regex(membership.service.note?.() ?? '', /^This machine joins no VPN: the WireGuard key cannot be read: /u);
+  t.throws(() => storedPublicKey(keysPath), { instanceOf: AgentProblem, message: /cannot be read/u });
+  rmSync(keysPath);
+  renameSync(whole, keysPath);
+  clock.pass(OPEN_AGAIN_MS);
+
+  await until('it is in the VPN', () => fixture.wanted.length > 0);
+  t.is(fixture.wanted[0]?.privateKey, privateKey);
+  t.is(storedPublicKey(keysPath), publicKey);
+  t.false(log.lines.some(({ message }) => DAMAGED.test(message)));
+  await membership.close({ isKept: false });
 });
 
 test('an agent whose key was damaged is in the VPN of its cluster with another', async (t) => {
