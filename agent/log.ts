@@ -3,6 +3,7 @@
  * costs 7 MiB of memory on every device (measured).
  */
 import { writeSync } from 'node:fs';
+import { format } from 'node:util';
 import { LOG_LEVELS, type Log, type LogLevel } from '../transport/net/log.ts';
 
 /** Longest text of one field, in characters. */
@@ -36,9 +37,31 @@ export function createLog(
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Where a fault of ours is, in one line, for a field beside `error`, of which the message alone is written. */
+/**
+ * Where a fault of ours is, in one line, for a field beside `error`, of which the message alone is written. Without that
+ * message, which would leave no place in the field where it is long.
+ */
 export function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? '').replaceAll(/\n\s*/gu, ' | ') : '';
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const at = stack.search(/^ {4}at /mu);
+  return at === -1 ? '' : stack.slice(at).trim().replaceAll(/\n\s*/gu, ' | ');
+}
+
+/**
+ * Tells of what nobody caught, which may be anything, before the program ends. Where the log is silent by its setting,
+ * as Node does it: nobody would know why the program ended otherwise.
+ */
+export function createBugTeller(
+  log: Log,
+  level: LogLevel,
+  write: (text: string) => void = writeStderr,
+): (error: unknown, what: string) => void {
+  return (error, what) => {
+    const known = error instanceof Error ? error : format(error); // no text, no JSON: the log would throw
+    if (level !== 'silent') return log.error({ error: known, stack: stackOf(error) }, what);
+    const lines = (known instanceof Error ? (known.stack ?? known.message) : known).split('\n');
+    return write(`${lines.map((line) => line.replaceAll(CONTROLS, '\ufffd')).join('\n')}\n`);
+  };
 }
 
 function jsonLine(name: string, level: string, fields: object, message: string): string {

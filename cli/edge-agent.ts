@@ -105,7 +105,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
   warmStart.first();
   const settings = await settingsOrExit();
 
-  const { createLog, stackOf } = await import('../agent/log.ts');
+  const { createBugTeller, createLog, stackOf } = await import('../agent/log.ts');
   const { runAgent } = await import('../agent/agent.ts');
   const { AgentProblem, EXIT_STATUS } = await import('../agent/problem.ts');
   await warmStart.last(() =>
@@ -117,7 +117,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
     ]),
   );
   const log = createLog(settings.LOG_LEVEL, isatty(2));
-  const tellBug = (error: unknown, what: string) => log.error({ error, stack: stackOf(error) }, what);
+  const tellBug = createBugTeller(log, settings.LOG_LEVEL);
   contain({ log, bugStatus: EXIT_STATUS.failed, tellBug });
   for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();

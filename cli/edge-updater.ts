@@ -52,13 +52,13 @@ async function run(command: Command, words: readonly string[]): Promise<void> {
     for (const problem of problems) process.stderr.write(`edge-updater: ${plainText(problem)}\n`);
     process.exit(STATUS.usage);
   }
-  const [{ createLog, stackOf }, { openUpdater }, { UpdateProblem }] = await Promise.all([
+  const [{ createBugTeller, createLog }, { openUpdater }, { UpdateProblem }] = await Promise.all([
     import('../agent/log.ts'),
     import('../agent/updater/open.ts'),
     import('../agent/updater/problem.ts'),
   ]);
   const log = createLog(config.LOG_LEVEL, isatty(2), undefined, 'edge-updater');
-  const tellBug = (error: unknown, what: string) => log.error({ error, stack: stackOf(error) }, what);
+  const tellBug = createBugTeller(log, config.LOG_LEVEL);
   contain({ log, bugStatus: STATUS.failed, tellBug });
   for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();

@@ -2,6 +2,7 @@
 import type { Log } from '../../transport/net/log.ts';
 import type { CreatedMember } from '../../transport/vpn/member/create-member.ts';
 import type { Member } from '../../transport/vpn/member/member.ts';
+import { stackOf } from '../log.ts';
 import type { SessionClock } from '../session/ports.ts';
 
 /** A machine that can have no interface now is tried again after this, in ms: somebody may have loaded a module. */
@@ -89,7 +90,7 @@ export class HeldMember {
 
   /** A fault of ours costs the VPN, and nothing else of the agent. */
   #broken(error: unknown): Promise<void> | void {
-    this.#ports.log.error({ error }, 'The VPN of this machine could not be begun');
+    this.#ports.log.error({ error, stack: stackOf(error) }, 'The VPN of this machine could not be begun');
     this.#failed((error as Error).message);
     return this.#member === null ? undefined : this.#shut({ isKept: false });
   }

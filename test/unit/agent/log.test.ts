@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createLog } from '../../../agent/log.ts';
+import { createBugTeller, createLog } from '../../../agent/log.ts';
 
 test('lines are JSON with level, time, name, fields and message; below the level nothing is written', (t) => {
   const lines: string[] = [];
@@ -48,4 +48,41 @@ test('what others say cannot move the cursor of a terminal, start a line of its 
   t.true(lines.every((line) => !/[\u0000-\u001f\u2028\u202e]/u.test(line.slice(0, -1)) || line.startsWith('{')));
   t.true(lines.every((line) => line.indexOf('\n') === line.length - 1 && !line.includes('\u001b')));
   t.is((JSON.parse(lines[1] ?? '') as { reason: string }).reason, evil);
+});
+
+test('what nobody caught is told with where it is, however long its message is and whatever it is', (t) => {
+  const lines: string[] = [];
+  const tell = createBugTeller(
+    createLog('info', false, (line) => lines.push(line)),
+    'info',
+  );
+  const cycle: Record<string, unknown> = { big: 1n };
+  cycle['self'] = cycle;
+
+  tell(new Error('a long word\n'.repeat(1_000)), 'x');
+  for (const thrown of [cycle, 1n, Symbol('s'), undefined, 'text']) tell(thrown, 'x');
+
+  const [long, ...others] = lines.map((line) => JSON.parse(line) as { readonly error: string; readonly stack: string });
+  t.regex(long?.stack ?? '', /^at .*log\.test\.ts:\d+/u);
+  t.deepEqual(
+    others.map(({ error, stack }) => [error, stack]),
+    [
+      ['<ref *1> { big: 1n, self: [Circular *1] }', ''],
+      ['1n', ''],
+      ['Symbol(s)', ''],
+      ['undefined', ''],
+      ['text', ''],
+    ],
+  );
+});
+
+test('where the log is silent, what nobody caught is told as Node does it, without moving a cursor', (t) => {
+  const told: string[] = [];
+  const tell = createBugTeller(createLog('silent', false), 'silent', (text) => told.push(text));
+
+  tell(new Error('a bug\u001b[2J'), 'x');
+  tell(1n, 'x');
+
+  t.regex(told[0] ?? '', /^Error: a bug\ufffd\[2J\n {4}at .*log\.test\.ts/u);
+  t.is(told[1], '1n\n');
 });

@@ -128,6 +128,7 @@ test('a fault of ours in making an interface costs the VPN alone, and is told', 
   fixture.membership.configured({ mode: 'embedded', observers: [] }, 'http://192.0.2.1', true);
 
   const { level, fields } = await fixture.log.seen(/could not be begun/u);
+  t.regex((fields as { stack: string }).stack, /^at .*damaged-keys\.test\.ts:\d+/u, 'where it is');
   t.deepEqual([level, (fields as { error: Error }).error.message], ['error', 'a fault of ours']);
   t.is(membership.service.note?.(), 'This machine joins no VPN: a fault of ours');
   await membership.close({ isKept: false });
