@@ -31,7 +31,7 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from '../net/log.ts';
-import { refuseUpgrade } from '../net/streams/unasked-upgrade.ts';
+import { refuseUpgrade, UnaskedUpgrade } from '../net/streams/unasked-upgrade.ts';
 import type { EndedSpan, SpanSink } from '../../actors/tracer.ts';
 import type { OtlpSettings, TracingSettings } from './settings.ts';
 
@@ -198,8 +198,9 @@ function watched(exporter: SpanExporter, log: Log): SpanExporter {
   };
 }
 
-/** A status or a code of the system; never what the collector wrote. */
+/** A status, a code of the system or a sentence of ours; never what the collector wrote. */
 function problemOf(error: (Error & { readonly code?: number | string }) | undefined): string {
+  if (error instanceof UnaskedUpgrade) return error.message;
   return `${error?.code ?? error?.name ?? 'unknown'}`;
 }
 

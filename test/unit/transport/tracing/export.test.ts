@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import test from 'ava';
 import { createSpanExport } from '../../../../transport/tracing/export.ts';
 import { readTracingSettings } from '../../../../transport/tracing/settings.ts';
-import { silentLog } from '../../../support/log.ts';
+import { recordingLog, silentLog } from '../../../support/log.ts';
 import { listening } from '../../../support/net/listening.ts';
 import { startOtlpCollector } from '../../../support/observability/otlp-collector.ts';
 import { until } from '../../../support/until.ts';
@@ -72,7 +72,8 @@ test('a collector that switches protocols over and over takes nothing, and expor
     OTEL_EXPORTER_OTLP_TIMEOUT: '300000',
   });
   if (settings === null) throw new Error('nothing is exported');
-  const spans = createSpanExport(settings, '1', 'an-admin', silentLog);
+  const log = recordingLog();
+  const spans = createSpanExport(settings, '1', 'an-admin', log);
   t.teardown(() => spans.close());
 
   for (let sent = 1; sent <= SWITCHES; sent += 1) {
@@ -83,4 +84,5 @@ test('a collector that switches protocols over and over takes nothing, and expor
   await until('the span to be exported', () => spans.counters.exported === 1);
 
   t.deepEqual(spans.counters, { taken: SWITCHES + 1, exported: 1, dropped: SWITCHES });
+  t.deepEqual(log.lines[0]?.fields, { problem: 'it answers with another protocol than HTTP' });
 });
