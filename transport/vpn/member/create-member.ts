@@ -33,15 +33,30 @@ export type CreatedMember =
   | { readonly ok: true; readonly member: Member }
   | { readonly ok: false; readonly problem: string };
 
-/** Opens the interface, or takes over the one that an earlier run left, with its direct paths. Rejects never. */
+/**
+ * Opens the interface, or takes over the one that an earlier run left, with its direct paths. Rejects only through a
+ * fault of ours, and leaves no interface then.
+ */
 export async function createMember(options: MemberOptions, ports: MemberPorts): Promise<CreatedMember> {
   const { interfaceName: name, listenPort, wanted } = options;
   const opened = await openDevice({ name, listenPort, privateKey: wanted.privateKey, mtu: wanted.mtu });
   if (!opened.ok) return opened;
-  const member = new DeviceMember(options, ports, opened.device);
-  // Others that were told of it before it has a relay would look for it elsewhere first.
-  await member.placed();
-  return { ok: true, member };
+  return { ok: true, member: await memberOn(opened.device, options, ports) };
+}
+
+/** A member on this device, once it has its place. Where it rejects, the device is removed. */
+export async function memberOn(device: WireguardDevice, options: MemberOptions, ports: MemberPorts): Promise<Member> {
+  let member: DeviceMember | null = null;
+  try {
+    member = new DeviceMember(options, ports);
+    member.use(device);
+    // Others that were told of it before it has a relay would look for it elsewhere first.
+    await member.placed();
+    return member;
+  } catch (error) {
+    await (member === null ? device.remove() : member.close({ isKept: false }));
+    throw error;
+  }
 }
 
 /** On a device, which is opened again whenever it is lost. */
@@ -56,12 +71,11 @@ class DeviceMember implements Member {
   #again: NodeJS.Timeout | null = null;
   #opening: Promise<void> = Promise.resolve();
 
-  constructor(options: MemberOptions, ports: MemberPorts, device: WireguardDevice) {
+  constructor(options: MemberOptions, ports: MemberPorts) {
     this.#options = options;
     this.#ports = ports;
     this.#wanted = options.wanted;
     this.#peers = new Peers({ interfaces: systemInterfaces, ...options }, ports);
-    this.#use(device);
   }
 
   placed(): Promise<void> {
@@ -100,7 +114,8 @@ class DeviceMember implements Member {
     await this.#peers.close(end);
   }
 
-  #use(device: WireguardDevice): void {
+  /** On this device from now on. */
+  use(device: WireguardDevice): void {
     this.#lost = null;
     this.#peers.use(device);
     device.onLost((problem) => {
@@ -125,7 +140,7 @@ class DeviceMember implements Member {
     const { privateKey, mtu } = this.#wanted;
     const next = await openDevice({ name, listenPort, privateKey, mtu });
     if (next.ok) {
-      this.#use(next.device);
+      this.use(next.device);
       return this.#ports.changed();
     }
     this.#lost = next.problem;
