@@ -3,7 +3,7 @@
  * slow, and a proxy before it, has its time.
  */
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setInterval } from 'node:timers';
 import test from 'ava';
