@@ -38,8 +38,8 @@ export function createLog(
 }
 
 /**
- * Where a fault of ours is, in one line, for a field beside `error`, of which the message alone is written. Without that
- * message, which would leave no place in the field where it is long.
+ * Where a fault of ours is, in one line, for a field beside `error`, of which the message alone is written. Without
+ * that message, which would leave no place in the field where it is long.
  */
 export function stackOf(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';

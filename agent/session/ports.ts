@@ -145,8 +145,8 @@ export interface LinkOwner {
 
 /**
  * How a connection is opened. It is given up where the admin is silent for `handshakeMsMax` before the upgrade, or
- * that takes some times as long; without that the dialler decides. `stranded`: the admin is told that the owner of the cluster, at this URL, is not reached from
- * here.
+ * that takes some times as long; without that the dialler decides. `stranded`: the admin is told that the owner of the
+ * cluster, at this URL, is not reached from here.
  */
 export interface DialHow {
   readonly handshakeMsMax?: number;
