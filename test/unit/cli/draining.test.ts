@@ -24,7 +24,7 @@ async function waited(
 }
 
 test('it is over once nothing is owned and the others do the tasks', async (t) => {
-  t.timeout(hangAfter(3_000));
+  t.timeout(hangAfter(10_000));
   const looks = [
     { cluster_count: 1, tasks: ['sweeps'] },
     { tasks: ['sweeps'] },
@@ -36,13 +36,13 @@ test('it is over once nothing is owned and the others do the tasks', async (t) =
 });
 
 test('an admin of a release that tells no tasks is waited for until it owns nothing', async (t) => {
-  t.timeout(hangAfter(3_000));
+  t.timeout(hangAfter(10_000));
 
   t.is((await waited([{ cluster_count: 1 }, {}])).looks, 2);
 });
 
 test('an admin of a release that keeps its tasks is not waited for for ever, unless it owns something', async (t) => {
-  t.timeout(hangAfter(3_000));
+  t.timeout(hangAfter(10_000));
   const keeps = { tasks: ['sweeps'] };
 
   t.deepEqual(await waited([{ ...keeps, cluster_count: 1 }, keeps], 0), {

@@ -8,7 +8,7 @@ import { logIn } from '../../../cli/transfer/log-in.ts';
 import type { Machine } from '../../../cli/transfer/machine.ts';
 import { hostKeysPayload, sendPayload, slowKey } from '../../support/ssh/raw-payloads.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { asked, machine, type Played } from '../transport/terminals/fixture.ts';
+import { asked, machine, type Played } from '../../unit/transport/terminals/fixture.ts';
 
 /** Logs in to this machine by a proxy that leads nowhere else. */
 async function loggedIn(t: ExecutionContext, played: Played): Promise<Machine> {
