@@ -3,7 +3,9 @@
  *
  * Promises: L2.
  */
+import diagnostics from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { FRAME_BYTES_MAX } from '../../../transport/events/brokers/amqp-frames.ts';
 import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
@@ -18,7 +20,7 @@ import {
   openAnsweringAmqp,
   shortString,
 } from '../../support/brokers/answering-amqp.ts';
-import { numberedEvents } from '../../support/brokers/events.ts';
+import { brokerEvent, numberedEvents } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openTarget } from '../../support/net/listening.ts';
@@ -42,25 +44,86 @@ const mqttMessage = (qos: 0 | 1 | 2) =>
 /** The head of a packet of 256 MiB. */
 const MQTT_ENDLESS = Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f, 0, 1, 0x61]);
 
-/** A connection to a server that took it, and can say more. */
-async function openedMqtt(t: ExecutionContext) {
+/** A connection to a server that took it, said so many bytes at once, and can say more; what it was told since. */
+async function openedMqtt(t: ExecutionContext, atOnce: Buffer = Buffer.alloc(0)) {
+  const pieces: Buffer[] = [];
   const { port, sockets } = await openTarget(t, (socket) => {
-    socket.once('data', () => socket.write(CONNACK));
+    socket.once('data', () => {
+      socket.write(Buffer.concat([CONNACK, atOnce]));
+      socket.on('data', (piece: Buffer) => pieces.push(piece));
+    });
     socket.on('end', () => socket.end());
   });
   const broker = await openMqtt({ ...PLAIN, urls: [`mqtt://127.0.0.1:${port}`] }, silentLog);
   t.teardown(() => broker.close());
   const [socket] = sockets;
   if (socket === undefined) throw new Error('nobody is connected');
-  return { broker, socket, name: `The connection to the MQTT server 127.0.0.1:${port}` };
+  const told = () => Buffer.concat(pieces).toString('latin1');
+  return { broker, socket, told, name: `The connection to the MQTT server 127.0.0.1:${port}` };
 }
 
-for (const qos of [0, 1, 2] as const)
-  test(`an MQTT server that sends a message of QoS ${qos} is left, and one that does before it is open is refused`, async (t) => {
-    const { broker, socket, name } = await openedMqtt(t);
-    socket.write(mqttMessage(qos));
-    t.is((await broker.lost).message, `${name} is lost: ${NOBODY_ASKED}.`);
+test('an MQTT server that sends a message of QoS 2 is left', async (t) => {
+  const { broker, socket, name } = await openedMqtt(t);
 
+  socket.write(mqttMessage(2));
+
+  t.is((await broker.lost).message, `${name} is lost: ${NOBODY_ASKED}.`);
+});
+
+const EVENT = brokerEvent('edge.core.test', 'core');
+const TOPIC = 'edge/core/test';
+
+/** How a message with the identifier 1 is confirmed. */
+const PUBACK = '@\u0002\0\u0001';
+
+for (const qos of [0, 1] as const)
+  test(`an MQTT server that subscribes its clients by itself gets events, however much of QoS ${qos} it sends`, async (t) => {
+    const messages = Math.ceil(PACKET_BYTES_MAX / mqttMessage(qos).length) + 1;
+    const { broker, socket, told } = await openedMqtt(
+      t,
+      Buffer.alloc(messages * mqttMessage(qos).length, mqttMessage(qos)),
+    );
+    const published = broker.publish([EVENT]);
+    const id = await until('the event', () => {
+      const at = told().indexOf(TOPIC) + TOPIC.length;
+      return told().includes(EVENT.text) && told().slice(at, at + 2);
+    });
+
+    socket.write(Buffer.from(`@\u0002${id}`, 'latin1'));
+    await published;
+
+    await until('all confirmations', () => told().split(PUBACK).length > qos * messages);
+    t.is(await Promise.race([broker.lost, 'not lost']), 'not lost');
+  });
+
+test('an MQTT server that sends messages and reads no confirmation has none kept for it', async (t) => {
+  const dialled: Socket[] = [];
+  const note = (message: unknown) => dialled.push((message as { readonly socket: Socket }).socket);
+  diagnostics.subscribe('net.client.socket', note);
+  const { broker, socket, told } = await openedMqtt(t);
+  diagnostics.unsubscribe('net.client.socket', note);
+  const client = await until('its end', () => dialled.find(({ remotePort }) => remotePort === socket.localPort));
+  socket.pause();
+  const refused = t.throwsAsync(
+    broker.publish([brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(8_000_000) })]),
+  );
+  await until('nothing more to go out', () => client.writableNeedDrain);
+  const held = client.writableLength;
+
+  const messages = Buffer.alloc(1_000 * mqttMessage(1).length, mqttMessage(1));
+  socket.write(messages);
+  await until('them to come', () => client.bytesRead >= CONNACK.length + messages.length);
+  await nextTurn();
+
+  t.is(client.writableLength, held);
+  socket.resume();
+  await until('all confirmations', () => told().split(PUBACK).length > 1_000);
+  await broker.close();
+  await refused;
+});
+
+for (const qos of [0, 1, 2] as const)
+  test(`an MQTT server that sends a message of QoS ${qos} before it is open is refused`, async (t) => {
     const { port } = await openTarget(t, (other) => other.on('end', () => other.end()).write(mqttMessage(qos)));
     await t.throwsAsync(openMqtt({ ...PLAIN, urls: [`mqtt://127.0.0.1:${port}`] }, silentLog), {
       message: `No server of EVENT_BROKER_MQTT_URLS takes the connection (127.0.0.1:${port}: ${NOBODY_ASKED}).`,

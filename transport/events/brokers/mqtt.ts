@@ -30,8 +30,9 @@ const KEEPALIVE_S = 15;
 const IN_FLIGHT_MAX = { 1: 64, 2: 16 } as const;
 
 /**
- * Bytes from a server since the last whole packet, in bytes: what a publisher is sent has four at most, and one read
- * brings up to 65,536 of them. The client gathers whatever a packet announces, which may be 256 MiB.
+ * Bytes from a server since the last whole packet, in bytes: what answers a publisher has four at most, and one read
+ * brings up to 65,536 of them. So a message that nobody asked for may have some 64 KiB. The client gathers whatever a
+ * packet announces, which may be 256 MiB.
  */
 export const PACKET_BYTES_MAX = 131_072;
 
@@ -87,7 +88,7 @@ async function connect(server: MqttServer, settings: MqttSettings, msMax: number
   containListeners(stream); // the client reads in them
   const client = new MqttClient(() => stream, optionsOf(settings, msMax));
   client.on('error', note); // for as long as it lives: an emitter without a listener would throw
-  takeAnswersOnly(client, stream);
+  limitPackets(client, stream);
   const connection = { client, stream, server, problem: () => problem };
 
   const { promise, resolve, reject } = Promise.withResolvers<null>();
@@ -104,19 +105,26 @@ async function connect(server: MqttServer, settings: MqttSettings, msMax: number
 }
 
 /**
- * Ends the connection to a server that sends more than answers: the client would keep each message of QoS 2 until the
- * server releases it.
+ * Ends the connection to a server that sends what the client would gather: packets without an end, and messages of
+ * QoS 2, each of which it would keep until the server releases it. Messages of QoS 0 and 1 are dropped: a server may
+ * subscribe its clients by itself (EMQX, auto-subscribe), but only once it took the connection (MQTT 3.1.1, 3.2).
  */
-function takeAnswersOnly(client: MqttClient, stream: Duplex): void {
+function limitPackets(client: MqttClient, stream: Duplex): void {
   let bytesSincePacket = 0;
   stream.on('data', (bytes: Buffer) => {
     bytesSincePacket += bytes.length;
     if (bytesSincePacket > PACKET_BYTES_MAX) stream.destroy(new Error('it sends a packet that is no answer'));
   });
-  client.on('packetreceive', ({ cmd }) => {
+  client.on('packetreceive', (packet) => {
     bytesSincePacket = 0;
-    if (cmd === 'publish') stream.destroy(new Error('it sends messages that nobody asked for'));
+    if (packet.cmd === 'publish' && (packet.qos === 2 || !client.connected))
+      stream.destroy(new Error('it sends messages that nobody asked for'));
   });
+  // what is behind a message waits with its confirmation until the server reads: it may send many and read none
+  client.handleMessage = (_packet, confirm) => {
+    if (stream.writableNeedDrain) stream.once('drain', () => confirm());
+    else confirm();
+  };
 }
 
 function optionsOf({ auth }: MqttSettings, msMax: number): IClientOptions {
