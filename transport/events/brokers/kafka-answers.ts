@@ -8,8 +8,11 @@ import { TLSSocket } from 'node:tls';
  */
 export const ANSWER_BYTES_MAX = 8_388_608;
 
+/** A length above it, in bytes, or below 0, is text or noise: `HTTP` is one of 1,213,486,160. */
+const LENGTH_BYTES_MAX = 1_073_741_824;
+
 /** Of the length that an answer begins with, in bytes. Source: Kafka protocol guide, common request and response. */
-const LENGTH_BYTES = 4;
+const LENGTH_FIELD_BYTES = 4;
 
 /**
  * Destroys a socket that is being connected once a broker announces an answer of more than ANSWER_BYTES_MAX there, or
@@ -27,12 +30,18 @@ export function limitAnswers(socket: Socket, exceeded: (error: Error) => void): 
         at += taken;
         continue;
       }
-      length = length * 256 + (chunk[at] ?? 0);
+      length = length * 256 + (chunk[at] ?? 0); // one below 0 is above 2^31 so
       at += 1;
-      lengthBytes = (lengthBytes + 1) % LENGTH_BYTES;
+      lengthBytes = (lengthBytes + 1) % LENGTH_FIELD_BYTES;
       if (lengthBytes > 0) continue;
       if (length > ANSWER_BYTES_MAX) {
-        exceeded(new Error(`it announces an answer of ${length} bytes, more than ${ANSWER_BYTES_MAX}`));
+        exceeded(
+          new Error(
+            length > LENGTH_BYTES_MAX
+              ? 'what listens there is no Kafka broker'
+              : `it announces an answer of ${length} bytes, more than ${ANSWER_BYTES_MAX}`,
+          ),
+        );
         socket.destroy();
       }
       bytesLeft = length;

@@ -31,7 +31,7 @@ export class TooManyIterations extends Error {
 const BOUNDED: typeof saslScramSha.defaultCrypto = {
   ...saslScramSha.defaultCrypto,
   async hi(definition, password, salt, iterations) {
-    if (!(iterations <= SCRAM_ITERATIONS_MAX)) throw new TooManyIterations(iterations);
+    if (iterations > SCRAM_ITERATIONS_MAX) throw new TooManyIterations(iterations);
     return saslScramSha.hi(definition, password, salt, iterations);
   },
 };

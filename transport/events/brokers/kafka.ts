@@ -53,7 +53,10 @@ type Client = Producer<string, string, string, string>;
 export async function openKafka(settings: KafkaSettings, log: Log): Promise<Broker> {
   const producer: Client = new Producer(optionsOf(settings));
   let excess: Error | undefined;
-  const connections = connectionsOf(producer, ended, (error) => (excess = error));
+  const connections = connectionsOf(producer, ended, (error) => {
+    excess = error;
+    if (isOpen) lose(error.message, error); // it would do so on the next connection too, which comes without a pause
+  });
   const name = `Kafka at ${settings.brokers.join(', ')} (EVENT_BROKER_KAFKA_URLS)`;
   const lost = Promise.withResolvers<Error>();
   let isOpen = false;
@@ -61,8 +64,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
 
   async function close(): Promise<void> {
     isOpen = false;
-    await within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye')).catch(() => {});
-    for (const connection of connections) socketOf(connection)?.destroy();
+    await ending(producer, connections);
   }
 
   /**
@@ -72,7 +74,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
    */
   function ended(heldMs: number): void {
     if (!isOpen) return;
-    if (heldMs < CONNECTION_MS_MIN) lost.resolve(new Error(`The connection to ${name} is lost: ${HUNG_UP}.`));
+    if (heldMs < CONNECTION_MS_MIN) lose(HUNG_UP);
     else void check();
   }
 
@@ -83,10 +85,12 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
       await within(CONNECT_MS_MAX, producer.metadata({ topics: [], forceUpdate: true }), silence);
       log.debug({}, 'a connection to Kafka ended, and another one was made');
     } catch (error) {
-      lost.resolve(
-        new Error(`The connection to ${name} is lost: ${kafkaReason(causeOf(error), settings)}.`, { cause: error }),
-      );
+      lose(kafkaReason(causeOf(error), settings), error);
     }
+  }
+
+  function lose(reason: string, cause?: unknown): void {
+    lost.resolve(new Error(`The connection to ${name} is lost: ${reason}.`, { cause }));
   }
 
   try {
@@ -96,6 +100,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
     throw new Error(`${name} cannot be used: ${refusalReason(causeOf(error), settings)}.`, { cause: error });
   }
   isOpen = true;
+  excess = undefined; // of a server before the one that took us
   return {
     lost: lost.promise,
     publish: (events) =>
@@ -108,6 +113,12 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
       }),
     close,
   };
+}
+
+/** Says goodbye, and destroys what is left after CLOSE_MS_MAX. */
+async function ending(producer: Client, connections: ReadonlySet<KafkaConnection>): Promise<void> {
+  await within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye')).catch(() => {});
+  for (const connection of connections) socketOf(connection)?.destroy();
 }
 
 function silence(): Error {

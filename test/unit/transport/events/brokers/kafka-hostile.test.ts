@@ -40,7 +40,7 @@ for (const brokerPort of [70_000, -1, 0]) {
 }
 
 /** Its first answer of SCRAM, with so many iterations. */
-const scram = (iterations: number) => (said: string) => ({
+const scram = (iterations: number | string) => (said: string) => ({
   answer: `r=${/,r=(?<nonce>.*)$/su.exec(said)?.groups?.['nonce']}x,s=c2FsdA==,i=${iterations}`,
 });
 
@@ -89,6 +89,24 @@ for (const lifetimeMs of [1, 32 * 86_400_000, Number.MAX_SAFE_INTEGER])
     t.true(signIns <= 1 + (performance.now() - startMs) / (0.8 * sessionMs), `${signIns} sign-ins`);
   });
 
+test.serial('iterations that are no number are no more than others, and nothing is computed', async (t) => {
+  const env = { ...LOGIN, EVENT_BROKER_KAFKA_SASL_MECHANISM: 'scram_sha_256' };
+
+  const opening = t.throwsAsync(opened(t, { signIn: scram('x') }, env));
+
+  t.is(await countPbkdf2(opening), 0);
+  t.regex((await opening).message, /it refuses EVENT_BROKER_KAFKA_USERNAME or EVENT_BROKER_KAFKA_PASSWORD\.$/u);
+});
+
+for (const said of ['HTTP/1.1 400 Bad Request\r\n\r\n', '\u00ff\u00ff\u00ff\u00ff'])
+  test.serial(`what begins with ${JSON.stringify(said.slice(0, 4))} is no Kafka broker`, async (t) => {
+    const refusal = await t.throwsAsync(
+      opened(t, { dialled: (socket) => void socket.write(Buffer.from(said, 'latin1')) }),
+    );
+
+    t.regex(refusal.message, /cannot be used: what listens there is no Kafka broker\.$/u);
+  });
+
 test.serial('an answer that is too long is not taken: neither while a broker is opened, nor unasked', async (t) => {
   const length = Buffer.alloc(4);
   length.writeInt32BE(ANSWER_BYTES_MAX + 1);
@@ -97,21 +115,48 @@ test.serial('an answer that is too long is not taken: neither while a broker is 
   const send = (socket: Socket) => socket.write(tooLong, (error) => (isTaken = !error));
   const wasTaken = () => until('it to be sent, or not', () => isTaken !== undefined && { isTaken });
 
-  const refusal = await t.throwsAsync(opened(t, { dialled: send }));
-  t.regex(
-    refusal.message,
+  const told = (what: string) =>
     new RegExp(
-      `cannot be used: it announces an answer of ${ANSWER_BYTES_MAX + 1} bytes, more than ${ANSWER_BYTES_MAX}\\.$`,
+      `${what}: it announces an answer of ${ANSWER_BYTES_MAX + 1} bytes, more than ${ANSWER_BYTES_MAX}\\.$`,
       'u',
-    ),
-  );
+    );
+
+  const refusal = await t.throwsAsync(opened(t, { dialled: send }));
+  t.regex(refusal.message, told('cannot be used'));
   t.deepEqual(await wasTaken(), { isTaken: false });
 
+  for (const laterMs of [0, CONNECTION_MS_MIN]) {
+    const sockets: Socket[] = [];
+    const broker = await opened(t, { dialled: (socket) => sockets.push(socket) });
+    isTaken = undefined;
+    skewed(t, laterMs);
+    sockets.forEach(send);
+    t.deepEqual(await wasTaken(), { isTaken: false });
+    t.regex((await broker.lost).message, told('is lost'));
+  }
+});
+
+test.serial('a connection that is cut is not told by what a server was left for while it was opened', async (t) => {
   const sockets: Socket[] = [];
-  await opened(t, { dialled: (socket) => sockets.push(socket) });
-  isTaken = undefined;
-  sockets.forEach(send);
-  t.deepEqual(await wasTaken(), { isTaken: false });
+  const tooLong = await startFakeKafka(t, { dialled: (socket) => void socket.write(Buffer.alloc(4, 0x20)) });
+  const honest = await startFakeKafka(t, { dialled: (socket) => sockets.push(socket) });
+  const broker = await openKafka(
+    brokerSettings('kafka', {
+      ...LOGIN,
+      EVENT_BROKER_KAFKA_SASL_MECHANISM: 'plain',
+      EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${tooLong},127.0.0.1:${honest}`,
+    }),
+    silentLog,
+  );
+  t.teardown(() => broker.close());
+
+  const published = t.throwsAsync(broker.publish([EVENT]));
+  for (const socket of sockets) socket.destroy();
+
+  t.regex(
+    (await published).message,
+    /did not take the events: (?:it closed the connection|the connection was cut)\.$/u,
+  );
 });
 
 /** Has the clock of this program stand more than so many ms later from now on. */
