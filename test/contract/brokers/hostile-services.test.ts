@@ -1,7 +1,9 @@
 /** Managed services that answer anything while they are opened: each opening ends, and the next one may succeed. */
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server, constants } from 'node:http2';
+import { join } from 'node:path';
 import test from 'ava';
 import { openBroker } from '../../../transport/events/brokers/adapters.ts';
 import type { BrokerSettings } from '../../../transport/events/brokers/settings.ts';
@@ -14,6 +16,7 @@ import { listening } from '../../support/net/listening.ts';
 import { silentLog } from '../../support/log.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { seededNumbers } from '../../support/seeded.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { environment } from './published/contract.ts';
 
 /** Answers of SNS that are damaged, beside as many that no web server gives. */
@@ -54,15 +57,16 @@ async function publishedWhile(settings: BrokerSettings, isWanted: () => boolean)
   return counts;
 }
 
+/** Without credentials. */
+const snsNames = (port: number) => ({
+  AWS_ENDPOINT_URL_SNS: `http://127.0.0.1:${port}`,
+  AWS_EC2_METADATA_DISABLED: 'true',
+  AWS_CONFIG_FILE: '/dev/null',
+  AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+});
+
 function snsEnvironment(scope: Scope, port: number): void {
-  environment(scope, {
-    AWS_ENDPOINT_URL_SNS: `http://127.0.0.1:${port}`,
-    AWS_EC2_METADATA_DISABLED: 'true',
-    AWS_CONFIG_FILE: '/dev/null',
-    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-    AWS_ACCESS_KEY_ID: 'anybody',
-    AWS_SECRET_ACCESS_KEY: 'anything',
-  });
+  environment(scope, { ...snsNames(port), AWS_ACCESS_KEY_ID: 'anybody', AWS_SECRET_ACCESS_KEY: 'anything' });
 }
 
 /** As the service answers a batch of nothing, and one of one. */
@@ -151,6 +155,30 @@ test.serial('an error of SNS that holds elements where a text should be is told,
 
   t.deepEqual(told, ODD_ERRORS);
   t.is(lines.length, Object.keys(ODD_ERRORS).length);
+});
+
+test.serial('what AWS says of a role that it does not give is told', async (t) => {
+  const said = 'Not authorized to perform sts:AssumeRoleWithWebIdentity';
+  const sts = createServer((request, response) => {
+    request.resume().once('end', () => {
+      response
+        .writeHead(403, { 'content-type': 'text/xml' })
+        .end(`<ErrorResponse><Error><Code>AccessDenied</Code><Message>${said}</Message></Error></ErrorResponse>`);
+    });
+  });
+  const token = join(temporaryDirectory(t), 'token');
+  await writeFile(token, 'anything');
+  const port = await listening(t, sts);
+  environment(t, {
+    ...snsNames(port),
+    AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${port}`,
+    AWS_ROLE_ARN: 'arn:aws:iam::1:role/edge',
+    AWS_WEB_IDENTITY_TOKEN_FILE: token,
+  });
+
+  await t.throwsAsync(openBroker(SNS, silentLog), {
+    message: new RegExp(`^SNS does not take events for arn:\\S+: ${said}\\.$`, 'u'),
+  });
 });
 
 /** A Pub/Sub that confirms what it is sent, and takes no request of nothing. */

@@ -210,10 +210,16 @@ function wrapped(error: unknown, arn: string): Error {
   return new Error(`SNS does not take events for ${arn}: ${reason ?? reasonOf(error)}.`, { cause: error });
 }
 
-/** Whether there was an answer, of which the SDK made no error of the service. What it says then is about itself. */
+/**
+ * Whether there was an answer, of which the SDK made no error of a service: of SNS, or of one that gives credentials
+ * (STS, SSO). What it says then is about itself.
+ */
 function isUnread(error: unknown): boolean {
-  const { $metadata: answer } = Object(error) as { readonly $metadata?: { readonly httpStatusCode?: number } };
-  return answer?.httpStatusCode !== undefined;
+  const { $metadata: answer, $fault } = Object(error) as {
+    readonly $metadata?: { readonly httpStatusCode?: number };
+    readonly $fault?: unknown; // errors of every service have it (Smithy, ServiceException)
+  };
+  return answer?.httpStatusCode !== undefined && $fault === undefined;
 }
 
 /** The service's code; classes of the SDK carry it with a suffix. What is no text in the answer is none here. */
