@@ -35,7 +35,7 @@ for (const [how, isEncrypted] of [
     await (how === 'killed' ? first?.kill() : watched.failover());
     t.regex(
       (await broker.lost).message,
-      /^(?:The sentinel at \S+ says that edge has another master|The connection to Redis at \S+ is lost)\.$/u,
+      /^(?:The sentinel at \S+ says that edge has another master|The connection to Redis at \S+ is lost: (?:it closed the connection|the connection was cut))\.$/u,
     );
     await broker.close();
 

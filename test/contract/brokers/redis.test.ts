@@ -140,7 +140,7 @@ test('a killed server is told as lost, and takes events from a new connection wh
     kill: () => server.kill(),
     publish:
       /^Redis at \S+ did not take the events: (?:it closed the connection|the connection was cut|Command aborted due to connection close)\.$/u,
-    lost: /^The connection to Redis at \S+ is lost\.$/u,
+    lost: /^The connection to Redis at \S+ is lost: (?:it closed the connection|the connection was cut)\.$/u,
     opening: () => opened(t, server.env),
     refused: `Redis at 127.0.0.1:${server.port} cannot be used: nobody listens there.`,
   });

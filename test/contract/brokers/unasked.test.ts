@@ -76,27 +76,36 @@ const TOPIC = 'edge/core/test';
 /** How a message with the identifier 1 is confirmed. */
 const PUBACK = '@\u0002\0\u0001';
 
+/** With an identifier of 1, if it has one, and so much text that a few are more than one packet may be. */
+const longMessage = (qos: 0 | 1) => {
+  const head = mqttMessage(qos).subarray(2, -1);
+  return Buffer.concat([Buffer.from([0x30 | (qos << 1), 0x80 | head.length, 0x40]), head, Buffer.alloc(8_192, 'x')]);
+};
+const LONG_MESSAGES = PACKET_BYTES_MAX / 4_096;
+
 for (const qos of [0, 1] as const)
-  test(`an MQTT server that subscribes its clients by itself gets events, however much of QoS ${qos} it sends`, async (t) => {
-    const messages = Math.ceil(PACKET_BYTES_MAX / mqttMessage(qos).length) + 1;
-    const { broker, socket, told } = await openedMqtt(
-      t,
-      Buffer.alloc(messages * mqttMessage(qos).length, mqttMessage(qos)),
-    );
-    const published = broker.publish([EVENT]);
-    const id = await until('the event', () => {
-      const at = told().indexOf(TOPIC) + TOPIC.length;
-      return told().includes(EVENT.text) && told().slice(at, at + 2);
-    });
+  test.serial(
+    `an MQTT server that subscribes its clients by itself gets events, however much of QoS ${qos} it sends`,
+    async (t) => {
+      const { broker, socket, told } = await openedMqtt(
+        t,
+        Buffer.concat(Array.from({ length: LONG_MESSAGES }, () => longMessage(qos))),
+      );
+      const published = broker.publish([EVENT]);
+      const id = await until('the event', () => {
+        const at = told().indexOf(TOPIC) + TOPIC.length;
+        return told().includes(EVENT.text) && told().slice(at, at + 2);
+      });
 
-    socket.write(Buffer.from(`@\u0002${id}`, 'latin1'));
-    await published;
+      socket.write(Buffer.from(`@\u0002${id}`, 'latin1'));
+      await published;
 
-    await until('all confirmations', () => told().split(PUBACK).length > qos * messages);
-    t.is(await Promise.race([broker.lost, 'not lost']), 'not lost');
-  });
+      await until('all confirmations', () => told().split(PUBACK).length > qos * LONG_MESSAGES);
+      t.is(await Promise.race([broker.lost, Promise.resolve('not lost')]), 'not lost');
+    },
+  );
 
-test('an MQTT server that sends messages and reads no confirmation has none kept for it', async (t) => {
+test.serial('an MQTT server that sends messages and reads no confirmation has none kept for it', async (t) => {
   const dialled: Socket[] = [];
   const note = (message: unknown) => dialled.push((message as { readonly socket: Socket }).socket);
   diagnostics.subscribe('net.client.socket', note);
@@ -104,20 +113,19 @@ test('an MQTT server that sends messages and reads no confirmation has none kept
   diagnostics.unsubscribe('net.client.socket', note);
   const client = await until('its end', () => dialled.find(({ remotePort }) => remotePort === socket.localPort));
   socket.pause();
-  const refused = t.throwsAsync(
-    broker.publish([brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(8_000_000) })]),
-  );
-  await until('nothing more to go out', () => client.writableNeedDrain);
+  const large = brokerEvent('edge.core.test', 'core', { text: 'x'.repeat(8_000_000) });
+  const refused = t.throwsAsync(broker.publish([large]));
+  await until('more than the system takes', () => client.writableNeedDrain);
   const held = client.writableLength;
 
-  const messages = Buffer.alloc(1_000 * mqttMessage(1).length, mqttMessage(1));
+  const messages = Buffer.alloc(100 * mqttMessage(1).length, mqttMessage(1));
   socket.write(messages);
   await until('them to come', () => client.bytesRead >= CONNACK.length + messages.length);
   await nextTurn();
 
   t.is(client.writableLength, held);
   socket.resume();
-  await until('all confirmations', () => told().split(PUBACK).length > 1_000);
+  await until('all confirmations', () => told().endsWith(PUBACK.repeat(100)));
   await broker.close();
   await refused;
 });
@@ -154,28 +162,47 @@ async function openedRedis(t: ExecutionContext) {
   );
   t.teardown(() => broker.close());
   const [socket] = sockets;
-  return { broker, socket, lost: `The connection to Redis at 127.0.0.1:${port} is lost.` };
+  return { broker, socket, name: `Redis at 127.0.0.1:${port}` };
 }
 
-for (const [what, begun, goesOn] of [
-  ['text', `$${ANSWER_BYTES_MAX + 1}\r\n`, 'x'],
-  ['list', '*1000000\r\n', '$0\r\n\r\n:1\r\n'],
-  ['line', '+', 'x'],
+const NO_REDIS = 'what listens there is no Redis server';
+
+for (const [what, begun, goesOn, reason] of [
+  ['text', `$${ANSWER_BYTES_MAX + 1}\r\n`, 'x', NO_REDIS],
+  ['list', '*1000000\r\n', '$0\r\n\r\n:1\r\n', 'its answer has no end'],
+  ['line', '+', 'x', 'its answer has no end'],
 ] as const)
   test(`a Redis that begins a ${what} without an end is left`, async (t) => {
-    const { broker, socket, lost } = await openedRedis(t);
+    const { broker, socket, name } = await openedRedis(t);
 
     socket?.write(begun);
     writeOn(socket, Buffer.from(goesOn.repeat(20_000)));
 
-    t.is((await broker.lost).message, lost);
+    t.is((await broker.lost).message, `The connection to ${name} is lost: ${reason}.`);
   });
 
 test('a Redis that says an answer which nobody asked for is left, and so is one whose text is shorter than nothing', async (t) => {
-  for (const said of ['+OK\r\n', `${'+\r\n'.repeat(60)}$$2\r\n+\r\n`]) {
-    const { broker, socket, lost } = await openedRedis(t);
+  for (const [said, reason] of [
+    ['+OK\r\n', 'it answers what nobody asked'],
+    [`${'+\r\n'.repeat(60)}$$2\r\n+\r\n`, NO_REDIS],
+  ] as const) {
+    const { broker, socket, name } = await openedRedis(t);
     socket?.write(said);
-    t.is((await broker.lost).message, lost);
+    t.is((await broker.lost).message, `The connection to ${name} is lost: ${reason}.`);
+  }
+});
+
+test('a Redis that answers a publish by what is no answer, or hangs up, is told so, be it of the events or of the connection', async (t) => {
+  for (const [answer, reason] of [
+    ['$$2\r\n', NO_REDIS],
+    [null, 'it closed the connection'],
+  ] as const) {
+    const { broker, socket, name } = await openedRedis(t);
+    socket?.removeAllListeners('data').once('data', () => (answer === null ? socket.end() : socket.write(answer)));
+
+    await t.throwsAsync(broker.publish([EVENT]), { message: `${name} did not take the events: ${reason}.` });
+
+    t.is((await broker.lost).message, `The connection to ${name} is lost: ${reason}.`);
   }
 });
 

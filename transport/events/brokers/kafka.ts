@@ -104,11 +104,7 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
   return {
     lost: lost.promise,
     publish: (events) =>
-      within(
-        PUBLISH_MS_MAX,
-        publish(producer, events, log),
-        () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
-      ).catch((error: unknown) => {
+      publishInTime(producer, events, log).catch((error: unknown) => {
         throw new Error(`${name} did not take the events: ${kafkaReason(causeOf(error), settings)}.`, { cause: error });
       }),
     close,
@@ -213,6 +209,15 @@ async function findTopic(producer: Client, topic: Topic): Promise<void> {
     if (performance.now() > deadline) throw new Error(`it has no topic ${topic}, and does not create it`);
     await delay(TOPIC_LOOK_MS);
   }
+}
+
+/** Rejects after PUBLISH_MS_MAX. */
+function publishInTime(producer: Client, events: readonly PublishedEvent[], log: Log): Promise<void> {
+  return within(
+    PUBLISH_MS_MAX,
+    publish(producer, events, log),
+    () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
+  );
 }
 
 /** One request after the other, as a second one could overtake a first that fails. Most batches are one request. */

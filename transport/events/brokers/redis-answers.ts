@@ -42,8 +42,8 @@ interface Inside {
   sinceAnswer.set(stream, 0);
   const isAsked = commandQueue.length > 0 || Boolean(condition?.subscriber);
   try {
-    read();
     if (!isAsked) throw new Error('it answers what nobody asked');
+    read();
   } catch (error) {
     stream.destroy(error as Error);
   }

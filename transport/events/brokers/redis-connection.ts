@@ -13,6 +13,13 @@ const SENTINEL_PORT_DEFAULT = 26_379;
 /** First probe of an idle connection, in ms: a publish finds out sooner. */
 const KEEP_ALIVE_MS = 10_000;
 
+/** What the client says of a connection that is gone, whoever ended it, to the commands of it. */
+const CLOSED = 'Connection is closed.';
+const CUT = /Connection is closed|connection close$|isn't writeable/u;
+
+/** Of each client: what comes behind it follows from it. */
+const firstErrors = new WeakMap<Redis, unknown>();
+
 /** A server and how to sign in there. */
 export interface RedisServer {
   readonly host: string;
@@ -87,9 +94,8 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
  */
 export async function connectRedis(server: RedisServer, msMax: number, log: Log): Promise<Redis> {
   const client = new Redis(redisOptions(server, msMax));
-  let first: unknown;
   client.on('error', (error) => {
-    first ??= error;
+    if (!firstErrors.has(client)) firstErrors.set(client, error);
   });
   client.once('connect', () => takeAnswersOnly(client));
   const problem = await within(
@@ -98,7 +104,7 @@ export async function connectRedis(server: RedisServer, msMax: number, log: Log)
     () => new Error(`it does not answer within ${Math.round(msMax)} ms`),
   ).then(
     () => null,
-    (error: unknown) => redisReason(first ?? error, server),
+    (error: unknown) => redisReason(firstErrors.get(client) ?? error, server),
   );
   if (problem === null) return client;
   client.disconnect();
@@ -131,6 +137,15 @@ export function nameOf({ host, port }: Pick<RedisServer, 'host' | 'port'>): stri
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/**
+ * Why the connection of a client is gone, as a part of a sentence; or, of an error of a command, why that failed. To
+ * commands the client says only that there is no connection.
+ */
+export function goneReason(client: Redis, server: RedisServer, error: unknown = new Error(CLOSED)): string {
+  const isCut = error instanceof Error && CUT.test(error.message);
+  return redisReason(isCut ? (firstErrors.get(client) ?? error) : error, server);
+}
+
 /** Why, as a part of a sentence. Redis begins its errors with a word that stays the same. */
 export function redisReason(error: unknown, { credentialNames, password }: RedisServer): string {
   const message = error instanceof Error ? error.message : String(error);
@@ -149,7 +164,5 @@ export function redisReason(error: unknown, { credentialNames, password }: Redis
     default:
   }
   if (/RESP type|Protocol error/u.test(message)) return 'what listens there is no Redis server';
-  return /Connection is closed|connection close$|isn't writeable/u.test(message)
-    ? 'it closed the connection'
-    : reasonOf(error);
+  return CUT.test(message) ? 'it closed the connection' : reasonOf(error);
 }

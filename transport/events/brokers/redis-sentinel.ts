@@ -1,7 +1,7 @@
 /** Redis Sentinel: several servers that watch a master and agree on another when it is gone. */
 import type { Redis } from 'ioredis';
 import type { Log } from '../../net/log.ts';
-import { connectRedis, masterLogin, nameOf, redisReason, type RedisServer } from './redis-connection.ts';
+import { connectRedis, goneReason, masterLogin, nameOf, type RedisServer } from './redis-connection.ts';
 import type { RedisSettings } from './settings.ts';
 
 /**
@@ -35,7 +35,7 @@ export async function findMaster(
   client.on('end', () =>
     changed.resolve(new Error(`The sentinel at ${nameOf(sentinel)}, which tells of another master, is gone.`)),
   );
-  const found = await masterOf(client, group).catch((error: unknown) => redisReason(error, sentinel));
+  const found = await masterOf(client, group).catch((error: unknown) => goneReason(client, sentinel, error));
   if (typeof found !== 'string') {
     return {
       server: { ...found, isEncrypted: sentinel.isEncrypted, ...masterLogin(settings) },

@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker } from './broker.ts';
 import { within } from './deadline.ts';
-import { connectRedis, nameOf, permitted, redisReason, redisServers, type RedisServer } from './redis-connection.ts';
+import { connectRedis, goneReason, nameOf, permitted, redisServers, type RedisServer } from './redis-connection.ts';
 import { findMaster } from './redis-sentinel.ts';
 import type { RedisSettings } from './settings.ts';
 
@@ -86,7 +86,7 @@ async function checked(
     msMax,
     check(client),
     () => new Error(`it does not answer within ${Math.round(msMax)} ms`),
-  ).catch((error: unknown) => redisReason(error, server));
+  ).catch((error: unknown) => goneReason(client, server, error));
   if (problem === null) return;
   client.disconnect();
   throw new Error(`Redis at ${nameOf(server)} cannot be used: ${problem}.`);
@@ -112,7 +112,9 @@ function brokerOf({ client, server, changed, close }: Connected): Broker {
   const name = `Redis at ${nameOf(server)}`;
   const lost = Promise.withResolvers<Error>();
   let isEnded = false;
-  client.on('end', () => isEnded || lost.resolve(new Error(`The connection to ${name} is lost.`)));
+  client.on('end', () => {
+    if (!isEnded) lost.resolve(new Error(`The connection to ${name} is lost: ${goneReason(client, server)}.`));
+  });
   void changed?.then((reason) => isEnded || lost.resolve(reason));
   return {
     lost: lost.promise,
@@ -130,7 +132,7 @@ function brokerOf({ client, server, changed, close }: Connected): Broker {
         (error: unknown) => error,
       );
       // no cause: the client's errors hold the commands
-      if (problem !== null) throw new Error(`${name} did not take the events: ${redisReason(problem, server)}.`);
+      if (problem !== null) throw new Error(`${name} did not take the events: ${goneReason(client, server, problem)}.`);
     },
     async close() {
       isEnded = true;
