@@ -51,3 +51,8 @@ export function memoryMb(pid: number): number {
 export function processorTime(pid: number): string {
   return procFile(pid, 'stat').split(' ').slice(13, 15).join(' ');
 }
+
+/** Bytes that it has written so far, to whatever; Infinity once it ended. Source: proc_pid_io(5). */
+export function writtenBytes(pid: number): number {
+  return Number(/^wchar: (\d+)$/mu.exec(procFile(pid, 'io'))?.[1] ?? Infinity);
+}

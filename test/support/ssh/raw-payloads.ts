@@ -11,7 +11,6 @@ interface Protocol {
     };
   };
   readonly _cipher: { encrypt(packet: Buffer): void };
-  _kexinit: Buffer | undefined;
 }
 
 /** Numbers of messages. Source: RFC 4250, 4.1.2. */
@@ -61,24 +60,6 @@ export function sendPayload(side: EventEmitter, payload: Buffer): void {
   const packet = packets.write.alloc(payload.length, true);
   payload.copy(packet, packets.write.allocStartKEX);
   cipher.encrypt(packets.write.finalize(packet, true));
-}
-
-/** Remembers how this side begins an exchange of keys: what is called then answers it. Before the first one. */
-export function keepKeyExchange(side: EventEmitter): () => Buffer {
-  const protocol = protocolOf(side);
-  let current = protocol._kexinit;
-  let kept = current;
-  Object.defineProperty(protocol, '_kexinit', {
-    get: () => current,
-    set(next: Buffer | undefined) {
-      current = next;
-      kept = next ?? kept;
-    },
-  });
-  return () => {
-    if (kept === undefined) throw new Error('no keys were exchanged yet');
-    return Buffer.from(kept);
-  };
 }
 
 function protocolOf(side: EventEmitter): Protocol {

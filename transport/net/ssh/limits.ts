@@ -14,7 +14,8 @@ export const KEY_EXCHANGES_PER_MINUTE_MAX = 10;
 export const KEY_EXCHANGE_EARNED_BYTES = 491_520;
 
 /**
- * A new key exchange that is not over by then is cut, in ms: all that is said meanwhile waits for it. As long as a
- * login may take.
+ * A new key exchange that is not over by then is cut, in ms: all that is said meanwhile waits for it. The answer to who
+ * asks for one stands behind the output that waits for the link, up to 2 MiB; and an agent cuts a client that says
+ * nothing for so long anyway (`keepAliveMs` × (`keepAlivesMissedMax` + 1)).
  */
-export const KEY_EXCHANGE_MS_MAX = 30_000;
+export const KEY_EXCHANGE_MS_MAX = 120_000;
