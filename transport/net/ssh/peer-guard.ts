@@ -118,7 +118,7 @@ class PeerGuard {
     const [type = IGNORE] = payload;
     if (type === KEXINIT) return this.#exchange();
     if (ANY_TIME.has(type)) return 'heard';
-    if (!this.#protocol._authenticated) return BEFORE_LOGIN[peer].has(type) ? 'heard' : unexpected(type);
+    if (!this.#protocol._authenticated) return beforeLogin(peer, type);
     // silently. Source: RFC 4252, 5.1 and 5.3
     if (type >= LOGIN_REQUEST && type <= LOGIN_LAST) return 'dropped';
     if (type === GLOBAL_REQUEST) return this.#request(payload);
@@ -153,6 +153,12 @@ class PeerGuard {
     }
     return payload.subarray(nameAt, nameAt + nameBytes).equals(HOST_KEYS) ? unexpected(GLOBAL_REQUEST) : 'heard';
   }
+}
+
+/** Some clients (paramiko) ask from the first key exchange on whether the server lives: that costs them no login. */
+function beforeLogin(peer: PeerGuardOptions['peer'], type: number): Judgement {
+  if (BEFORE_LOGIN[peer].has(type)) return 'heard';
+  return peer === 'client' && type === GLOBAL_REQUEST ? 'dropped' : unexpected(type);
 }
 
 function unexpected(type: number): Judgement {

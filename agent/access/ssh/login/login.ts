@@ -33,7 +33,7 @@ export interface LoginOptions {
   readonly log: Log;
   readonly verify: VerifySsh;
   readonly triesMax: number;
-  /** An attempt is over. */
+  /** A password or a signature was shown, and is judged. */
   readonly counted: () => void;
   /** A password or a signature was wrong: how long the answer has to wait, in ms. */
   readonly failed: () => number;
@@ -67,9 +67,9 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   const { client } = options;
   const ended = new Set<string>();
   const unwatch = options.watchEnds(ended);
-  const { isQuestion, isUnanswered, grant, account } = await judged(options, context).finally(unwatch);
-  if (!isQuestion) options.counted();
-  const isWrong = grant === null && !isQuestion && !isUnanswered;
+  const { isUnanswered, grant, account } = await judged(options, context).finally(unwatch);
+  if (isTry(context)) options.counted();
+  const isWrong = isTry(context) && grant === null && !isUnanswered;
   const delayMs = isWrong ? options.failed() : 0; // also of who went away before the answer
   if (!isOpen(client)) return;
   if (grant !== null) {
@@ -92,15 +92,22 @@ async function judged({ verify, accountOf }: LoginOptions, context: AuthContext)
   const credential = credentialOf(context);
   const isAsked = isTold(context.username) && context.username.length <= SSH_USERNAME_CHARS_MAX;
   const verdict = credential === null || !isAsked ? null : await verify(context.username, credential);
-  const isQuestion = credential?.method === 'public_key' && credential.signature === 'none';
   const isWrong = credential?.method === 'public_key' && credential.signature === 'wrong';
   const grant = verdict?.accepted === true && !isWrong ? verdict.grant : null;
   const account =
-    grant !== null && !isQuestion
+    grant !== null && isTry(context)
       ? await accountOf(context.username).catch((error: unknown) => (error as Error).message)
       : null; // asked only now: it tells an unknown user nothing
   const isUnanswered = credential !== null && verdict === null; // nobody said that it was wrong
-  return { isQuestion, isUnanswered, grant, account };
+  return { isUnanswered, grant, account };
+}
+
+/**
+ * Whether a password or a signature was shown. A client that offers a key of any kind only asks whether it would do,
+ * and one that names another method shows nothing that could let it in.
+ */
+function isTry(context: AuthContext): boolean {
+  return context.method === 'password' || (context.method === 'publickey' && context.signature !== undefined);
 }
 
 /**

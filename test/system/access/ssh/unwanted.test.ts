@@ -1,8 +1,10 @@
 /** Clients that say what is not for a server, or not for now: they cost next to nothing, and their connection ends. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import test, { type ExecutionContext } from 'ava';
 import ssh2 from 'ssh2';
+import { SSH_LIMITS } from '../../../../agent/access/ssh/limits.ts';
 import { FAILURE_DELAY_MS } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { startSshFixture, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 import { connectRaw, execRaw, logsIn, type RawClient } from '../../../support/ssh/raw-ssh-client.ts';
@@ -57,13 +59,33 @@ test.serial('keys of a server that a client tells are not read, before the login
   const before = await unauthenticated(t, port);
   const after = await connectRaw(t, port, LOGIN);
 
-  for (const client of [before.client, after]) {
-    const { message, ms } = await costOf(client, () => sendPayload(client, told));
-    t.regex(message, /not for here or not for now \(80\)/u);
-    t.true(ms < CHEAP_MS_MAX, `${ms} ms`);
-  }
+  const costs = [
+    await costOf(before.client, () => {
+      sendPayload(before.client, told);
+      sendPayload(before.client, payloadOf(MESSAGE.infoResponse, uint32(0))); // ends the connection
+    }),
+    await costOf(after, () => sendPayload(after, told)),
+  ];
 
+  t.regex(costs.map(({ message }) => message).join(', '), /not for now \(61\).*not for now \(80\)/u);
+  for (const { ms } of costs) t.true(ms < CHEAP_MS_MAX, `${ms} ms`);
   t.true(await logsIn(port, LOGIN.username, LOGIN.password));
+});
+
+test.serial('whoever asks before the login whether the server lives gets in all the same', async (t) => {
+  const { port } = await withAlice(t);
+  const client = new ssh2.Client();
+  t.teardown(() => void client.destroy());
+  const keepAlive = payloadOf(MESSAGE.globalRequest, sshString('keepalive@lag.net'), Buffer.of(0)); // as paramiko does it
+  const authHandler = (): ssh2.AnyAuthMethod => {
+    sendPayload(client, keepAlive);
+    return { type: 'password', ...LOGIN };
+  };
+
+  client.connect({ host: '127.0.0.1', port, username: LOGIN.username, authHandler });
+  await once(client, 'ready');
+
+  t.pass();
 });
 
 test.serial('answers to questions that nobody asked take no memory, however many they are said to be', async (t) => {
@@ -114,6 +136,56 @@ test.serial('whoever hangs up before the answer has tried to log in all the same
   t.true(performance.now() - beganMs >= FAILURE_DELAY_MS, 'the second failure of a minute, where one is allowed');
   t.is(fixture.server.counters.authentications, 3);
 });
+
+test.serial('keys that are only offered are no failed logins, whatever their kind; signatures are', async (t) => {
+  const own = Object.values(networkInterfaces()).flat();
+  const host = own.find((address) => address?.internal === false && address.family === 'IPv4')?.address ?? '127.0.0.1';
+  const fixture = await startSshFixture(t, { hosts: [host], limits: { triesMax: 100 } });
+  fixture.user(LOGIN.username, [], LOGIN.password);
+  const { port, server } = fixture;
+  const logIn = async () => connectRaw(t, port, { ...LOGIN, host });
+
+  const kinds = ['sk-ssh-ed25519@openssh.com', 'ssh-ed25519-cert-v01@openssh.com', 'ssh-dss', 'ssh-rsa', 'ssh-ed25519'];
+  const hostbased = loginRequest('hostbased', ...['ssh-ed25519', 'key', 'host', 'user', 'signature'].map(sshString));
+  const noLogins = [...kinds.map((kind) => offer(kind)), loginRequest('keyboard-interactive'), hostbased];
+  await tryAll(t, { host, port }, Array.from({ length: 5 }, () => noLogins).flat());
+  await logIn();
+  t.is(server.counters.authentications, 1);
+
+  const signed = Array.from({ length: SSH_LIMITS.failuresMax + 1 }, () => offer('sk-ssh-ed25519@openssh.com', 'wrong'));
+  await tryAll(t, { host, port }, signed);
+  t.is(server.counters.authentications, 1 + signed.length);
+  if (host !== '127.0.0.1') await t.throwsAsync(logIn); // who comes from there is never shut out
+});
+
+/** An SSH public key of any kind, which is shown, with a signature or without. */
+function offer(kind: string, signature?: string): Buffer {
+  const key = [kind, Buffer.concat([sshString(kind), sshString(Buffer.alloc(32))])].map((part) => sshString(part));
+  const signs =
+    signature === undefined ? [] : [sshString(Buffer.concat([kind, signature].map((part) => sshString(part))))];
+  return loginRequest('publickey', Buffer.of(signs.length), ...key, ...signs);
+}
+
+/** Says these over one connection, each once the one before was refused. Resolves once all are. */
+async function tryAll(t: ExecutionContext, place: { host: string; port: number }, logins: Buffer[]): Promise<void> {
+  const left = [...logins];
+  const client = new ssh2.Client();
+  t.teardown(() => void client.destroy());
+  await new Promise<void>((resolve, reject) => {
+    const authHandler = (methods: unknown): ssh2.AnyAuthMethod | undefined => {
+      if (methods === null) return { type: 'none', username: LOGIN.username }; // what is refused first
+      const next = left.shift();
+      if (next === undefined) resolve();
+      else sendPayload(client, next);
+      return undefined;
+    };
+    client
+      .on('error', reject)
+      .once('close', () => reject(new Error('it was cut')))
+      .connect({ ...place, username: LOGIN.username, readyTimeout: 0, authHandler });
+  });
+  client.destroy();
+}
 
 function loginRequest(method: string, ...more: readonly Buffer[]): Buffer {
   const words = [LOGIN.username, 'ssh-connection', method].map((word) => sshString(word));
