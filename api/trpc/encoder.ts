@@ -9,6 +9,9 @@ import { parseJson } from '../rest/json-body.ts';
  */
 export const MESSAGE_CALLS_MAX = 256;
 
+/** Calls in one message that are refused one by one: each refusal is built and sent. More are one mistake. */
+const REFUSED_CALLS_MAX = 4 * MESSAGE_CALLS_MAX;
+
 /** What a call has at most: all labels that a node may have, and what is around them. */
 const CALL_MEMBERS_MAX = LABELS_MAX + 8;
 
@@ -46,7 +49,9 @@ export function createEncoder(): Encoder {
     },
     decode(text) {
       if (typeof text !== 'string') throw new SyntaxError('not text');
-      return parseJson(Buffer.from(text), MESSAGE_MEMBERS_MAX);
+      const said = parseJson(Buffer.from(text), MESSAGE_MEMBERS_MAX);
+      if (Array.isArray(said) && said.length > REFUSED_CALLS_MAX) throw new RangeError('too many calls in one message');
+      return said;
     },
   };
 }

@@ -121,6 +121,14 @@ test('each of more calls in one message than may be under way is refused, and al
   t.is(new Set(answers.map(({ id }) => id)).size, MESSAGE_CALLS_MAX + 1);
 
   answers.length = 0;
+  socket.send(calls(4 * MESSAGE_CALLS_MAX + 1));
+  await heard(socket);
+  t.deepEqual(
+    answers.map(({ id }) => id),
+    [null],
+  );
+
+  answers.length = 0;
   const labels = Object.fromEntries(Array.from({ length: LABELS_MAX }, (_, n) => [`key-${n}`, '']));
   socket.send(calls(MESSAGE_CALLS_MAX, { id: randomUUID(), labels }));
   await until('an answer for each', () => answers.length === MESSAGE_CALLS_MAX);
