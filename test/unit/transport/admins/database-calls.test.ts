@@ -166,7 +166,7 @@ test('a database that was told late leaves the next call to find out whether the
   const first = a.links.calls.call(b.id, callOf(), noSignal());
   await until(
     'the time of a probe to be over',
-    () => performance.now() - (askedMs[0] ?? Infinity) > DATABASE_PROBE_MS_MAX,
+    () => performance.now() - (askedMs[0] ?? Infinity) > 1.5 * DATABASE_PROBE_MS_MAX, // its timer may be late
   );
   isSlow = false;
   late.resolve();
