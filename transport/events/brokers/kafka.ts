@@ -113,7 +113,8 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
 
 /** Says goodbye, and destroys what is left after CLOSE_MS_MAX. */
 async function ending(producer: Client, connections: ReadonlySet<KafkaConnection>): Promise<void> {
-  await within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye')).catch(() => {});
+  const goodbye = within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye'));
+  await goodbye.catch(() => {}); // whatever came of it, what is left is destroyed
   for (const connection of connections) socketOf(connection)?.destroy();
 }
 
