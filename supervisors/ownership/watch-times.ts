@@ -89,7 +89,9 @@ export class WatchTimes {
     const nowMs = this.#leaseClockMs();
     const [first, ...later] = this.#looks;
     const silentMs = Math.max(...later.map((look) => look.silentMs), this.#silentMs, nowMs - this.#answeredAtMs);
-    return silentMs > ANSWERS_APART_MS_MAX ? Math.max(0, nowMs - (first?.atMs ?? 0) - ROUNDS_APART_MS_MAX) : 0;
+    if (silentMs <= ANSWERS_APART_MS_MAX) return 0;
+    const renewedAtMs = (first?.atMs ?? 0) - ANSWERS_APART_MS_MAX; // at the latest, by an owner that was there
+    return Math.max(0, nowMs - renewedAtMs - ROUNDS_APART_MS_MAX);
   }
 
   /** A round succeeded. */
