@@ -11,6 +11,9 @@ const PRODUCT = /^(?:actors|agent|api|cli|persistence|supervisors|transport)\/.*
 /** Dials with a limit of their own: that of the client of MQTT until it was let in, and one of form and socket. */
 const LIMITED_OTHERWISE = ['transport/events/brokers/mqtt-servers.ts', 'transport/vpn/derp/stream.ts'];
 
+/** A text that users copy. */
+const GUIDE = 'api/docs/guide/examples/typescript.ts';
+
 /** The names by which a file calls `request` and `get` of node:http and node:https. */
 function requestNames(code: string): readonly string[] {
   const clauses = [
@@ -83,4 +86,17 @@ test('requests are found however they are called', (t) => {
     requestsIn({ path: 'a.ts', text: "import { get } from 'node:http';\nrefuseUpgrade(get(url));\nget(other);" }),
     { made: 2, covered: 1 },
   );
+});
+
+test('every server of HTTP bounds the requests of one connection that wait', (t) => {
+  const serves = /import \{[^}]*\bcreateServer\b[^}]*\} from 'node:https?'|import \{[^}]*\bfastify,/u;
+  const files = trackedFiles().filter(
+    ({ path, text }) => PRODUCT.test(path) && path !== GUIDE && serves.test(withoutComments(text)),
+  );
+
+  t.deepEqual(
+    files.filter(({ text }) => !/\bboundPipelining\(/u.test(withoutComments(text))).map(({ path }) => path),
+    [],
+  );
+  t.true(files.length >= 7, 'they are found');
 });

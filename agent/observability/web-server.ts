@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { listenForAdmins, type OwnPlace } from '../listening.ts';
 import type { Service } from './health.ts';
 import type { Log } from '../../transport/net/log.ts';
+import { boundPipelining } from '../../transport/net/streams/pipelining.ts';
 
 /** What whoever connects may cost. */
 export interface WebLimits {
@@ -124,15 +125,17 @@ function newServer(
   answer: Answering,
   { connectionsMax, requestsMax, headerBytesMax, headersMsMax, keepAliveMs, answerMsMax, lookMs }: WebLimits,
 ): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: headerBytesMax,
-      headersTimeout: headersMsMax,
-      requestTimeout: answerMsMax,
-      keepAliveTimeout: keepAliveMs,
-      connectionsCheckingInterval: lookMs,
-    },
-    (request, response) => void answer(request, response),
+  const server = boundPipelining(
+    createServer(
+      {
+        maxHeaderSize: headerBytesMax,
+        headersTimeout: headersMsMax,
+        requestTimeout: answerMsMax,
+        keepAliveTimeout: keepAliveMs,
+        connectionsCheckingInterval: lookMs,
+      },
+      (request, response) => void answer(request, response),
+    ),
   );
   server.maxConnections = connectionsMax;
   server.maxRequestsPerSocket = requestsMax;

@@ -1,6 +1,7 @@
 /** The updater's HTTP API, as Watchtower has it: POST /v1/update, and three pages to read. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { boundPipelining } from '../../transport/net/streams/pipelining.ts';
 import { fullBucket, take, type BucketLimits } from '../../transport/net/token-bucket.ts';
 import { REQUEST_CHARS_MAX, type Outcome } from './state.ts';
 import type { ListenPlace } from './settings.ts';
@@ -55,15 +56,17 @@ interface Answer {
 
 /** Listens, or rejects with an UpdateProblem that says why not. */
 export async function startUpdaterServer(place: ListenPlace, token: string, calls: UpdaterCalls): Promise<Server> {
-  const server = createServer(
-    {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      requestTimeout: REQUEST_MS_MAX,
-      headersTimeout: REQUEST_MS_MAX,
-      keepAliveTimeout: 5_000,
-      connectionsCheckingInterval: 1_000,
-    },
-    serving(token, calls),
+  const server = boundPipelining(
+    createServer(
+      {
+        maxHeaderSize: HEADER_BYTES_MAX,
+        requestTimeout: REQUEST_MS_MAX,
+        headersTimeout: REQUEST_MS_MAX,
+        keepAliveTimeout: 5_000,
+        connectionsCheckingInterval: 1_000,
+      },
+      serving(token, calls),
+    ),
   );
   server.maxConnections = CONNECTIONS_MAX;
   server.on('clientError', (_error, socket) => socket.destroy());

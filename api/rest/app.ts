@@ -7,6 +7,7 @@ import {
   type FastifyServerOptions,
 } from 'fastify';
 import type { Log } from '../../transport/net/log.ts';
+import { boundPipelining } from '../../transport/net/streams/pipelining.ts';
 import type { CertificateWatch } from '../../transport/net/tls/certificate-watch.ts';
 import { tlsOptions } from '../../transport/net/tls/front.ts';
 import type { RequestRecords } from '../request-record.ts';
@@ -81,6 +82,7 @@ export function createApp(settings: AppSettings, log: Log, records: RequestRecor
     },
   } as FastifyServerOptions);
   app.server.maxHeadersCount = HEADERS_MAX;
+  boundPipelining(app.server);
   return app;
 }
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6, type AddressInfo } from 'node:net';
+import { boundPipelining } from '../../transport/net/streams/pipelining.ts';
 import type { Envelope } from '../output/event-text.ts';
 import { EXIT, Problem } from '../problem.ts';
 import type { Verify } from '../../api/client/webhooks.ts';
@@ -45,9 +46,11 @@ interface Answer {
 
 /** Listens. Throws a Problem when it cannot. */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
-  const server = createServer(
-    { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: 1_000 },
-    (request, response) => void take(request, response, options),
+  const server = boundPipelining(
+    createServer(
+      { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: 1_000 },
+      (request, response) => void take(request, response, options),
+    ),
   );
   server.maxConnections = CONNECTIONS_MAX;
   await listen(server, options);

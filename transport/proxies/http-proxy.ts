@@ -12,6 +12,7 @@ import { answer, type Exchange } from './http-exchange.ts';
 import { Forwarder } from './http-forward.ts';
 import { credentialsOf, readConnect, readForwarded } from './http-requests.ts';
 import { HEADER_BYTES_MAX } from './limits.ts';
+import { boundPipelining } from '../net/streams/pipelining.ts';
 import { clientAddress, type Admission } from './ports.ts';
 import type { ProxyFront, Serving } from './serving.ts';
 import { SOCKS_VERSION } from './socks5-wire.ts';
@@ -78,7 +79,7 @@ export class HttpProxy implements ProxyFront {
       (request: IncomingMessage, response: ServerResponse) => this.#onRequest({ request, response }),
       (error, request) => this.#broke(error, request.socket),
     );
-    return server
+    return boundPipelining(server, { events: ['request', 'checkContinue'], refuse: ignore })
       .on('connection', (socket) => void this.guests.enter(socket))
       .on('request', asked)
       .on('checkContinue', asked)

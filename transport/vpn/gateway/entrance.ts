@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { boundPipelining } from '../../net/streams/pipelining.ts';
 import { TUNNEL_PATH } from '../../protocol/version.ts';
 
 /** Connections of one VPN at once: a tunnel is one, and a machine has two at most. */
@@ -29,16 +30,18 @@ export type TunnelUpgrade = (request: IncomingMessage, socket: Duplex, head: Buf
 
 /** Opens one on this address and a free port. Null: the address is not there yet. */
 export async function openListener(ipv4: string, upgrade: TunnelUpgrade): Promise<OpenListener | null> {
-  const server = createServer(
-    {
-      headersTimeout: REQUEST_MS_MAX,
-      requestTimeout: REQUEST_MS_MAX,
-      connectionsCheckingInterval: LATE_LOOK_MS,
-      maxHeaderSize: 4_096,
-    },
-    (_request, response) => {
-      response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
-    },
+  const server = boundPipelining(
+    createServer(
+      {
+        headersTimeout: REQUEST_MS_MAX,
+        requestTimeout: REQUEST_MS_MAX,
+        connectionsCheckingInterval: LATE_LOOK_MS,
+        maxHeaderSize: 4_096,
+      },
+      (_request, response) => {
+        response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
+      },
+    ),
   );
   server.maxConnections = CONNECTIONS_MAX;
   const sockets = kept(server);

@@ -15,6 +15,7 @@ import {
   HTTP_HEADER_BYTES_MAX,
   PACKET_FRAME_BYTES_MAX,
 } from '../derp/protocol.ts';
+import { boundPipelining } from '../../net/streams/pipelining.ts';
 import { CONNECTIONS_MAX, HANDSHAKE_MS_MAX, UNAUTHENTICATED_MAX } from './limits.ts';
 import type { Relay } from './relay.ts';
 
@@ -70,7 +71,7 @@ export async function listenForRelay({
 }: RelayServerOptions): Promise<RelayServer> {
   const server = createServer({ cert: certificate, key, ...SERVER_OPTIONS, shouldUpgradeCallback: isUpgrade });
   server.maxConnections = connectionsMax + UNAUTHENTICATED_MAX; // those that did not ask for anything yet included
-  server.on('request', (request, answer) => respond(request, answer, map));
+  boundPipelining(server.on('request', (request, answer) => respond(request, answer, map)));
   server.on('upgrade', upgradesTo(relay));
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   server.on('clientError', (_error, socket) => socket.destroy());
