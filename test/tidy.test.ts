@@ -76,7 +76,15 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
   'agent/': { values: [WIRE, NET, PROXIES, ...VPN, MEMBER, RELEASE_REPOSITORY, 'settings/'] },
   'cli/': {
-    values: [...PURE_FOR_CLI, `${NET}ssh/`, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
+    values: [
+      ...PURE_FOR_CLI,
+      `${NET}ssh/`,
+      `${NET}streams/pipelining.ts`,
+      CLIENT,
+      RELEASE_REPOSITORY,
+      'settings/',
+      'package.json',
+    ],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },

@@ -52,6 +52,7 @@ import * as protocol from '../../transport/protocol/limits.ts';
 import * as history from '../../transport/protocol/metrics-history.ts';
 import * as vpn from '../../transport/protocol/vpn.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
+import * as pipelining from '../../transport/net/streams/pipelining.ts';
 import * as sshPeer from '../../transport/net/ssh/limits.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
 
@@ -156,6 +157,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('api/rest/failures.ts', restFailures, [
       ['HEADER_BYTES_MAX', 'All headers of a request, its path and its query; more is a 400.'],
+    ]),
+    limits('transport/net/streams/pipelining.ts', pipelining, [
+      [
+        'PIPELINED_REQUESTS_MAX',
+        'Requests of one connection that wait for their answers, at every HTTP server here; with one more it is cut.',
+      ],
     ]),
     limits('api/idempotency.ts', idempotency, [
       ['IDEMPOTENCY_KEY_CHARS_MAX', 'Characters of an `Idempotency-Key`; more is a 400.'],
