@@ -24,14 +24,14 @@ interface Rule {
 
 const WIRE = 'transport/protocol/';
 const NET = 'transport/net/';
-const [ADDRESSES, UPGRADE] = [`${NET}addresses.ts`, `${NET}streams/unasked-upgrade.ts`] as const;
+const [ADDRESSES, STREAMS] = [`${NET}addresses.ts`, `${NET}streams/`] as const;
 const PURE_NET = [ADDRESSES, ...['token-bucket.ts', 'endpoints.ts', 'log.ts'].map((file) => `${NET}${file}`)];
 const PROXIES = 'transport/proxies/';
 const VPN = ['wireguard', 'relay-map', 'derp'].map((of) => `transport/vpn/${of}/`);
 const MEMBER = 'transport/vpn/member/';
 const CLIENT = 'api/client/';
 const RELEASE_REPOSITORY = 'transport/releases/repository/';
-const PURE_FOR_CLI = [WIRE, ADDRESSES, UPGRADE, 'actors/version-order.ts', 'agent/execution/journal/journal-schema.ts'];
+const PURE_FOR_CLI = [WIRE, ADDRESSES, STREAMS, 'actors/version-order.ts', 'agent/execution/journal/journal-schema.ts'];
 const EVERYTHING = [''];
 
 /**
@@ -76,15 +76,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
   'agent/': { values: [WIRE, NET, PROXIES, ...VPN, MEMBER, RELEASE_REPOSITORY, 'settings/'] },
   'cli/': {
-    values: [
-      ...PURE_FOR_CLI,
-      `${NET}ssh/`,
-      `${NET}streams/pipelining.ts`,
-      CLIENT,
-      RELEASE_REPOSITORY,
-      'settings/',
-      'package.json',
-    ],
+    values: [...PURE_FOR_CLI, `${NET}ssh/`, CLIENT, RELEASE_REPOSITORY, 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },
