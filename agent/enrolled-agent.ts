@@ -10,7 +10,7 @@ import type { Executor } from './execution/executor.ts';
 import type { Journal } from './execution/journal/journal.ts';
 import { openExecutor } from './execution/open-executor.ts';
 import { BEAT_MS } from './execution/starts/start-gate.ts';
-import { aliveMs } from './execution/timeline.ts';
+import { aliveMs } from '../transport/net/uptime.ts';
 import { FactsWatch, LOOK_MS } from './machine/facts-watch.ts';
 import { machineFacts } from './machine/facts.ts';
 import { stopParts, stopped, type AgentEnd } from './stopping.ts';

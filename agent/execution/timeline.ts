@@ -3,7 +3,7 @@
  * clock.
  */
 import { readFileSync } from 'node:fs';
-import { uptime } from 'node:os';
+import { aliveMs } from '../../transport/net/uptime.ts';
 
 /** Time as this machine sees it. */
 export interface Timeline {
@@ -32,11 +32,6 @@ export function machineTimeline(): Timeline {
     aliveMs,
     wallMs: () => Date.now(),
   };
-}
-
-/** ms since boot, with the time asleep. Source: CLOCK_BOOTTIME, by which libuv tells the uptime. */
-export function aliveMs(): number {
-  return uptime() * 1_000;
 }
 
 /** This instant, in a form that can be stored and still be measured from after a restart or a reboot. */

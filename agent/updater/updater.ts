@@ -1,6 +1,6 @@
 /** The updater: drives the state of an update through its steps, each stored before it is done. */
-import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { aliveMs } from '../../transport/net/uptime.ts';
 import { noteVerified } from './boot.ts';
 import { linkedName, replaceLink } from './durable.ts';
 import { takeLock } from './lock.ts';
@@ -149,7 +149,7 @@ export function isUntouched({ layout }: UpdaterParts, { from, to, before }: Swit
 async function watch(parts: UpdaterParts, change: Switch, starts: number): Promise<UpdaterEvent | null> {
   const restartedSeconds =
     starts > 0 ? parts.times.crashWindowMs / 1_000 : (parts.nowMs() - (change.restarted_at ?? 0)) / 1_000;
-  const end = await watchVersion(parts, change, uptime() - restartedSeconds);
+  const end = await watchVersion(parts, change, aliveMs() / 1_000 - restartedSeconds);
   if (end === null) return null;
   const { connectedSince } = end;
   if (end.verdict === 'good') {

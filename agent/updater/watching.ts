@@ -1,6 +1,6 @@
 /** The watch over a new version: looks once a second until it is judged. */
-import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { aliveMs } from '../../transport/net/uptime.ts';
 import { isAnybodyReachable } from './admins.ts';
 import { startsSince } from './boot.ts';
 import { isAlive, readHealth, type HealthReading } from './health.ts';
@@ -38,7 +38,7 @@ export async function watchVersion(parts: UpdaterParts, change: Switch, sinceUpt
       nowMs,
       health: reading.health,
       writtenMs,
-      starts: startsSince(layout, Math.max(sinceUptime, uptime() - times.crashWindowMs / 1_000)),
+      starts: startsSince(layout, Math.max(sinceUptime, (aliveMs() - times.crashWindowMs) / 1_000)),
       isReachable: isConnected ? true : reach.latest(nowMs),
     };
     const judged = judge(watching, look, watched, times);

@@ -1,6 +1,6 @@
 /** The real clocks. Timers never keep the process alive. */
-import { uptime } from 'node:os';
 import { startTimer } from './streams/timer.ts';
+import { aliveMs } from './uptime.ts';
 
 /** Time of this machine: a `Clock` of actors and of agents. The function that `after` answers cancels. */
 export const systemClock = {
@@ -34,7 +34,7 @@ export interface LeaseWitnesses {
  */
 export const STOOD_STILL_MS_MIN = 250;
 
-const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: () => uptime() * 1_000, wallMs: () => Date.now() };
+const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: aliveMs, wallMs: () => Date.now() };
 
 /**
  * A clock for leases, in ms: never goes back, and counts the time in which this machine was suspended or paused as

@@ -3,7 +3,7 @@
  * MiB and a quarter of a second.
  */
 import { readFileSync } from 'node:fs';
-import { Agent as HttpAgent, type ClientRequest } from 'node:http';
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import {
   createNoopMeter,
@@ -139,12 +139,12 @@ function otlpExporter(otlp: OtlpSettings, agent: HttpAgent): SpanExporter {
 }
 
 /** Connections of our own, so that a stop ends those on which a collector says nothing. */
-function agentOf({ url, certificate, clientKey, clientCertificate }: OtlpSettings, log: Log): HttpAgent {
+function agentOf({ url, timeoutMs, certificate, clientKey, clientCertificate }: OtlpSettings, log: Log): HttpAgent {
   const options = { keepAlive: true, maxSockets: EXPORTS_MAX };
-  if (!url.startsWith('https:')) return refusingUpgrades(new HttpAgent(options));
+  if (!url.startsWith('https:')) return bounded(new HttpAgent(options), timeoutMs);
   const files = { ca: pemOf(certificate, log), key: pemOf(clientKey, log), cert: pemOf(clientCertificate, log) };
   const given = Object.fromEntries(Object.entries(files).filter(([, file]) => file !== undefined));
-  return refusingUpgrades(new HttpsAgent({ ...options, ...given }));
+  return bounded(new HttpsAgent({ ...options, ...given }), timeoutMs);
 }
 
 /** What Node calls for each request of an agent; its types leave it out. */
@@ -152,15 +152,34 @@ interface Requested {
   addRequest(request: ClientRequest, ...rest: readonly unknown[]): void;
 }
 
+/** Longest answer of a collector, in bytes: the library reads one of 4 MiB, in one turn of a second. */
+export const ANSWER_BYTES_MAX = 65_536;
+
 /**
- * The requests are the library's, which waits for one for ever that a collector answers by another protocol: after
- * EXPORTS_MAX of these nothing would be exported any more.
+ * The requests are the library's, which waits for ever for one that a collector answers by another protocol or drop by
+ * drop: after EXPORTS_MAX of these nothing would be exported any more.
  */
-function refusingUpgrades(agent: HttpAgent): HttpAgent {
+function bounded(agent: HttpAgent, msMax: number): HttpAgent {
   const requested = agent as HttpAgent & Requested;
   const addRequest = requested.addRequest.bind(agent);
-  requested.addRequest = (request, ...rest) => addRequest(refuseUpgrade(request), ...rest);
+  requested.addRequest = (request, ...rest) => {
+    const late = setTimeout(
+      () => request.destroy(Object.assign(new Error('it is late'), { code: 'ETIMEDOUT' })),
+      msMax,
+    );
+    request.on('close', () => clearTimeout(late)).on('response', boundAnswer);
+    addRequest(refuseUpgrade(request), ...rest);
+  };
   return agent;
+}
+
+/** Of one that goes on, its spans count as dropped, whatever it began with. */
+function boundAnswer(answer: IncomingMessage): void {
+  let bytes = 0;
+  answer.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > ANSWER_BYTES_MAX) answer.destroy(new Error('its answer is too long'));
+  });
 }
 
 function pemOf(path: string | null, log: Log): Buffer | undefined {

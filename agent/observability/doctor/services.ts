@@ -213,8 +213,9 @@ async function statusAt(port: number, path: string, signal: AbortSignal): Promis
   const { request } = process.getBuiltinModule('node:http');
   return new Promise((resolve) => {
     const asked = request({ host: 'localhost', port, path, signal, agent: false }, (answer: IncomingMessage) => {
-      answer.resume().on('error', () => {});
+      answer.on('error', () => {});
       resolve(answer.statusCode ?? null);
+      asked.destroy(); // what it says besides may have no end
     });
     refuseUpgrade(asked)
       .on('error', () => resolve(null))

@@ -1,5 +1,5 @@
 /** Measures every 15 s, from its start to its end, for a history. */
-import { aliveMs } from '../../execution/timeline.ts';
+import { aliveMs } from '../../../transport/net/uptime.ts';
 import { HISTORY_INTERVAL_MS, type MetricsHistory } from '../../../transport/protocol/metrics-history.ts';
 import { HOST_ROOTS, HostFiles, type HostRoots } from '../metrics/host/files.ts';
 import { History } from './history.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { aliveMs } from '../../../agent/execution/timeline.ts';
+import { aliveMs } from '../../../transport/net/uptime.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';

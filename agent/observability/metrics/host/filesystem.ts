@@ -7,6 +7,9 @@ import { mountsOf, type Mount } from './mounts.ts';
 /** Timeout of one file system, in ms. */
 const STATFS_MS_MAX = 1_000;
 
+/** All that a look at them takes, in ms: those that were not asked by then count as failed. */
+const LOOK_MS_MAX = 4_000;
+
 /**
  * File systems that may hang at the same time, each of which holds one of the four threads that Node has for files:
  * remote ones, and of any kind. With so many stuck the others of that kind are not asked, and count as failed, until
@@ -58,7 +61,11 @@ export type Statfs = (path: Buffer) => Promise<StatsFs>;
  * Asks one file system after the other, local ones first, so that one that hangs (a server of NFS that is away) costs
  * its time limit once. It is remembered and not asked again before it has answered.
  */
-export function createFilesystemCollector(ask: Statfs = statfs, msMax: number = STATFS_MS_MAX): Collector {
+export function createFilesystemCollector(
+  ask: Statfs = statfs,
+  msMax: number = STATFS_MS_MAX,
+  lookMsMax: number = LOOK_MS_MAX,
+): Collector {
   const stuck = new Map<string, { readonly isRemote: boolean }>();
 
   async function statsOf({ path, isRemote }: Mount): Promise<StatsFs | null> {
@@ -91,7 +98,8 @@ export function createFilesystemCollector(ask: Statfs = statfs, msMax: number = 
       const asked = [...rows.values()]
         .toSorted((a, b) => Number(a.mount.isRemote) - Number(b.mount.isRemote))
         .slice(0, DEVICES_MAX);
-      for (const row of asked) row.stats = await statsOf(row.mount);
+      const endMs = performance.now() + lookMsMax;
+      for (const row of asked) if (performance.now() < endMs) row.stats = await statsOf(row.mount);
       addTable(out, COLUMNS, rows);
     },
   };

@@ -1,4 +1,5 @@
 /** Checks of the agent's services, against ports that are closed, taken, or held by something else. */
+import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -195,4 +196,20 @@ test('an SSH server that answers passes with the fingerprint of its key; silent,
     [key.ok ? key.fingerprint : '', true],
   );
   t.regex(found[2]?.hint ?? '', /util-linux/u);
+});
+
+test('a server that never ends what it says is read no further than its status', async (t) => {
+  const closed: Promise<unknown>[] = [];
+  const web = createHttpServer((request, response) => {
+    closed.push(once(response, 'close'));
+    response.writeHead(request.url === AGENT_DIAGNOSTICS_PATH ? 401 : 200).write('and so on\n'); // and no end
+  });
+  const port = await listening(t, web);
+  const ports = () => ({ http_port: port, host_metrics_port: port, wireguard_metrics_port: port });
+
+  const found = await looked(await sources(t, { ports, isProxyEnabled: false }));
+  await Promise.all(closed);
+
+  t.is(found['exporters']?.status, 'pass');
+  t.is(closed.length, 3);
 });

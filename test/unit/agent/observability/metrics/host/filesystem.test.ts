@@ -1,8 +1,10 @@
 /** File systems: which are asked, what is told of them, and one that never answers. */
 import { statfsSync, type StatsFs } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { createExporter } from '../../../../../../agent/observability/metrics/host/exporter.ts';
 import { createFilesystemCollector } from '../../../../../../agent/observability/metrics/host/filesystem.ts';
+import { scaled } from '../../../../../support/busy.ts';
 import { expositionProblem, hostOf, samplesIn, scrapeOf } from './host-tree.ts';
 
 /** A file system of 100 blocks of 4 KiB. */
@@ -221,4 +223,29 @@ test('servers are served by their names, never by their addresses (R3)', async (
     ],
   );
   t.notRegex(lines.join('\n'), /100\.64|fd00/u);
+});
+
+test('many file systems that are slow, and do not hang, cost what all of them may together', async (t) => {
+  const msMax = 200;
+  const mounts = Array.from({ length: 40 }, (_, at) => `server:/${at} /nfs/${at} nfs4 rw 0 0\n`);
+  let asked = 0;
+  const beganMs = performance.now();
+
+  const lines = await scrapeOf(
+    t,
+    { 'proc/1/mounts': mounts.join('') },
+    createFilesystemCollector(
+      async () => {
+        asked += 1;
+        await delay(0.9 * msMax);
+        return STATS;
+      },
+      msMax,
+      2 * msMax,
+    ),
+  );
+
+  t.true(asked >= 1 && asked <= 3, `${asked} were asked`);
+  t.true(performance.now() - beganMs < scaled(20 * msMax));
+  t.is(lines.filter((line) => /^node_filesystem_device_error\{.*\} 1$/u.test(line)).length, mounts.length - asked);
 });
