@@ -152,7 +152,7 @@ interface Requested {
   addRequest(request: ClientRequest, ...rest: readonly unknown[]): void;
 }
 
-/** Longest answer of a collector, in bytes: the library reads one of 4 MiB, in one turn of a second. */
+/** Longest answer of a collector, in bytes, else its spans are dropped: the library reads 4 MiB, a second in one turn. */
 export const ANSWER_BYTES_MAX = 65_536;
 
 /**
@@ -173,7 +173,6 @@ function bounded(agent: HttpAgent, msMax: number): HttpAgent {
   return agent;
 }
 
-/** Of one that goes on, its spans count as dropped, whatever it began with. */
 function boundAnswer(answer: IncomingMessage): void {
   let bytes = 0;
   answer.on('data', (piece: Buffer) => {
