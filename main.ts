@@ -43,17 +43,12 @@ export interface RunningAdmin extends Pick<Storage, 'setBack' | 'takenOver'> {
 
 /**
  * Starts an admin. Rejects with an error whose message is for the operator, and leaves nothing running then; with the
- * reason of the signal where that aborts while the database is waited for. `isAnew`: as its `setBack` resolved before.
+ * reason of the signal where that aborts while the database is waited for.
  */
-export async function startAdmin(
-  config: AdminConfig,
-  log: Log,
-  signal: AbortSignal,
-  isAnew = false,
-): Promise<RunningAdmin> {
+export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSignal): Promise<RunningAdmin> {
   const ends = createUnwind(log);
   try {
-    const parts = await openParts(config, { log, ends, signal, isAnew });
+    const parts = await openParts(config, { log, ends, signal });
     const { url, feeds } = await openToOthers(config, parts);
     await startActors(parts, feeds);
     const { actors, proxies, storage } = parts;
@@ -69,7 +64,7 @@ export async function startAdmin(
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The parts, connected to each other. Nobody can come in yet, and no actor lives. */
-async function openParts(config: AdminConfig, start: Pick<OpenStorageOptions, 'log' | 'ends' | 'signal' | 'isAnew'>) {
+async function openParts(config: AdminConfig, start: Pick<OpenStorageOptions, 'log' | 'ends' | 'signal'>) {
   const { log, ends } = start;
   const { version } = packageFile;
   const bus = createBus(log);

@@ -189,8 +189,8 @@ async function serve(): Promise<void> {
   warnOfUnknownVariables(log);
   const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
   const describe = (error: unknown): string => `edge-admin: ${startProblem(error, config)}`;
-  const start = async (signal: AbortSignal, isAnew: boolean) => {
-    const admin = await startAdmin(config, log, signal, isAnew);
+  const start = async (signal: AbortSignal) => {
+    const admin = await startAdmin(config, log, signal);
     flushCompileCache();
     log.info({ url: admin.url }, 'edge-admin is ready');
     return admin;

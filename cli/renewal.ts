@@ -18,14 +18,14 @@ export interface Renewable extends Running {
  * supervisor knows what to do. The signal aborts before the stop: also a start anew is given up then.
  */
 export async function startRenewed(
-  start: (signal: AbortSignal, isAnew: boolean) => Promise<Renewable>,
+  start: (signal: AbortSignal) => Promise<Renewable>,
   {
     describe,
     log,
     signal,
   }: { readonly describe: (error: unknown) => string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<Running> {
-  let running: Promise<Renewable | null> = start(signal, false);
+  let running: Promise<Renewable | null> = start(signal);
   void follow(await running);
   return {
     async stop() {
@@ -46,7 +46,7 @@ export async function startRenewed(
     running = one
       .stop()
       .finally(stopped)
-      .then(() => start(signal, true))
+      .then(() => start(signal))
       .catch((error: unknown) => {
         if (signal.aborted) return null;
         return end(error);

@@ -49,13 +49,11 @@ export interface OpenStorageOptions {
   readonly ends: Pick<Unwind, 'add'>;
   /** Aborts when the start is not wanted any more. */
   readonly signal: AbortSignal;
-  /** It starts again as the database is not the one that it was. */
-  readonly isAnew: boolean;
 }
 
 /** Rejects with an error whose message is for the operator. What was opened until then is in `ends`. */
 export async function openStorage(settings: OpenStorageSettings, options: OpenStorageOptions): Promise<Storage> {
-  const { bus, log, ends, signal, isAnew } = options;
+  const { bus, log, ends, signal } = options;
   const postgres =
     settings.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, log }) : null;
   if (postgres !== null) ends.add('PostgreSQL', () => postgres.stop());
@@ -63,7 +61,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const connection = postgres?.connection ?? { url: settings.DATABASE_URL ?? '' };
   const database = await openDatabase({ connection, poolMax: settings.DATABASE_POOL_MAX, log });
   ends.add('database connections', () => database.close());
-  const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log, signal, isAnew);
+  const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log, signal);
   const { pool } = database;
   await arrival.done('connecting for the first time', () => pool.query('select 1'));
   await arrival.done('migrating', () => database.migrate());

@@ -160,7 +160,7 @@ export class Storage {
 
   /** What actors are made from, where their steps go, and under which leases. */
   forActors() {
-    const { adminId, committer, incarnation, registry, database, peers, arrival, log } = this.#opened;
+    const { adminId, committer, incarnation, registry, database, peers, log } = this.#opened;
     return {
       adminId,
       committer,
@@ -170,7 +170,6 @@ export class Storage {
       handOvers: new StoredHandOvers(database.writes),
       leaseMs: LEASE_MS,
       checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
-      wasDatabaseAway: () => arrival.hasWaited,
       isSetBack: () => incarnation.hasEnded(),
       ssh: this.#ssh,
       clusterVpnRows: { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) },

@@ -47,8 +47,6 @@ export interface TreePorts {
   readonly leaseMs: number;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
-  /** Whether the start of this admin had to wait for the database. */
-  readonly wasDatabaseAway: () => boolean;
   /** Whether this admin ends to start anew, with what it owns. */
   readonly isSetBack: () => boolean;
   readonly sessions: SessionLink;

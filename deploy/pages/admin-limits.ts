@@ -38,7 +38,7 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('supervisors/ownership/watch-times.ts', watchTimes, [
     [
       'LOOKS_MISSED_MIN',
-      'Rounds of a second, after an outage, in which another admin is missing before it counts as gone.',
+      'Rounds of a second, after an outage or its own start, in which an admin has to miss another one before that counts as gone.',
     ],
   ]),
   limits('supervisors/ownership/claim-selection.ts', claims, [

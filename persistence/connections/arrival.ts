@@ -21,20 +21,13 @@ export class DatabaseArrival {
   readonly #log: Log;
   readonly #signal: AbortSignal;
   #isTold = false;
-  #hasWaited: boolean;
 
-  /** Begins now, and lasts for `msMax`, or until the signal aborts. `wasAway`: the database was not there until now. */
-  constructor(msMax: number, log: Log, signal: AbortSignal = ENDLESS, wasAway = false) {
-    this.#hasWaited = wasAway;
+  /** Begins now, and lasts for `msMax`, or until the signal aborts. */
+  constructor(msMax: number, log: Log, signal: AbortSignal = ENDLESS) {
     this.#msMax = msMax;
     this.#endsMs = performance.now() + msMax;
     this.#log = log;
     this.#signal = signal;
-  }
-
-  /** Whether the database was not there for a step, or before the first. */
-  get hasWaited(): boolean {
-    return this.#hasWaited;
   }
 
   /**
@@ -71,7 +64,6 @@ export class DatabaseArrival {
             `The database does not answer yet: it is tried again for ${inWords(this.#msMax)}`,
           );
         this.#isTold = true;
-        this.#hasWaited = true;
       }
       await delay(waitMs, null, { signal: this.#signal });
     }

@@ -105,24 +105,28 @@ export class Leases {
 
   /**
    * Live admins and free clusters, in one snapshot. `unseenMs`: others may have been silent for so much longer, since
-   * whoever asks was not there to see it (supervisors/ownership/watch-times.ts).
+   * whoever asks was not there to see it (supervisors/ownership/watch-times.ts). `databaseMs`: Unix time then.
    */
-  async survey(
-    unseenMs = 0,
-  ): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly SizedCluster[] }> {
-    const rows = await this.#query<{ admins: LiveAdmin[] | null; free: SizedCluster[] | null }>(
+  async survey(unseenMs = 0): Promise<{
+    readonly admins: readonly LiveAdmin[];
+    readonly free: readonly SizedCluster[];
+    readonly databaseMs: number;
+  }> {
+    const [row] = await this.#query<{ admins: LiveAdmin[] | null; free: SizedCluster[] | null; databaseMs: number }>(
       'looking for clusters without owner',
       `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
             'isHeard', ${IS_HEARD}, 'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS(GIVEN_NOTHING_SINCE)}))
           from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where ${IS_LEASED} group by admin_id) o on o.admin_id = a.id
           where ${IS_ALIVE}) as admins,
-        (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where not ${IS_LEASED}) as free`,
+        (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where not ${IS_LEASED}) as free,
+        (extract(epoch from clock_timestamp()) * 1000)::float8 as "databaseMs"`,
       [unseenMs],
     );
-    const admins = rows[0]?.admins ?? [];
+    if (row === undefined) throw new Error('A statement without a condition gave no row.');
+    const admins = row.admins ?? [];
     for (const hear of this.#listeners) hear(admins);
-    return { admins, free: rows[0]?.free ?? [] };
+    return { admins, free: row.free ?? [], databaseMs: row.databaseMs };
   }
 
   /** Live admins, and all clusters with their owners, in one snapshot. `unseenMs`: as above. */

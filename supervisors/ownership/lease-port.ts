@@ -51,6 +51,8 @@ export interface LeasePort {
   survey(unseenMs: number): Promise<{
     readonly admins: readonly SurveyedAdmin[];
     readonly free: readonly SizedCluster[];
+    /** The time of the database as it looked: Unix ms. */
+    readonly databaseMs: number;
   }>;
   placement(unseenMs: number): Promise<Placement>;
 }

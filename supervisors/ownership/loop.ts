@@ -61,10 +61,9 @@ export class Ownership {
   /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
   async start(): Promise<void> {
     await this.#ports.checkIn();
-    this.#times.started(this.#ports.wasDatabaseAway());
-    const { admins } = await this.#survey();
+    const { admins } = await this.#ports.leases.survey(0); // who died lately takes no room of what was its own
     const sentAtMs = this.#ports.leaseClockMs();
-    this.#gained(await retake(this.#ports, admins), sentAtMs);
+    this.#gained(await retake(this.#ports, withEdgeCapacity(admins)), sentAtMs);
     await this.#compare();
     this.#schedule();
   }
@@ -189,7 +188,8 @@ export class Ownership {
     this.#hasPeers = admins.some(({ id }) => id !== adminId);
     this.#takesTasks = takers.length === 0 || takers.some(({ id }) => id === adminId);
     this.#standing.is(standingOf(admins, free, assigned));
-    await this.#claim(this.#claims.claimed(free, takers, assigned));
+    const heard = takers.filter(({ isHeard }) => isHeard); // nothing is kept for who may be gone
+    await this.#claim(this.#claims.claimed(free, heard, assign(free, heard)));
     if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
     await this.#activation.activate();
     if (!this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
@@ -220,15 +220,14 @@ export class Ownership {
   }
 
   /**
-   * Admins with the room that they have as so many. After a gap of this admin's own, the others have time to renew:
-   * nothing is free by an answer with a gap before it.
+   * After a gap of this admin's own, or a jump of the database's clock, the others have time to renew: nothing is free
+   * by an answer with one before it.
    */
   async #survey(): Promise<{ readonly admins: readonly SurveyedAdmin[]; readonly free: readonly SizedCluster[] }> {
     const sentAtMs = this.#ports.leaseClockMs();
-    const { admins, free } = await this.#ports.leases.survey(this.#times.unseenMs());
-    const hasSeen = this.#times.looked(sentAtMs);
-    const withRoom = admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) }));
-    return { admins: withRoom, free: hasSeen ? free : [] };
+    const { admins, free, databaseMs } = await this.#ports.leases.survey(this.#times.unseenMs());
+    const hasSeen = this.#times.looked({ sentAtMs, databaseMs });
+    return { admins: withEdgeCapacity(admins), free: hasSeen ? free : [] };
   }
 
   async #renew(sentAtMs: number): Promise<void> {
@@ -286,6 +285,11 @@ export class Ownership {
     for (const { cluster } of held.all()) this.#end(cluster, 'deleted');
     log.error({ error: error.message }, 'this admin owns nothing any more');
   }
+}
+
+/** With the room that they have as so many. */
+function withEdgeCapacity(admins: readonly SurveyedAdmin[]): readonly SurveyedAdmin[] {
+  return admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) }));
 }
 
 function column(owned: readonly { readonly cluster: ClusterId }[]): readonly ClusterId[] {

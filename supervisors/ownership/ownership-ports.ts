@@ -20,8 +20,6 @@ export interface OwnershipPorts extends Pick<ClusterActivationPorts, 'missed'> {
   readonly sessions: Pick<SessionLink, 'depart' | 'departing' | 'departed'>;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
-  /** Whether the start of this admin had to wait for the database. */
-  readonly wasDatabaseAway: () => boolean;
   /**
    * Whether the database is not the one that it was, so that this admin ends to start anew, as all others may: it keeps
    * what it owns for then.

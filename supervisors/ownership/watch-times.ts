@@ -20,47 +20,59 @@ export const ANSWERS_APART_MS_MAX = 1_900;
  */
 export const LOOKS_MISSED_MIN = 4;
 
-/** Time between two looks that there would have been before the first one, in ms. */
-const LOOK_MS = 1_000;
+/** Of looks that follow each other sooner than this, in ms, half a round, only the last one is one of those four. */
+export const LOOKS_APART_MS_MIN = 500;
 
-/** What an admin whose start waited for the database did not see of the others, in ms: no outage lasts as long. */
+/**
+ * By so much more than the lease clock the database's clock may go on between two looks, in ms. Far more than clocks
+ * are slewed in a round (NTP: 0.5 ms a second), and a sixth of a lease.
+ */
+export const CLOCK_AHEAD_MS_MAX = 500;
+
+/** What an admin that starts did not see of the others, in ms: no outage lasts as long. */
 const UNSEEN_MS_MAX = 86_400_000;
 
 /** The leases were looked at. */
 interface Look {
   readonly atMs: number;
-  /** Longest time without an answer of the database since the look before, in ms. */
+  /**
+   * Longest time without an answer of the database since the look before, in ms; and by how much its clock jumped
+   * ahead, which is no less time that leases ran out in.
+   */
   readonly silentMs: number;
 }
 
-/** Begins now. */
+/** A look by both clocks, in ms. */
+interface TimedLook {
+  readonly sentAtMs: number;
+  readonly databaseMs: number;
+}
+
+/**
+ * Begins now, and has seen nothing of the others: an outage may have ended in this moment, so that they could not show
+ * to be there.
+ */
 export class WatchTimes {
   readonly #leaseClockMs: () => number;
   #succeededAtMs: number;
   #watchedSinceMs: number;
-  /** The last LOOKS_MISSED_MIN. */
+  /** The last LOOKS_MISSED_MIN, by the lease clock and with what the database's jumped. */
   #looks: readonly Look[];
+  /** The last one. */
+  #timed: TimedLook | null = null;
+  /** By how much the database's clock jumped ahead, in all, in ms. */
+  #jumpedMs = 0;
   #answeredAtMs: number;
   /** As that of a look, since the last one. */
-  #silentMs = 0;
+  #silentMs = UNSEEN_MS_MAX;
 
   constructor(leaseClockMs: () => number) {
     this.#leaseClockMs = leaseClockMs;
     this.#succeededAtMs = leaseClockMs();
     this.#watchedSinceMs = this.#succeededAtMs;
     this.#answeredAtMs = this.#succeededAtMs;
-    this.#looks = looksUntil(this.#succeededAtMs, LOOK_MS);
-  }
-
-  /**
-   * This admin starts: as if it had always looked, so that it takes what is free at once. `wasAway`: the database was
-   * away until now, so that nobody could show to be there.
-   */
-  started(wasAway: boolean): void {
-    const nowMs = this.#leaseClockMs();
-    this.#answeredAtMs = nowMs;
-    this.#silentMs = wasAway ? UNSEEN_MS_MAX : 0;
-    this.#looks = wasAway ? looksUntil(nowMs - UNSEEN_MS_MAX, 0) : looksUntil(nowMs, LOOK_MS);
+    const before = { atMs: this.#succeededAtMs - UNSEEN_MS_MAX, silentMs: 0 };
+    this.#looks = Array.from({ length: LOOKS_MISSED_MIN }, () => before);
   }
 
   /** The database answered: until now this admin was there, and others could show to be. */
@@ -71,19 +83,23 @@ export class WatchTimes {
   }
 
   /**
-   * The leases were looked at, by a question that was sent at this time and has its answer now. False: there was a gap
-   * meanwhile, of which the question said nothing.
+   * The leases were looked at, by a question that was sent at this time and has its answer now, with the time of the
+   * database. False: there was a gap meanwhile, of which the question said nothing.
    */
-  looked(atMs: number): boolean {
-    this.#looks = [...this.#looks.slice(1), { atMs, silentMs: this.#silentMs }];
+  looked(look: TimedLook): boolean {
+    const jumpMs = this.#jumpOf(look);
+    this.#add({ atMs: look.sentAtMs + this.#jumpedMs, silentMs: this.#silentMs + jumpMs });
+    this.#timed = look;
+    this.#jumpedMs += jumpMs;
     this.#silentMs = 0;
     this.answered();
-    return this.#silentMs <= ANSWERS_APART_MS_MAX;
+    return jumpMs === 0 && this.#silentMs <= ANSWERS_APART_MS_MAX;
   }
 
   /**
    * How much longer than otherwise the others may have been silent, in ms, as this admin was not there to see it: it
-   * stood still itself, or had no database, just as they perhaps. 0: it has been there.
+   * starts, stood still itself, or had no database, just as they perhaps; or their leases ran out by a clock that
+   * jumped. 0: it has been there.
    */
   unseenMs(): number {
     const nowMs = this.#leaseClockMs();
@@ -91,7 +107,7 @@ export class WatchTimes {
     const silentMs = Math.max(...later.map((look) => look.silentMs), this.#silentMs, nowMs - this.#answeredAtMs);
     if (silentMs <= ANSWERS_APART_MS_MAX) return 0;
     const renewedAtMs = (first?.atMs ?? 0) - ANSWERS_APART_MS_MAX; // at the latest, by an owner that was there
-    return Math.max(0, nowMs - renewedAtMs - ROUNDS_APART_MS_MAX);
+    return Math.max(0, nowMs + this.#jumpedMs - renewedAtMs - ROUNDS_APART_MS_MAX);
   }
 
   /** A round succeeded. */
@@ -114,10 +130,21 @@ export class WatchTimes {
   watchedMs(): number {
     return this.quietMs() > ROUNDS_APART_MS_MAX ? 0 : this.#leaseClockMs() - this.#watchedSinceMs;
   }
-}
 
-/** As many as are kept, the last one then. */
-function looksUntil(lastMs: number, everyMs: number): readonly Look[] {
-  const before = Array.from({ length: LOOKS_MISSED_MIN }, (_, at) => LOOKS_MISSED_MIN - 1 - at);
-  return before.map((looks) => ({ atMs: lastMs - looks * everyMs, silentMs: everyMs }));
+  /** In the place of the last one where it follows too soon. */
+  #add(look: Look): void {
+    const last = this.#looks.at(-1);
+    const isSoon = last !== undefined && look.atMs - last.atMs < LOOKS_APART_MS_MIN;
+    this.#looks = isSoon
+      ? [...this.#looks.slice(0, -1), { ...look, silentMs: Math.max(last.silentMs, look.silentMs) }]
+      : [...this.#looks.slice(1), look];
+  }
+
+  /** By how much the database's clock surely went further since the last look than time did, in ms; 0: no jump. */
+  #jumpOf({ databaseMs }: TimedLook): number {
+    if (this.#timed === null) return 0;
+    const passedMsMax = this.#leaseClockMs() - this.#timed.sentAtMs;
+    const aheadMs = databaseMs - this.#timed.databaseMs - passedMsMax;
+    return aheadMs > CLOCK_AHEAD_MS_MAX ? aheadMs : 0;
+  }
 }

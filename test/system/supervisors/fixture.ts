@@ -39,8 +39,6 @@ export interface SupervisorsFixtureOptions {
   readonly clock?: Clock;
   readonly leaseClockMs?: () => number;
   readonly maxWireguardPeers?: number;
-  /** As if the start had waited for the database. */
-  readonly wasDatabaseAway?: boolean;
   /** As if the database were not the one that it was. */
   readonly isSetBack?: () => boolean;
 }
@@ -64,7 +62,17 @@ export async function startOwner(scope: Scope, options: SupervisorsFixtureOption
     await client.query(STEADY_LEASES);
     await client.end();
   }
-  return startSupervisors(scope, { leaseClockMs: () => performance.now() / STEADY_TIMES, ...options, connection });
+  const leases = (pool: Pool): Leases => new SteadyLeases(pool);
+  const leaseClockMs = (): number => performance.now() / STEADY_TIMES;
+  return startSupervisors(scope, { leaseClockMs, leases, ...options, connection });
+}
+
+/** Of a database whose clock is as slow as that of the leases. */
+class SteadyLeases extends Leases {
+  override async survey(unseenMs?: number) {
+    const survey = await super.survey(unseenMs);
+    return { ...survey, databaseMs: survey.databaseMs / STEADY_TIMES };
+  }
 }
 
 /** Starts a tree that ends with the scope. Waits until it owns what there is to own. */
@@ -114,7 +122,6 @@ export async function startSupervisors(
     leases: options.leases?.(database.writes) ?? new Leases(database.writes),
     handOvers: new StoredHandOvers(database.writes),
     checkIn: () => registry.checkIn(),
-    wasDatabaseAway: () => options.wasDatabaseAway ?? false,
     isSetBack: options.isSetBack ?? (() => false),
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
     ...(options.kinds !== undefined && { kinds: options.kinds }),

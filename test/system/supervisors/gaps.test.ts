@@ -5,65 +5,17 @@ import test from 'ava';
 import { Leases } from '../../../persistence/ownership/leases.ts';
 import type { Loader } from '../../../supervisors/ports.ts';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
-import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
-import { startSupervisors, type SupervisorsFixtureOptions } from './fixture.ts';
-import { createFreezableClock } from './frozen.ts';
-
-/** An admin that does a round when a test says so, and how far its lease clock is ahead. */
-interface Stepped {
-  readonly admin: SupervisorsFixture;
-  /** A round, and the pause after it. */
-  round(): Promise<void>;
-  still(): Promise<void>;
-  thaw(): void;
-}
-
-/** Admins on one database, and how much time went by at all of them, in ms. */
-function fleetOf(t: Scope) {
-  let aheadMs = 0;
-  let first: SupervisorsFixture | null = null;
-  return {
-    async start(options: SupervisorsFixtureOptions = {}): Promise<Stepped> {
-      const clock = createFreezableClock();
-      const leaseClockMs = (): number => performance.now() + aheadMs;
-      const connection = first === null ? {} : { connection: first.connection };
-      const admin = await startSupervisors(t, { clock, leaseClockMs, ...connection, ...options });
-      first ??= admin;
-      const round = async (): Promise<void> => {
-        clock.thaw();
-        await clock.still();
-      };
-      return { admin, round, still: () => clock.still(), thaw: () => clock.thaw() };
-    },
-    /** So much time goes by in which nobody does anything. */
-    async pass(ms: number): Promise<void> {
-      aheadMs += ms;
-      const earlier = `- ${ms} * interval '1 ms'`;
-      await first?.rows(`update cluster_ownership set lease_until = lease_until ${earlier}`);
-      await first?.rows(`update admin set last_checked_in = last_checked_in ${earlier}`);
-    },
-    /** An admin was killed so long ago that its leases ran out now. */
-    async died({ admin: { adminId } }: Stepped): Promise<void> {
-      await first?.rows('update cluster_ownership set lease_until = clock_timestamp() where admin_id = $1', [adminId]);
-      await first?.rows("update admin set last_checked_in = clock_timestamp() - interval '3 s' where id = $1", [
-        adminId,
-      ]);
-    },
-    /** Who owns what under which epoch. */
-    owners: async () =>
-      await first?.rows('select cluster_id, admin_id, epoch from cluster_ownership order by cluster_id'),
-  };
-}
+import { steppedFleet } from './stepped-fleet.ts';
 
 test('after an outage the admin that is back first leaves to the others what is theirs, and goes on as before', async (t) => {
-  const fleet = fleetOf(t);
+  const fleet = steppedFleet(t);
   const small = await fleet.start({ maxWireguardPeers: 2 });
   const other = await fleet.start();
   await small.admin.createNode();
   const [{ cluster } = { cluster: null as never }] = await other.admin.createNodes(3);
-  await Promise.all([small.still(), other.still()]);
+  await fleet.settled();
   await small.round();
   const before = await fleet.owners();
 
@@ -81,7 +33,7 @@ test('after an outage the admin that is back first leaves to the others what is 
 });
 
 test('an admin that stands still while it waits for an answer leaves to the others what is theirs', async (t) => {
-  const fleet = fleetOf(t);
+  const fleet = steppedFleet(t);
   let standsMs = 0;
   class Awaited extends Leases {
     override async survey(unseenMs: number) {
@@ -92,8 +44,7 @@ test('an admin that stands still while it waits for an answer leaves to the othe
   const other = await fleet.start();
   const stood = await fleet.start({ leases: (pool) => new Awaited(pool) });
   const { cluster } = await other.admin.createNode();
-  await other.still();
-  await stood.still();
+  await fleet.settled();
 
   standsMs = 2_500;
   await stood.round();
@@ -107,11 +58,11 @@ test('an admin that stands still while it waits for an answer leaves to the othe
 });
 
 test('an owner that does not come back after an outage is taken over from once it had the time', async (t) => {
-  const fleet = fleetOf(t);
+  const fleet = steppedFleet(t);
   const back = await fleet.start();
   const gone = await fleet.start();
   const { cluster } = await gone.admin.createNode();
-  await Promise.all([back.still(), gone.still()]);
+  await fleet.settled();
 
   await fleet.pass(60_000);
   const held: boolean[] = [];
@@ -124,22 +75,24 @@ test('an owner that does not come back after an outage is taken over from once i
   t.false(back.admin.tree.ownership.hasPeers());
 });
 
-test('what is let go while another admin had no database is free for that one at once', async (t) => {
-  const fleet = fleetOf(t);
+test('what is let go while another admin had no database is free for that one at once, and none of it waits for one that died', async (t) => {
+  const fleet = steppedFleet(t);
   const [stops, back] = [await fleet.start(), await fleet.start()];
-  const { cluster } = await stops.admin.createNode();
-  await Promise.all([stops.still(), back.still()]);
+  await fleet.start(); // does nothing after the outage
+  const letGo: ClusterId[] = [];
+  while (letGo.length < 8) letGo.push(await stops.admin.createCluster());
+  await fleet.settled();
 
   await fleet.pass(60_000);
   await stops.round();
   await stops.admin.stop();
   await back.round();
 
-  t.true(back.admin.tree.held.holds(cluster));
+  t.true(letGo.every((cluster) => back.admin.tree.held.holds(cluster)));
 });
 
 test('an admin that is long at what it took over has seen all of the next death', async (t) => {
-  const fleet = fleetOf(t);
+  const fleet = steppedFleet(t);
   const isLong = {
     loader: (real: Loader): Loader => ({
       ...real,
@@ -155,8 +108,7 @@ test('an admin that is long at what it took over has seen all of the next death'
     };
   const [first, second, survivor] = [await fleet.start(), await fleet.start(), await fleet.start(isLong)];
   const [{ cluster: before }, { cluster: next }] = [await first.admin.createNode(), await second.admin.createNode()];
-  await Promise.all([first.still(), second.still()]);
-  await survivor.still();
+  await fleet.settled();
   const { held } = survivor.admin.tree;
 
   await fleet.died(first);
@@ -170,14 +122,14 @@ test('an admin that is long at what it took over has seen all of the next death'
 });
 
 test('a database that is away again and again keeps nobody from the clusters of an owner that is gone, and takes none from one that comes between', async (t) => {
-  const fleet = fleetOf(t);
+  const fleet = steppedFleet(t);
   const [one, other, gone] = [await fleet.start(), await fleet.start(), await fleet.start()];
   const [first, second, left] = [
     await one.admin.createNode(),
     await other.admin.createNode(),
     await gone.admin.createNode(),
   ];
-  await Promise.all([one.still(), other.still(), gone.still()]);
+  await fleet.settled();
 
   for (let times = 0; times < 7; times += 1) {
     await fleet.pass(4_000);
@@ -194,7 +146,7 @@ test('a database that is away again and again keeps nobody from the clusters of 
 });
 
 test('admins that start anew, as their database is not the one that it was, have the clusters of before', async (t) => {
-  const fleet = fleetOf(t);
+  const fleet = steppedFleet(t);
   const isSetBack = () => true;
   const names = ['first', 'second'];
   const owners = (admin: SupervisorsFixture) =>
@@ -209,13 +161,13 @@ test('admins that start anew, as their database is not the one that it was, have
     await admin.stop();
   }
   const begun = [];
-  for (const name of names) begun.push((await fleet.start({ name, wasDatabaseAway: true })).admin);
+  for (const name of names) begun.push((await fleet.start({ name })).admin);
 
   t.deepEqual(await Promise.all(begun.map(owners)), before);
 });
 
-test('an admin whose start waited for the database takes up what was its own, and leaves to the others what is theirs', async (t) => {
-  const fleet = fleetOf(t);
+test('an admin that starts as an outage ends takes up what was its own, and leaves to the others what is theirs', async (t) => {
+  const fleet = steppedFleet(t);
   const owner = await fleet.start();
   const before = await fleet.start({ name: 'starts anew' });
   const [theirs, own] = [await owner.admin.createNode(), await before.admin.createNode()];
@@ -223,7 +175,7 @@ test('an admin whose start waited for the database takes up what was its own, an
   await before.admin.stop();
 
   await fleet.pass(60_000);
-  const { admin } = await fleet.start({ name: 'starts anew', wasDatabaseAway: true });
+  const { admin } = await fleet.start({ name: 'starts anew' });
   const { held } = admin.tree;
   const atFirst = [held.holds(theirs.cluster), held.holds(own.cluster)];
   owner.thaw();
@@ -231,4 +183,50 @@ test('an admin whose start waited for the database takes up what was its own, an
 
   t.deepEqual(atFirst, [false, true]);
   t.is(owner.admin.tree.held.leaseOf(theirs.cluster).epoch, 1);
+});
+
+test('an admin that starts takes at once what was let go, whoever died, and four rounds later what a dead one owned', async (t) => {
+  const fleet = steppedFleet(t);
+  const [gone, leaves] = [await fleet.start(), await fleet.start()];
+  const { cluster } = await gone.admin.createNode();
+  const letGo: ClusterId[] = [];
+  while (letGo.length < 8) letGo.push(await leaves.admin.createCluster());
+  await fleet.settled();
+  await leaves.admin.stop();
+
+  await fleet.pass(60_000);
+  const starts = await fleet.start();
+  const { held } = starts.admin.tree;
+  const atOnce = letGo.map((one) => held.holds(one));
+  await starts.still();
+  const later = [held.holds(cluster)];
+  for (let rounds = 0; rounds < 4; rounds += 1) {
+    await starts.round();
+    later.push(held.holds(cluster));
+  }
+
+  t.deepEqual(
+    atOnce,
+    letGo.map(() => true),
+  );
+  t.deepEqual(later, [false, false, false, false, true]);
+});
+
+test('an admin that finds the clock of the database far ahead leaves to the others what is theirs', async (t) => {
+  const fleet = steppedFleet(t);
+  const owner = await fleet.start();
+  const { cluster } = await owner.admin.createNode();
+  const looks = await fleet.start();
+  await fleet.settled();
+
+  await fleet.jump(60_000);
+  for (let rounds = 0; rounds < 3; rounds += 1) await looks.round();
+  const meanwhile = [looks.admin.tree.held.holds(cluster), looks.admin.tree.ownership.hasPeers()];
+  owner.thaw();
+  await until('the owner renewed', () => owner.admin.tree.held.isFresh(cluster));
+  await looks.round();
+
+  t.deepEqual(meanwhile, [false, true]);
+  t.is(owner.admin.tree.held.leaseOf(cluster).epoch, 1);
+  t.false(looks.admin.tree.held.holds(cluster));
 });

@@ -9,9 +9,9 @@ test('an admin whose database was set back is stopped and started anew, and the 
   const told: string[] = [];
   const lives: PromiseWithResolvers<void>[] = [];
   const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const start = (_signal: AbortSignal, isAnew: boolean): Promise<Renewable> => {
+  const start = (): Promise<Renewable> => {
     const life = lives.push(Promise.withResolvers<void>());
-    told.push(`start ${life}${isAnew ? ' anew' : ''}`);
+    told.push(`start ${life}`);
     started[life - 1]?.resolve();
     return Promise.resolve({
       setBack: lives[life - 1]!.promise,
@@ -32,7 +32,7 @@ test('an admin whose database was set back is stopped and started anew, and the 
   lives[1]!.resolve();
   await Promise.resolve();
 
-  t.deepEqual(told, ['start 1', 'stop 1', 'start 2 anew', 'stop 2']);
+  t.deepEqual(told, ['start 1', 'stop 1', 'start 2', 'stop 2']);
 });
 
 test('an admin that is stopped while it starts anew is stopped in order: what is waited for is given up', async (t) => {

@@ -1,27 +1,62 @@
 /** What an admin saw of the others' silence. */
 import test from 'ava';
 import { LEASE_MS } from '../../../../persistence/ownership/leases.ts';
-import { WatchTimes } from '../../../../supervisors/ownership/watch-times.ts';
+import { CLOCK_AHEAD_MS_MAX, LOOKS_APART_MS_MIN, WatchTimes } from '../../../../supervisors/ownership/watch-times.ts';
+
+/** Looks of an admin that has been there for a while, in ms. */
+const BEFORE_MS = [-4_000, -3_000, -2_000, -1_000];
+
+/** By how much the clock of the database jumps before a look at this time, in ms. */
+type Jumps = Readonly<Record<number, number>>;
 
 /**
- * An admin that checks in and looks at the leases at each of these times, in ms: how much of the silence it had not
- * seen then.
+ * An admin that starts, and checks in and looks at the leases at each of these times, in ms: how much of the silence it
+ * had not seen then, and whether its look showed what is free.
  */
-function unseen(looksMs: readonly number[], wasAway = false): readonly number[] {
+function looks(looksMs: readonly number[], jumps: Jumps = {}) {
   let nowMs = looksMs[0] ?? 0;
+  let aheadMs = 1_700_000_000_000;
   const times = new WatchTimes(() => nowMs);
-  times.started(wasAway);
   return looksMs.map((atMs) => {
     nowMs = atMs;
+    aheadMs += jumps[atMs] ?? 0;
     times.answered();
-    const ms = times.unseenMs();
-    times.looked(atMs);
-    return ms;
+    const unseenMs = times.unseenMs();
+    return { atMs, unseenMs, hasSeen: times.looked({ sentAtMs: atMs, databaseMs: atMs + aheadMs }) };
   });
 }
 
-test('an admin that looks each second has seen all, from its first look on, also where one comes late', (t) => {
+/** Of an admin that has been there for a while. */
+function unseen(looksMs: readonly number[], jumps: Jumps = {}): readonly number[] {
+  const all = looks([...BEFORE_MS, ...looksMs], jumps);
+  return all.slice(BEFORE_MS.length).map(({ unseenMs }) => unseenMs);
+}
+
+test('an admin that looks each second has seen all, also where one comes late', (t) => {
   t.deepEqual(unseen([0, 1_000, 2_000, 3_800, 4_800]), [0, 0, 0, 0, 0]);
+});
+
+test('an admin that starts has seen nothing before its first four rounds, however soon one look follows another', (t) => {
+  const starts = looks([0, 10, 1_000, 2_000, 3_000, 4_000]).map(({ unseenMs }) => unseenMs);
+
+  t.true(starts.slice(0, 5).every((one) => one > 3_600_000));
+  t.is(starts[5], 0);
+});
+
+test('looks half a round apart are two, and of two that are closer only the later one counts, with the gap before either', (t) => {
+  const secondMs = 60_000 + LOOKS_APART_MS_MIN;
+  const isOver = (looksMs: readonly number[]): readonly boolean[] => unseen(looksMs).map((unseenMs) => unseenMs === 0);
+
+  t.deepEqual(isOver([0, 60_000, secondMs, 61_500, 62_500, 63_500]), [true, false, false, false, false, true]);
+  t.deepEqual(isOver([0, 60_000, secondMs - 1, 61_500, 62_500, 63_500, 64_500]), [
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+    true,
+  ]);
 });
 
 test('after a gap the others have the time of four rounds to show that they are there, whatever they were seen to do before', (t) => {
@@ -44,14 +79,60 @@ test('where each look comes after a gap, what was silent for four of them was se
   t.deepEqual(unseen([0, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000]).slice(4), [14_900, 14_900, 14_900]);
 });
 
+test('where the clock of the database jumps ahead, nothing is free by the look that sees it, and the others have four rounds from it', (t) => {
+  const looksMs = [...BEFORE_MS, 0, 1_000, 2_000, 3_000, 4_000, 5_000];
+  const all = looks(looksMs, { 1_000: 2_500 });
+  const renewedAtMs = 0; // by the clock of before, which is 2,500 ms behind what leases run out by
+  const isOver = all.map(
+    ({ atMs, unseenMs, hasSeen }) => hasSeen && renewedAtMs + LEASE_MS + unseenMs < atMs + (atMs < 1_000 ? 0 : 2_500),
+  );
+
+  t.deepEqual(isOver.slice(BEFORE_MS.length), [false, false, false, false, false, true]);
+  t.deepEqual(
+    all.map(({ hasSeen }) => hasSeen),
+    looksMs.map((atMs) => atMs !== 1_000),
+  );
+});
+
+test('a jump after an outage counts as much as the outage, as where a standby is promoted whose clock is ahead', (t) => {
+  const all = looks([...BEFORE_MS, 0, 60_000, 61_000, 62_000, 63_000, 64_000], { 60_000: 2_500 });
+  const [, atReturn, next, ...later] = all.slice(BEFORE_MS.length);
+
+  t.false(atReturn?.hasSeen);
+  t.true((next?.unseenMs ?? 0) > 60_000 + 2_500 - LEASE_MS);
+  t.deepEqual(
+    later.map(({ unseenMs }) => unseenMs > 0),
+    [true, true, false],
+  );
+});
+
+test('a clock of the database that is slewed, is set back, or is a little ahead for a round, is no jump', (t) => {
+  const jumps = { 0: 1, 1_000: CLOCK_AHEAD_MS_MAX, 2_000: -3_600_000, 3_000: CLOCK_AHEAD_MS_MAX };
+  const all = looks([...BEFORE_MS, 0, 1_000, 2_000, 3_000, 4_000], jumps).slice(BEFORE_MS.length);
+
+  t.true(all.every(({ unseenMs, hasSeen }) => unseenMs === 0 && hasSeen));
+});
+
+test('what the database and the way to it took is no jump of its clock', (t) => {
+  let nowMs = -1_800;
+  const times = new WatchTimes(() => nowMs);
+
+  const seen = Array.from({ length: 4 }, (_, at) => {
+    nowMs += 1_800;
+    const readAtMs = at % 2 === 0 ? nowMs - 1_800 : nowMs; // as the question came there, and as the answer left
+    return times.looked({ sentAtMs: nowMs - 1_800, databaseMs: readAtMs });
+  });
+
+  t.deepEqual(seen, [true, true, true, true]);
+});
+
 test('an admin whose rounds are long has seen all, as long as the database answers in them', (t) => {
   let nowMs = 0;
   const times = new WatchTimes(() => nowMs);
-  times.started(false);
 
-  const unseenMs = Array.from({ length: 5 }, () => {
+  const unseenMs = Array.from({ length: 9 }, () => {
     const ms = times.unseenMs();
-    times.looked(nowMs);
+    times.looked({ sentAtMs: nowMs, databaseMs: nowMs });
     for (let answers = 0; answers < 4; answers += 1) {
       nowMs += 500;
       times.answered();
@@ -59,12 +140,5 @@ test('an admin whose rounds are long has seen all, as long as the database answe
     return ms;
   });
 
-  t.deepEqual(unseenMs, [0, 0, 0, 0, 0]);
-});
-
-test('an admin whose start waited for the database has seen nothing before its first looks', (t) => {
-  const ms = unseen([0, 10, 1_000, 2_000, 3_000], true);
-
-  t.true(ms.slice(0, 4).every((one) => one > 3_600_000));
-  t.is(ms[4], 0);
+  t.deepEqual(unseenMs.slice(4), [0, 0, 0, 0, 0]);
 });
