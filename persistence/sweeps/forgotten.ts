@@ -39,12 +39,41 @@ export interface Forgotten {
   readonly cancels: readonly NamedExecution[];
 }
 
+/** Behind which node and which execution a look goes on; null: it begins with the first. */
+interface Behind {
+  readonly node: NodeId | null;
+  readonly execution: ExecutionId | null;
+}
+
+const FROM_FIRST: Behind = { node: null, execution: null };
+
 /**
- * At most `limit` of each that have stood still for longer than `afterMs`, among clusters that this admin owns. Telling
- * a node twice does no harm. One that is unreachable is told only of what is cancelled before its agent had it: the
- * rest waits for that agent, and is not read, however much it is.
+ * Looks at what has stood still for longer than FORGOTTEN_AFTER_MS, each at most `limit` of each kind: it goes on behind
+ * what the look before it found, and begins with the first again where that was less. So no number of those that stay
+ * as they are hides what comes behind them.
  */
-export async function findForgotten(pool: Pool, adminId: string, afterMs: number, limit: number): Promise<Forgotten> {
+export function createForgottenLooks(pool: Pool, adminId: string, limit: number): () => Promise<Forgotten> {
+  let behind = FROM_FIRST;
+  return async () => {
+    const found = await findForgotten(pool, adminId, FORGOTTEN_AFTER_MS, limit, behind);
+    const { pending, cancels } = found;
+    behind = { node: pending[limit - 1] ?? null, execution: cancels[limit - 1]?.execution ?? null };
+    return found;
+  };
+}
+
+/**
+ * At most `limit` of each that have stood still for longer than `afterMs`, among clusters that this admin owns, in the
+ * order of their ids. Telling a node twice does no harm. One that is unreachable is told only of what is cancelled
+ * before its agent had it: the rest waits for that agent, and is not read, however much it is.
+ */
+export async function findForgotten(
+  pool: Pool,
+  adminId: string,
+  afterMs: number,
+  limit: number,
+  behind = FROM_FIRST,
+): Promise<Forgotten> {
   const longAgo = before(DATABASE_NOW, afterMs);
   // A range in its order is read by the index of what is open. An equality may be read by the whole table for each
   // node, once a few nodes hold most of it.
@@ -55,7 +84,7 @@ export async function findForgotten(pool: Pool, adminId: string, afterMs: number
     select n.id as node_id from cluster_ownership w join node n on n.cluster_id = w.cluster_id and n.status <> 'unreachable'
       cross join lateral (
         select from command_execution e where e.node_id >= n.id and e.node_id <= n.id and e.finished_at is null and e.status = 'pending' and e.inserted_at < ${longAgo} order by e.node_id limit 1) forgotten
-    where w.admin_id = ${adminId}::uuid limit ${limit}`,
+    where w.admin_id = ${adminId}::uuid and (${behind.node}::uuid is null or n.id > ${behind.node}::uuid) order by n.id limit ${limit}`,
   );
   const cancels = await rowsOf<NamedExecution>(
     pool,
@@ -63,7 +92,8 @@ export async function findForgotten(pool: Pool, adminId: string, afterMs: number
     sql`
     with asked as materialized (select id, node_id, status from command_execution where finished_at is null and cancel_requested_at < ${longAgo})
     select e.node_id as node, e.id as execution from asked e join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id
-    where w.admin_id = ${adminId}::uuid and (e.status = 'pending' or n.status <> 'unreachable') limit ${limit}`,
+    where w.admin_id = ${adminId}::uuid and (e.status = 'pending' or n.status <> 'unreachable')
+      and (${behind.execution}::uuid is null or e.id > ${behind.execution}::uuid) order by e.id limit ${limit}`,
   );
   return { pending: pending.map((row) => row.node_id), cancels };
 }

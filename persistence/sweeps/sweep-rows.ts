@@ -4,7 +4,7 @@ import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import type { SessionAges } from './console-sessions.ts';
 import { forgetGoneAdmins, pruneAdminNames } from './gone-admins.ts';
-import { FORGOTTEN_AFTER_MS, findForgotten } from './forgotten.ts';
+import { createForgottenLooks } from './forgotten.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
@@ -70,7 +70,7 @@ export function createSweepRows(
         ? []
         : findGone(pool, agreed(), ownership.heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
     storePresence: () => storePresence(pool, heard()),
-    findForgotten: () => findForgotten(pool, adminId, FORGOTTEN_AFTER_MS, SWEEP_ROWS_MAX),
+    findForgotten: createForgottenLooks(pool, adminId, SWEEP_ROWS_MAX),
     markOwnerless: () =>
       markOwnerless(
         pool,

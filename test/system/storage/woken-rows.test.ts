@@ -1,7 +1,7 @@
 /** What the owner of nodes reads when another admin says that it stored something for them. */
 import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
-import { findForgotten, wokenRows } from '../../../persistence/sweeps/forgotten.ts';
+import { createForgottenLooks, findForgotten, wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { NOW_MS } from '../../support/actors.ts';
 import { openFixture } from '../../support/database/committer-fixture.ts';
 import { countedReads } from '../../support/database/rows-read.ts';
@@ -55,6 +55,28 @@ test('after a silence everything of reachable nodes is named, however short ago 
   const { pending } = await wokenRows(fixture.database.pool, fixture.adminId).findMissed();
 
   t.deepEqual(pending.toSorted(), own.toSorted());
+});
+
+test('each look for what stands still goes on behind the one before, so that nothing is hidden by what stays as it is', async (t) => {
+  const { fixture, mine, own, executions } = await open(t);
+  await fixture.rows(`update node set status = 'healthy'`);
+  for (const execution of executions.slice(0, own.length))
+    await fixture.store(mine, { kind: 'execution-cancel-requested', execution, atMs: NOW_MS });
+  await fixture.rows(`update command_execution set inserted_at = '2026-01-01'`);
+  const look = createForgottenLooks(fixture.database.pool, fixture.adminId, 2);
+
+  const looks = [await look(), await look(), await look()];
+
+  const [first, second, third] = own.toSorted();
+  t.deepEqual(
+    looks.map(({ pending }) => pending),
+    [[first, second], [third], [first, second]] as never,
+  );
+  const cancelled = executions.slice(0, own.length).toSorted();
+  t.deepEqual(
+    looks.map(({ cancels }) => cancels.map(({ execution }) => execution)),
+    [cancelled.slice(0, 2), cancelled.slice(2), cancelled.slice(0, 2)],
+  );
 });
 
 test('of nodes that are away what is pending is named once it is cancelled, and nothing else', async (t) => {
