@@ -142,15 +142,34 @@ export function pruneOrphanDeliveries(pool: Pool, limit: number): Promise<number
   );
 }
 
-/** Deletes at most `limit` recordings of SSH sessions that were stored before this instant. Returns how many. */
-export function pruneRecordings(pool: Pool, before: Sql, limit: number): Promise<number> {
-  return deleted(
+/**
+ * Recordings that are deleted at once, in bytes: each is up to thousands of rows of its own, and a thousand long ones
+ * take longer than a statement may.
+ */
+export const PRUNED_RECORDING_BYTES_MAX = 67_108_864;
+
+/**
+ * Deletes the first recordings of SSH sessions that were stored before this instant, at most `limit`, and as many as
+ * have `bytesMax` together, the first one always. Their sizes are read, and not what they hold.
+ */
+export async function pruneRecordings(
+  pool: Pool,
+  before: Sql,
+  limit: number,
+  bytesMax = PRUNED_RECORDING_BYTES_MAX,
+): Promise<Pruned> {
+  const rows = await rowsOf<{ readonly chosen: number }>(
     pool,
     'pruning recordings',
     sql`
-    delete from ssh_recording where id in (
-      select id from ssh_recording where inserted_at < ${before} order by inserted_at, id limit ${limit}::int for update skip locked) returning 1`,
+    with chosen as materialized (
+        select id, inserted_at, octet_length(content) as bytes from ssh_recording where inserted_at < ${before} order by inserted_at, id limit ${limit}::int for update skip locked),
+      sized as (
+        select id, sum(bytes) over in_order as bytes, row_number() over in_order as place from chosen
+        window in_order as (order by inserted_at, id rows unbounded preceding))
+    delete from ssh_recording x using sized s where x.id = s.id and (s.bytes <= ${bytesMax}::bigint or s.place = 1) returning ${CHOSEN}`,
   );
+  return { count: rows.length, isFull: isFull(rows, limit), notices: [] };
 }
 
 /**

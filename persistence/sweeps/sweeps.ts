@@ -83,7 +83,7 @@ export function createSweeps(
       publicKeys: counted((limit) => prunePublicEnrollmentKeys(pool, agreed(), limit)),
       consoleSessions: counted((limit) => pruneConsoleSessions(pool, agreed(), consoleSessions, limit)),
       selfUpdateNodes: counted((limit) => pruneSelfUpdates(pool, keptFrom(executionDays), limit)),
-      recordings: counted((limit) => pruneRecordings(pool, keptFrom(recordingDays), limit)),
+      recordings: (limit = SWEEP_ROWS_MAX) => pruneRecordings(pool, keptFrom(recordingDays), limit),
     },
   };
 }
