@@ -22,6 +22,13 @@ export class Unanswered extends DatabaseUnavailable {}
 export class NothingWritten extends DatabaseUnavailable {}
 
 /**
+ * Whether the database was lost, so that trying costs it nothing: it neither ended the statement nor is busy with it.
+ */
+export function isAway(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && !(error instanceof NothingWritten || error instanceof Unanswered);
+}
+
+/**
  * A list has more rows than can be looked through in time, and no filter by which an index finds some of them.
  * `narrower`: words for those that do.
  */

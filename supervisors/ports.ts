@@ -41,7 +41,11 @@ export interface RefusedChange {
 
 /** Rebuilds actors from rows. Null: no such row. */
 export interface Loader {
-  nodes(clusters: readonly ClusterId[]): Promise<readonly NodeState[]>;
+  /**
+   * All nodes of these clusters, in rounds that are each read well within the limit of a statement. `isHere`: those
+   * that are left out, asked before each round; none unless it is given.
+   */
+  nodes(clusters: readonly ClusterId[], isHere?: (node: NodeId) => boolean): AsyncIterable<readonly NodeState[]>;
   node(id: NodeId): Promise<NodeState | null>;
   clusters(ids: readonly ClusterId[]): Promise<readonly ClusterState[]>;
   command(id: CommandId): Promise<CommandState | null>;

@@ -2,7 +2,7 @@
  * Work that other admins stored for nodes of this one: they say so at once, and name commands. Which nodes are meant
  * the rows tell; each then looks for what it was not told of, since what ended meanwhile must not run again (C3).
  */
-import { DatabaseUnavailable, NothingWritten, Unanswered, type Clock } from '../actors/ports.ts';
+import { DatabaseUnavailable, isAway, type Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { DueUpdate } from '../actors/node/updates-state.ts';
@@ -182,11 +182,4 @@ export class HeardWakeUps implements WakeUps {
     if (error instanceof DatabaseUnavailable) log.debug({}, 'work of other admins waits for the database');
     else log.error({ error }, 'work of other admins could not be read: trying again');
   }
-}
-
-/**
- * Whether the database was lost, so that trying costs it nothing: it neither ended the statement nor is busy with it.
- */
-function isAway(error: unknown): boolean {
-  return error instanceof DatabaseUnavailable && !(error instanceof NothingWritten || error instanceof Unanswered);
 }

@@ -9,7 +9,9 @@ export interface HealthParts extends Pick<HealthPorts, 'peers'> {
     brokerBacklog(max: number): Promise<number>;
   };
   readonly actors: {
-    readonly tree: { readonly ownership: { quietMs(): number; standing(): ReturnType<HealthPorts['standing']> } };
+    readonly tree: {
+      readonly ownership: { quietMs(): number; lateMs(): number; standing(): ReturnType<HealthPorts['standing']> };
+    };
   };
   readonly vpn: {
     readonly manager: HealthPorts['vpnManager'];
@@ -46,6 +48,7 @@ export function healthPorts(parts: HealthParts): HealthPorts {
     },
     clock,
     leasesQuietMs: () => ownership.quietMs(),
+    clustersLateMs: () => ownership.lateMs(),
     standing: () => ownership.standing(),
     vpnManager: vpn.manager,
     vpnClient: vpn.gateway,

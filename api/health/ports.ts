@@ -66,6 +66,8 @@ export interface HealthPorts {
   readonly clock: { skewMs(): number; isSkewed(): boolean };
   /** How long ago leases were last renewed, in ms. */
   readonly leasesQuietMs: () => number;
+  /** For how long the nodes of some cluster that is owned here could not be read, in ms. */
+  readonly clustersLateMs: () => number;
   /** Whether the admins have room for all clusters. */
   readonly standing: () => Standing;
   /** Whoever coordinates VPNs. */

@@ -4,6 +4,7 @@ import * as peerCalls from '../../api/internal/peer-calls.ts';
 import * as debug from '../../api/debug/elsewhere.ts';
 import * as encryptionKeys from '../../persistence/sealing/encryption-keys.ts';
 import * as forwarding from '../../api/forwarding/forwarded-call.ts';
+import * as nodeStates from '../../persistence/loader/node-states.ts';
 import * as names from '../../persistence/admins/instance-lock.ts';
 import * as leases from '../../persistence/ownership/leases.ts';
 import * as readWriteHost from '../../persistence/connections/read-write-host.ts';
@@ -15,6 +16,7 @@ import * as handedOver from '../../persistence/ownership/hand-over.ts';
 import * as giveAway from '../../supervisors/ownership/give-away.ts';
 import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
+import * as activation from '../../supervisors/ownership/cluster-activation.ts';
 import * as claims from '../../supervisors/ownership/claim-selection.ts';
 import * as watchTimes from '../../supervisors/ownership/watch-times.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
@@ -40,6 +42,17 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       'LOOKS_MISSED_MIN',
       'Rounds of a second, after an outage or its own start, in which an admin has to miss another one before that counts as gone.',
     ],
+  ]),
+  limits('supervisors/ownership/cluster-activation.ts', activation, [
+    ['ACTIVATED_TOGETHER_MAX', 'Clusters whose rows are read together when they come to an admin.'],
+    [
+      'ACTIVATION_AWAITED_MS_MAX',
+      'A start waits so long for the nodes of its clusters. The rest are read while it serves.',
+    ],
+  ]),
+  limits('persistence/loader/node-states.ts', nodeStates, [
+    ['LOADED_AT_ONCE_MAX', 'Nodes that are read at once when their cluster comes to an admin.'],
+    ['OPEN_AT_FIRST', 'Unfinished executions that are read with each of them. The rest when its agent is there.'],
   ]),
   limits('supervisors/ownership/claim-selection.ts', claims, [
     [

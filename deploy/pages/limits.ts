@@ -21,6 +21,7 @@ import * as sshKey from '../../actors/ssh/public-key.ts';
 import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
 import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
+import * as pruned from '../../persistence/sweeps/pruned.ts';
 import * as spool from '../../agent/access/ssh/recording/spool.ts';
 import * as journal from '../../agent/execution/journal/journal-file.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
@@ -235,6 +236,9 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('agent/access/sftp/limits.ts', sftp, [['HANDLES_MAX', 'Files and directories that one client has open.']]),
     limits('agent/access/ssh/recording/spool.ts', spool, [
       ['SPOOL_BYTES_MAX', 'Recordings that wait on a machine for an admin. Beyond it none are made.'],
+    ]),
+    limits('persistence/sweeps/pruned.ts', pruned, [
+      ['PRUNED_RECORDING_BYTES_MAX', 'Recordings that are deleted at once when they are kept no longer.'],
     ]),
     limits('persistence/committer/ssh-rows.ts', sshRows, [
       ['SSH_USERNAMES_MAX', 'SSH usernames of one node; more is a 409.'],

@@ -19,7 +19,7 @@ export function createLoader(pool: Pool): Loader {
   const next = batched((questions: readonly NextExecutions[]) => nextOpen(pool, questions));
   const named = batched((questions: readonly NamedExecutions[]) => namedOpen(pool, questions));
   return {
-    nodes: (clusters) => nodesOfClusters(pool, clusters),
+    nodes: (clusters, isHere = () => false) => nodesOfClusters(pool, clusters, isHere),
     node: async (id) => (await nodeStates(pool, [id]))[0] ?? null,
     clusters: (ids) => clusterStates(pool, ids),
     command: (id) => commandState(pool, id),

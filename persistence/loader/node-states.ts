@@ -13,30 +13,49 @@ import { rowsOf, sql } from '../reads/sql.ts';
 import { firstOpen } from './open-executions.ts';
 import { nodeUpdates, UPDATES_COLUMN, type UpdateRow } from './self-updates.ts';
 
-/** Nodes loaded by one round of statements: keeps each far below its timeout. */
-const NODES_PER_ROUND = 2_000;
+/** Nodes that are loaded by one round of statements: keeps each far below its limit. */
+export const LOADED_AT_ONCE_MAX = 500;
 
-/** States of all nodes of these clusters. */
-export async function nodesOfClusters(pool: Pool, clusters: readonly ClusterId[]): Promise<readonly NodeState[]> {
+/**
+ * So many open executions are read with each of many nodes: most have one. What else is open is a backlog, which a node
+ * reads once its agent is there: of nodes that are away it may be all that they may hold, and none of it is of use.
+ */
+export const OPEN_AT_FIRST = 8;
+
+/**
+ * States of all nodes of these clusters, LOADED_AT_ONCE_MAX at a time, each with its first OPEN_AT_FIRST open
+ * executions. `isHere`: asked before each round which of them are left out.
+ */
+export async function* nodesOfClusters(
+  pool: Pool,
+  clusters: readonly ClusterId[],
+  isHere: (node: NodeId) => boolean,
+): AsyncGenerator<readonly NodeState[], void> {
   const rows = await rowsOf<{ id: NodeId }>(
     pool,
     'loading nodes',
     sql`select id from node where cluster_id = any(${clusters}::uuid[])`,
   );
-  const states: NodeState[] = [];
-  for (let start = 0; start < rows.length; start += NODES_PER_ROUND) {
-    states.push(
-      ...(await nodeStates(
-        pool,
-        rows.slice(start, start + NODES_PER_ROUND).map(({ id }) => id),
-      )),
+  for (let start = 0; start < rows.length; start += LOADED_AT_ONCE_MAX) {
+    const round = rows.slice(start, start + LOADED_AT_ONCE_MAX).map(({ id }) => id);
+    yield await nodeStates(
+      pool,
+      round.filter((id) => !isHere(id)),
+      OPEN_AT_FIRST,
     );
   }
-  return states;
 }
 
-/** States of these nodes; those that do not exist are left out. Without sessions: who is connected is not in rows. */
-export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<readonly NodeState[]> {
+/**
+ * States of these nodes, each with its first open executions, at most `openMax`; nodes that do not exist are left out.
+ * Without sessions: who is connected is not in rows.
+ */
+export async function nodeStates(
+  pool: Pool,
+  ids: readonly NodeId[],
+  openMax = OPEN_EXECUTIONS_MAX,
+): Promise<readonly NodeState[]> {
+  if (ids.length === 0) return [];
   const [nodes, aliases, open, places] = await Promise.all([
     rowsOf<NodeRow & { updates: readonly UpdateRow[] | null }>(
       pool,
@@ -44,13 +63,21 @@ export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<re
       sql`select ${NODE_COLUMNS}, ${UPDATES_COLUMN} from node n join cluster c on c.id = n.cluster_id where n.id = any(${ids}::uuid[])`,
     ),
     aliasesOf(pool, ids),
-    firstOpen(pool, ids, OPEN_EXECUTIONS_MAX + 1), // one more tells that there is a backlog
+    firstOpen(pool, ids, openMax + 1), // one more tells that there is a backlog
     vpnPlaces(pool, ids),
   ]);
   const openOf = Map.groupBy(open, (execution) => execution.node);
-  return nodes.map((row) =>
-    nodeState(row, aliases.get(row.id) ?? [], openOf.get(row.id) ?? [], places.get(row.id) ?? null, row.updates),
-  );
+  return nodes.map((row) => {
+    const ofNode = openOf.get(row.id) ?? [];
+    const state = nodeState(
+      row,
+      aliases.get(row.id) ?? [],
+      ofNode.slice(0, openMax),
+      places.get(row.id) ?? null,
+      row.updates,
+    );
+    return { ...state, backlog: ofNode.length > openMax };
+  });
 }
 
 /** Aliases of these nodes; those without one are left out. */
@@ -66,7 +93,7 @@ export async function aliasesOf(
   return Map.groupBy(rows, ({ node_id: node }) => node);
 }
 
-/** A node's state from its rows. */
+/** A node's state from its rows. `open`: as many as it holds, with nothing behind them. */
 export function nodeState(
   row: NodeRow,
   aliases: readonly AliasRecord[],
@@ -79,8 +106,8 @@ export function nodeState(
     aliases: aliases.map(({ id, name }) => ({ id, name })),
     vpn,
     session: null,
-    open: new Map(open.slice(0, OPEN_EXECUTIONS_MAX).map((execution) => [execution.id, execution])),
-    backlog: open.length > OPEN_EXECUTIONS_MAX,
+    open: new Map(open.map((execution) => [execution.id, execution])),
+    backlog: false,
     ...NOTHING_READ,
     newestRead: youngest(
       null,

@@ -48,9 +48,9 @@ interface Behind {
 const FROM_FIRST: Behind = { node: null, execution: null };
 
 /**
- * Looks at what has stood still for longer than FORGOTTEN_AFTER_MS, each at most `limit` of each kind: it goes on behind
- * what the look before it found, and begins with the first again where that was less. So no number of those that stay
- * as they are hides what comes behind them.
+ * Looks at what has stood still for longer than FORGOTTEN_AFTER_MS, each at most `limit` of each kind: it goes on
+ * behind what the look before it found, and begins with the first again where that was less. So no number of those that
+ * stay as they are hides what comes behind them.
  */
 export function createForgottenLooks(pool: Pool, adminId: string, limit: number): () => Promise<Forgotten> {
   let behind = FROM_FIRST;

@@ -1,28 +1,49 @@
-/** Clusters that came to this admin, and whose actors are brought to life from their rows. */
-import type { ClusterId } from '../../transport/protocol/ids.ts';
+/**
+ * Clusters that came to this admin, and whose actors are brought to life from their rows: beside the renewal of leases,
+ * however long it takes. An actor that is asked for before that comes from its own rows.
+ */
+import { DatabaseUnavailable, isAway, type Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { Loader } from '../ports.ts';
 import type { Directory } from '../runtime/directory.ts';
 import type { HeldLeases } from './held.ts';
 import type { Owned } from './lease-port.ts';
 
+/** Clusters that are read together, so that many small ones are few statements. */
+export const ACTIVATED_TOGETHER_MAX = 64;
+
+/**
+ * A start waits so long for the actors of its clusters, in ms: as long as a call may hang (L3). The rest follows, and
+ * what cannot be read keeps no admin from serving what can.
+ */
+export const ACTIVATION_AWAITED_MS_MAX = 5_000;
+
 /** From where to where. */
 export interface ClusterActivationPorts {
   readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
   readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
-  readonly directory: Pick<Directory, 'activate'>;
+  readonly directory: Pick<Directory, 'activate' | 'isLocal'>;
   /** The database answered. Returns at once. */
   readonly answered: () => void;
   /**
    * What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once.
    */
   readonly missed: () => void;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly leaseClockMs: () => number;
+  readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
 /** Nothing has to be activated at first. */
 export class ClusterActivation {
   readonly #ports: ClusterActivationPorts;
-  /** Held, and their actors are not all here: reading their rows failed, or goes on. */
-  readonly #pending = new Set<ClusterId>();
+  /** Held, and their actors are not all here: since when, by the lease clock. */
+  readonly #pending = new Map<ClusterId, number>();
+  /** Reading them with others failed: each is read by itself, after those others. */
+  readonly #alone = new Set<ClusterId>();
+  #running: Promise<void> | null = null;
+  #isStopped = false;
 
   constructor(ports: ClusterActivationPorts) {
     this.#ports = ports;
@@ -33,7 +54,7 @@ export class ClusterActivation {
     const { held } = this.#ports;
     const fresh = owned.filter(({ cluster, epoch }) => held.leaseOf(cluster).epoch !== epoch);
     for (const { cluster, epoch } of owned) held.hold(cluster, epoch, sentAtMs);
-    for (const { cluster } of fresh) this.#pending.add(cluster);
+    for (const { cluster } of fresh) this.#pending.set(cluster, sentAtMs);
     return fresh;
   }
 
@@ -41,29 +62,99 @@ export class ClusterActivation {
     return cluster === undefined ? this.#pending.size === 0 : !this.#pending.has(cluster);
   }
 
+  /** For how long the actors of some cluster have been awaited, in ms; 0: all are here. */
+  lateMs(): number {
+    return this.#pending.size === 0 ? 0 : this.#ports.leaseClockMs() - Math.min(...this.#pending.values());
+  }
+
   forget(cluster: ClusterId): void {
     this.#pending.delete(cluster);
+    this.#alone.delete(cluster);
   }
 
   /**
-   * Brings their actors to life. Rejects with DatabaseUnavailable: what is left is tried with the next call. What was
-   * read under a lease that ended meanwhile is not used.
+   * Brings to life what is not here yet: each cluster is tried once, also one that comes meanwhile. Returns at once;
+   * what fails is tried with the next call.
    */
-  async activate(): Promise<void> {
+  begin(): void {
+    if (this.#isStopped || this.#pending.size === 0) return;
+    this.#running ??= this.#activateAll();
+  }
+
+  /** Begins, and resolves when each cluster was tried, or the time is up. Never rejects. */
+  async awaited(): Promise<void> {
+    this.begin();
+    let cancel = (): void => undefined;
+    const timeUp = new Promise<void>((resolve) => {
+      cancel = this.#ports.clock.after(ACTIVATION_AWAITED_MS_MAX, resolve);
+    });
+    await Promise.race([this.#running, timeUp]);
+    cancel();
+  }
+
+  /** Nothing comes to life any more. Resolves when nothing is read any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  /** Ends early where the database is away: the next round finds it back. */
+  async #activateAll(): Promise<void> {
+    const failed = new Set<ClusterId>();
+    let problem: unknown;
+    for (let next = this.#next(failed); next.length > 0; next = this.#next(failed)) {
+      try {
+        await this.#activate(next);
+      } catch (error) {
+        problem = error;
+        if (isAway(error)) break;
+        for (const cluster of next) (next.length > 1 ? this.#alone : failed).add(cluster);
+      }
+    }
+    this.#running = null;
+    if (problem !== undefined && !this.isActivated()) this.#failed(problem);
+  }
+
+  #next(failed: ReadonlySet<ClusterId>): readonly ClusterId[] {
+    if (this.#isStopped) return [];
+    const left = [...this.#pending.keys()].filter((cluster) => !failed.has(cluster));
+    const together = left.filter((cluster) => !this.#alone.has(cluster));
+    return together.length > 0 ? together.slice(0, ACTIVATED_TOGETHER_MAX) : left.slice(0, 1);
+  }
+
+  /**
+   * Rejects with what the rows said: what came to life until then stays, and is not read again. What was read under a
+   * lease that ended meanwhile is not used.
+   */
+  async #activate(clusters: readonly ClusterId[]): Promise<void> {
     const { loader, directory, answered, missed } = this.#ports;
-    const ids = [...this.#pending];
-    if (ids.length === 0) return;
-    const epochs = new Map(ids.map((id) => [id, this.#epochOf(id)]));
-    const isStill = (id: ClusterId): boolean => epochs.get(id) === this.#epochOf(id) && this.#pending.has(id);
-    const clusters = await loader.clusters(ids);
+    const epochs = new Map(clusters.map((id) => [id, this.#epochOf(id)]));
+    const isStill = (id: ClusterId): boolean => !this.#isStopped && epochs.get(id) === this.#epochOf(id);
+    const isHere = (id: NodeId): boolean => directory.isLocal({ kind: 'node', id });
+    for (const state of await loader.clusters(clusters))
+      if (isStill(state.id)) directory.activate({ kind: 'cluster', id: state.id }, state);
     answered();
-    for (const state of clusters) if (isStill(state.id)) directory.activate({ kind: 'cluster', id: state.id }, state);
-    const nodes = await loader.nodes(ids);
-    answered();
-    for (const state of nodes)
-      if (isStill(state.record.cluster)) directory.activate({ kind: 'node', id: state.record.id }, state);
-    for (const id of ids) if (isStill(id)) this.#pending.delete(id);
-    missed(); // whoever told their nodes of something since they were read found nobody
+    let hasBegun = false;
+    try {
+      for await (const nodes of loader.nodes(clusters, isHere)) {
+        answered();
+        hasBegun = true;
+        for (const state of nodes)
+          if (isStill(state.record.cluster)) directory.activate({ kind: 'node', id: state.record.id }, state);
+        if (!clusters.some(isStill)) return;
+      }
+    } finally {
+      if (hasBegun) missed(); // whoever told their nodes of something since they were read found nobody
+    }
+    for (const id of clusters) if (isStill(id)) this.forget(id);
+  }
+
+  #failed(error: unknown): void {
+    const { log } = this.#ports;
+    const clusters = this.#pending.size;
+    if (error instanceof DatabaseUnavailable)
+      log.warn({ clusters, error: error.message }, 'nodes of clusters could not be read: trying again');
+    else log.error({ clusters, error }, 'bringing clusters to life failed: trying again');
   }
 
   #epochOf(cluster: ClusterId): number {

@@ -1,6 +1,6 @@
 /**
- * The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost.
- * Takes no input; every round compares what should be with what is.
+ * The ownership loop: check in, renew, claim what is free and ours, let go of what was lost. Takes no input; every
+ * round compares what should be with what is. Actors come to life beside it: no lease runs out while they are read.
  */
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { DatabaseUnavailable, NameTakenOver } from '../../actors/ports.ts';
@@ -58,7 +58,11 @@ export class Ownership {
     this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
   }
 
-  /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
+  /**
+   * Takes what is ours, renews it from then on by itself, and starts its actors. Resolves when these are here, as far
+   * as their rows can be read and for ACTIVATION_AWAITED_MS_MAX at most. Rejects with DatabaseUnavailable: nothing goes
+   * on by itself, and it may be called again.
+   */
   async start(): Promise<void> {
     await this.#ports.checkIn();
     const { admins } = await this.#ports.leases.survey(0); // who died lately takes no room of what was its own
@@ -66,6 +70,7 @@ export class Ownership {
     this.#gained(await retake(this.#ports, withEdgeCapacity(admins)), sentAtMs);
     await this.#compare();
     this.#schedule();
+    await this.#activation.awaited();
   }
 
   /**
@@ -86,7 +91,7 @@ export class Ownership {
     const { adminId, leases, held, isSetBack } = this.#ports;
     this.#isStopped = true;
     this.#cancel();
-    await this.#round;
+    await Promise.all([this.#round, this.#activation.stop()]);
     if (!isSetBack()) await leases.release(adminId, held.all());
   }
 
@@ -143,9 +148,10 @@ export class Ownership {
   }
 
   /** Whether all actors of the clusters that are held are here. */
-  isActivated(): boolean {
-    return this.#activation.isActivated();
-  }
+  isActivated = (): boolean => this.#activation.isActivated();
+
+  /** As ClusterActivation's. */
+  lateMs = (): number => this.#activation.lateMs();
 
   /** Held for the moment only: its agents belong nowhere still. */
   isTemporary(cluster: ClusterId): boolean {
@@ -153,24 +159,21 @@ export class Ownership {
   }
 
   /** How long ago the last round succeeded, in ms. */
-  quietMs(): number {
-    return this.#times.quietMs();
-  }
+  quietMs = (): number => this.#times.quietMs();
 
   /** For how long this admin has looked after the leases without a gap, in ms; 0 while it does not. */
-  watchedMs(): number {
-    return this.#times.watchedMs();
-  }
+  watchedMs = (): number => this.#times.watchedMs();
 
   /**
-   * Clusters that this admin has held for at least so long, in ms, and looked after without a gap: an agent of theirs
-   * that lives had that time to come.
+   * Clusters that this admin has held for at least so long, in ms, and looked after without a gap, with all of their
+   * actors: an agent of theirs that lives had that time to come.
    */
   heldFor(ms: number): readonly ClusterId[] {
     if (this.watchedMs() < ms) return [];
     const { held } = this.#ports;
     const isOld = (sinceMs: number): boolean => this.#ports.leaseClockMs() - sinceMs >= ms;
-    return held.all().flatMap((one) => (!this.isTemporary(one.cluster) && isOld(one.sinceMs) ? one.cluster : []));
+    const isServed = (id: ClusterId): boolean => this.#activation.isActivated(id) && !this.isTemporary(id);
+    return held.all().flatMap((one) => (isServed(one.cluster) && isOld(one.sinceMs) ? one.cluster : []));
   }
 
   async #compare(): Promise<void> {
@@ -191,7 +194,7 @@ export class Ownership {
     const heard = takers.filter(({ isHeard }) => isHeard); // nothing is kept for who may be gone
     await this.#claim(this.#claims.claimed(free, heard, assign(free, heard)));
     if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
-    await this.#activation.activate();
+    this.#activation.begin();
     if (!this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
     this.#times.succeeded();
   }
@@ -211,7 +214,7 @@ export class Ownership {
     const sentAtMs = leaseClockMs();
     const gained = this.#gained(await leases.renew(adminId, owned), sentAtMs);
     this.#handOvers.receivedMore(gained.length);
-    await this.#activation.activate();
+    this.#activation.begin();
   }
 
   #giveAwayPorts(): GiveAwayPorts {

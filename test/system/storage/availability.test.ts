@@ -14,6 +14,7 @@ import { registryOf } from '../../support/admin-registry.ts';
 import { processesOf, signal } from '../../support/database/server-processes.ts';
 import { startTestServer } from '../../support/database/server.ts';
 import { scaled } from '../../support/busy.ts';
+import { roundsOf } from './stored-nodes.ts';
 import { until } from '../../support/until.ts';
 
 /** Source: docs/promises.md, L3. */
@@ -53,7 +54,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     () => reads.idempotencyRecord('a', 'b'),
     () => reads.eventsAfter(null, 1),
     () => reads.freeRanges(),
-    () => loader.nodes([id as ClusterId]),
+    () => roundsOf(loader, id as ClusterId),
     () => loader.node(id as NodeId),
     () => loader.command(id as CommandId),
     () => records.deleteExecution(id as ExecutionId),

@@ -1,4 +1,4 @@
-/** Recordings that are kept no longer are deleted in batches that a statement ends in its time, however long they are. */
+/** Recordings that are kept no longer are deleted in batches that end in the time of a statement, each however long. */
 import test from 'ava';
 import { PRUNED_RECORDING_BYTES_MAX, pruneRecordings } from '../../../persistence/sweeps/pruned.ts';
 import { sql } from '../../../persistence/reads/sql.ts';

@@ -96,16 +96,16 @@ test('an admin that is long at what it took over has seen all of the next death'
   const isLong = {
     loader: (real: Loader): Loader => ({
       ...real,
-      clusters: slowly((ids: readonly ClusterId[]) => real.clusters(ids)),
-      nodes: slowly((ids: readonly ClusterId[]) => real.nodes(ids)),
+      async clusters(ids: readonly ClusterId[]) {
+        await fleet.pass(950);
+        return real.clusters(ids);
+      },
+      async *nodes(ids: readonly ClusterId[]) {
+        await fleet.pass(950);
+        yield* real.nodes(ids);
+      },
     }),
   };
-  const slowly =
-    <Asked, Answer>(read: (asked: Asked) => Promise<Answer>) =>
-    async (asked: Asked): Promise<Answer> => {
-      await fleet.pass(950);
-      return read(asked);
-    };
   const [first, second, survivor] = [await fleet.start(), await fleet.start(), await fleet.start(isLong)];
   const [{ cluster: before }, { cluster: next }] = [await first.admin.createNode(), await second.admin.createNode()];
   await fleet.settled();
@@ -113,6 +113,7 @@ test('an admin that is long at what it took over has seen all of the next death'
 
   await fleet.died(first);
   await survivor.round();
+  await until('its node lives', () => survivor.admin.tree.ownership.isActivated());
   const afterOne = [held.holds(before), held.holds(next)];
   await fleet.died(second);
   await survivor.round();

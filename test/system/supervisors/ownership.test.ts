@@ -1,13 +1,14 @@
 /** Who owns which cluster: two trees on one database. */
 import test from 'ava';
 import type { NodeState } from '../../../actors/node/state.ts';
+import { LEASE_MS } from '../../../persistence/ownership/leases.ts';
 import { markOwnerless } from '../../../persistence/sweeps/ownerless.ts';
 import { createLeaseClock } from '../../../transport/net/clock.ts';
 import { session } from '../../support/actors.ts';
 import { scaled } from '../../support/busy.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
 import { until } from '../../support/until.ts';
-import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
+import { codeOf, type Placed, type SupervisorsFixture } from './actors-fixture.ts';
 import { startSupervisors } from './fixture.ts';
 import { createFreezableClock } from './frozen.ts';
 
@@ -112,10 +113,11 @@ test('an execution that expires while its cluster is taken over is ended by the 
     connection: former.connection,
     loader: (real) => ({
       ...real,
-      nodes: async (clusters) => {
-        const states = await real.nodes(clusters);
-        if (states.length > 0) await sweepsOf(former.database.pool).expireDue();
-        return states;
+      nodes: async function* (clusters) {
+        for await (const states of real.nodes(clusters)) {
+          if (states.length > 0) await sweepsOf(former.database.pool).expireDue();
+          yield states;
+        }
       },
     }),
   });
@@ -207,6 +209,44 @@ test('a drain gives the clusters back, and does not leave them to the end of the
 
   await until('its nodes live there', () => staying.tree.directory.count('node') === 2);
   t.pass();
+});
+
+test('a cluster is kept, and its nodes are served, for as long as it takes to bring it to life', async (t) => {
+  const former = await startSupervisors(t);
+  const [{ node, cluster }, other] = (await former.createNodes(2)) as [Placed, Placed];
+  const readable = Promise.withResolvers<void>();
+  const next = await startSupervisors(t, {
+    connection: former.connection,
+    loader: (real) => ({
+      ...real,
+      nodes: async function* (clusters, isHere) {
+        await readable.promise;
+        yield* real.nodes(clusters, isHere);
+      },
+    }),
+  });
+  const { directory, held, ownership } = next.tree;
+  const leases = () =>
+    next.rows<{ epoch: string; until: string }>(
+      'select epoch, extract(epoch from lease_until) as until from cluster_ownership',
+    );
+  await former.stop();
+  await until('it is held', () => held.holds(cluster));
+  const [first] = await leases();
+
+  const key = { type: 'set-recovery-key', keyHash: Buffer.alloc(32), key: 'k', idempotency: null } as const;
+  t.true((await next.ask('node', node, key)).ok);
+  const cell = directory.find({ kind: 'node', id: node });
+  const kept = await until('it is renewed for longer than a lease lasts', async () => {
+    const [lease] = await leases();
+    return Number(lease?.until) > Number(first?.until) + LEASE_MS / 1_000 && lease;
+  });
+  t.deepEqual([kept.epoch, held.isFresh(cluster), ownership.isActivated()], [first?.epoch, true, false]);
+  readable.resolve();
+  await until('all live', () => ownership.isActivated());
+
+  t.deepEqual([directory.count('node'), directory.find({ kind: 'node', id: node }) === cell], [2, true]);
+  t.true((await next.ask('node', other.node, key)).ok);
 });
 
 test('an admin knows of others as long as these live', async (t) => {

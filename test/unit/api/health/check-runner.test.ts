@@ -169,6 +169,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
       '2 of 3 admins that check in are not heard here: what they notify does not arrive',
     ],
     [{ leasesQuietMs: () => 5_001 }, 'ownership_metadata', 'leases were not renewed in time'],
+    [{ clustersLateMs: () => 5_001 }, 'ownership_metadata', 'nodes of clusters could not be read in time'],
     [
       { rows: { ...rows, unrecordedClusters: () => Promise.resolve(3) } },
       'ownership_metadata',

@@ -1,0 +1,275 @@
+/** Clusters come to life beside the renewal of leases, by a clock that goes as a test says. */
+import test from 'ava';
+import { setImmediate as turn } from 'node:timers/promises';
+import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
+import type { NodeState } from '../../../../actors/node/state.ts';
+import { ACTIVATION_AWAITED_MS_MAX, ClusterActivation } from '../../../../supervisors/ownership/cluster-activation.ts';
+import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
+import type { LeasePort, SurveyedAdmin } from '../../../../supervisors/ownership/lease-port.ts';
+import { Ownership } from '../../../../supervisors/ownership/loop.ts';
+import type { OwnershipPorts } from '../../../../supervisors/ownership/ownership-ports.ts';
+import type { Loader } from '../../../../supervisors/ports.ts';
+import type { ClusterId } from '../../../../transport/protocol/ids.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { recordingLog } from '../../../support/log.ts';
+
+const LEASE_MS = 3_000;
+
+/** When the server ends a statement, in ms. */
+const STATEMENT_MS = 2_500;
+
+const ME: SurveyedAdmin = {
+  id: 'me',
+  name: 'me',
+  capacity: 10_000,
+  clusters: 0,
+  nodes: 0,
+  isHeard: true,
+  peerUrl: 'http://me',
+  linkVersion: 9,
+  drainingSinceMs: null,
+};
+
+const [EAST, NORTH, WEST] = ['east', 'north', 'west'] as unknown as readonly [ClusterId, ClusterId, ClusterId];
+
+/** The only node of its cluster; `read` tells readings apart. */
+const nodeOf = (cluster: ClusterId, read = 1) =>
+  ({ record: { id: `node-of-${cluster}`, cluster }, read }) as unknown as NodeState;
+
+/** How the nodes of some clusters are read, by the clock of the fixture. */
+type Reading = (clusters: readonly ClusterId[], isHere: (node: string) => boolean) => AsyncIterable<NodeState[]>;
+
+/** An admin over leases in memory, with actors that are only noted: `began` are what came to life, in order. */
+function fixture(nodes: (wait: (ms: number) => Promise<void>) => Reading) {
+  const clock = createFakeClock(0);
+  const leaseClockMs = (): number => clock.nowMs();
+  const held = createHeldLeases(LEASE_MS, leaseClockMs);
+  const log = recordingLog();
+  const here = new Set<string>();
+  const began: unknown[] = [];
+  const counts = { missed: 0 };
+  const read = nodes((ms) => new Promise((resolve) => void clock.after(ms, resolve)));
+  const ports = {
+    held,
+    log,
+    clock,
+    leaseClockMs,
+    missed: () => void (counts.missed += 1),
+    loader: {
+      clusters: (ids: readonly ClusterId[]) => Promise.resolve(ids.map((id) => ({ id }))),
+      nodes: (ids: readonly ClusterId[], isHere = () => false) => read(ids, isHere),
+    } as unknown as Loader,
+    directory: {
+      activate({ kind, id }: { kind: string; id: string }, state: unknown) {
+        if (kind === 'node' && !here.has(id)) began.push(state);
+        here.add(id);
+      },
+      isLocal: ({ id }: { id: string }) => here.has(id),
+      evict: (cluster: ClusterId) => void here.delete(nodeOf(cluster).record.id),
+    },
+  };
+  /** Time goes by, in steps between which all that can be done is done. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let leftMs = ms; leftMs > 0; leftMs -= 100) {
+      await turn();
+      clock.pass(100);
+    }
+    await turn();
+  };
+  return { ports, clock, held, log, here, began, counts, pass };
+}
+
+/** A loop that has all of these by its rows, and when it renewed its leases, in ms. */
+function owner({ ports, clock }: ReturnType<typeof fixture>, clusters: readonly ClusterId[]) {
+  const owned = clusters.map((cluster) => ({ cluster, epoch: 1 }));
+  const renewedMs: number[] = [];
+  const leases: Partial<LeasePort> = {
+    survey: () => Promise.resolve({ admins: [ME], free: [], databaseMs: clock.nowMs() }),
+    claim: () => Promise.resolve([]),
+    release: () => Promise.resolve(),
+    mine: () => Promise.resolve(clusters.map((cluster) => ({ cluster, name: cluster, nodes: 1 }))),
+    retake: () => Promise.resolve(owned),
+    renew: (_admin, asked) => {
+      renewedMs.push(clock.nowMs());
+      return Promise.resolve(asked);
+    },
+  };
+  const ownership = new Ownership({
+    ...ports,
+    adminId: ME.id,
+    leases,
+    leaseMs: LEASE_MS,
+    settledMs: 0,
+    sessions: { departing: () => 0 },
+    checkIn: () => Promise.resolve(),
+    wasDatabaseAway: () => false,
+    isSetBack: () => false,
+  } as unknown as OwnershipPorts);
+  return { ownership, renewedMs };
+}
+
+const tooLong = () => new NothingWritten('The database is not available (loading open executions).');
+
+/** Of two clusters they cannot be read in time. */
+const someTakeTooLong = (wait: (ms: number) => Promise<void>): Reading =>
+  async function* (clusters) {
+    if (clusters.some((cluster) => cluster !== WEST)) {
+      await wait(STATEMENT_MS);
+      throw tooLong();
+    }
+    yield clusters.map((cluster) => nodeOf(cluster));
+  };
+
+test('while the nodes of some clusters cannot be read in time all leases are renewed each second, the others live, and the admin has started', async (t) => {
+  const admin = fixture(someTakeTooLong);
+  const { ownership, renewedMs } = owner(admin, [EAST, NORTH, WEST]);
+  const startedMs: number[] = [];
+
+  const start = ownership.start().then(() => startedMs.push(admin.clock.nowMs()));
+  await admin.pass(30_000);
+  await start;
+
+  const gapsMs = renewedMs.slice(1).map((atMs, index) => atMs - (renewedMs[index] ?? 0));
+  t.true(renewedMs.length > 25 && Math.max(...gapsMs) <= 2_000, gapsMs.join(' '));
+  t.deepEqual([admin.held.isFresh(EAST), admin.held.isFresh(WEST)], [true, true]);
+  t.deepEqual(admin.began, [nodeOf(WEST)]);
+  t.deepEqual(startedMs, [ACTIVATION_AWAITED_MS_MAX]);
+  t.deepEqual([ownership.isActivated(), ownership.lateMs(), ownership.quietMs() <= 1_000], [false, 30_000, true]);
+  t.deepEqual([ownership.heldFor(20_000), ownership.watchedMs()], [[WEST], 30_000]);
+  t.deepEqual(admin.log.lines.at(-1), {
+    level: 'warn',
+    fields: { clusters: 2, error: tooLong().message },
+    message: 'nodes of clusters could not be read: trying again',
+  });
+});
+
+test('a start is over once all nodes are here, and none is read twice', async (t) => {
+  let readings = 0;
+  const admin = fixture(
+    (wait) =>
+      async function* (clusters) {
+        readings += 1;
+        await wait(1_500);
+        yield clusters.map((cluster) => nodeOf(cluster));
+      },
+  );
+  const { ownership } = owner(admin, [EAST, WEST]);
+  let hasStarted = false;
+
+  const start = ownership.start().then(() => (hasStarted = true));
+  await admin.pass(1_400);
+  const before = hasStarted;
+  await admin.pass(200);
+  await start;
+
+  t.deepEqual([before, admin.clock.nowMs(), readings], [false, 1_600, 1]);
+  t.deepEqual(admin.began, [nodeOf(EAST), nodeOf(WEST)]);
+  t.deepEqual([ownership.isActivated(), ownership.lateMs(), admin.counts.missed], [true, 0, 1]);
+});
+
+test('an admin that stops while nodes are read brings none of them to life, and gives its leases back after that', async (t) => {
+  const admin = fixture(
+    (wait) =>
+      async function* (clusters) {
+        await wait(2_000);
+        yield clusters.map((cluster) => nodeOf(cluster));
+      },
+  );
+  const { ownership } = owner(admin, [EAST]);
+  const start = ownership.start();
+  await admin.pass(500);
+  let hasStopped = false;
+
+  const stop = ownership.stop().then(() => (hasStopped = true));
+  await admin.pass(500);
+  const meanwhile = hasStopped;
+  await admin.pass(1_500);
+  await Promise.all([start, stop]);
+
+  t.deepEqual([meanwhile, admin.began], [false, []]);
+});
+
+/** Activation alone, of clusters that were gained under this epoch. */
+function activation(admin: ReturnType<typeof fixture>) {
+  const activated = new ClusterActivation({ ...admin.ports, answered: () => {} });
+  return {
+    activated,
+    gained: (epoch: number, ...clusters: readonly ClusterId[]) => {
+      activated.gained(
+        clusters.map((cluster) => ({ cluster, epoch })),
+        admin.clock.nowMs(),
+      );
+      activated.begin();
+    },
+  };
+}
+
+test('of a cluster that is given away or lost while its nodes are read none comes to life; where it is back meanwhile, by new rows', async (t) => {
+  let readings = 0;
+  const admin = fixture(
+    (wait) =>
+      async function* (clusters) {
+        readings += 1;
+        const read = readings;
+        await wait(1_000);
+        yield clusters.map((cluster) => nodeOf(cluster, read));
+      },
+  );
+  const { activated, gained } = activation(admin);
+  const lose = (cluster: ClusterId): void => {
+    admin.held.lose(cluster);
+    activated.forget(cluster);
+  };
+
+  gained(1, EAST, WEST);
+  await admin.pass(500);
+  lose(EAST);
+  lose(WEST);
+  gained(3, WEST);
+  await admin.pass(2_000);
+
+  t.deepEqual(admin.began, [nodeOf(WEST, 2)]);
+  t.true(activated.isActivated());
+});
+
+test('what was read before a reading failed lives, and is not read again', async (t) => {
+  const left: boolean[] = [];
+  const admin = fixture(
+    () =>
+      async function* (clusters, isHere) {
+        left.push(isHere(nodeOf(EAST).record.id));
+        yield [nodeOf(EAST)];
+        if (clusters.length > 1) throw tooLong();
+      },
+  );
+  const { activated, gained } = activation(admin);
+
+  gained(1, EAST, WEST);
+  await admin.pass(100);
+
+  t.deepEqual([admin.began, left], [[nodeOf(EAST)], [false, true, true]]);
+  t.deepEqual([activated.isActivated(), admin.log.lines], [true, []]);
+});
+
+test('while the database is away no cluster is tried after the other', async (t) => {
+  let tries = 0;
+  const admin = fixture(
+    () =>
+      async function* () {
+        tries += 1;
+        if (tries < 3) throw new DatabaseUnavailable('away');
+        yield [nodeOf(EAST), nodeOf(WEST)];
+      },
+  );
+  const { activated, gained } = activation(admin);
+
+  gained(1, EAST, WEST);
+  await admin.pass(100);
+  const atFirst = tries;
+  for (let rounds = 0; rounds < 2; rounds += 1) {
+    activated.begin();
+    await admin.pass(100);
+  }
+
+  t.deepEqual([atFirst, tries, activated.isActivated()], [1, 3, true]);
+});
