@@ -16,8 +16,12 @@ export interface RecoveryPorts {
   readonly end: (ending: Ending) => void;
 }
 
-/** Takes up all whose start is recorded, by the journal or by a start lock, and removes what nobody owns. */
+/**
+ * Takes up all whose start is recorded, by the journal or by a start lock, and removes what nobody owns. What is over
+ * and could not be stored yet ends once more.
+ */
 export function takeUp(options: ExecutorOptions, ports: RecoveryPorts): void {
+  for (const ending of options.journal.formerEnds()) ports.end(ending);
   const started = options.journal.started();
   for (const execution of started) adopt(options, execution, ports);
   takeUpOthers(options, new Set(started.map((execution) => execution.shim)), ports);

@@ -19,6 +19,12 @@ export function formerEnd(ledger: Ledger | null, execution: ExecutionId): Former
   return ledger?.stateOf(execution) == null ? LOST : endOf(ledger.tombstone(execution));
 }
 
+/** The same as an end that is stored like any other. */
+export function formerEnding(ledger: Ledger | null, execution: ExecutionId): Ending {
+  const { outcome, exitCode, text } = formerEnd(ledger, execution);
+  return { execution, outcome, exitCode, output: Buffer.from(text), outputTruncated: text !== '', hasRun: false };
+}
+
 /**
  * What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after
  * any power cut.

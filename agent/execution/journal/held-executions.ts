@@ -29,6 +29,11 @@ export class HeldExecutions {
     return this.#unwanted;
   }
 
+  /** Those of them in this state. */
+  unwantedIn(state: RowState): readonly ExecutionId[] {
+    return [...this.#unwanted].filter((execution) => this.#states.get(execution) === state);
+  }
+
   /** How many more are taken in. */
   get room(): number {
     return Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);

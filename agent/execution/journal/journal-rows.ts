@@ -48,6 +48,15 @@ export class JournalRows {
     }));
   }
 
+  /** What a delivery said of how it is run, in whatever state it is; nulls where there is no row. */
+  limits(execution: ExecutionId): Pick<Started, 'timeoutMs' | 'traceparent'> {
+    const row = this.#file.get('SELECT timeout_ms, traceparent FROM execution WHERE id = ?', execution);
+    return {
+      timeoutMs: (row?.['timeout_ms'] ?? null) as number | null,
+      traceparent: (row?.['traceparent'] ?? null) as string | null,
+    };
+  }
+
   /** Null unless it waits. */
   waiting(execution: ExecutionId): Waiting | null {
     const row = this.#file.get("SELECT * FROM execution WHERE id = ? AND state = 'received'", execution);

@@ -4,13 +4,13 @@
  */
 import type { Delivery } from '../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { EXIT_CANCELLED } from '../../../transport/protocol/limits.ts';
-import { neverStarted, type Ending, type JournalCounts, type Started, type Waiting } from '../execution.ts';
-import { formerEnd } from './former-end.ts';
+import type { Ending, JournalCounts, Started, Waiting } from '../execution.ts';
+import { formerEnd, formerEnding } from './former-end.ts';
+import { tellGivenUp } from './given-up.ts';
 import { HeldExecutions } from './held-executions.ts';
 import { JournalFile } from './journal-file.ts';
 import { JournalRows } from './journal-rows.ts';
-import type { Ledger, LedgerStart } from '../ledger/ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Finished, OutputPiece, Received, SessionJournal } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { LateSync } from './late-sync.ts';
@@ -18,6 +18,7 @@ import { reconcile } from './reconciliation.ts';
 import { recordStarts } from './start-record.ts';
 import type { PlanStarts } from '../starts/start-plan.ts';
 import { stampNow, type Timeline } from '../timeline.ts';
+import { UnstoredExecutions, type KnownStart } from './unstored-executions.ts';
 
 /**
  * Every method that writes has done so when it returns true, and has changed nothing when it returns false: the disk is
@@ -37,6 +38,7 @@ export class Journal implements SessionJournal {
   readonly #ledger: Ledger | null;
   readonly #timeline: Timeline;
   readonly #held: HeldExecutions;
+  readonly #unstored = new UnstoredExecutions();
   readonly #sync = new LateSync(() => this.#touch());
 
   /**
@@ -54,7 +56,7 @@ export class Journal implements SessionJournal {
       states: this.#held.states,
       rows: this.#rows,
       restore: (start) => this.restore(start),
-      answer: (executions) => this.#recall(executions),
+      answer: (executions) => this.#answer(executions),
     });
   }
 
@@ -117,6 +119,13 @@ export class Journal implements SessionJournal {
     return [...kept, ...lost];
   }
 
+  /** As `#recall`; what cannot be stored now is among `formerEnds`. */
+  #answer(executions: readonly ExecutionId[]): void {
+    if (this.#recall(executions).length === executions.length) return;
+    this.#unstored.ended(executions);
+    this.#held.set(executions, 'started');
+  }
+
   /** Puts results back of executions that the ledger knows and the journal does not. Returns those that are there. */
   #recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
     if (executions.length === 0) return [];
@@ -151,47 +160,62 @@ export class Journal implements SessionJournal {
 
   /** Ids of all that have not started, in the order of receipt. */
   waiting(): readonly ExecutionId[] {
-    return this.#held.inState('received');
+    return this.#held.inState('received').filter((execution) => this.#mayStart(execution));
   }
 
   /** What is needed to start it; null when it is not waiting. */
   load(execution: ExecutionId): Waiting | null {
-    return this.#file.read(() => this.#rows.waiting(execution), null);
+    return this.#mayStart(execution) ? this.#file.read(() => this.#rows.waiting(execution), null) : null;
   }
 
-  /** Records starts before any of their processes exists. */
-  start(starts: readonly { readonly execution: ExecutionId; readonly shim: string }[]): boolean {
+  /** The row alone does not say it: what the ledger knows has started, whatever the row could be told (C3). */
+  #mayStart(execution: ExecutionId): boolean {
+    return this.#held.states.get(execution) === 'received' && this.#ledger?.stateOf(execution) == null;
+  }
+
+  /** Records starts before any of their processes exists. False as well where one of them does not wait. */
+  start(starts: readonly KnownStart[]): boolean {
+    if (!starts.every(({ execution }) => this.#mayStart(execution))) return false;
     const isStored = this.#recordStarts('record a start', starts, true, () => {
       const stamp = stampNow(this.#timeline);
       for (const start of starts) this.#rows.start(start, stamp);
     });
-    if (isStored)
-      this.#held.set(
-        starts.map(({ execution }) => execution),
-        'started',
-      );
+    if (isStored) for (const { execution } of starts) this.#held.set([execution], 'started');
     return isStored;
   }
 
-  #recordStarts(what: string, starts: readonly LedgerStart[], isNothingElse: boolean, change: () => void): boolean {
+  #recordStarts(what: string, starts: readonly KnownStart[], isNothingElse: boolean, change: () => void): boolean {
     return recordStarts({ file: this.#file, ledger: this.#ledger }, { what, starts, isNothingElse, change });
   }
 
   /**
    * Takes in a start that this journal lost: with the whole file, or with the last moments before the machine went
-   * down. False when it is known, the execution is over, or it cannot be stored.
+   * down. Where it cannot be stored it is held all the same, and stored with its end. False when it is known or the
+   * execution is over.
    */
-  restore(start: { readonly execution: ExecutionId; readonly shim: string }): boolean {
+  restore(start: KnownStart): boolean {
     if (['started', 'finished'].includes(this.#held.states.get(start.execution) ?? '')) return false;
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('take up an execution', () => this.#rows.restore(start, stamp));
-    if (isStored) this.#held.set([start.execution], 'started');
-    return isStored;
+    if (!isStored) this.#unstored.started(start);
+    this.#held.set([start.execution], 'started');
+    return true;
   }
 
   /** All whose start is recorded and whose end is not. Throws where that cannot be read: none is another answer. */
   started(): readonly Started[] {
-    return this.#rows.started();
+    const stamp = stampNow(this.#timeline);
+    const rows = this.#rows.started().filter(({ execution }) => !this.#unstored.hasEnded(execution));
+    const others = this.#unstored.starts().map((one) => ({ ...one, ...this.#rows.limits(one.execution) }));
+    return [...rows, ...others.map((other) => ({ ...other, startedAt: stamp }))];
+  }
+
+  /**
+   * Ends of executions that are over, as the ledger knows, and whose rows could not be told so at opening: to be given
+   * to `finish`, until it takes them.
+   */
+  formerEnds(): readonly Ending[] {
+    return this.#unstored.ends().map((execution) => formerEnding(this.#ledger, execution));
   }
 
   /** Stores ends; from here they are results to be sent. */
@@ -200,12 +224,15 @@ export class Journal implements SessionJournal {
       'store a result',
       () => {
         const stamp = stampNow(this.#timeline);
+        for (const start of this.#unstored.among(endings)) this.#rows.restore(start, stamp);
         for (const ending of endings) this.#rows.finish(ending, stamp);
       },
       'soon',
     );
     if (!isStored) return false;
-    this.#ledger?.end(endings.filter(({ execution }) => this.#held.isUnfinished(execution)));
+    const news = endings.filter(({ execution }) => this.#held.isUnfinished(execution));
+    this.#ledger?.end(news.filter(({ execution }) => !this.#unstored.hasEnded(execution)));
+    this.#unstored.forget(endings.map(({ execution }) => execution));
     this.#sync.arm();
     this.#held.finished(endings);
     return true;
@@ -228,7 +255,8 @@ export class Journal implements SessionJournal {
     this.#held.giveUp(executions);
     const { unwanted } = this.#held;
     if (unwanted.size === 0) return;
-    this.#tellLedger(unwanted, 'finished'); // first: an agent that dies in between says its result again, whole
+    // first: an agent that dies in between says its result again, whole
+    this.#ledger?.confirm(this.#held.unwantedIn('finished'));
     const isStored = this.#file.write(
       'drop what admins confirmed',
       () => {
@@ -237,16 +265,10 @@ export class Journal implements SessionJournal {
       'soon',
     );
     if (!isStored) return;
-    this.#tellLedger(unwanted, 'started');
+    tellGivenUp(this.#ledger, this.#held.unwantedIn('started'));
+    this.#unstored.forget(unwanted);
     this.#held.forgetUnwanted();
     this.#file.shrink();
-  }
-
-  /** What ran and is wanted no more counts as cancelled, should it ever be sent again; what never started may be. */
-  #tellLedger(unwanted: ReadonlySet<ExecutionId>, state: 'started' | 'finished'): void {
-    const executions = [...unwanted].filter((execution) => this.#held.states.get(execution) === state);
-    if (state === 'started') this.#ledger?.end(executions.map((execution) => neverStarted(execution, EXIT_CANCELLED)));
-    this.#ledger?.confirm(executions);
   }
 
   /** After failed writes: tries a small one, and drops what could not be dropped. True when the journal can write. */

@@ -3,13 +3,14 @@ import { EXECUTIONS_PER_FRAME_MAX } from '../../../transport/protocol/limits.ts'
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import type { JournalRows, RowState } from './journal-rows.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { KnownStart } from './unstored-executions.ts';
 
 /** The journal, as far as it is compared. */
 export interface ReconciledJournal {
   /** Follows what the other two change. */
   readonly states: ReadonlyMap<ExecutionId, RowState>;
   readonly rows: Pick<JournalRows, 'started' | 'ending'>;
-  readonly restore: (start: { readonly execution: ExecutionId; readonly shim: string }) => void;
+  readonly restore: (start: KnownStart) => void;
   /** Has these finished as the ledger knows them. */
   readonly answer: (executions: readonly ExecutionId[]) => void;
 }
@@ -31,9 +32,6 @@ export function reconcile(ledger: Ledger, { states, rows, restore, answer }: Rec
   answer([...inState('received'), ...inState('started')].filter(isOver));
   const unknown = rows.started().filter(({ execution }) => ledger.stateOf(execution) === null);
   if (unknown.length > 0) ledger.start(unknown);
-  ledger.end(
-    inState('finished')
-      .filter((execution) => !isOver(execution))
-      .map((execution) => rows.ending(execution)),
-  );
+  // one at a time: a ledger that is new lacks all of them, and each comes with its whole output
+  for (const execution of inState('finished').filter((one) => !isOver(one))) ledger.end([rows.ending(execution)]);
 }

@@ -1,12 +1,19 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { API_PORT_FILE, HEALTH_FILE, PID_FILE } from '../../../agent/data-directory.ts';
+import { readStartLock } from '../../../agent/execution/exec-shim/start-lock.ts';
+import { Journal } from '../../../agent/execution/journal/journal.ts';
+import { Ledger } from '../../../agent/execution/ledger/ledger.ts';
 import { machineTimeline } from '../../../agent/execution/timeline.ts';
+import { aliveMs } from '../../../transport/net/uptime.ts';
+import { silentLog } from '../../support/log.ts';
+import { delivery, executionId } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';
 import { AgentFixture, processesOf } from '../../support/agent/agent-fixture.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
+import { refusing } from '../../support/agent/refused-writes.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -157,5 +164,85 @@ test.serial(
 
     t.true(tries <= 4, `${tries} tries in 2 s`);
     t.like(await fixture.result(execution), { outcome: 'completed', exitCode: 0, output: 'ran\n' });
+  },
+);
+
+/** As a power cut leaves it: its receipt is on the disk, and what came of it in the ledger alone. */
+function leftBehind(directory: string, script: string, state: 'started' | 'ended' | 'confirmed'): void {
+  const execution = executionId(1);
+  const ledger = new Ledger(join(directory, 'executions.ledger'), silentLog);
+  const journal = new Journal(join(directory, 'journal.db'), machineTimeline(), silentLog, ledger);
+  journal.receive([delivery(1, { command_text: script })]);
+  journal.close();
+  ledger.start([{ execution, shim: '0123456789abcdef01234567' }]);
+  if (state !== 'started') ledger.end([{ execution, outcome: 'completed', exitCode: 7, output: Buffer.from('out') }]);
+  if (state === 'confirmed') ledger.confirm([execution]);
+  ledger.close();
+}
+
+for (const [state, told] of [
+  ['started', { outcome: 'cancelled', exitCode: 137, output: '' }],
+  ['ended', { outcome: 'completed', exitCode: 7 }],
+  ['confirmed', { outcome: 'completed', exitCode: 7 }],
+] as const)
+  test.serial(
+    `what the ledger alone knows as ${state} when an agent starts on a full disk runs no second time, and is told once there is room`,
+    async (t) => {
+      const disk = smallDisk(t, 4_096);
+      if (disk === null) {
+        t.pass('not tried: this user cannot mount a disk');
+        return;
+      }
+      const ran = join(temporaryDirectory(t), 'ran');
+      leftBehind(disk, `touch ${ran}`, state);
+      const free = fill(disk);
+      const fixture = new Fixture(t, {}, disk);
+      t.not(fixture.journal.problem, null);
+
+      fixture.executor.recover();
+      t.deepEqual([fixture.journal.waiting(), fixture.journal.load(executionId(1))], [[], null]);
+      t.false(fixture.journal.start([{ execution: executionId(1), shim: 'another' }]));
+      t.deepEqual(fixture.journal.holding(), [executionId(1)], 'hello names it, so that no admin gives it up');
+      free();
+      t.true(fixture.journal.heal());
+      fixture.executor.release([{ execution: executionId(1), expiresInMs: null }], aliveMs() + 50);
+      const result = await fixture.result(executionId(1));
+
+      t.like(result, told);
+      t.is(state === 'started' || /ended on this machine before and was not run again/u.test(result.output), true);
+      t.false(existsSync(ran));
+    },
+  );
+
+test.serial(
+  'what runs under a journal that is lost is taken up on a disk that takes no other yet: its files and its processes stay, it can be cancelled, and its end is told once there is room',
+  async (t) => {
+    const former = new Fixture(t);
+    const [runs, cancelled] = [former.start('echo out; sleep 100'), former.start('sleep 100')];
+    const keepers = join(former.directory, 'keepers');
+    await until('start locks', () => readdirSync(keepers).every((shim) => readStartLock(join(keepers, shim)) !== null));
+    former.executor.detach();
+    former.journal.close();
+    for (const name of readdirSync(former.directory).filter((file) => file.startsWith('journal.db')))
+      rmSync(join(former.directory, name));
+    const { fixture, directories } = refusing('COMMIT', () => {
+      const next = new Fixture(t, {}, former.directory);
+      next.executor.recover();
+      return { fixture: next, directories: readdirSync(keepers).length };
+    });
+    t.deepEqual(fixture.journal.holding().toSorted(), [runs, cancelled].toSorted());
+    t.is(directories, 2);
+    t.true([runs, cancelled].every((execution) => processesOf(execution).length > 0));
+
+    const refused = refuse(fixture, 'finish');
+    fixture.executor.cancel([cancelled]);
+    await until('its end', () => refused.tries() > 0);
+    t.deepEqual(processesOf(cancelled), []);
+    refused.accept();
+
+    t.like(await fixture.result(cancelled), { outcome: 'cancelled', exitCode: 143, output: '' });
+    t.true(processesOf(runs).length > 0);
+    fixture.executor.cancel([runs]);
+    t.like(await fixture.result(runs), { outcome: 'cancelled', exitCode: 143, output: 'out\n' });
   },
 );
