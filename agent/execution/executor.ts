@@ -8,7 +8,7 @@ import { neverStarted, type Ending } from './execution.ts';
 import type { ExecutorOptions, Start } from './executor-options.ts';
 import { ExecShims } from './exec-shim/exec-shims.ts';
 import { Parking } from './exec-shim/parking.ts';
-import { LookTimer } from './look-times.ts';
+import { LookTimer, RETRY_MS } from './look-times.ts';
 import type { Service } from '../observability/health.ts';
 import type { OutputCursor, Received, SessionRunner } from '../session/ports.ts';
 import { logEnd } from './process-trace.ts';
@@ -244,10 +244,24 @@ export class Executor implements SessionRunner {
   }
 
   #over(running: RunningExecution): void {
+    if (running.isUnstarted && !this.#isClosing) return this.#withdraw(running);
     if (!running.isSettled) return this.#end(running.ending());
     this.#options.journal.erase([running.execution]);
     this.#running.remove(running.execution);
     this.#idled();
+  }
+
+  /** The disk filled between its script and its start lock: it waits again, as if its script had found no room. */
+  #withdraw({ execution, directory, ageMs }: RunningExecution): void {
+    // no sooner: a disk that has room for a script alone would be tried without end
+    if (ageMs >= RETRY_MS && this.#options.journal.withdraw(execution)) {
+      this.#options.log.warn({ execution }, 'The disk had no room for a start lock: the execution waits until it has');
+      this.#running.withdraw(execution);
+      removeRemains(directory, execution, this.#options.log);
+      this.#waiting.ask([execution]); // when it expires was forgotten
+      this.run([execution]);
+    }
+    this.#arm();
   }
 
   #end(ending: Ending): void {

@@ -123,6 +123,15 @@ export function signal(entry: ProcessEntry, name: NodeJS.Signals): void {
   }
 }
 
+/** Ends all of the group that `pid` leads. */
+export function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // it ended meanwhile
+  }
+}
+
 function isMarked(entry: ProcessEntry, mark: string): boolean {
   return entry.environment.startsWith(`${mark}\0`) || entry.environment.includes(`\0${mark}\0`);
 }

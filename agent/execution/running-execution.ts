@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
 import { CapturedOutput } from './output/captured-output.ts';
-import { readStartLock } from './exec-shim/start-lock.ts';
+import { readStartLock, saysUnstarted } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
 import { readPlainSurely } from './exec-shim/plain-file.ts';
@@ -11,7 +11,7 @@ import { notedMembers, notedReason, noteMembers, noteReason } from './stop-notes
 import type { StopReason } from './stop-notes.ts';
 import { halfBytes, storedOutput } from './output/output-limit.ts';
 import { isOutOfFiles } from '../problem.ts';
-import { isShim, lives, membersOf, signal } from './processes.ts';
+import { isShim, killGroup, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 
 /** Between TERM and KILL, in ms. Source: docs/commands.md. */
@@ -108,6 +108,16 @@ export class RunningExecution {
     return this.#reason === 'settle';
   }
 
+  /** True when its process never was and never will be, by the word of its exec shim, a child of this agent. */
+  get isUnstarted(): boolean {
+    return this.#reason === 'lost' && saysUnstarted(this.directory, this.#exit?.signal ?? null);
+  }
+
+  /** For how long it is watched, in ms. */
+  get ageMs(): number {
+    return this.#options.nowMs() - this.#bornMs;
+  }
+
   /** Processes of it that live on although they were killed long ago. */
   get stuck(): readonly number[] {
     return this.#againMs === 0 ? [] : this.#members.map(({ pid }) => pid);
@@ -177,7 +187,7 @@ export class RunningExecution {
     if (status !== null) return { outcome: 'completed', exitCode: status };
     // The exec shim was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the
     // execution.
-    const seen = this.#exit?.signal ?? null;
+    const seen = this.isUnstarted ? null : (this.#exit?.signal ?? null);
     return seen === null
       ? { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED }
       : { outcome: 'completed', exitCode: 128 + seen };
@@ -279,13 +289,5 @@ function sweep(found: readonly ProcessEntry[], look: () => ProcessEntry[]): void
     }
   } finally {
     for (const member of members) signal(member, 'SIGKILL'); // also where no further look can be had
-  }
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // it ended meanwhile
   }
 }

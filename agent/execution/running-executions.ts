@@ -67,6 +67,11 @@ export class RunningExecutions {
     this.#watched.ended(execution, directory);
   }
 
+  /** It did not begin, and is to begin later: whoever watches its output goes on. */
+  withdraw(execution: ExecutionId): void {
+    this.#running.delete(execution);
+  }
+
   /** Lets go of all as they are. */
   clear(): void {
     this.#running.clear();

@@ -60,6 +60,12 @@ export const EXECUTION_MARK = 'EDGE_EXECUTION_ID';
 const SIGNALS = 'HUP INT QUIT USR1 USR2 ALRM TERM';
 
 /**
+ * An exec shim that has no start lock and cannot make one, as on a full disk, ends itself by this: it started nothing,
+ * and never will. An empty start lock alone does not say so, as a script can empty it.
+ */
+export const UNSTARTED_SIGNAL = 'SIGVTALRM';
+
+/**
  * Arguments: directory, bytes of `first`, bytes of each ring file. Job on stdin, a line each: execution id,
  * interpreter, its argument (or empty), the traceparent of the process (or empty). The interpreter gets the argument,
  * if any, and the path of the script.
@@ -70,7 +76,10 @@ cd "$1" || exit 0
 job() {
   IFS= read -r execution && IFS= read -r interpreter && IFS= read -r argument && IFS= read -r traceparent || exit 0
   set -C
-  echo "$$ $execution" 2>/dev/null >claim || exit 0
+  echo "$$ $execution" 2>/dev/null >claim || {
+    [ -s claim ] || kill -s ${UNSTARTED_SIGNAL.slice(3)} $$
+    exit 0
+  }
   set +C
   (
     trap - ${SIGNALS}

@@ -1,10 +1,11 @@
 /** The start lock in an exec shim's directory: whoever makes it decides whether the exec shim ever starts something. */
 import { closeSync, openSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { SHIM_FILES } from './exec-shim-script.ts';
+import { SHIM_FILES, UNSTARTED_SIGNAL } from './exec-shim-script.ts';
 import { isOutOfFiles } from '../../problem.ts';
-import { readPlainSurely } from './plain-file.ts';
+import { plainSize, readPlainSurely } from './plain-file.ts';
 
 /** Longest start lock, in bytes: two numbers' worth beside an id. */
 const LOCK_BYTES_MAX = 128;
@@ -39,4 +40,12 @@ export function readStartLock(directory: string): StartLock | null {
   const [, pid, execution] = /^(\d+) (\S+)\n$/.exec(text) ?? [];
   const { data: named } = ExecutionId.safeParse(execution); // the script may have written anything else
   return named === undefined ? null : { pid: Number(pid), execution: named };
+}
+
+/**
+ * Whether an exec shim that `signal` ended, by its number, said with that that it has no start lock, and none is there:
+ * it started nothing, and never will.
+ */
+export function saysUnstarted(directory: string, signal: number | null): boolean {
+  return signal === constants.signals[UNSTARTED_SIGNAL] && plainSize(join(directory, SHIM_FILES.startLock)) === 0;
 }

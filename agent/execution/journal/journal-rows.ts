@@ -168,6 +168,14 @@ export class JournalRows {
     );
   }
 
+  /** Has one that started wait again. */
+  withdraw(execution: ExecutionId): void {
+    this.#file.run(
+      "UPDATE execution SET state = 'received', keeper = NULL WHERE id = ? AND state = 'started'",
+      execution,
+    );
+  }
+
   /** Has it started, whether it is known or not. */
   restore({ execution, shim }: LedgerStart, stamp: Stamp): void {
     this.#file.run(

@@ -184,6 +184,14 @@ export class Journal implements SessionJournal {
     return isStored;
   }
 
+  /** Takes a start back of which nothing came and nothing will: it waits again. */
+  withdraw(execution: ExecutionId): boolean {
+    if (!this.#file.write('take a start back', () => this.#rows.withdraw(execution))) return false;
+    this.#ledger?.withdraw([execution]);
+    this.#held.set([execution], 'received');
+    return true;
+  }
+
   #recordStarts(what: string, starts: readonly KnownStart[], isNothingElse: boolean, change: () => void): boolean {
     return recordStarts({ file: this.#file, ledger: this.#ledger }, { what, starts, isNothingElse, change });
   }
