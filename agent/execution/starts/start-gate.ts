@@ -36,12 +36,17 @@ export class StartGate {
     this.#nowMs = nowMs;
   }
 
-  /** Notes that the agent lives. True: it stood still since the last time. */
+  /**
+   * Notes that the agent lives. True: it stood still since the last time, or the clock went back, as where a container
+   * has two of them: then no time of before says anything.
+   */
   beat(): boolean {
     const nowMs = this.#nowMs();
-    const hasStood = this.#beatMs !== null && nowMs - this.#beatMs > STALL_MS_MIN;
+    const isBack = this.#beatMs !== null && nowMs < this.#beatMs;
+    const hasStood = isBack || (this.#beatMs !== null && nowMs - this.#beatMs > STALL_MS_MIN);
     this.#beatMs = nowMs;
     if (hasStood) this.#wokeMs = nowMs;
+    if (isBack) this.hold([...this.#held.keys()]);
     return hasStood;
   }
 
@@ -52,7 +57,8 @@ export class StartGate {
 
   /** Whether what was sent at `bornMs` or later can be believed without asking. */
   isCurrent(bornMs: number): boolean {
-    return bornMs >= this.#wokeMs && this.#nowMs() - bornMs <= SESSION_SILENCE_MS_MAX;
+    const nowMs = this.#nowMs();
+    return bornMs >= this.#wokeMs && bornMs <= nowMs && nowMs - bornMs <= SESSION_SILENCE_MS_MAX;
   }
 
   /** It arrived, and was sent at `bornMs` or later. */
@@ -78,7 +84,7 @@ export class StartGate {
    */
   release(execution: ExecutionId, askedMs: number, expiresInMs: number | null | undefined): void {
     const heldMs = this.#held.get(execution);
-    if (heldMs === undefined || askedMs < heldMs) return;
+    if (heldMs === undefined || askedMs < heldMs || askedMs > this.#nowMs()) return;
     if (expiresInMs !== undefined) this.#expires(execution, askedMs, expiresInMs);
     if (this.isOver(execution)) return; // the admin says settle in a moment
     this.#held.delete(execution);

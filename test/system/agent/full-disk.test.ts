@@ -205,7 +205,7 @@ for (const [state, told] of [
       t.deepEqual(fixture.journal.holding(), [executionId(1)], 'hello names it, so that no admin gives it up');
       free();
       t.true(fixture.journal.heal());
-      fixture.executor.release([{ execution: executionId(1), expiresInMs: null }], aliveMs() + 50);
+      fixture.executor.release([{ execution: executionId(1), expiresInMs: null }], aliveMs());
       const result = await fixture.result(executionId(1));
 
       t.like(result, told);
