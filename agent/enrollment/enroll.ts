@@ -110,7 +110,10 @@ function passingText({ status, body }: HttpAnswer): string {
 function refusalOf(answer: HttpAnswer): Failure {
   const parsed = ErrorEnvelope.safeParse(answer.body);
   if (!parsed.success)
-    return { problem: `it answered ${answer.status}, which is no answer of an admin: check ADMIN_URLS`, isFinal: true };
+    return {
+      problem: `it answered ${answer.status}, which is no answer of an admin: check ADMIN_URLS`,
+      isFinal: false, // a gateway that has lost its admins, a captive portal: as a 200 of theirs, it may pass
+    };
   const { code, message } = parsed.data.error;
   return { problem: KEY_REFUSALS[code] ?? `${code}: ${message}`, isFinal: true, fitsNoNode: message === FITS_NO_NODE };
 }

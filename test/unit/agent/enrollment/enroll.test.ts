@@ -113,8 +113,30 @@ test('a refusal is final, names the admin, and says what to do', async (t) => {
   t.is(posted.length, 1);
 });
 
-test('an answer that is none of an admin is final as well, and said so', async (t) => {
-  const { result } = attempts([{ status: 302, body: null }]);
+test('an answer that is none of an admin, as of a gateway without one or a captive portal, is said and ends nothing: the others are asked, and it again', async (t) => {
+  const log = recordingLog();
+  const strange = [
+    { status: 302, body: null },
+    { status: 404, body: '<html>' },
+    { status: 403, body: { error: 'denied' } },
+  ];
+  const { result, posted, waits } = attempts(
+    [...strange, { status: 201, body: { data: ANSWER } }],
+    ['http://a.test', 'https://b.test'],
+    log,
+  );
 
-  t.regex((await t.throwsAsync(result)).message, /it answered 302, which is no answer of an admin: check ADMIN_URLS/);
+  t.deepEqual((await result) as unknown, ANSWER);
+  t.deepEqual(
+    posted.map((url) => new URL(url).host),
+    ['a.test', 'b.test', 'a.test', 'b.test'],
+  );
+  t.is(waits.length, 1);
+  t.deepEqual(
+    log.lines.map(({ fields }) => fields as unknown),
+    [302, 404, 403].map((status, index) => ({
+      admin: ['http://a.test', 'https://b.test'][index % 2],
+      problem: `it answered ${status}, which is no answer of an admin: check ADMIN_URLS`,
+    })),
+  );
 });
