@@ -1,3 +1,4 @@
+/** An agent on a disk that is full: what waits, what goes on, and that nothing runs twice for it (C3, C9). */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
