@@ -137,10 +137,18 @@ export interface CommandRecord {
   readonly trace?: TraceContext;
 }
 
+/**
+ * What of a command its executions need. Whom it names is left out: that may be 1 MiB, and nodes hold many commands.
+ */
+export interface OpenCommand extends Omit<CommandRecord, 'targeting'> {
+  /** Whether its targeting is of type all. */
+  readonly targetAll: boolean;
+}
+
 /** An execution that is not terminal, with what its node needs to deliver it and to describe it in events. */
 export interface OpenExecution {
   readonly id: ExecutionId;
-  readonly command: CommandRecord;
+  readonly command: OpenCommand;
   readonly node: NodeId;
   readonly clusterName: string;
   readonly status: Extract<ExecutionStatus, 'pending' | 'sent'>;

@@ -32,6 +32,7 @@ export type CommandMessage =
   | { readonly type: 'executions-removed'; readonly executions: readonly ExecutionId[] }
   /** Nothing was heard of it for COMMAND_REST_AFTER_MS. */
   | { readonly type: 'rest' }
+  /** Answered with the summary as it is then. */
   | { readonly type: 'cancel'; readonly replyTo: ReplyTo }
   | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

@@ -1,6 +1,5 @@
 /** What a command's actor holds: how far it is, and which executions are still open. */
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import type { CommandRecord } from '../records.ts';
 import type { CommandSummary } from '../resources/command.ts';
 
 /** An execution that is not terminal, and where it runs. */
@@ -11,12 +10,13 @@ export interface OpenAt {
 
 /**
  * The state of one command. `summary` counts every execution, `open` holds those that are not terminal: when it is
- * empty, the actor ends. It also ends when it hears nothing for long.
+ * empty, the actor ends. It also ends when it hears nothing for long. What runs, and whom it names, stays in its row:
+ * many commands wait for nodes that are away, and each of them may be 1 MiB.
  */
 export interface CommandState {
   readonly id: CommandId;
-  /** Null only before its creation is stored. */
-  readonly record: CommandRecord | null;
+  /** False only before its creation. */
+  readonly isCreated: boolean;
   readonly summary: CommandSummary;
   readonly open: ReadonlyMap<ExecutionId, OpenAt>;
 }

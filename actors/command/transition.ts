@@ -9,7 +9,7 @@ import type { Notice } from '../notice.ts';
 import { type Effect, type Step, answer, refuse, step, unchanged, unreachable } from '../step.ts';
 import { idempotencyRecord } from '../node/administration.ts';
 import { executionSnapshot } from '../node/snapshots.ts';
-import type { CommandRecord, OpenExecution } from '../records.ts';
+import type { CommandRecord, OpenCommand, OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
 import { type CommandSummary, isTerminal, type CommandResource } from '../resources/command.ts';
 import type { CommandMessage, ExecutionChange } from './messages.ts';
@@ -35,8 +35,7 @@ type MessageOf<T extends CommandMessage['type']> = Extract<CommandMessage, { typ
 export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
   transition(state, message, nowMs) {
     if (message.type === 'create') return create(state, message);
-    const { record } = state;
-    if (record === null) return unborn(state, message);
+    if (!state.isCreated) return unborn(state, message);
     switch (message.type) {
       case 'executions-changed':
         return counted(state, message);
@@ -45,7 +44,7 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
       case 'rest':
         return step(state, [], [{ type: 'stop' }]);
       case 'cancel':
-        return cancel(state, record, message, nowMs);
+        return cancel(state, message, nowMs);
       case 'delete':
         return remove(state, message);
       case 'refused':
@@ -72,16 +71,17 @@ function recoveryEffects(state: CommandState): readonly Effect[] {
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
 function create(state: CommandState, message: MessageOf<'create'>): Step<CommandState> {
-  if (state.record !== null)
+  if (state.isCreated)
     return step(state, [], [refuse(message.replyTo, { code: 'conflict', message: 'The command exists already.' })]);
   const { command: record, targets, executionIds } = message;
+  const command = openCommand(record);
   const open = new Map<ExecutionId, OpenAt>();
   const executions: { readonly id: ExecutionId; readonly node: OpenAt['node']; readonly clusterName: string }[] = [];
   const events: DomainEvent[] = [];
   const notices: Notice[] = [{ type: 'command-created', command: record.id }];
   const runs: Effect[] = [];
   for (const [index, target] of targets.entries()) {
-    const execution = openExecution(record, executionIds[index] as ExecutionId, target);
+    const execution = openExecution(command, executionIds[index] as ExecutionId, target);
     open.set(execution.id, { node: execution.node, status: 'pending' });
     executions.push({ id: execution.id, node: execution.node, clusterName: execution.clusterName });
     events.push(createdEvent(execution));
@@ -110,7 +110,11 @@ function create(state: CommandState, message: MessageOf<'create'>): Step<Command
     idempotencyRecord: idempotencyRecord(message.idempotency, resource),
   };
   const after: readonly Effect[] = targets.length === 0 ? [{ type: 'stop' }] : [...runs, REST_LATER];
-  return step({ id: state.id, record, summary, open }, [change], [answer(message.replyTo, ok(resource)), ...after]);
+  return step(
+    { id: state.id, isCreated: true, summary, open },
+    [change],
+    [answer(message.replyTo, ok(resource)), ...after],
+  );
 }
 
 /** Counts stored changes. A change that is older than what is known does nothing: terminal states never change. */
@@ -146,23 +150,18 @@ function recounted(state: CommandState, summary: CommandSummary, open: CommandSt
   return step({ ...state, summary, open }, [], [open.size === 0 ? { type: 'stop' } : REST_LATER]);
 }
 
-/** The intent is stored for every open execution, then each node is told. */
-function cancel(
-  state: CommandState,
-  record: CommandRecord,
-  message: MessageOf<'cancel'>,
-  nowMs: number,
-): Step<CommandState> {
-  const resource = commandResource(record, state.summary);
-  if (state.open.size === 0) return step(state, [], [answer(message.replyTo, ok(resource)), { type: 'stop' }]);
-  const told = [...state.open].map(([execution, at]): Effect => ({
+/** The intent is stored for every open execution, then each node is told. The answer is how far all are. */
+function cancel(state: CommandState, message: MessageOf<'cancel'>, nowMs: number): Step<CommandState> {
+  const told = answer(message.replyTo, ok(state.summary));
+  if (state.open.size === 0) return step(state, [], [told, { type: 'stop' }]);
+  const cancels = [...state.open].map(([execution, at]): Effect => ({
     type: 'tell',
     told: { to: { kind: 'node', id: at.node }, message: { type: 'cancel', executions: [execution], replyTo: null } },
   }));
   return step(
     state,
-    [{ write: { kind: 'command-cancel-requested', command: record.id, atMs: nowMs }, events: [], notices: [] }],
-    [answer(message.replyTo, ok(resource)), ...told],
+    [{ write: { kind: 'command-cancel-requested', command: state.id, atMs: nowMs }, events: [], notices: [] }],
+    [told, ...cancels],
   );
 }
 
@@ -182,22 +181,26 @@ function remove(state: CommandState, message: MessageOf<'delete'>): Step<Command
   );
 }
 
+function openCommand({ targeting, ...command }: CommandRecord): OpenCommand {
+  return { ...command, targetAll: targeting.type === 'all' };
+}
+
 /** As its row will be, to the millisecond: what later events say of it may come from either. */
 function openExecution(
-  record: CommandRecord,
+  command: OpenCommand,
   id: ExecutionId,
   target: MessageOf<'create'>['targets'][number],
 ): OpenExecution {
   return {
     id,
-    command: record,
+    command,
     node: target.node,
     clusterName: target.clusterName,
     status: 'pending',
     sentAtMs: null,
     cancelRequestedAtMs: null,
-    insertedAtMs: record.insertedAtMs,
-    updatedAtMs: record.insertedAtMs,
+    insertedAtMs: command.insertedAtMs,
+    updatedAtMs: command.insertedAtMs,
   };
 }
 

@@ -49,7 +49,7 @@ export function executionSnapshot(
     timeout: execution.command.timeoutMs,
     status: progress.status,
     exit_code: progress.exitCode,
-    target_all: execution.command.targeting.type === 'all',
+    target_all: execution.command.targetAll,
     expired_at: instant(execution.command.expiredAtMs),
     sent_at: instant(progress.sentAtMs),
     completed_at: instant(progress.completedAtMs),

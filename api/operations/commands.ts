@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { CommandMessage } from '../../actors/command/messages.ts';
 import type { ReplyTo } from '../../actors/reply-to.ts';
-import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import { CommandResource } from '../../actors/resources/command.ts';
+import { refuse, type Result } from '../../actors/refusal.ts';
+import { CommandResource, type CommandSummary } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { CommandIdInput, instantMs, positiveInteger, storableText } from '../inputs/inputs.ts';
@@ -112,10 +112,9 @@ export const cancel_command = operation({
   input: z.strictObject({ id: CommandIdInput }),
   output: CommandResource,
   handle: async ({ id }, call) => {
-    const asked = await askCommand<CommandResource>(id, call, (replyTo) => ({ type: 'cancel', replyTo }));
-    if (!asked.ok) return asked;
+    const asked = await askCommand<CommandSummary>(id, call, (replyTo) => ({ type: 'cancel', replyTo }));
     // Counted by the rows: this admin may know a little late how executions at nodes of another one ended.
-    return ok((await call.ports.reads.get('commands', id)) ?? asked.value);
+    return asked.ok ? found(call.ports.reads.get('commands', id)) : asked;
   },
 });
 

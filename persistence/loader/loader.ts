@@ -1,7 +1,7 @@
 /** Rebuilds actors from rows: at boot, after a crash, and when their owner changes. */
 import type { Pool } from 'pg';
 import { NO_VPN, type ClusterState } from '../../actors/cluster/state.ts';
-import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/command/state.ts';
+import type { CommandState, OpenAt } from '../../actors/command/state.ts';
 import type { Loader } from '../../supervisors/ports.ts';
 import type { CommandSummary } from '../../actors/resources/command.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
@@ -12,7 +12,7 @@ import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
 import { nodesOfClusters, nodeStates } from './node-states.ts';
 import { countSelfUpdates, selfUpdateState } from './self-updates.ts';
 import { unfinishedDeliveries, webhookState } from './webhooks.ts';
-import { commandRecords, namedOpen, nextOpen, type NamedExecutions, type NextExecutions } from './open-executions.ts';
+import { namedOpen, nextOpen, type NamedExecutions, type NextExecutions } from './open-executions.ts';
 
 /** The Loader port over this pool. Every call rejects with DatabaseUnavailable when the database does not answer. */
 export function createLoader(pool: Pool): Loader {
@@ -70,6 +70,7 @@ async function clusterStates(pool: Pool, ids: readonly ClusterId[]): Promise<rea
 }
 
 interface CommandRow extends CommandSummary {
+  readonly is_created: boolean;
   readonly open: readonly ExecutionId[] | null;
   readonly nodes: readonly NodeId[] | null;
   readonly statuses: readonly OpenAt['status'][] | null;
@@ -77,20 +78,19 @@ interface CommandRow extends CommandSummary {
 
 /** Counts and open executions come from one statement: of two, a change in between would leave them apart for good. */
 async function commandState(pool: Pool, id: CommandId): Promise<CommandState | null> {
-  const record = (await commandRecords(pool, [id])).get(id);
-  if (record === undefined) return null;
   const [row] = await rowsOf<CommandRow>(
     pool,
     'loading a command',
     sql`
-    select ${SUMMARY_COLUMNS}, array_agg(id::text order by id) filter (where finished_at is null) as open,
+    select exists (select from command where id = ${id}::uuid) as is_created, ${SUMMARY_COLUMNS}, array_agg(id::text order by id) filter (where finished_at is null) as open,
       array_agg(node_id::text order by id) filter (where finished_at is null) as nodes, array_agg(status order by id) filter (where finished_at is null) as statuses
     from command_execution where command_id = ${id}::uuid`,
   );
-  const { open, nodes, statuses, ...summary } = row ?? { ...EMPTY_SUMMARY, open: null, nodes: null, statuses: null };
+  if (row?.is_created !== true) return null;
+  const { is_created: isCreated, open, nodes, statuses, ...summary } = row;
   const places = (open ?? []).map((execution, index): [ExecutionId, OpenAt] => [
     execution,
     { node: nodes?.[index] as NodeId, status: statuses?.[index] as OpenAt['status'] },
   ]);
-  return { id, record, summary, open: new Map(places) };
+  return { id, isCreated, summary, open: new Map(places) };
 }

@@ -1,20 +1,20 @@
 /** Open executions as nodes hold them. Executions of one command share its record. */
 import type { Pool } from 'pg';
-import type { CommandRecord, OpenExecution } from '../../actors/records.ts';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { OpenExecution } from '../../actors/records.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import { parseTraceparent } from '../../transport/protocol/trace-context.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+import { openCommands } from './commands.ts';
 
 /** What `openExecutionsOf` wants of `command_execution e`. */
-const COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, e.status, e.sent_at, e.cancel_requested_at, e.inserted_at, e.updated_at`;
+const COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, e.target_all, e.status, e.sent_at, e.cancel_requested_at, e.inserted_at, e.updated_at`;
 
 interface OpenRow {
   readonly id: ExecutionId;
   readonly command_id: CommandId;
   readonly node_id: NodeId;
   readonly cluster_name: string;
+  readonly target_all: boolean;
   readonly status: OpenExecution['status'];
   readonly sent_at: Date | null;
   readonly cancel_requested_at: Date | null;
@@ -147,7 +147,7 @@ function partsOf<T>(all: readonly T[], weightOf: (one: T) => number, max: number
 
 async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly OpenExecution[]> {
   const rows = await rowsOf<OpenRow>(pool, 'loading open executions', statement);
-  const commands = await commandRecords(pool, [...new Set(rows.map((row) => row.command_id))]);
+  const commands = await openCommands(pool, new Map(rows.map((row) => [row.command_id, row.target_all])));
   return rows.flatMap((row): readonly OpenExecution[] => {
     const command = commands.get(row.command_id);
     if (command === undefined) return []; // deleted since the first statement
@@ -165,44 +165,4 @@ async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly Op
       },
     ];
   });
-}
-
-interface CommandRow {
-  readonly id: CommandId;
-  readonly command_text: string;
-  readonly targeting: Targeting;
-  readonly timeout: number | null;
-  readonly expired_at: Date | null;
-  readonly traceparent: string | null;
-  readonly inserted_at: Date;
-}
-
-/** Commands by their id. */
-export async function commandRecords(
-  pool: Pool,
-  ids: readonly CommandId[],
-): Promise<ReadonlyMap<CommandId, CommandRecord>> {
-  if (ids.length === 0) return new Map();
-  const rows = await rowsOf<CommandRow>(
-    pool,
-    'loading commands',
-    sql`select id, command_text, targeting, timeout, expired_at, traceparent, inserted_at from command where id = any(${ids}::uuid[])`,
-  );
-  return new Map(
-    rows.map((row) => {
-      const trace = parseTraceparent(row.traceparent);
-      return [
-        row.id,
-        {
-          id: row.id,
-          text: row.command_text,
-          targeting: row.targeting,
-          timeoutMs: row.timeout,
-          expiredAtMs: ms(row.expired_at),
-          insertedAtMs: ms(row.inserted_at),
-          ...(trace !== null && { trace }),
-        },
-      ];
-    }),
-  );
 }

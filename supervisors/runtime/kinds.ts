@@ -74,7 +74,7 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
     },
     command: {
       behaviour: commandBehaviour,
-      initialState: (id) => ({ id: id as CommandId, record: null, summary: EMPTY_SUMMARY, open: new Map() }),
+      initialState: (id) => ({ id: id as CommandId, isCreated: false, summary: EMPTY_SUMMARY, open: new Map() }),
       load: (id) => loader.command(id as CommandId),
       cluster: () => null,
     },

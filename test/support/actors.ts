@@ -4,6 +4,7 @@ import type {
   CommandRecord,
   EnrollmentKeyRecord,
   NodeRecord,
+  OpenCommand,
   OpenExecution,
   Standing,
 } from '../../actors/records.ts';
@@ -206,6 +207,12 @@ export function commandRecord(more: Partial<CommandRecord> = {}): CommandRecord 
   };
 }
 
+/** The same as its executions hold it. */
+export function openCommand(more: Partial<OpenCommand> = {}): OpenCommand {
+  const { targeting: _targeting, ...command } = commandRecord();
+  return { ...command, targetAll: false, ...more };
+}
+
 /** Open execution `number` of command 1 on the node; sent ones were sent a second after they were made. */
 export function open(
   number: number,
@@ -214,7 +221,7 @@ export function open(
 ): OpenExecution {
   return {
     id: execution(number),
-    command: commandRecord(),
+    command: openCommand(),
     node: NODE,
     clusterName: 'factory',
     status,

@@ -1,9 +1,13 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
+import { TARGET_NODES_MAX } from '../../../api/inputs/targeting-input.ts';
+import { LOADED_SCRIPT_BYTES_MAX } from '../../../persistence/loader/commands.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
-import { openedDatabase } from '../../support/database/opened.ts';
+import { COMMAND_TEXT_BYTES_MAX } from '../../../transport/protocol/limits.ts';
+import { countAnsweredBytes } from '../../support/database/answered-bytes.ts';
+import { openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/database/columns.ts';
 import { AT, AT_MS, roundsOf, storeFleet } from './stored-nodes.ts';
@@ -48,7 +52,7 @@ test('a thousand nodes are rebuilt with their open executions and aliases', asyn
         command: {
           id: commandIds[index]!,
           text: 'uptime',
-          targeting: { type: 'all' as const },
+          targetAll: true,
           timeoutMs: 5_000,
           expiredAtMs: null,
           insertedAtMs: AT_MS,
@@ -137,6 +141,27 @@ test('nodes that ask at once share statements, and each gets its own, also those
   t.true(statements.length < 40, `${statements.length} statements`);
 });
 
+test('a node for which commands wait that name many nodes and have long scripts is read bit by bit, without those names', async (t) => {
+  const opened = await openedDatabase(t);
+  const { nodeIds, commandIds } = await storeFleet(opened, 1, OPEN_EXECUTIONS_MAX);
+  await opened.pool.query(
+    `update command set command_text = repeat(right(id::text, 8), $1),
+       targeting = jsonb_build_object('type', 'nodes', 'node_ids', (select jsonb_agg($2::uuid) from generate_series(1, $3)))`,
+    [COMMAND_TEXT_BYTES_MAX / 8, nodeIds[0], TARGET_NODES_MAX],
+  );
+  const answered = countAnsweredBytes(opened.pool);
+
+  const state = await createLoader(opened.pool).node(nodeIds[0]!);
+
+  t.deepEqual(
+    Array.from(state!.open.values(), ({ command }) => command.text),
+    commandIds.map((id) => id.slice(-8).repeat(COMMAND_TEXT_BYTES_MAX / 8)),
+  );
+  const { total, most } = answered();
+  t.true(total < OPEN_EXECUTIONS_MAX * (COMMAND_TEXT_BYTES_MAX + 1_000), `${total} bytes`);
+  t.true(most < LOADED_SCRIPT_BYTES_MAX + OPEN_EXECUTIONS_MAX * 1_000, `${most} bytes`);
+});
+
 test('of named executions those are found that are open and of this node', async (t) => {
   const opened = await openedDatabase(t);
   const {
@@ -164,7 +189,7 @@ test('a command is rebuilt with its counts and open executions, a cluster with i
   for (const command of fixture.commands) {
     const state = await loader.command(command.id as CommandId);
     t.deepEqual(state?.summary, command.summary);
-    t.is(state?.record?.text, command.command_text);
+    t.true(state?.isCreated);
     const open = fixture.command_executions.filter(
       (execution) => execution.command_id === command.id && isOpen(execution),
     );

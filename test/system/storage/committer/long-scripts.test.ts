@@ -13,7 +13,7 @@ import { STATEMENT_CHARS_MAX } from '../../../../persistence/committer/event-row
 import { BATCH_BYTES_MAX } from '../../../../persistence/committer/units.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
-import { commandRecord, NOW_MS } from '../../../support/actors.ts';
+import { commandRecord, NOW_MS, openCommand } from '../../../support/actors.ts';
 import { isCrowded, scaled } from '../../../support/busy.ts';
 import { finish, openFixture } from '../../../support/database/committer-fixture.ts';
 import { LONG_WAITS } from '../../../support/database/opened.ts';
@@ -30,7 +30,7 @@ function eventOf(type: 'created' | 'sent' | 'completed', execution: ExecutionId)
   const data = executionSnapshot(
     {
       id: execution,
-      command: commandRecord({ text: SCRIPT }),
+      command: openCommand({ text: SCRIPT }),
       node: v7() as NodeId,
       clusterName: 'c',
       insertedAtMs: NOW_MS,

@@ -16,6 +16,7 @@ import {
   MADE_MS,
   NODE,
   NOW_MS,
+  openCommand,
 } from '../../../support/actors.ts';
 import { refusal, tell } from '../../../support/steps.ts';
 import { column } from '../../../support/database/columns.ts';
@@ -26,7 +27,7 @@ const TARGETS = [
   { node: OTHER, cluster: CLUSTER, clusterName: 'factory' },
 ];
 const COMMAND = commandRecord({ targeting: { type: 'all' }, timeoutMs: 5_000, expiredAtMs: NOW_MS + 60_000 });
-const UNBORN: CommandState = { id: COMMAND.id, record: null, summary: EMPTY_SUMMARY, open: new Map() };
+const UNBORN: CommandState = { id: COMMAND.id, isCreated: false, summary: EMPTY_SUMMARY, open: new Map() };
 
 const REST_LATER = { type: 'remind', key: 'rest', afterMs: COMMAND_REST_AFTER_MS, message: { type: 'rest' } } as const;
 
@@ -108,7 +109,7 @@ test('a command is stored with one execution a target, each with its event and i
           executions: [
             {
               id: execution(number),
-              command: COMMAND,
+              command: openCommand({ targetAll: true, timeoutMs: 5_000, expiredAtMs: NOW_MS + 60_000 }),
               node: number === 1 ? NODE : OTHER,
               clusterName: 'factory',
               status: 'pending',
@@ -218,7 +219,7 @@ test('a cancel is stored for all, then told to each node whose execution is open
     { write: { kind: 'command-cancel-requested', command: COMMAND.id, atMs: NOW_MS }, events: [], notices: [] },
   ]);
   t.deepEqual(step.effects, [
-    answer({ ...resource, summary: half.summary }),
+    answer(half.summary),
     tell('node', OTHER, { type: 'cancel', executions: [execution(2)], replyTo: null }),
   ] as never);
 });
@@ -226,7 +227,7 @@ test('a cancel is stored for all, then told to each node whose execution is open
 test('a cancel of a finished command changes nothing', (t) => {
   const over: CommandState = {
     id: COMMAND.id,
-    record: COMMAND,
+    isCreated: true,
     summary: { ...EMPTY_SUMMARY, total: 1, completed: 1, succeeded: 1 },
     open: new Map(),
   };
@@ -258,7 +259,7 @@ test('a command that is not stored refuses what is asked of it', (t) => {
 test('after a commit in doubt, the nodes of pending executions look for what they were not told', (t) => {
   const state: CommandState = {
     id: COMMAND.id,
-    record: COMMAND,
+    isCreated: true,
     summary: EMPTY_SUMMARY,
     open: new Map([
       [execution(1), { node: NODE, status: 'pending' }],

@@ -1,16 +1,7 @@
 /** Which executions of a node its agent is sent, how many at a time, and what an acknowledgement does (C4). */
 import test from 'ava';
 import { UNACKNOWLEDGED_MAX } from '../../../../actors/node/delivery.ts';
-import {
-  commandRecord,
-  execution,
-  liveNode,
-  nodeState,
-  NOW_MS,
-  open,
-  result,
-  session,
-} from '../../../support/actors.ts';
+import { execution, liveNode, nodeState, NOW_MS, open, openCommand, result, session } from '../../../support/actors.ts';
 import { snapshot, range, delivered, noticed } from './executions-fixture.ts';
 import { arrived, acknowledged, behaviour, say } from './fixture.ts';
 
@@ -60,7 +51,7 @@ test('an acknowledgement that comes twice stores nothing the second time', (t) =
 });
 
 test('new executions are delivered in order, with what is left until they expire', (t) => {
-  const command = commandRecord({ text: 'uptime', timeoutMs: 5_000, expiredAtMs: NOW_MS + 9_000 });
+  const command = openCommand({ text: 'uptime', timeoutMs: 5_000, expiredAtMs: NOW_MS + 9_000 });
 
   const step = say(liveNode(), { type: 'run', executions: [open(1, 'pending', { command }), open(2)] });
 
@@ -96,7 +87,7 @@ test(`at most ${UNACKNOWLEDGED_MAX} executions are under way without acknowledge
 });
 
 test('scripts of one frame stay below its bound together; one that is larger goes alone', (t) => {
-  const large = commandRecord({ text: 'x'.repeat(100_000) });
+  const large = openCommand({ text: 'x'.repeat(100_000) });
 
   const step = say(liveNode(), {
     type: 'run',

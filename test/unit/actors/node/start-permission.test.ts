@@ -1,6 +1,6 @@
 /** What an agent that stood still is told of what it has not started (C8). */
 import test from 'ava';
-import { commandRecord, execution, liveNode, NOW_MS, open, session } from '../../../support/actors.ts';
+import { execution, liveNode, NOW_MS, open, openCommand, session } from '../../../support/actors.ts';
 import { lookedUp, say } from './fixture.ts';
 import { ofType, writesOf } from '../../../support/steps.ts';
 
@@ -23,7 +23,7 @@ test('what is over is settled, what somebody wants to cancel is cancelled, and t
   const held = [open(1, 'sent'), open(2, 'sent'), open(3, 'sent')];
   const rows = [
     open(2, 'sent', { cancelRequestedAtMs: NOW_MS - 5 }),
-    open(3, 'sent', { command: commandRecord({ expiredAtMs: NOW_MS + 2_500 }) }),
+    open(3, 'sent', { command: openCommand({ expiredAtMs: NOW_MS + 2_500 }) }),
     open(4),
   ];
   const asking = say(liveNode(held), question).state;
