@@ -1,6 +1,7 @@
 /** Units that wait to be stored, and how much of them goes into one transaction. */
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Change } from '../../actors/step.ts';
+import type { Targeting } from '../../actors/targeting.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { Labels } from '../../transport/protocol/labels.ts';
@@ -25,6 +26,9 @@ export const BATCH_BYTES_MAX = 8_388_608;
  */
 const ROW_BYTES = 200;
 const EVENT_BYTES = 800;
+
+/** A UUID in a list. */
+const ID_BYTES = 39;
 
 /** One actor's step, and who waits for it. */
 export interface Waiting {
@@ -102,7 +106,7 @@ function textOf(write: HotWrite): number {
     case 'output-part':
       return write.text.length;
     case 'command-created':
-      return write.command.text.length + write.executions.length * ROW_BYTES;
+      return write.command.text.length + charsOf(write.command.targeting) + write.executions.length * ROW_BYTES;
     case 'delivery-attempted':
       return write.attempt.type === 'answered' ? (write.attempt.answer?.length ?? 0) : write.attempt.error.length;
     case 'node-labelled':
@@ -121,4 +125,9 @@ function textOf(write: HotWrite): number {
     default:
       return 0;
   }
+}
+
+/** Ids are not looked at: there may be tens of thousands. */
+function charsOf({ node_ids: ids = [], ...rest }: Targeting): number {
+  return ids.length * ID_BYTES + JSON.stringify(rest).length;
 }
