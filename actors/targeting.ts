@@ -17,6 +17,11 @@ export const Targeting = z.object({
 });
 export type Targeting = Given<typeof Targeting>;
 
+/** The same in a resource. */
+export const ListedTargeting = Targeting.nullable().describe(
+  'Null where a page of a list has no room for it: get this one by itself.',
+);
+
 /** A targeting that names no group: what a group itself holds. */
 export type PlainTargeting = Targeting & { readonly type: Exclude<Targeting['type'], 'group'> };
 

@@ -1,6 +1,6 @@
 /** Commands and their executions as clients see them. */
 import { z } from 'zod';
-import { Targeting } from '../targeting.ts';
+import { ListedTargeting } from '../targeting.ts';
 import { resource, stored, type Given } from './resource.ts';
 
 /** All statuses of an execution; the first two are open, the others terminal. Source: docs/api.md, Resources. */
@@ -42,7 +42,7 @@ export const targetAll = z
 export const CommandResource = resource('Command', 'A script and the nodes it was meant for.', {
   id: z.uuid(),
   command_text: z.string(),
-  targeting: Targeting,
+  targeting: ListedTargeting,
   timeout: z.int().nullable().describe('ms'),
   expired_at: z.iso.datetime().nullable(),
   summary,

@@ -1,6 +1,6 @@
 /** Saved groups as clients see them. */
 import { z } from 'zod';
-import { Targeting } from '../targeting.ts';
+import { ListedTargeting } from '../targeting.ts';
 import { NODE_STATUSES } from './node.ts';
 import { resource, stored } from './resource.ts';
 
@@ -12,7 +12,7 @@ export const GroupResource = resource(
     id: z.uuid(),
     name: z.string(),
     description: z.string().nullable(),
-    targeting: Targeting,
+    targeting: ListedTargeting,
     ...stored,
   },
 );

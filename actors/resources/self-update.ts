@@ -1,6 +1,6 @@
 /** Self-update requests and what became of their nodes, as clients see them. */
 import { z } from 'zod';
-import { Targeting } from '../targeting.ts';
+import { ListedTargeting } from '../targeting.ts';
 import { resource, stored, type Given } from './resource.ts';
 
 /** All statuses of a request; the last one is for good. Source: docs/api.md, Resources. */
@@ -71,7 +71,7 @@ export const SelfUpdateRequestResource = resource(
   'Healthy nodes that are told to fetch the newest stable agent.',
   {
     id: z.uuid(),
-    targeting: Targeting,
+    targeting: ListedTargeting,
     batch_size: z.int().nullable().describe('Nodes at once; null: all.'),
     max_failures: z.int().nullable().describe('Failures after which no more nodes are told; null: any number.'),
     health_timeout: z.int().describe('s'),

@@ -41,7 +41,9 @@ async function meant(api: Api, targeting: Targeting): Promise<readonly Node[]> {
 
 async function groupTargeting(api: Api, name: string) {
   try {
-    return (await api.get_group.query({ name })).targeting;
+    const { targeting } = await api.get_group.query({ name });
+    if (targeting === null) throw new Error('A group that was read by itself came without its targeting.');
+    return targeting;
   } catch (error) {
     throw isNotFound(error)
       ? new Problem(`there is no group "${name}": edge group ls shows all`, EXIT.notFound)

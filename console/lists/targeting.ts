@@ -41,8 +41,9 @@ function narrowedBy({
   };
 }
 
-/** In words, as far as a row has room. */
-export function targetingText(targeting: Targeting): string {
+/** In words, as far as a row has room. Null: a list had none for all of it. */
+export function targetingText(targeting: Targeting | null): string {
+  if (targeting === null) return 'not shown in a list';
   const { type, node_ids: nodes, cluster_names: clusters, group, labels, node_filters: filters } = targeting;
   const whom = {
     all: 'all nodes',

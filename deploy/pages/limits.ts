@@ -45,6 +45,7 @@ import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
 import * as sshRows from '../../persistence/committer/ssh-rows.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
+import * as pageTargetings from '../../persistence/reads/page-targetings.ts';
 import * as passwords from '../../persistence/ssh/passwords.ts';
 import * as diagnoses from '../../transport/diagnoses/limits.ts';
 import * as metrics from '../../transport/metrics/limits.ts';
@@ -109,6 +110,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       [
         'PAGE_OUTPUT_BYTES_MAX',
         'Output in one page of executions. Beyond it `output` is null and `output_withheld` true: read these singly.',
+      ],
+    ]),
+    limits('persistence/reads/page-targetings.ts', pageTargetings, [
+      [
+        'PAGE_TARGETING_BYTES_MAX',
+        'Targetings in one page of commands, groups or self-update requests. Beyond it `targeting` is null: read these singly.',
       ],
     ]),
     limits('cli/run/unwritten.ts', unwritten, [

@@ -2,6 +2,7 @@
 import { LISTS } from '../../actors/filters.ts';
 import type { CommandResource } from '../../actors/resources/command.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
+import { pageTargetings } from './page-targetings.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
@@ -32,14 +33,18 @@ function has(condition: Sql): Sql {
   return sql`(m.id in (select e.command_id from command_execution e where ${condition}))`;
 }
 
-async function resources({ pool, summaries }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
+async function resources(
+  { pool, summaries }: Reading,
+  ids: readonly string[],
+  single: boolean,
+): Promise<CommandResource[]> {
   const [rows, counts] = await Promise.all([
     rowsOf<RowOf<typeof CommandResource, 'summary'>>(
       pool,
       'reading commands',
       sql`
-      select m.id, m.command_text, m.targeting, m.timeout, m.expired_at, m.inserted_at, m.updated_at
-      from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command m on m.id = page.id order by page.place`,
+      select m.id, m.command_text, page.targeting, m.timeout, m.expired_at, m.inserted_at, m.updated_at
+      from ${pageTargetings(sql`command`, ids, single)} page join command m on m.id = page.id order by page.place`,
     ),
     summaries(ids),
   ]);

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { LISTS } from '../../actors/filters.ts';
 import { GroupResource } from '../../actors/resources/group.ts';
 import { isPlain, type PlainTargeting, type Targeting } from '../../actors/targeting.ts';
+import { pageTargetings } from './page-targetings.ts';
 import type { Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
@@ -19,13 +20,13 @@ export const GROUPS: Source<GroupResource> = {
     updated_at: { column: sql`g.updated_at` },
   },
   creation: [sql`g.inserted_at`, sql`g.id`],
-  resources: async ({ pool }, ids) => {
+  resources: async ({ pool }, ids, single) => {
     const rows = await rowsOf<RowOf<typeof GroupResource>>(
       pool,
       'reading groups',
       sql`
-      select g.id, g.name, g.description, g.targeting, g.inserted_at, g.updated_at
-      from unnest(${ids}::uuid[]) with ordinality as page (id, place) join node_group g on g.id = page.id order by page.place`,
+      select g.id, g.name, g.description, page.targeting, g.inserted_at, g.updated_at
+      from ${pageTargetings(sql`node_group`, ids, single)} page join node_group g on g.id = page.id order by page.place`,
     );
     return rows.map(withIsoTimes);
   },

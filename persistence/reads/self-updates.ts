@@ -8,6 +8,7 @@ import {
   type SelfUpdateResult,
   type SelfUpdateResultResource,
 } from '../../actors/resources/self-update.ts';
+import { pageTargetings } from './page-targetings.ts';
 import { wavesOf } from './self-update-waves.ts';
 import type { Reading, Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';
@@ -38,9 +39,9 @@ async function requests(
     pool,
     'reading self-update requests',
     sql`
-    select r.id, r.targeting, r.batch_size, r.max_failures, r.health_timeout_ms / 1000 as health_timeout, r.status,
+    select r.id, page.targeting, r.batch_size, r.max_failures, r.health_timeout_ms / 1000 as health_timeout, r.status,
       case when r.status = 'completed' then json_build_object('total', r.total, 'triggered', r.triggered, 'failed', r.failed) end as summary, r.inserted_at, r.updated_at
-    from unnest(${ids}::uuid[]) with ordinality as page (id, place) join self_update_request r on r.id = page.id order by page.place`,
+    from ${pageTargetings(sql`self_update_request`, ids, single)} page join self_update_request r on r.id = page.id order by page.place`,
   );
   const id = ids[0] ?? '';
   const more = single ? { progress: await progressOf(pool, id), ...(await wavesOf(pool, id)) } : {};

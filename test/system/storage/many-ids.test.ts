@@ -2,6 +2,9 @@
 import test from 'ava';
 import type { Pool } from 'pg';
 import { NIL } from 'uuid';
+import { PAGE_SIZE_MAX } from '../../../api/inputs/list-input.ts';
+import { TARGET_NODES_MAX } from '../../../api/inputs/targeting-input.ts';
+import { PAGE_TARGETING_BYTES_MAX } from '../../../persistence/reads/page-targetings.ts';
 import { SWEEP_ROWS_MAX } from '../../../persistence/sweeps/sweeps.ts';
 import { countAnsweredBytes } from '../../support/database/answered-bytes.ts';
 import { openedDatabase } from '../../support/database/opened.ts';
@@ -46,4 +49,43 @@ test('executions of a command that names 20,000 nodes by id expire and are prune
     { type: 'edge.command_execution.expired', all: 'false', count: SWEEP_ROWS_MAX },
     { type: 'edge.command_execution.pruned', all: 'false', count: SWEEP_ROWS_MAX },
   ]);
+});
+
+/** What stores rows of `targetings (n, targeting)`, the first as the newest. */
+const STORED = {
+  groups: `insert into node_group (id, name, targeting, inserted_at, updated_at)
+    select uuidv7(), 'g' || n, targeting, $1::timestamptz - n * interval '1 s', $1 from targetings`,
+  self_update_requests: `insert into self_update_request (id, targeting, health_timeout_ms, status, total, inserted_at, updated_at)
+    select uuidv7(n * interval '-1 s'), targeting, 300000, 'pending', 0, $1, $1 from targetings`,
+  commands: `insert into command (id, command_text, targeting, inserted_at, updated_at)
+    select uuidv7(n * interval '-1 s'), 'uptime', targeting, $1, $1 from targetings`,
+} as const;
+
+/** A targeting of so many ids, made in the database. */
+function made(ids: number): string {
+  return `jsonb_build_object('type', 'nodes', 'node_ids', (select jsonb_agg('${NIL}'::text) from generate_series(1, ${ids})))`;
+}
+
+test('a page of what names tens of thousands of nodes holds what fits, and each is whole by itself (L2)', async (t) => {
+  const { pool, reads } = await openedDatabase(t);
+  const targetings = `with many as materialized (select ${made(TARGET_NODES_MAX)} as targeting),
+    targetings as (select n, case n when 1 then ${made(1)} else targeting end as targeting from many, generate_series(1, 20) n)`;
+  const size = naming(TARGET_NODES_MAX).length + TARGET_NODES_MAX; // with white space behind each comma
+  const fitting = Math.floor(PAGE_TARGETING_BYTES_MAX / size);
+
+  for (const name of Object.keys(STORED) as (keyof typeof STORED)[]) {
+    await pool.query(`${targetings} ${STORED[name]}`, [NOW]);
+    const answered = countAnsweredBytes(pool);
+
+    const { rows } = await reads.list(name, { filters: [], sort: [], page: 1, pageSize: PAGE_SIZE_MAX });
+
+    t.deepEqual(
+      rows.map(({ targeting }) => targeting?.node_ids?.length ?? null),
+      Array.from({ length: 20 }, (_, at) => (at === 0 ? 1 : at <= fitting ? TARGET_NODES_MAX : null)),
+    );
+    t.true(answered().most < PAGE_TARGETING_BYTES_MAX + 20_000, `${answered().most} bytes`);
+    const last = rows.at(-1)!;
+    const single = await reads.get(name, 'name' in last ? last.name : last.id);
+    t.is(single?.targeting?.node_ids?.length, TARGET_NODES_MAX);
+  }
 });
