@@ -1,13 +1,12 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
-import { TARGET_NODES_MAX } from '../../../api/inputs/targeting-input.ts';
 import { LOADED_SCRIPT_BYTES_MAX } from '../../../persistence/loader/commands.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../../transport/protocol/limits.ts';
 import { countAnsweredBytes } from '../../support/database/answered-bytes.ts';
-import { openedDatabase, type Opened } from '../../support/database/opened.ts';
+import { LONG_WAITS, openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/database/columns.ts';
 import { AT, AT_MS, roundsOf, storeFleet } from './stored-nodes.ts';
@@ -142,12 +141,12 @@ test('nodes that ask at once share statements, and each gets its own, also those
 });
 
 test('a node for which commands wait that name many nodes and have long scripts is read bit by bit, without those names', async (t) => {
-  const opened = await openedDatabase(t);
+  const opened = await openedDatabase(t, LONG_WAITS);
   const { nodeIds, commandIds } = await storeFleet(opened, 1, OPEN_EXECUTIONS_MAX);
   await opened.pool.query(
     `update command set command_text = repeat(right(id::text, 8), $1),
        targeting = jsonb_build_object('type', 'nodes', 'node_ids', (select jsonb_agg($2::uuid) from generate_series(1, $3)))`,
-    [COMMAND_TEXT_BYTES_MAX / 8, nodeIds[0], TARGET_NODES_MAX],
+    [COMMAND_TEXT_BYTES_MAX / 8, nodeIds[0], 2_000],
   );
   const answered = countAnsweredBytes(opened.pool);
 

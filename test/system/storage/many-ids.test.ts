@@ -7,7 +7,7 @@ import { TARGET_NODES_MAX } from '../../../api/inputs/targeting-input.ts';
 import { PAGE_TARGETING_BYTES_MAX } from '../../../persistence/reads/page-targetings.ts';
 import { SWEEP_ROWS_MAX } from '../../../persistence/sweeps/sweeps.ts';
 import { countAnsweredBytes } from '../../support/database/answered-bytes.ts';
-import { openedDatabase } from '../../support/database/opened.ts';
+import { LONG_WAITS, openedDatabase } from '../../support/database/opened.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -67,7 +67,7 @@ function made(ids: number): string {
 }
 
 test('a page of what names tens of thousands of nodes holds what fits, and each is whole by itself (L2)', async (t) => {
-  const { pool, reads } = await openedDatabase(t);
+  const { pool, reads } = await openedDatabase(t, LONG_WAITS);
   const targetings = `with many as materialized (select ${made(TARGET_NODES_MAX)} as targeting),
     targetings as (select n, case n when 1 then ${made(1)} else targeting end as targeting from many, generate_series(1, 20) n)`;
   const size = naming(TARGET_NODES_MAX).length + TARGET_NODES_MAX; // with white space behind each comma
