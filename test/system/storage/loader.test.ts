@@ -6,7 +6,7 @@ import { createLoader } from '../../../persistence/loader/loader.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../../transport/protocol/limits.ts';
 import { countAnsweredBytes } from '../../support/database/answered-bytes.ts';
-import { LONG_WAITS, openedDatabase, type Opened } from '../../support/database/opened.ts';
+import { LONG_WAITS, openedDatabase } from '../../support/database/opened.ts';
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/database/columns.ts';
 import { AT, AT_MS, roundsOf, storeFleet } from './stored-nodes.ts';
