@@ -2,6 +2,7 @@
 import type { BlockList } from 'node:net';
 import { isReachableClass, packetClass } from '../../net/addresses.ts';
 import { endpointParts, rangesOf } from '../../net/endpoints.ts';
+import { inSlices } from './slices.ts';
 
 /** What this side knows of itself. */
 export interface OwnPlace {
@@ -18,8 +19,32 @@ export interface OwnPlace {
  * machine and what lies in the VPN is left out.
  */
 export function candidatesOf(endpoints: readonly string[], own: OwnPlace): readonly string[] {
-  const { near, vpn, ownAddresses, families } = preparedOf(own);
-  const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
+  const prepared = preparedOf(own);
+  const known = prepared.found.get(endpoints);
+  if (known !== undefined) return known;
+  const found = ranked(endpoints, own, prepared);
+  prepared.found.set(endpoints, found);
+  return found;
+}
+
+/** Finds them beforehand, so that who asks for those of thousands of peers in one go has them at once. */
+export async function prepareCandidates(
+  peers: Iterable<{ readonly endpoints: readonly string[] }>,
+  own: OwnPlace,
+): Promise<void> {
+  const { found } = preparedOf(own);
+  const open = [...peers].filter(({ endpoints }) => !found.has(endpoints));
+  await inSlices(open, (some) => {
+    for (const { endpoints } of some) candidatesOf(endpoints, own);
+  });
+}
+
+function ranked(
+  endpoints: readonly string[],
+  own: OwnPlace,
+  { near, vpn, ownAddresses, families }: Prepared,
+): readonly string[] {
+  const all = [...new Set(endpoints)].flatMap((endpoint) => {
     const parts = endpointParts(endpoint);
     if (parts === null || vpn.check(parts.address, parts.family)) return [];
     const is = packetClass(parts.address);
@@ -30,7 +55,7 @@ export function candidatesOf(endpoints: readonly string[], own: OwnPlace): reado
     const rank = near.check(parts.address, parts.family) ? 0 : is === 'private' ? 2 : 1;
     return [{ endpoint, rank }];
   });
-  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ endpoint }) => endpoint);
+  return all.toSorted((a, b) => a.rank - b.rank).map(({ endpoint }) => endpoint);
 }
 
 /** A place as it is compared with endpoints. */
@@ -39,6 +64,8 @@ interface Prepared {
   readonly vpn: BlockList;
   readonly ownAddresses: ReadonlySet<string | undefined>;
   readonly families: ReadonlySet<string>;
+  /** Of endpoints that were asked for, by the list that they came in. */
+  readonly found: WeakMap<readonly string[], readonly string[]>;
 }
 
 /** Made once for each place: a gateway has thousands of ranges, and as many peers. */
@@ -52,6 +79,7 @@ function preparedOf(own: OwnPlace): Prepared {
     vpn: rangesOf(own.vpnRanges),
     ownAddresses: new Set(own.addresses.map((cidr) => cidr.split('/')[0])),
     families: new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4'))),
+    found: new WeakMap(),
   };
   PREPARED.set(own, prepared);
   return prepared;

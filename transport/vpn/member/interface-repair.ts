@@ -50,10 +50,11 @@ export class InterfaceRepair {
     if (unheard.length > 0) await device.apply({ removed: unheard.map(({ publicKey }) => publicKey), set: unheard });
     const readings = removed.length === 0 && !isRotated && unheard.length === 0 ? before : await device.read();
     const change = changeOf(target, readings, ownPublicKey);
-    this.#peers.forgetHandshakes(target, change.met);
+    const met = new Set(change.met);
+    this.#peers.forgetHandshakes(target, met);
     if (change.set.length + change.removed.length > 0) await device.apply(change);
     const refused = this.#current()?.refusals().peers;
-    this.#peers.become({ target, readings, met: new Set(change.met), refused, isRotated, ownPublicKey });
+    this.#peers.become({ target, readings, met, refused, isRotated, ownPublicKey });
     return readings;
   }
 

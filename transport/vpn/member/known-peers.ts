@@ -155,8 +155,8 @@ export class KnownPeers {
   }
 
   /** Handshakes of peers that are gone, or that were added anew, count no more. */
-  forgetHandshakes(target: WantedMember, met: readonly string[]): void {
-    this.#ages.forget((publicKey) => target.peers.has(publicKey) && !met.includes(publicKey));
+  forgetHandshakes(target: WantedMember, met: ReadonlySet<string>): void {
+    this.#ages.forget((publicKey) => target.peers.has(publicKey) && !met.has(publicKey));
   }
 
   /** Peers as the interface has them now. */

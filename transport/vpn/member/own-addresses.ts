@@ -47,9 +47,12 @@ export class OwnAddresses {
     this.#taken = takenRanges(now, interfaceName, vpnRanges);
     const inside = vpnRanges.filter((range) => !this.#taken.has(range));
     const addresses = localAddresses(now, interfaceName, inside);
-    this.#place = { addresses, listenPort, vpnRanges: inside };
+    const place = { addresses, listenPort, vpnRanges: inside };
+    const isMoved = JSON.stringify(place) !== JSON.stringify(before);
+    // the same one otherwise: what was found out for it is still true
+    if (isMoved) this.#place = place;
     return {
-      isMoved: JSON.stringify(this.#place) !== JSON.stringify(before),
+      isMoved,
       isOneGone: before.addresses.some((address) => !addresses.includes(address)),
       isTakenOtherwise: JSON.stringify([...this.#taken]) !== JSON.stringify([...takenBefore]),
     };

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { KEEPALIVE_SECONDS } from './limits.ts';
+import { inSlices } from './slices.ts';
 import type { PathEffect, Way } from './path-state.ts';
 import type { RelaySockets } from './relay-sockets.ts';
 import type { PeerMessage } from './peer-messages.ts';
@@ -33,7 +34,9 @@ export interface PathEffectPorts {
 /** All of them, and those that come of them. */
 export async function perform(effects: readonly PeerEffect[], ports: PathEffectPorts): Promise<void> {
   for (let open = effects; open.length > 0; open = ports.taken()) {
-    for (const peerEffect of open) speak(peerEffect, ports);
+    await inSlices(open, (some) => {
+      for (const peerEffect of some) speak(peerEffect, ports);
+    });
     await usePaths(open, ports);
     await probe(open, ports);
   }
@@ -55,13 +58,17 @@ async function usePaths(
     if (effect.type === 'use')
       used.set(publicKey, { way: effect.way, isSentNow: effect.isSentNow || used.get(publicKey)?.isSentNow === true });
   }
-  const changes = await Promise.all(
-    [...used].map(async ([publicKey, { way, isSentNow }]) => ({
-      publicKey,
-      isSentNow,
-      endpoint: way.kind === 'relay' ? await relaySockets.open(publicKey) : way.endpoint,
-    })),
-  );
+  const changes: { readonly publicKey: string; readonly isSentNow: boolean; readonly endpoint: string }[] = [];
+  await inSlices([...used], async (some) => {
+    const opened = await Promise.all(
+      some.map(async ([publicKey, { way, isSentNow }]) => ({
+        publicKey,
+        isSentNow,
+        endpoint: way.kind === 'relay' ? await relaySockets.open(publicKey) : way.endpoint,
+      })),
+    );
+    changes.push(...opened);
+  });
   const first = changes.flatMap(({ publicKey, endpoint, isSentNow }) => {
     const peer = isSentNow ? strange(publicKey) : null;
     return peer === null
@@ -69,7 +76,8 @@ async function usePaths(
       : [{ publicKey, endpoint, allowedIps: peer.allowedIps, keepaliveSeconds: KEEPALIVE_SECONDS }];
   });
   if (first.length > 0) await device.apply({ set: first, removed: first.map(({ publicKey }) => publicKey) });
-  const others = changes.filter(({ publicKey }) => !first.some((one) => one.publicKey === publicKey));
+  const isFirst = new Set(first.map(({ publicKey }) => publicKey));
+  const others = changes.filter(({ publicKey }) => !isFirst.has(publicKey));
   if (others.length > 0) await device.setEndpoints(others);
 }
 
@@ -91,7 +99,7 @@ async function probe(effects: readonly PeerEffect[], { device, relaySockets, rea
     effect.type === 'probe' ? [{ publicKey, ...effect }] : [],
   );
   if (probes.length === 0) return;
-  await Promise.all(probes.map(({ publicKey }) => relaySockets.open(publicKey)));
+  await inSlices(probes, (some) => Promise.all(some.map(({ publicKey }) => relaySockets.open(publicKey))));
   for (const { publicKey } of probes) relaySockets.hold(publicKey);
   try {
     const startedMs = performance.now();

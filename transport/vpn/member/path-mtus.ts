@@ -74,6 +74,8 @@ export class PathMtus {
   #answers: Question[] = [];
   #heardAt = '';
   #ranges = new BlockList();
+  /** Addresses of peers that were looked for in these ranges: paths are compared many times a second. */
+  readonly #isInRanges = new Map<string, boolean>();
   /** What the interface was told last, by address; null: nothing, or it is not known what of it was done. */
   #told: ReadonlyMap<string, number> | null = null;
   #refused: ReadonlySet<string> = new Set();
@@ -168,9 +170,12 @@ export class PathMtus {
   async #turn(device: WireguardDevice, nowMs: number, isRegular: boolean): Promise<void> {
     const own = this.#ports.own();
     const heardAt = JSON.stringify(own);
-    if (isRegular || heardAt !== this.#heardAt) this.#echo.listen(own);
+    if (isRegular || heardAt !== this.#heardAt) {
+      this.#echo.listen(own);
+      this.#ranges = rangesOf(own);
+      this.#isInRanges.clear(); // also of those of peers that are gone
+    }
     this.#heardAt = heardAt;
-    this.#ranges = rangesOf(own);
     this.#meet(nowMs);
     for (const { publicKey, length } of this.#answers.splice(0)) {
       const known = this.#known.get(publicKey);
@@ -263,7 +268,13 @@ export class PathMtus {
 
   /** What is in no range of its own is not this machine's to route: it may be a machine of its LAN. */
   #routable({ ipv4, ipv6 }: ReachedPeer): readonly string[] {
-    return [ipv4, ipv6].filter((address) => this.#ranges.check(address, isIPv4(address) ? 'ipv4' : 'ipv6'));
+    return [ipv4, ipv6].filter((address) => {
+      const known = this.#isInRanges.get(address);
+      if (known !== undefined) return known;
+      const isInside = this.#ranges.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
+      this.#isInRanges.set(address, isInside);
+      return isInside;
+    });
   }
 
   /** Not where packets would go in pieces, of which each arrives. */

@@ -140,10 +140,10 @@ export async function setAddresses(
 async function changeAddresses(name: string, wanted: ReadonlySet<string>, reach: Reach): Promise<readonly string[]> {
   const link = await linkOf(name, reach);
   const isStrange = ({ cidr }: LinkAddress): boolean => !wanted.has(cidr);
-  const going = link.addresses.filter(
-    (address, _, all) => isStrange(address) || (address.isSecondary && all.some(isStrange)),
-  );
-  const staying = new Set(link.addresses.filter((address) => !going.includes(address)).map(({ cidr }) => cidr));
+  const isAnyStrange = link.addresses.some(isStrange);
+  const isGoing = (address: LinkAddress): boolean => isStrange(address) || (address.isSecondary && isAnyStrange);
+  const going = link.addresses.filter(isGoing);
+  const staying = new Set(link.addresses.filter((address) => !isGoing(address)).map(({ cidr }) => cidr));
   const commands = [
     // they are listed before their secondary ones
     ...going.toReversed().map(({ words }) => `address delete ${words} dev ${name}`),
