@@ -1,4 +1,5 @@
 /** Bounds of a member, with units. Those named as measured: docs/decisions/vpn-paths.md. */
+import type { BucketLimits } from '../../net/token-bucket.ts';
 
 /**
  * How often the interface is read, in ms: while something is tried or doubted, while packets go directly, and
@@ -173,6 +174,18 @@ export const RELAY_START_MS_MAX = 2_000;
 
 /** Packets that wait in a relay socket until it has its port, and messages that wait to be handled. */
 export const INBOX_MAX = 4_096;
+
+/**
+ * Messages of one peer that are heard; the others are left out. A try, of which one begins in 10 s at most (TRY_MS_MIN),
+ * takes up to 20: the questions and answers, and a word after each reading in which something came.
+ */
+export const PEER_MESSAGES: BucketLimits = { tokensMax: 64, tokensPerSecond: 4 };
+
+/**
+ * Between the end of a turn and the next one that messages of peers alone are the reason for, in ms: all that come
+ * meanwhile are handled together. Of the 200 ms after which both sides begin what they agree upon (AGREED_IN_MS).
+ */
+export const MESSAGES_MS = 20;
 
 /** Wait for the regions of a map that are asked how far they are, in ms, and how often they are asked, in ms. */
 export const MEASURE_MS_MAX = 1_500;

@@ -3,6 +3,7 @@
  * never without letting the rest of the process go on.
  */
 import { setImmediate as rest } from 'node:timers/promises';
+import { MESSAGES_MS } from './limits.ts';
 
 /**
  * Waits after the first failure of several in a row, and at most, in ms: each is twice the one before. The most lies
@@ -17,6 +18,7 @@ const WAIT_MS_MAX = 5_000;
 /** Turns of one loop, by `performance.now()`. */
 export class LoopPacer {
   #isAwake = false;
+  #isAwakeSoon = false;
   #isEnded = false;
   #wake: (() => void) | null = null;
   #failures = 0;
@@ -25,6 +27,12 @@ export class LoopPacer {
   /** The next turn is due now. */
   wake(): void {
     this.#isAwake = true;
+    this.#wake?.();
+  }
+
+  /** The same, but not before MESSAGES_MS after the end of the last turn: for what others may say without end. */
+  wakeSoon(): void {
+    this.#isAwakeSoon = true;
     this.#wake?.();
   }
 
@@ -56,14 +64,16 @@ export class LoopPacer {
    * theirs.
    */
   async next(dueMs: number): Promise<void> {
-    const latestMs = performance.now() + WAIT_MS_MAX;
+    const endedMs = performance.now();
     await rest();
     while (!this.#isEnded) {
+      const latestMs = endedMs + (this.#isAwakeSoon ? MESSAGES_MS : WAIT_MS_MAX);
       const waitMs = Math.max(this.#notBeforeMs, this.#isAwake ? 0 : Math.min(dueMs, latestMs)) - performance.now();
       if (waitMs <= 0) break;
       await this.#wait(waitMs);
     }
     this.#isAwake = false;
+    this.#isAwakeSoon = false;
   }
 
   async #wait(ms: number): Promise<void> {

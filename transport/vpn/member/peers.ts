@@ -4,11 +4,12 @@
 import type { RelayReach } from '../relay-map/map.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { perform, type PathEffectPorts } from './path-effects.ts';
+import { prepareCandidates } from './candidates.ts';
+import { Inbox } from './inbox.ts';
 import { InterfaceRepair } from './interface-repair.ts';
 import { KnownPeers } from './known-peers.ts';
 import {
   ADDRESSES_MS,
-  INBOX_MAX,
   READ_EAGER_MS,
   READ_HANDSHAKE_MS,
   READ_IDLE_MS,
@@ -27,7 +28,6 @@ import {
 } from './member.ts';
 import { OwnAddresses } from './own-addresses.ts';
 import { PathMtus } from './path-mtus.ts';
-import type { PathMessage } from './path-state.ts';
 import { refusalsOf } from './peer-set.ts';
 import { RelayedTraffic } from './relayed-traffic.ts';
 import { LoopPacer } from './loop-pacer.ts';
@@ -54,10 +54,10 @@ export class Peers {
   readonly #placedByMs = performance.now() + RELAY_START_MS_MAX;
   readonly #ending = new AbortController();
   readonly #pacer = new LoopPacer();
+  readonly #inbox = new Inbox();
   readonly #mtus: PathMtus;
   readonly #running: Promise<void>;
   #wanted: WantedMember;
-  #inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
   #device: WireguardDevice | null = null;
   #isWantedNew = true;
   #readAtMs = 0;
@@ -78,7 +78,9 @@ export class Peers {
       reach: options.relayReach,
       isPeer: (publicKey) => this.#peers.has(publicKey),
       regionOf: (publicKey) => this.#peers.regionOf(publicKey),
-      said: (publicKey, message) => this.#put(publicKey, message),
+      said: (publicKey, message) => {
+        if (this.#inbox.hear(publicKey, message, performance.now())) this.#pacer.wakeSoon();
+      },
       straggled: (publicKey) => {
         const endpoint = this.#peers.directEndpointOf(publicKey);
         if (endpoint !== null)
@@ -121,7 +123,7 @@ export class Peers {
   }
 
   tryDirect(publicKey: string, inMs: number): void {
-    this.#put(publicKey, { type: 'agreed', inMs });
+    if (this.#peers.has(publicKey) && this.#inbox.put(publicKey, { type: 'agreed', inMs })) this.#pacer.wakeSoon();
   }
 
   paths(): readonly PeerPath[] {
@@ -164,12 +166,6 @@ export class Peers {
     return this.#traffic.relays.isSearching && performance.now() < this.#placedByMs ? this.#placedByMs : null;
   }
 
-  #put(publicKey: string, message: PathMessage): void {
-    if (!this.#peers.has(publicKey) || this.#inbox.length >= INBOX_MAX) return;
-    this.#inbox.push({ publicKey, message });
-    this.#pacer.wake();
-  }
-
   /** Never rejects. */
   async #run(): Promise<void> {
     for (;;) {
@@ -203,7 +199,7 @@ export class Peers {
     this.#lastTurnMs = nowMs;
     this.#traffic.relays.become(this.#wanted.relayMap ?? null, this.#wanted.privateKey);
     this.#traffic.relays.sweep(nowMs);
-    if (hasSlept || nowMs >= this.#lookAtMs) this.#look(nowMs, hasSlept);
+    if (hasSlept || nowMs >= this.#lookAtMs) await this.#look(nowMs, hasSlept);
     const device = this.#device;
     if (device === null) {
       [this.#readAtMs, this.#repairAtMs] = [nowMs + READ_IDLE_MS, nowMs + READ_IDLE_MS];
@@ -218,7 +214,7 @@ export class Peers {
       (nowMs >= this.#heededAtMs + READ_HANDSHAKE_MS && this.#peers.isHandshakeDue(nowMs))
     )
       await this.#readAll(device);
-    for (const { publicKey, message } of this.#inbox.splice(0)) this.#peers.tell(publicKey, message);
+    for (const { publicKey, message } of this.#inbox.taken()) this.#peers.tell(publicKey, message);
     this.#peers.tellRelays();
     this.#peers.tellTime(nowMs);
     await this.#mtus.narrow(device);
@@ -242,12 +238,13 @@ export class Peers {
   }
 
   /** The addresses of this machine, and what follows from them. */
-  #look(nowMs: number, hasSlept: boolean): void {
+  async #look(nowMs: number, hasSlept: boolean): Promise<void> {
     this.#lookAtMs = nowMs + ADDRESSES_MS;
     const { isMoved, isOneGone, isTakenOtherwise } = this.#own.look(this.#wanted.addresses);
     if (isTakenOtherwise) this.#isWantedNew = true;
     if (!isMoved && !hasSlept) return;
     if (hasSlept || isOneGone) this.#traffic.relays.renew();
+    await prepareCandidates(this.#wanted.peers.values(), this.#own.place);
     this.#peers.moved(this.#own.place);
     this.#mtus.forget();
     if (hasSlept) this.#readAtMs = nowMs;
@@ -256,10 +253,14 @@ export class Peers {
   /** Makes the interface what is wanted. */
   async #repair(device: WireguardDevice, nowMs: number, isRegular: boolean): Promise<void> {
     this.#repairAtMs = nowMs + REPAIR_MS;
-    this.#look(nowMs, false);
+    const wanted = this.#wanted; // another one that comes meanwhile has a repair and a look of its own
+    const looking = this.#look(nowMs, false);
     this.#isWantedNew = false;
+    await looking;
+    if (isRegular) this.#inbox.sweep(nowMs);
     const { taken } = this.#own;
-    const target = { ...this.#wanted, addresses: this.#wanted.addresses.filter((cidr) => !taken.has(cidr)) };
+    const target = { ...wanted, addresses: wanted.addresses.filter((cidr) => !taken.has(cidr)) };
+    await prepareCandidates(target.peers.values(), this.#own.place);
     const readings = await this.#interface.repair(device, { target, nowMs, isRegular });
     this.#readAtMs = nowMs;
     this.#heededAtMs = performance.now();

@@ -1,6 +1,7 @@
 /** A loop that fails, or that is due without end, leaves time for everything else. */
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
+import { MESSAGES_MS } from '../../../../../transport/vpn/member/limits.ts';
 import { FAILURE_MS_MIN, LoopPacer } from '../../../../../transport/vpn/member/loop-pacer.ts';
 import type { Scope } from '../../../../support/scope.ts';
 import { until } from '../../../../support/until.ts';
@@ -71,5 +72,32 @@ test('something new waits no longer than after a first failure, and an end for n
   pacer.end();
 
   t.true(waitedMs >= FAILURE_MS_MIN - 1 && waitedMs < 4 * FAILURE_MS_MIN, `${waitedMs} ms`);
+  t.true(await isSoon(pacer.next(Infinity)));
+});
+
+test('messages that come right after a turn wait for others, however many come; one after a while does not', async (t) => {
+  const pacer = startedPacer(t);
+  const beganMs = performance.now();
+  pacer.wakeSoon();
+  const talking = setInterval(() => pacer.wakeSoon(), 1);
+  t.teardown(() => clearInterval(talking));
+
+  await pacer.next(Infinity);
+  t.true(performance.now() - beganMs >= MESSAGES_MS - 1);
+
+  clearInterval(talking);
+  const next = pacer.next(Infinity);
+  await delay(2 * MESSAGES_MS);
+  pacer.wakeSoon();
+  t.true(await isSoon(next));
+});
+
+test('what is due, or wakes the loop at once, waits for no messages', async (t) => {
+  const pacer = startedPacer(t);
+
+  pacer.wakeSoon();
+  t.true(await isSoon(pacer.next(0)));
+  pacer.wakeSoon();
+  pacer.wake();
   t.true(await isSoon(pacer.next(Infinity)));
 });
