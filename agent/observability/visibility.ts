@@ -34,7 +34,7 @@ export interface VisibilityOptions {
   readonly token: string;
   readonly sources: OwnMetricsSources;
   /** Names of peers of WireGuard and the ways to them; null: this machine is in no VPN. */
-  readonly vpn: Pick<WireguardSources, 'nodeOf' | 'pathOf' | 'mtuOf'> | null;
+  readonly vpn: Pick<WireguardSources, 'peers'> | null;
   /** Makes a report on this machine. */
   readonly diagnose: () => Promise<Diagnosis>;
   readonly log: Log;

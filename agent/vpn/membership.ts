@@ -2,14 +2,15 @@
  * This machine in the VPN of its cluster: it says what it is, becomes what it is told, and goes on with what it
  * knows while no admin answers.
  */
-import { leftOutNote, type LeftOutPeer, type VpnPath, type VpnSettings } from '../../transport/protocol/vpn.ts';
+import { leftOutNote, type LeftOutPeer, type VpnSettings } from '../../transport/protocol/vpn.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { RelayMap } from '../../transport/vpn/relay-map/map.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
-import type { MemberPorts, PeerPath, WantedMember } from '../../transport/vpn/member/member.ts';
+import type { MemberPorts, WantedMember } from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import type { VpnWay } from '../access/tunnel/ways.ts';
 import type { Service } from '../observability/health.ts';
+import type { NamedPeer } from '../observability/metrics/wireguard.ts';
 import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import { addressProblem } from './address-problem.ts';
 import { HeldMember } from './held-member.ts';
@@ -123,32 +124,25 @@ export class Membership {
     else this.#options.log.error({ problem }, 'The WireGuard key cannot be changed');
   }
 
-  /** The node, or `gateway`, that has this key; null: a stranger. */
-  nodeOf(publicKey: string): string | null {
-    const peer = this.#networkMap?.peers.get(publicKey);
-    return peer === undefined ? null : (peer.node ?? 'gateway');
-  }
-
-  /** How packets go to the peer with this key; null: a stranger. */
-  pathOf(publicKey: string): VpnPath | null {
-    return this.#pathTo(publicKey)?.path ?? null;
-  }
-
-  /** How long packets to this peer may be, in bytes; null: a stranger, or as long as the VPN says. */
-  mtuOf(publicKey: string): number | null {
-    return this.#pathTo(publicKey)?.mtu ?? null;
-  }
-
-  #pathTo(publicKey: string): PeerPath | undefined {
-    return this.#held.member?.paths().find((path) => path.publicKey === publicKey);
+  /** What is known of each peer now, by public key. It looks at all of them: to be asked once for many. */
+  peers(): ReadonlyMap<string, NamedPeer> {
+    const known = new Map<string, NamedPeer>();
+    for (const [publicKey, { node }] of this.#networkMap?.peers ?? [])
+      known.set(publicKey, { node: node ?? 'gateway', path: null, mtu: null });
+    for (const { publicKey, path, mtu } of this.#held.member?.paths() ?? [])
+      known.set(publicKey, { node: known.get(publicKey)?.node ?? null, path, mtu });
+    return known;
   }
 
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
   wayToGateway(): VpnWay | null {
-    if (this.#held.member === null || this.#networkMap === null) return null;
+    const { member } = this.#held;
+    if (member === null || this.#networkMap === null) return null;
     const { peers, network } = this.#networkMap;
     const gateway = [...peers.values()].find(({ node }) => node === null);
-    if (gateway === undefined || (this.pathOf(gateway.public_key) ?? 'none') === 'none') return null;
+    if (gateway === undefined) return null;
+    const path = member.paths().find(({ publicKey }) => publicKey === gateway.public_key)?.path ?? 'none';
+    if (path === 'none') return null;
     return { gateway: gateway.ipv4, own: network.ipv4 };
   }
 

@@ -6,13 +6,13 @@ import { existsSync } from 'node:fs';
 import { MapSource, followMap } from '../../transport/vpn/relay-map/map-source.ts';
 import { createVet } from '../../transport/net/outbound-guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
-import type { VpnPath } from '../../transport/protocol/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createMember } from '../../transport/vpn/member/create-member.ts';
 import { removeDevice } from '../../transport/vpn/wireguard/open.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../observability/health.ts';
+import type { NamedPeer } from '../observability/metrics/wireguard.ts';
 import { createNames, removeNames } from './names/names.ts';
 import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -41,11 +41,8 @@ export interface AgentVpn {
   readonly services: readonly Service[];
   /** Settings came, with a welcome (`isWelcome`) or between, from the admin at this URL. */
   configured(settings: AgentSettings, adminUrl: string, isWelcome: boolean): void;
-  /** The node that has this key, or `gateway`; null: a stranger. */
-  nodeOf(publicKey: string): string | null;
-  pathOf(publicKey: string): VpnPath | null;
-  /** How long packets to it may be, in bytes; null: a stranger, or as long as the VPN says. */
-  mtuOf(publicKey: string): number | null;
+  /** By public key. */
+  peers(): ReadonlyMap<string, NamedPeer>;
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
   wayToGateway(): VpnWay | null;
   /** `isKept`: the interface stays for the next start, with its traffic. Names go either way. */
@@ -103,9 +100,7 @@ export function openVpn({
       membership.configured(settings.mesh, adminUrl, isWelcome);
       relayMap.refresh(settings.derp_map_urls);
     },
-    nodeOf: (publicKey) => membership.nodeOf(publicKey),
-    pathOf: (publicKey) => membership.pathOf(publicKey),
-    mtuOf: (publicKey) => membership.mtuOf(publicKey),
+    peers: () => membership.peers(),
     wayToGateway: () => membership.wayToGateway(),
     async close(end) {
       process.off(ROTATION_SIGNAL, rotate);

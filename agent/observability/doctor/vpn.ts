@@ -25,7 +25,7 @@ export interface VpnSources {
   readonly tunPath: string;
   readonly isRoot: boolean;
   /** Where WireGuard is. */
-  readonly wireguard: Omit<WireguardSources, 'nodeOf' | 'pathOf' | 'mtuOf'>;
+  readonly wireguard: Omit<WireguardSources, 'peers'>;
   /** Relay maps in order, as the admin handed them; null: no admin said so far. */
   readonly relayMapUrls: () => readonly string[] | null;
   /** Which hosts they may be on (R2), beside those of the admins. */

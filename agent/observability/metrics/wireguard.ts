@@ -18,13 +18,19 @@ export interface WireguardSources {
   readonly interfaces: string;
   /** The program that asks the kernel. */
   readonly wg: string;
-  /** Name of the node that has this public key (base64), or null. */
-  readonly nodeOf: (publicKey: string) => string | null;
-  /** How packets go to it, or null: no peer of the VPN. */
-  readonly pathOf: (publicKey: string) => VpnPath | null;
-  /** How long packets to it may be, in bytes, or null: as long as the VPN says. */
-  readonly mtuOf: (publicKey: string) => number | null;
+  /** Peers of the VPN now, by public key (base64). Asked once a scrape, as it looks at all of them. */
+  readonly peers: () => ReadonlyMap<string, NamedPeer>;
   readonly limits?: Partial<WireguardLimits>;
+}
+
+/** What the VPN knows of a peer. */
+export interface NamedPeer {
+  /** The node that has its key, or `gateway`; null: a stranger. */
+  readonly node: string | null;
+  /** How packets go to it; null: it is no peer of the interface yet. */
+  readonly path: VpnPath | null;
+  /** How long packets to it may be, in bytes; null: as long as the VPN says. */
+  readonly mtu: number | null;
 }
 
 /** As on every Linux machine that is in no VPN: nobody has a name. */
@@ -32,10 +38,10 @@ export const MACHINE_WIREGUARD: WireguardSources = {
   sockets: '/var/run/wireguard',
   interfaces: '/sys/class/net',
   wg: 'wg',
-  nodeOf: () => null,
-  pathOf: () => null,
-  mtuOf: () => null,
+  peers: () => new Map(),
 };
+
+const STRANGER: NamedPeer = { node: null, path: null, mtu: null };
 
 /** What an interface may be called: it becomes a path and a word of a command. Source: wg(8), as the kernel has it. */
 const INTERFACE_NAME = /^[\w=+.-]{1,15}$/u;
@@ -68,8 +74,9 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
   exposition.family('wireguard_interface_up', 'gauge', 'Whether the interface could be read.');
   for (const { name, reading } of devices)
     exposition.sample('wireguard_interface_up', reading.kind === 'read' ? 1 : 0, { interface: name });
+  const named = sources.peers();
   const peers = devices.flatMap(({ name, reading }) =>
-    reading.kind === 'read' ? reading.peers.map((peer) => ({ ...peer, ...labelsOf(name, peer, sources) })) : [],
+    reading.kind === 'read' ? reading.peers.map((peer) => ({ ...peer, ...labelsOf(name, peer, named) })) : [],
   );
   const family = (
     metric: string,
@@ -95,10 +102,7 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
     'gauge',
     'How long packets to a peer of the VPN may be; absent where that is what every path takes.',
   );
-  for (const peer of peers) {
-    const mtu = sources.mtuOf(peer.publicKey);
-    if (mtu !== null) exposition.sample('wireguard_peer_mtu_bytes', mtu, peer.labels);
-  }
+  for (const { mtu, labels } of peers) if (mtu !== null) exposition.sample('wireguard_peer_mtu_bytes', mtu, labels);
   return exposition.toString();
 }
 
@@ -108,7 +112,7 @@ export async function readDevices({
   interfaces,
   wg,
   limits: given,
-}: Omit<WireguardSources, 'nodeOf' | 'pathOf' | 'mtuOf'>): Promise<WireguardDevices> {
+}: Omit<WireguardSources, 'peers'>): Promise<WireguardDevices> {
   const limits = { ...WIREGUARD_LIMITS, ...given };
   const inKernel = kernelInterfaces(interfaces, limits.lookedAtMax).filter((name) => INTERFACE_NAME.test(name));
   const files = namesIn(sockets);
@@ -139,9 +143,9 @@ export async function readDevices({
 function labelsOf(
   device: string,
   { publicKey }: WireguardPeer,
-  { nodeOf, pathOf }: WireguardSources,
-): { readonly labels: string; readonly pathLabels: string | null } {
-  const labels = { interface: device, public_key: publicKey, friendly_name: nodeOf(publicKey) ?? '' };
-  const path = pathOf(publicKey);
-  return { labels: renderLabels(labels), pathLabels: path === null ? null : renderLabels({ ...labels, path }) };
+  named: ReadonlyMap<string, NamedPeer>,
+): { readonly labels: string; readonly pathLabels: string | null; readonly mtu: number | null } {
+  const { node, path, mtu } = named.get(publicKey) ?? STRANGER;
+  const labels = { interface: device, public_key: publicKey, friendly_name: node ?? '' };
+  return { labels: renderLabels(labels), pathLabels: path === null ? null : renderLabels({ ...labels, path }), mtu };
 }

@@ -86,9 +86,7 @@ if (wireguardProblem === null) {
           wireguardMetrics(
             sources(t, {
               sockets: WIREGUARD_SOCKETS,
-              nodeOf: (key) => (key === one.publicKey ? 'node "one"' : null),
-              pathOf: (key) => (key === one.publicKey ? 'relayed' : null),
-              mtuOf: (key) => (key === one.publicKey ? 1_440 : null),
+              peers: () => new Map([[one.publicKey, { node: 'node "one"', path: 'relayed', mtu: 1_440 }]]),
             }),
           ),
         end,

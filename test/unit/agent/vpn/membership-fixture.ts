@@ -71,6 +71,8 @@ export interface Fixture {
   changes(number: number, set?: readonly VpnPeer[], removed?: readonly string[]): void;
   /** The keys of the peers that the member has, or is to have. */
   peers(): readonly string[];
+  /** How often its paths were looked at. */
+  looks(): number;
 }
 
 /**
@@ -99,6 +101,7 @@ export function open(
     [] as { readonly isKept: boolean }[],
   ];
   let ports: MemberPorts | null = null;
+  let looks = 0;
   const keysPath = join(directory, 'mesh-keys.json');
   const log = recordingLog();
   const membership = new Membership({
@@ -138,7 +141,10 @@ export function open(
             named.push(null);
             said.push({ type: 'mesh-try', public_key: `${key} in ${inMs}` });
           },
-          paths: () => paths,
+          paths: () => {
+            looks += 1;
+            return paths;
+          },
           place: () => PLACE,
           refused: () => NOTHING_REFUSED,
           problem: () => null,
@@ -172,6 +178,7 @@ export function open(
         removed: [...removed],
       }),
     peers: () => [...(wanted.at(-1)?.peers.keys() ?? [])],
+    looks: () => looks,
     ports: () => {
       if (ports === null) throw new Error('there is no member');
       return ports;

@@ -200,13 +200,11 @@ test('how well it is connected is told when a path changes, and now and then', a
   fixture.clock.pass(30_000);
   t.deepEqual(fixture.said, [report, report]);
   t.deepEqual(
+    [...fixture.membership.peers()],
     [
-      fixture.membership.nodeOf(PEER.public_key),
-      fixture.membership.nodeOf(GATEWAY.public_key),
-      fixture.membership.nodeOf('other'),
-      fixture.membership.pathOf(PEER.public_key),
+      [PEER.public_key, { node: PEER.node, path: 'relayed', mtu: null }],
+      [GATEWAY.public_key, { node: 'gateway', path: 'direct', mtu: null }],
     ],
-    [PEER.node, 'gateway', null, 'relayed'],
   );
 });
 
