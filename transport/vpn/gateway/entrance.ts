@@ -7,8 +7,15 @@ import type { Duplex } from 'node:stream';
 import { boundPipelining } from '../../net/streams/pipelining.ts';
 import { TUNNEL_PATH } from '../../protocol/version.ts';
 
-/** Connections of one VPN at once: a tunnel is one, and a machine has two at most. */
+/** Connections of one VPN at once. */
 const CONNECTIONS_MAX = 2_048;
+
+/**
+ * Connections of one member at once, by its address, which WireGuard vouches for; more are closed, and the machine is
+ * reached beside the VPN. A tunnel is one: a machine has two at most, and as many again that it left and that are not
+ * known to be dead yet.
+ */
+const MEMBER_CONNECTIONS_MAX = 8;
 
 /** A request that does not come within this is cut, in ms. */
 const REQUEST_MS_MAX = 5_000;
@@ -69,12 +76,22 @@ export async function openListener(ipv4: string, upgrade: TunnelUpgrade): Promis
   };
 }
 
-/** All sockets of a server, also those that were taken over. */
+/** All sockets of a server, also those that were taken over. What a member has too many of is closed at once. */
 function kept(server: Server): ReadonlySet<Duplex> {
   const sockets = new Set<Duplex>();
+  const ofMember = new Map<string, number>();
   server.on('connection', (socket) => {
+    const member = socket.remoteAddress ?? ''; // of one that is gone already
+    const count = (ofMember.get(member) ?? 0) + 1;
+    if (count > MEMBER_CONNECTIONS_MAX) return void socket.destroy();
+    ofMember.set(member, count);
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      const left = (ofMember.get(member) ?? 1) - 1;
+      if (left === 0) ofMember.delete(member);
+      else ofMember.set(member, left);
+    });
   });
   return sockets;
 }

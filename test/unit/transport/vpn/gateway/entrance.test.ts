@@ -1,16 +1,18 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import test from 'ava';
 import { openListener } from '../../../../../transport/vpn/gateway/entrance.ts';
 import type { OpenListener } from '../../../../../transport/vpn/gateway/entrance.ts';
 import { TUNNEL_PATH } from '../../../../../transport/protocol/version.ts';
 import type { Scope } from '../../../../support/scope.ts';
+import { until } from '../../../../support/until.ts';
 
 async function listener(t: Scope, taken: string[] = []): Promise<OpenListener> {
   const open = await openListener('127.0.0.5', (asked, socket) => {
     taken.push(asked.url ?? '');
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+    socket.resume().on('end', () => socket.end());
   });
   if (open === null) throw new Error('no listener');
   t.teardown(() => {
@@ -21,6 +23,9 @@ async function listener(t: Scope, taken: string[] = []): Promise<OpenListener> {
 
 /** A request that does not come within this is cut, in ms. Source: transport/vpn/gateway/entrance.ts. */
 const REQUEST_MS_MAX = 5_000;
+
+/** Connections of one address at once. Source: transport/vpn/gateway/entrance.ts. */
+const MEMBER_CONNECTIONS_MAX = 8;
 
 const TRIES_MAX = 5;
 
@@ -38,8 +43,9 @@ async function askOnce(
   { ipv4, port }: OpenListener,
   path: string,
   headers: Readonly<Record<string, string>> = {},
+  from = '127.0.0.1',
 ): Promise<number> {
-  const asked = request({ host: ipv4, port, path, headers });
+  const asked = request({ host: ipv4, port, path, headers, localAddress: from });
   const { promise, resolve } = Promise.withResolvers<number>();
   asked.on('response', (response) => {
     response.resume();
@@ -73,6 +79,50 @@ test('only tunnels are served in the VPN', async (t) => {
     taken,
     Array.from({ length: asks.get(TUNNEL_PATH) ?? 0 }, () => TUNNEL_PATH),
   );
+});
+
+/** Connects from this address, and says nothing or this. */
+async function connected(t: Scope, { ipv4, port }: OpenListener, from: string, says = ''): Promise<Socket> {
+  const socket = connect({ host: ipv4, port, localAddress: from }).on('error', () => {});
+  t.teardown(() => void socket.destroy());
+  await once(socket, 'connect');
+  socket.resume().write(says);
+  return socket;
+}
+
+test('silent connections of one address beyond its bound are closed, and another address gets in', async (t) => {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const open = await listener(t);
+    const beganMs = performance.now();
+    const silent: Socket[] = [];
+    while (silent.length < 20) silent.push(await connected(t, open, '127.0.0.21'));
+    await until('those beyond the bound', () => silent.slice(MEMBER_CONNECTIONS_MAX).every(({ closed }) => closed));
+    const held = silent.filter(({ closed }) => !closed).length;
+    const other = await askOnce(open, '/', {}, '127.0.0.22');
+    const same = await askOnce(open, '/', {}, '127.0.0.21');
+    if (performance.now() - beganMs >= REQUEST_MS_MAX) continue; // then silence is over anyway
+    return t.deepEqual({ held, other, same }, { held: MEMBER_CONNECTIONS_MAX, other: 404, same: 0 });
+  }
+  return t.fail(`not within ${REQUEST_MS_MAX} ms, ${TRIES_MAX} times`);
+});
+
+test('a member that ended a tunnel has room for another', async (t) => {
+  const taken: string[] = [];
+  const open = await listener(t, taken);
+  const upgrade = `GET ${TUNNEL_PATH} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`;
+  const tunnels: Socket[] = [];
+  while (tunnels.length < MEMBER_CONNECTIONS_MAX) tunnels.push(await connected(t, open, '127.0.0.23', upgrade));
+  await until('all tunnels', () => taken.length === MEMBER_CONNECTIONS_MAX);
+  const refused = await connected(t, open, '127.0.0.23', upgrade);
+  await until('the end of one that is too many', () => refused.closed);
+
+  tunnels[0]?.destroy();
+  await until('another one', async () => {
+    await connected(t, open, '127.0.0.23', upgrade);
+    return taken.length > MEMBER_CONNECTIONS_MAX;
+  });
+
+  t.is(tunnels.slice(1).filter(({ closed }) => closed).length, 0);
 });
 
 test('a listener that is closed cuts what came in by it', async (t) => {
