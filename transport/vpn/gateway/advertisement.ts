@@ -59,7 +59,7 @@ export function createAdvertisement(ports: AdvertisementPorts): Advertisement {
       const known = [...peers.values()].find(({ node }) => node === null);
       const isKnown =
         place === null
-          ? known === undefined
+          ? known === undefined && (last === undefined || last.place === 'null') // or its rows are about to come
           : isSaid &&
             known?.public_key === place.publicKey &&
             known.relay_region === place.relayRegion &&

@@ -9,6 +9,9 @@ import type { Firewall } from './firewall.ts';
 /** A machine without rights for an interface may get them: tried again after this, in ms. */
 const OPEN_AGAIN_MS = 300_000;
 
+/** One whose firewall cannot be put up is tried again after this, in ms. */
+const FIREWALL_AGAIN_MS = 30_000;
+
 /** What it needs. */
 export interface FirewalledMemberPorts {
   readonly log: Log;
@@ -45,7 +48,10 @@ export class FirewalledMember {
     if (open === null || this.#member !== null || monotonicMs() < this.#openAtMs) return false;
     this.#openAtMs = monotonicMs() + OPEN_AGAIN_MS;
     const problem = await firewall.raise([]);
-    if (problem !== null) return this.#refused(problem);
+    if (problem !== null) {
+      this.#openAtMs = monotonicMs() + FIREWALL_AGAIN_MS;
+      return this.#refused(problem);
+    }
     const created = await open(wanted(), memberPorts);
     if (!created.ok) {
       await firewall.remove();
@@ -62,6 +68,17 @@ export class FirewalledMember {
     await this.#member.close({ isKept: false });
     await this.#ports.firewall.remove();
     this.#member = null;
+  }
+
+  /** Leaves all VPNs, as its firewall cannot be put up any more; it is opened again once that can be done. */
+  async leave(problem: string): Promise<void> {
+    await this.close();
+    this.#openAtMs = this.#ports.monotonicMs() + FIREWALL_AGAIN_MS;
+    this.#ports.log.error(
+      { problem },
+      'this admin leaves the VPNs of its clusters, as their members may reach other services of its machine: their nodes are reached by tunnels beside the VPN',
+    );
+    this.#problem = problem;
   }
 
   /** Said once, and again only when it is another reason. */

@@ -161,11 +161,20 @@ export class Gateway implements GatewayLink {
     const addresses = new Map([...this.#now.joined].map(([cluster, checked]) => [cluster, checked.addresses.ipv4]));
     this.#listeners.keep(addresses);
     this.#listenerProblem = member === null ? null : await this.#listeners.settle(addresses);
-    const place = member === null ? null : this.#placeOf(member.place());
+    if (this.#listenerProblem !== null && this.#listeners.isExposed()) await this.#leave(this.#listenerProblem);
+    const place = this.#held.member === null ? null : this.#placeOf(this.#held.member.place());
     for (const [cluster, { vpn }] of this.#vpns) {
       const epoch = this.#ports.epochOf(cluster);
       if (epoch !== null) this.#advertisement.say(vpn, epoch, this.#now.joined.has(cluster) ? place : null);
     }
+  }
+
+  /** There is no gateway without its firewall. */
+  async #leave(problem: string): Promise<void> {
+    await this.#held.leave(problem);
+    this.#listeners.leave();
+    this.#unfollowRelayMap();
+    this.#listenerProblem = null;
   }
 
   async #open(): Promise<boolean> {

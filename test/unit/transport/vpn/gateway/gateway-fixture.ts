@@ -41,15 +41,21 @@ export function fixture(
     async raise(listeners) {
       firewalls.push(listeners);
       order.push('firewall');
-      return firewallProblem ?? null;
+      const tookMs = made.firewallMs;
+      made.firewallMs = 0;
+      clock.pass(tookMs);
+      return made.firewallProblem;
     },
     holdApart: async () => made.isThere,
     async remove() {
       order.push('no firewall');
     },
   };
-  const made: { refused: string | undefined; database: boolean; isThere: boolean; isFresh: boolean } = {
+  const made = {
     refused,
+    firewallProblem: firewallProblem ?? null,
+    /** How long it takes, once. */
+    firewallMs: 0,
     database: true,
     isThere: true,
     isFresh: true,

@@ -1,6 +1,9 @@
 /** Which VPNs a gateway joins, and who is told where it is. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import test from 'ava';
 import { GATEWAY_ROUND_MS } from '../../../../../transport/vpn/gateway/rounds.ts';
+import { until } from '../../../../support/until.ts';
 import { clusterId, key, member, vpn } from './fixture.ts';
 import { OWN, fixture } from './gateway-fixture.ts';
 
@@ -120,6 +123,65 @@ test('without a firewall there is no interface', async (t) => {
 
   t.is(members.length, 0);
   t.is(lines().length, 1);
+});
+
+test('a gateway whose firewall cannot be put up any more is closed within 10 s and says so, and is back once it can be', async (t) => {
+  const { gateway, owned, members, made, stored, firewalls, log, order, pass } = fixture(t);
+  owned.set(clusterId(1), 1);
+  gateway.become({ ...vpn(1, [member(1, 2, { ipv4: '127.78.1.2' })]), ipv4Range: '127.78.1.0/24' });
+  await pass(20);
+  await until('the listener', async () => {
+    await pass();
+    return firewalls.at(-1)?.length === 1;
+  });
+  const { ipv4 = '', port = 0 } = firewalls.at(-1)?.[0] ?? {};
+  const inside = connect(port, ipv4).on('error', () => {});
+  await once(inside, 'connect');
+  const rounds = async (ms: number): Promise<void> => {
+    for (let passedMs = 0; passedMs < ms; passedMs += GATEWAY_ROUND_MS) await pass();
+  };
+
+  made.firewallProblem = 'nft fails';
+  await rounds(10_000);
+
+  t.true(members[0]?.isClosed);
+  await until('the end of what came in', () => inside.closed);
+  t.is(stored.at(-1)?.place, null);
+  t.deepEqual(gateway.state(), { isHere: false, problem: 'nft fails', note: null });
+  t.is(log.lines.filter(({ level }) => level === 'error').length, 1);
+  await rounds(60_000);
+  t.deepEqual([members.length, log.lines.filter(({ level }) => level !== 'info').length], [1, 1], 'and no more of it');
+
+  made.firewallProblem = null;
+  await rounds(31_000);
+
+  t.deepEqual([members.length, order.at(order.lastIndexOf('interface') - 1)], [2, 'firewall']);
+  t.like(gateway.state(), { isHere: true, problem: null });
+  t.not(stored.at(-1)?.place, null);
+});
+
+test('a firewall that fails for a moment costs no gateway', async (t) => {
+  const { gateway, owned, members, made, pass } = fixture(t);
+  owned.set(clusterId(1), 1);
+  gateway.become(vpn(1, [member(1, 2)]));
+  await pass(20);
+
+  for (let times = 0; times < 10; times += 1) {
+    made.firewallProblem = 'nft took too long';
+    await pass(6_000); // one round that has to set them anew
+    await pass();
+    await pass();
+    made.firewallProblem = null;
+    await pass();
+  }
+
+  made.firewallProblem = 'nft took too long';
+  made.firewallMs = 4_000;
+  await pass(6_000);
+  made.firewallProblem = null;
+  await pass();
+
+  t.deepEqual([members.length, members[0]?.isClosed], [1, false]);
 });
 
 test('a gateway that is switched off opens nothing and has no problem', async (t) => {
