@@ -83,7 +83,10 @@ function kept(server: Server): ReadonlySet<Duplex> {
   server.on('connection', (socket) => {
     const member = socket.remoteAddress ?? ''; // of one that is gone already
     const count = (ofMember.get(member) ?? 0) + 1;
-    if (count > MEMBER_CONNECTIONS_MAX) return void socket.destroy();
+    if (count > MEMBER_CONNECTIONS_MAX) {
+      socket.destroy();
+      return;
+    }
     ofMember.set(member, count);
     sockets.add(socket);
     socket.once('close', () => {

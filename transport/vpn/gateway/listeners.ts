@@ -6,16 +6,7 @@ import type { ClusterId } from '../../protocol/ids.ts';
 import { openListener } from './entrance.ts';
 import type { OpenListener, TunnelUpgrade } from './entrance.ts';
 import type { Firewall } from './firewall.ts';
-
-/** Rules that somebody else took away, as a firewall that is loaded again does, stand again after this, in ms. */
-const FIREWALL_AGAIN_MS = 5_000;
-
-/**
- * Rules that could not be set so often, one time after the other, over so long, in ms, may be gone, and members may
- * reach what else this machine serves. More than once, as a machine that is busy may let nft run out of time.
- */
-const FIREWALL_FAILURES_MAX = 3;
-const FIREWALL_GONE_MS = 3_000;
+import { RaisedRules } from './raised-rules.ts';
 
 /** All of them. */
 export interface Listeners {
@@ -36,9 +27,6 @@ export interface Listeners {
   close(): void;
 }
 
-/** No rules were set, and none failed. */
-const NOTHING_RAISED = { for: '', atMs: -Infinity, failures: 0, failingSinceMs: Infinity };
-
 /** None is open at first; the firewall stands already. */
 export function createListeners({
   firewall,
@@ -50,32 +38,14 @@ export function createListeners({
   readonly monotonicMs: () => number;
 }): Listeners {
   const listeners = new Map<ClusterId, OpenListener>();
-  let raised = NOTHING_RAISED;
-  let problem: string | null = null;
+  const rules = new RaisedRules(firewall, monotonicMs);
   let isThere = false;
   let isClosed = false;
-
-  async function raise(): Promise<void> {
-    const open = [...listeners.values()].map(({ ipv4, port }) => ({ ipv4, port }));
-    const of = JSON.stringify(open);
-    if (of === raised.for && monotonicMs() - raised.atMs < FIREWALL_AGAIN_MS) return;
-    const beganMs = monotonicMs();
-    problem = await firewall.raise(open);
-    raised =
-      problem === null
-        ? { ...NOTHING_RAISED, for: of, atMs: monotonicMs() }
-        : {
-            ...raised,
-            failures: raised.failures + 1,
-            failingSinceMs: Math.min(raised.failingSinceMs, beganMs),
-          };
-  }
 
   function leave(): void {
     for (const listener of listeners.values()) listener.close();
     listeners.clear();
-    raised = NOTHING_RAISED;
-    problem = null;
+    rules.forget();
   }
 
   return {
@@ -96,11 +66,9 @@ export function createListeners({
         if (isClosed) listener.close();
         else listeners.set(cluster, listener);
       }
-      await raise();
-      return problem;
+      return rules.raise([...listeners.values()].map(({ ipv4, port }) => ({ ipv4, port })));
     },
-    isExposed: () =>
-      raised.failures >= FIREWALL_FAILURES_MAX && monotonicMs() - raised.failingSinceMs >= FIREWALL_GONE_MS,
+    isExposed: () => rules.areGone,
     urlOf: (cluster) => (isThere ? (listeners.get(cluster)?.url ?? null) : null),
     leave,
     close() {

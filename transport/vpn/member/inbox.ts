@@ -16,8 +16,8 @@ export class Inbox {
   readonly #buckets = new Map<string, TokenBucket>();
 
   /**
-   * What a peer itself says. False: it is left out, as it says too much (PEER_MESSAGES), or as too many wait. `nowMs` is
-   * monotonic.
+   * What a peer itself says. False: it is left out, as it says too much (PEER_MESSAGES), or as too many wait. `nowMs`
+   * is monotonic.
    */
   hear(publicKey: string, message: PathMessage, nowMs: number): boolean {
     const bucket = this.#buckets.get(publicKey) ?? fullBucket(PEER_MESSAGES);

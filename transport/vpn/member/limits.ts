@@ -176,8 +176,8 @@ export const RELAY_START_MS_MAX = 2_000;
 export const INBOX_MAX = 4_096;
 
 /**
- * Messages of one peer that are heard; the others are left out. A try, of which one begins in 10 s at most (TRY_MS_MIN),
- * takes up to 20: the questions and answers, and a word after each reading in which something came.
+ * Messages of one peer that are heard; the others are left out. A try, of which one begins in 10 s at most
+ * (TRY_MS_MIN), takes up to 20: the questions and answers, and a word after each reading in which something came.
  */
 export const PEER_MESSAGES: BucketLimits = { tokensMax: 64, tokensPerSecond: 4 };
 

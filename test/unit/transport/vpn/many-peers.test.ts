@@ -95,14 +95,15 @@ const uses = (some: readonly string[]): PeerEffect[] =>
 
 /** Answers how often ranges were looked at from now on. */
 function countedLooks(t: Scope): () => number {
-  const { check } = BlockList.prototype;
+  type Check = (this: BlockList, ...asked: Parameters<BlockList['check']>) => boolean;
+  const check = Reflect.get(BlockList.prototype, 'check') as Check;
   let looks = 0;
-  BlockList.prototype.check = function counted(this: BlockList, ...asked: Parameters<typeof check>) {
+  BlockList.prototype.check = function counted(this: BlockList, ...asked: Parameters<Check>) {
     looks += 1;
     return check.apply(this, asked);
-  } as typeof check;
+  } as BlockList['check'];
   t.teardown(() => {
-    BlockList.prototype.check = check;
+    BlockList.prototype.check = check as BlockList['check'];
   });
   return () => looks;
 }

@@ -13,12 +13,11 @@ const keys = Array.from({ length: COUNT }, (_, index) => `peer ${index}`);
 
 /** Counts how much of a work is done in one turn of the event loop; the answer is the most. */
 function turns(t: Scope): { readonly count: () => void; readonly most: () => number } {
-  let [now, most, isOver] = [0, 0, false];
-  t.teardown(() => {
-    isOver = true;
-  });
+  const over = new AbortController();
+  t.teardown(() => over.abort());
+  let [now, most] = [0, 0];
   void (async () => {
-    for (; !isOver; now = 0) await turn();
+    for (; !over.signal.aborted; now = 0) await turn();
   })();
   const count = (): void => {
     now += 1;
