@@ -107,11 +107,11 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
 function registryOf(
   settings: OpenStorageSettings,
   { version, linkVersion, urls }: OpenStorageOptions,
-  { orm }: Database,
+  database: Database,
   clock: { nowMs(): number },
 ) {
   return new AdminRegistry(
-    orm,
+    database,
     {
       name: settings.ADMIN_NAME,
       urls,

@@ -1,14 +1,12 @@
 /** Admins that share this database: who this one is, who else is there, and for how many nodes they have room. */
-import type { MikroORM } from '@mikro-orm/postgresql';
-import { raw } from '@mikro-orm/postgresql';
 import { v4 } from 'uuid';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { NameTakenOver, type Clock } from '../../actors/ports.ts';
 import type { AdminResource } from '../../actors/resources/admin.ts';
 import type { AdminProblem } from '../../actors/resources/peer-admin.ts';
-import { asUnavailable } from '../connections/availability.ts';
+import type { Database } from '../connections/database.ts';
 import { erlangNodeName } from './admin-names.ts';
-import { Admin } from '../entities/admin.ts';
+import { rowsOf, sql } from '../reads/sql.ts';
 import { ADMIN_SILENCE_MS_MAX } from '../ownership/leases.ts';
 import { checkInAs, holderOf, register, type NameHolder, type OwnUrl, type SaidOfItself } from './registration.ts';
 import type { AdminDirectory } from '../../api/admin-ports.ts';
@@ -35,7 +33,7 @@ type OwnResource = Omit<AdminResource, 'proxies'>;
 export class AdminRegistry implements AdminDirectory {
   /** Of this process. */
   readonly instanceId = v4();
-  readonly #orm: MikroORM;
+  readonly #database: Pick<Database, 'pool' | 'writes'>;
   readonly #self: AdminSelf;
   readonly #clock: Pick<Clock, 'nowMs'>;
   readonly #startedAt: Date;
@@ -47,8 +45,9 @@ export class AdminRegistry implements AdminDirectory {
   /** The URLs that it checked in with last, as text. */
   #toldUrls: string | null = null;
 
-  constructor(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>) {
-    this.#orm = orm;
+  /** What a round of the leases waits for goes by `writes`, which no reader holds up; what is shown goes by `pool`. */
+  constructor(database: Pick<Database, 'pool' | 'writes'>, self: AdminSelf, clock: Pick<Clock, 'nowMs'>) {
+    this.#database = database;
     this.#self = self;
     this.#clock = clock;
     this.#startedAt = new Date(clock.nowMs());
@@ -61,7 +60,7 @@ export class AdminRegistry implements AdminDirectory {
 
   /** Which process has the name by the rows; null: none. */
   holder(): Promise<NameHolder | null> {
-    return guarded(() => holderOf(this.#orm.em.fork(), this.#self.name));
+    return holderOf(this.#database.writes, this.#self.name);
   }
 
   /**
@@ -80,22 +79,18 @@ export class AdminRegistry implements AdminDirectory {
     const id =
       this.#id === null || this.#urlsAsText() !== this.#toldUrls
         ? await this.#register(this.instanceId) // where it is reached is known only once it listens
-        : await this.#checkIn(this.#id);
+        : await checkInAs(this.#database.writes, this.#id, this.#said());
     if (id === null) throw await this.#lost();
     return id;
   }
 
   async #register(inPlaceOf: string | null): Promise<string | null> {
     const urls = this.#urlsAsText();
-    const id = await guarded(() => register(this.#orm.em.fork(), this.#said(), this.#self.urls.mine(), inPlaceOf));
+    const id = await register(this.#database.writes, this.#said(), this.#self.urls.mine(), inPlaceOf);
     if (id === null) return null;
     this.#id = id;
     this.#toldUrls = urls;
     return id;
-  }
-
-  #checkIn(id: string): Promise<string | null> {
-    return guarded(() => checkInAs(this.#orm.em.fork(), id, this.#said()));
   }
 
   async #lost(): Promise<NameTakenOver> {
@@ -134,19 +129,24 @@ export class AdminRegistry implements AdminDirectory {
   }
 
   /** Removes this admin from the list, at shutdown; not another process that has its name now. */
-  checkOut(): Promise<void> {
-    return guarded(async () => {
-      await this.#orm.em.fork().nativeDelete(Admin, { name: this.#self.name, instanceId: this.instanceId });
-    });
+  async checkOut(): Promise<void> {
+    await rowsOf(
+      this.#database.writes,
+      'leaving the list of admins',
+      sql`delete from admin where name = ${this.#self.name} and instance_id = ${this.instanceId}::uuid`,
+    );
   }
 
-  me(): Promise<OwnResource> {
-    return guarded(async () => {
-      const em = this.#orm.em.fork();
-      const peers = await em.count(Admin, { name: { $ne: this.#self.name }, lastCheckedIn: lately() });
-      const row = await em.findOne(Admin, { name: this.#self.name });
-      return this.#resource(row?.id ?? (await this.checkIn()), peers);
-    });
+  async me(): Promise<OwnResource> {
+    const { name } = this.#self;
+    const [row] = await rowsOf<{ id: string | null; peers: number }>(
+      this.#database.pool,
+      'looking up admins',
+      sql`
+      select (select id from admin where name = ${name}) as id, (select count(*)::int from admin
+        where name <> ${name} and last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX}::int * interval '1 ms') as peers`,
+    );
+    return this.#resource(row?.id ?? (await this.checkIn()), row?.peers ?? 0);
   }
 
   #resource(id: string, peers: number): OwnResource {
@@ -165,18 +165,5 @@ export class AdminRegistry implements AdminDirectory {
       edge_node_capacity: edgeCapacity(maxWireguardPeers, peers + 1),
       last_computed_at: new Date(this.#clock.nowMs()).toISOString(),
     };
-  }
-}
-
-/** Not longer ago than ADMIN_SILENCE_MS_MAX. */
-function lately() {
-  return { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) };
-}
-
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw asUnavailable(error, 'looking up admins');
   }
 }

@@ -2,10 +2,12 @@
  * How an admin comes into the list of admins under its name, and stays there: only one process of it, with URLs of its
  * own.
  */
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { ClientBase, Pool } from 'pg';
 import type { AdminProblem } from '../../actors/resources/peer-admin.ts';
 import { v7 } from 'uuid';
+import { inTransaction } from '../connections/transaction.ts';
 import { ADMIN_SILENCE_MS_MAX } from '../ownership/leases.ts';
+import { rowsOf, sql } from '../reads/sql.ts';
 
 /**
  * Advisory lock under which admins come into the list and names leave it: the first eight bytes of
@@ -57,75 +59,75 @@ export class SharedAdminUrl extends Error {
   override readonly name = 'SharedAdminUrl';
 }
 
-/** Who has the name; null: nobody. */
-export async function holderOf(em: EntityManager, name: string): Promise<NameHolder | null> {
-  const [row] = await em.execute<NameHolder[]>(
-    `select instance_id as "instanceId", (extract(epoch from last_checked_in) * 1000)::float8 as "checkedInMs",
-      (extract(epoch from started_at) * 1000)::float8 as "startedAtMs" from admin where name = ?`,
-    [name],
+/** What for, in errors. */
+const DOING = 'looking up admins';
+
+/** Who has the name; null: nobody. Rejects with DatabaseUnavailable. */
+export async function holderOf(pool: Pool, name: string): Promise<NameHolder | null> {
+  const [row] = await rowsOf<NameHolder>(
+    pool,
+    DOING,
+    sql`
+    select instance_id as "instanceId", (extract(epoch from last_checked_in) * 1000)::float8 as "checkedInMs",
+      (extract(epoch from started_at) * 1000)::float8 as "startedAtMs" from admin where name = ${name}`,
   );
   return row ?? null;
 }
 
 /**
  * Comes into the list, or changes what stands there, in the place of this process of the name: its own or a former one.
- * Answers the id; null: another process has the name. Throws AnotherAdminGroup and SharedAdminUrl.
+ * Answers the id; null: another process has the name. Throws AnotherAdminGroup and SharedAdminUrl, and
+ * DatabaseUnavailable.
  */
 export function register(
-  em: EntityManager,
+  pool: Pool,
   said: SaidOfItself,
   mine: readonly OwnUrl[],
   inPlaceOf: string | null,
 ): Promise<string | null> {
-  return em.transactional(async (inside) => {
-    await inside.execute('select pg_advisory_xact_lock(?)', [REGISTRATION_LOCK]);
-    const others = await inside.execute<OtherAdmin[]>(
-      `select name, url, peer_url as "peerUrl", admin_cluster_name as "adminClusterName" from admin
-        where name <> ? and last_checked_in > clock_timestamp() - ? * interval '1 ms'`,
-      [said.name, ADMIN_SILENCE_MS_MAX],
+  return inTransaction(pool, DOING, async (client) => {
+    await rowsOf(client, DOING, sql`select pg_advisory_xact_lock(${REGISTRATION_LOCK}::bigint)`);
+    const others = await rowsOf<OtherAdmin>(
+      client,
+      DOING,
+      sql`
+      select name, url, peer_url as "peerUrl", admin_cluster_name as "adminClusterName" from admin
+        where name <> ${said.name} and last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX}::int * interval '1 ms'`,
     );
     refuseAnotherGroup(said, others);
     refuseSharedUrls(mine, others);
-    const known = await identityOf(inside, said.name);
-    const id = await checkInAs(inside, known, said, inPlaceOf);
+    const known = await identityOf(client, said.name);
+    const id = await checkInAs(client, known, said, inPlaceOf);
     // Another id is there where an older release ran under this name meanwhile: that one is known to others now.
     if (id !== null && id !== known)
-      await inside.execute('update admin_identity set id = ? where name = ?', [id, said.name]);
+      await rowsOf(client, DOING, sql`update admin_identity set id = ${id}::uuid where name = ${said.name}`);
     return id;
   });
 }
 
 /**
  * Writes that this process is there now. Answers the id; null: another process than it and `inPlaceOf` has the name.
+ * Rejects with DatabaseUnavailable.
  */
 export async function checkInAs(
-  em: EntityManager,
+  client: Pool | ClientBase,
   id: string,
   said: SaidOfItself,
   inPlaceOf: string | null = said.instanceId,
 ): Promise<string | null> {
-  const [row] = await em.execute<{ id: string }[]>(
-    `insert into admin as a (id, name, url, peer_url, admin_cluster_name, version, max_wireguard_peers, link_version, started_at, instance_id, problems, last_checked_in)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?::timestamptz, ?::uuid, ?::jsonb, clock_timestamp())
+  const problems = JSON.stringify({ instance: said.instanceId, problems: said.problems } satisfies StoredProblems);
+  const [row] = await rowsOf<{ id: string }>(
+    client,
+    DOING,
+    sql`
+    insert into admin as a (id, name, url, peer_url, admin_cluster_name, version, max_wireguard_peers, link_version, started_at, instance_id, problems, last_checked_in)
+      values (${id}::uuid, ${said.name}, ${said.url}, ${said.peerUrl}, ${said.adminClusterName}, ${said.version}, ${said.maxWireguardPeers}::int, ${said.linkVersion}::int,
+        ${said.startedAt.toISOString()}::timestamptz, ${said.instanceId}::uuid, ${problems}::jsonb, clock_timestamp())
       on conflict (name) do update set url = excluded.url, peer_url = excluded.peer_url, admin_cluster_name = excluded.admin_cluster_name, version = excluded.version,
         max_wireguard_peers = excluded.max_wireguard_peers, link_version = excluded.link_version, started_at = excluded.started_at, instance_id = excluded.instance_id, problems = excluded.problems, last_checked_in = clock_timestamp(),
         stopping_since = case when a.instance_id = excluded.instance_id then a.stopping_since end
-        where a.instance_id = excluded.instance_id or a.instance_id is not distinct from ?::uuid
+        where a.instance_id = excluded.instance_id or a.instance_id is not distinct from ${inPlaceOf}::uuid
       returning a.id`,
-    [
-      id,
-      said.name,
-      said.url,
-      said.peerUrl,
-      said.adminClusterName,
-      said.version,
-      said.maxWireguardPeers,
-      said.linkVersion,
-      said.startedAt.toISOString(),
-      said.instanceId,
-      JSON.stringify({ instance: said.instanceId, problems: said.problems } satisfies StoredProblems),
-      inPlaceOf,
-    ],
   );
   return row?.id ?? null;
 }
@@ -171,12 +173,13 @@ function placeOf(url: string): string {
 }
 
 /** The one that was stored first for this name; a new name gets a new one. */
-async function identityOf(em: EntityManager, name: string): Promise<string> {
-  await em.execute(
-    'insert into admin_identity (name, id, inserted_at) values (?, ?, clock_timestamp()) on conflict do nothing',
-    [name, v7()],
+async function identityOf(client: ClientBase, name: string): Promise<string> {
+  await rowsOf(
+    client,
+    DOING,
+    sql`insert into admin_identity (name, id, inserted_at) values (${name}, ${v7()}::uuid, clock_timestamp()) on conflict do nothing`,
   );
-  const [row] = await em.execute<{ id: string }[]>('select id from admin_identity where name = ?', [name]);
+  const [row] = await rowsOf<{ id: string }>(client, DOING, sql`select id from admin_identity where name = ${name}`);
   if (row === undefined) throw new Error('A name that was just stored is not there.');
   return row.id;
 }

@@ -50,16 +50,15 @@ export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
 const IDLE_CONNECTION_MS_MAX = 30_000;
 
 /**
- * Connections of MikroORM, beside those of the pool: for cold writes, each when it is its turn, for the check-in of
- * each round, and for reads of admins.
+ * Connections of MikroORM, beside those of the pool: for cold writes, each when it is its turn.
  */
 export const ORM_CONNECTIONS_MAX = 2;
 
 /**
- * Connections that only the group commit and the leases use: however many reads wait for each other, none of them keeps
- * a write or a renewal waiting (L1, L4).
- * One for a batch, one for leases, two for what is taken apart beside them. Where there are fewer than POOL_DIVIDED_MIN
- * in all, everybody shares.
+ * Connections that only the group commit, the leases and the check-ins use: however many reads wait for each other,
+ * none of them keeps a write or a renewal waiting (L1, L4).
+ * One for a batch, one for the round of the leases, which begins with a check-in and asks one thing at a time, two for
+ * what is taken apart beside them. Where there are fewer than POOL_DIVIDED_MIN in all, everybody shares.
  */
 const WRITE_CONNECTIONS = 4;
 const POOL_DIVIDED_MIN = 8;
@@ -96,7 +95,7 @@ export interface Database {
   readonly orm: MikroORM;
   /** For hot paths. Times come as Date, bigint as text. */
   readonly pool: Pool;
-  /** The same for the group commit and the leases, and for nobody else. */
+  /** The same for the group commit, the leases and the check-ins, and for nobody else. */
   readonly writes: Pool;
   /** Commits of actors that were acknowledged last. */
   readonly witnesses: CommitWitnesses;

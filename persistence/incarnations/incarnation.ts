@@ -94,10 +94,10 @@ interface Seen {
  * Settles the incarnation of the start, and compares with it from then on. A database that was set back in place, with
  * files of the same server, is known by this admin's own row: it is older than it was. A standby that was promoted and
  * has every commit that was acknowledged to this admin is the same database: its incarnation is begun, and nothing else
- * changes.
+ * changes. By the connections of the leases: each of their rounds begins with it.
  */
 export async function watchIncarnation(
-  { pool, witnesses }: Pick<Database, 'pool' | 'witnesses'>,
+  { writes: pool, witnesses }: Pick<Database, 'writes' | 'witnesses'>,
   adminName: string,
   log: Log,
 ): Promise<IncarnationWatch> {

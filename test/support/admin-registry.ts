@@ -1,13 +1,13 @@
 /** The row of an admin, as the admin itself keeps it. */
-import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { AdminRegistry, type AdminSelf } from '../../persistence/admins/admin-directory.ts';
 import type { OwnUrl } from '../../persistence/admins/registration.ts';
+import type { Database } from '../../persistence/connections/database.ts';
 import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
 
 /** Its registry. `nowMs`: by the clock of its machine. */
 export function registryOf(
-  orm: MikroORM,
+  database: Pick<Database, 'pool' | 'writes'>,
   name: string,
   {
     url = `http://${name}`,
@@ -25,7 +25,7 @@ export function registryOf(
   },
 ): AdminRegistry {
   return new AdminRegistry(
-    orm,
+    database,
     { name, urls, adminClusterName, version: '0.1.0', maxWireguardPeers, linkVersion },
     { nowMs },
   );

@@ -25,7 +25,7 @@ async function second(t: Scope, first: TestAdmin, env: Readonly<Record<string, s
 async function caller(t: Scope, connection: TestConnection) {
   const database = await openDatabase({ connection, poolMax: 3, log: silentLog });
   t.teardown(() => database.close());
-  const registry = registryOf(database.orm, 'caller', { peerUrl: '' });
+  const registry = registryOf(database, 'caller', { peerUrl: '' });
   const leases = new Leases(database.pool);
   const adminId = await registry.checkIn();
   const links = openAdminLinks(

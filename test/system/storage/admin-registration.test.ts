@@ -10,9 +10,10 @@ import { storeCluster } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
 test('a process whose name was taken over is told so at each check-in, and takes nothing from the other one', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   const rows = async () => (await pool.query('select name, instance_id, url from admin')).rows as unknown[];
-  const [older, newer] = [registryOf(orm, 'a'), registryOf(orm, 'a', { url: 'http://newer' })];
+  const [older, newer] = [registryOf(database, 'a'), registryOf(database, 'a', { url: 'http://newer' })];
   const id = await older.checkIn();
 
   t.is(await arrived(newer), id);
@@ -31,8 +32,8 @@ test('a process whose name was taken over is told so at each check-in, and takes
 });
 
 test('a name is taken from the process that was seen to have it, and from no other', async (t) => {
-  const { orm } = await openedDatabase(t);
-  const [first, second, third] = [registryOf(orm, 'a'), registryOf(orm, 'a'), registryOf(orm, 'a')];
+  const database = await openedDatabase(t);
+  const [first, second, third] = [registryOf(database, 'a'), registryOf(database, 'a'), registryOf(database, 'a')];
   await first.checkIn();
   const seen = await second.holder();
 
@@ -43,8 +44,9 @@ test('a name is taken from the process that was seen to have it, and from no oth
 });
 
 test('an admin whose row was forgotten is in the list again with its next check-in', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
-  const admin = registryOf(orm, 'a');
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  const admin = registryOf(database, 'a');
   const id = await admin.checkIn();
   await pool.query('delete from admin');
 
@@ -52,9 +54,10 @@ test('an admin whose row was forgotten is in the list again with its next check-
 });
 
 test('no two admins that run have one URL, and who comes second is told which setting to set', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   const at = (name: string, own: string, setting: 'ADMIN_OWN_URL' | 'ADMIN_URLS', peer = own) =>
-    registryOf(orm, name, {
+    registryOf(database, name, {
       url: own,
       peerUrl: peer,
       mine: [{ url: own, setting }, ...(peer === own ? [] : [{ url: peer, setting: 'ADMIN_PEER_URL' } as const])],
@@ -85,37 +88,40 @@ test('no two admins that run have one URL, and who comes second is told which se
 });
 
 test('of many admins with one URL that start at once, one comes in', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   // whoever comes in is there for longer than the others take to come
   await pool.query(
     "create function stay() returns trigger language plpgsql as $$ begin new.last_checked_in := clock_timestamp() + interval '1 hour'; return new; end $$",
   );
   await pool.query('create trigger stays before insert on admin for each row execute function stay()');
   const starts = await Promise.allSettled(
-    ['a', 'b', 'c', 'd'].map((name) => registryOf(orm, name, { url: 'http://lb' }).checkIn()),
+    ['a', 'b', 'c', 'd'].map((name) => registryOf(database, name, { url: 'http://lb' }).checkIn()),
   );
 
   t.is(starts.filter(({ status }) => status === 'fulfilled').length, 1);
 });
 
 test('an admin that is gone keeps no URL from others', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
-  await registryOf(orm, 'a', { url: 'http://lb' }).checkIn();
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  await registryOf(database, 'a', { url: 'http://lb' }).checkIn();
   await pool.query(`update admin set last_checked_in = clock_timestamp() - interval '4 s'`);
 
-  t.is(typeof (await registryOf(orm, 'b', { url: 'http://lb' }).checkIn()), 'string');
+  t.is(typeof (await registryOf(database, 'b', { url: 'http://lb' }).checkIn()), 'string');
 });
 
 test('where an admin is reached is compared again when it is known', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   const where = { url: 'http://b', peerUrl: '' };
-  const late = registryOf(orm, 'b', where, {
+  const late = registryOf(database, 'b', where, {
     own: () => where.url,
     peer: () => where.peerUrl,
     mine: () => (where.peerUrl === '' ? [] : [{ url: where.peerUrl, setting: 'ADMIN_PEER_URL' }]),
   });
   await late.checkIn();
-  await registryOf(orm, 'a', { url: 'http://a' }).checkIn();
+  await registryOf(database, 'a', { url: 'http://a' }).checkIn();
   await keepAlive(pool);
 
   where.peerUrl = 'http://a';
@@ -148,10 +154,11 @@ test('the lock of a name is had by one connection at a time, as long as it lasts
 });
 
 test('a name without an admin for 30 days is forgotten, unless it still has something', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   const ids = new Map<string, string>();
   for (const name of ['runs', 'long-gone', 'gone', 'owns', 'drains', 'relays']) {
-    const admin = registryOf(orm, name);
+    const admin = registryOf(database, name);
     ids.set(name, await admin.checkIn());
     if (name !== 'runs') await admin.checkOut();
   }
@@ -173,5 +180,5 @@ test('a name without an admin for 30 days is forgotten, unless it still has some
     rows.map(({ name }) => name),
     ['drains', 'gone', 'owns', 'relays', 'runs'],
   );
-  t.not(await registryOf(orm, 'long-gone').checkIn(), ids.get('long-gone'));
+  t.not(await registryOf(database, 'long-gone').checkIn(), ids.get('long-gone'));
 });

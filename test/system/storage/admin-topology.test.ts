@@ -9,11 +9,12 @@ import { openedDatabase } from '../../support/database/opened.ts';
 import { storeCluster } from '../../support/database/stored-rows.ts';
 
 test('topology, owners and orphans are what the rows say', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   const admit = async (name: string, adminClusterName: string, maxWireguardPeers: number): Promise<string> => {
     // Of two groups only one is let in while the other runs.
     await pool.query(`update admin set last_checked_in = '2026-01-01'`);
-    return registryOf(orm, name, {
+    return registryOf(database, name, {
       url: `http://${name}.example.com:44000`,
       adminClusterName,
       maxWireguardPeers,
@@ -100,8 +101,9 @@ test('topology, owners and orphans are what the rows say', async (t) => {
 });
 
 test('an admin that has not checked in for so long is removed by another, and nobody else', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
-  for (const name of ['one', 'two', 'gone']) await registryOf(orm, name).checkIn();
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  for (const name of ['one', 'two', 'gone']) await registryOf(database, name).checkIn();
   await pool.query(
     `update admin set last_checked_in = clock_timestamp() - case name when 'two' then interval '50 seconds' else interval '70 seconds' end where name <> 'one'`,
   );

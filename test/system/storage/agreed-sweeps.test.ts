@@ -49,7 +49,8 @@ async function sweepsOf(t: ExecutionContext, { opened, fixture }: Stored, aheadM
   t.teardown(() => clock.stop());
   const { vault } = opened;
   const used = { settings: SETTINGS, adminId: v7(), database: { ...opened, pool }, vault, clock, log: silentLog };
-  const storage = new Storage({ ...used, peers: { areThere: () => true } } as unknown as OpenedStorage);
+  const others = { registry: registryOf(opened, 'me'), peers: { areThere: () => true } };
+  const storage = new Storage({ ...used, ...others } as unknown as OpenedStorage);
   const clusters = fixture.clusters.map(({ id }) => ClusterId.parse(id));
   const { sweeps } = storage.forSweeps({
     ownership: { heldFor: () => clusters, watchedMs: () => 0 },
@@ -67,9 +68,9 @@ interface Stored {
 /** A fleet in which something of each kind was kept for long enough. */
 async function oldFleet(t: ExecutionContext): Promise<Stored> {
   const { opened, fixture } = await openStoredFleet(t);
-  const { orm, pool } = opened;
-  const left = registryOf(orm, 'left');
-  for (const admin of [registryOf(orm, 'one'), registryOf(orm, 'gone'), left]) await admin.checkIn();
+  const { pool } = opened;
+  const left = registryOf(opened, 'left');
+  for (const admin of [registryOf(opened, 'one'), registryOf(opened, 'gone'), left]) await admin.checkIn();
   await left.checkOut();
   const agoMs = (days: number) => Date.now() - days * DAY_MS;
   await storeCommands(pool, [v7({ msecs: agoMs(31) })], new Date(agoMs(31)));

@@ -29,12 +29,12 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     await server.stop();
   });
   await database.migrate();
-  const { orm, pool } = database;
+  const { pool } = database;
   const reads = readsOf(database);
   const loader = createLoader(pool);
   const records = createRecords(pool);
   const sweeps = sweepsOf(pool);
-  const registry = registryOf(orm, 'me');
+  const registry = registryOf(database, 'me');
   const id = v7();
   const query = { filters: [], sort: [], page: 1, pageSize: 20 };
   const calls: readonly (() => Promise<unknown>)[] = [

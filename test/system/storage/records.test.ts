@@ -28,8 +28,9 @@ test('an execution is deleted when it is terminal, refused while it is not, and 
 });
 
 test('an admin keeps its id over restarts, and counts the peers that have checked in lately', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
-  const admin = (name: string) => registryOf(orm, name, { nowMs: () => Date.UTC(2026, 0, 1) });
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  const admin = (name: string) => registryOf(database, name, { nowMs: () => Date.UTC(2026, 0, 1) });
 
   const id = await admin('one').checkIn();
   t.is(await arrived(admin('one')), id);
@@ -59,7 +60,8 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
 });
 
 test('an admin says which process it is, where others reach it and what it says to them; an older one that takes its row says none of it', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
+  const database = await openedDatabase(t);
+  const { pool } = database;
   const leases = new Leases(pool);
   const seen = async () =>
     (await leases.survey()).admins.map(({ name, instanceId, peerUrl, linkVersion, startedAtMs, drainingSinceMs }) => ({
@@ -71,14 +73,18 @@ test('an admin says which process it is, where others reach it and what it says 
       drainingSinceMs,
     }));
   const startedAtMs = Date.UTC(2026, 0, 1);
-  const admin = registryOf(orm, 'one', { peerUrl: 'http://10.0.0.1:44000', linkVersion: 3, nowMs: () => startedAtMs });
+  const admin = registryOf(database, 'one', {
+    peerUrl: 'http://10.0.0.1:44000',
+    linkVersion: 3,
+    nowMs: () => startedAtMs,
+  });
   await admin.checkIn();
   await admin.checkIn();
   await keepAlive(pool);
   const said = await seen();
   await pool.query(`update admin_identity set draining_since = to_timestamp(1000) where name = 'one'`);
   const draining = await seen();
-  const again = registryOf(orm, 'one', { peerUrl: '', nowMs: () => startedAtMs + 1 });
+  const again = registryOf(database, 'one', { peerUrl: '', nowMs: () => startedAtMs + 1 });
   await arrived(again);
   await keepAlive(pool);
   const restarted = await seen();
@@ -98,8 +104,9 @@ test('an admin says which process it is, where others reach it and what it says 
 });
 
 test('an admin keeps its id when it was stopped in order, and has one name wherever it is shown', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
-  const again = () => registryOf(orm, 'one', { url: 'https://one.example.com:44000' });
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  const again = () => registryOf(database, 'one', { url: 'https://one.example.com:44000' });
   const admin = again();
   const id = await admin.checkIn();
 
@@ -126,8 +133,9 @@ test('an admin keeps its id when it was stopped in order, and has one name where
 });
 
 test('an admin of another group is refused while the others run, and says which name it should have', async (t) => {
-  const { orm, pool } = await openedDatabase(t);
-  const admin = (name: string, adminClusterName: string) => registryOf(orm, name, { adminClusterName });
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  const admin = (name: string, adminClusterName: string) => registryOf(database, name, { adminClusterName });
   const one = admin('one', 'eu');
   await one.checkIn();
   await keepAlive(pool);

@@ -2,10 +2,13 @@
 import test from 'ava';
 import type { Filter } from '../../../actors/filters.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { commandRecord } from '../../support/actors.ts';
+import { watchIncarnation } from '../../../persistence/incarnations/incarnation.ts';
+import { commandRecord, NOW_MS } from '../../support/actors.ts';
+import { registryOf } from '../../support/admin-registry.ts';
 import { scaled } from '../../support/busy.ts';
 import { change, openFixture, type Fixture } from '../../support/database/committer-fixture.ts';
-import { readsOf, SHORT_WAITS } from '../../support/database/opened.ts';
+import { LONG_WAITS, readsOf, SHORT_WAITS } from '../../support/database/opened.ts';
+import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 
 /** Far more than there are connections. */
@@ -56,6 +59,32 @@ for (const [what, read, holding] of [
     t.deepEqual(fixture.loud(), []);
   });
 }
+
+test('a round of the leases checks in though readers and cold writes hold all connections that are theirs', async (t) => {
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  const { database } = fixture;
+  const registry = registryOf(database, 'me');
+  const watch = await until('the incarnation', () => watchIncarnation(database, 'me', silentLog));
+  await until('the first check-in', () => registry.checkIn());
+  const lease = await fixture.cluster();
+  const nodes = [await fixture.node(lease), await fixture.node(lease)];
+  const holder = await fixture.holder(LOCK);
+  const writing = nodes.map((node) =>
+    fixture.committer.commit(lease, [change({ kind: 'node-deleted', node, atMs: NOW_MS })], false),
+  );
+  const reads = readAliases(fixture);
+  const held = database.pool.options.max + writing.length;
+  const observer = await openFixture(t, fixture.connection);
+  await observer.waiting(held);
+
+  t.true(await watch.compared());
+  await registry.checkIn();
+
+  t.is((await observer.waiting(held)).length, held, 'they hold their connections still');
+  await holder.query('rollback');
+  await Promise.all(reads);
+  t.deepEqual((await Promise.all(writing)).flat(), [], 'nothing was refused');
+});
 
 test('watchers of events who come back at once, however many, leave other reads their connections as lists do', async (t) => {
   const fixture = await openFixture(t);

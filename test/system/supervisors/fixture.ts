@@ -84,7 +84,7 @@ export async function startSupervisors(
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 10, log, limits: scaledLimits() });
   supervisorsFixtures += 1;
-  const registry = registryOf(database.orm, options.name ?? `admin-${supervisorsFixtures}`, {
+  const registry = registryOf(database, options.name ?? `admin-${supervisorsFixtures}`, {
     maxWireguardPeers: options.maxWireguardPeers ?? 10_000,
   });
   const adminId = await until('the first check-in', () => arrived(registry)); // as an admin waits for its database
