@@ -14,7 +14,7 @@ import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnations/incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
 import { StoredHandOvers } from './ownership/hand-over.ts';
-import { Leases, LEASE_MS, type LiveAdmin } from './ownership/leases.ts';
+import { Leases, LEASE_MS, ownerOf, type LiveAdmin } from './ownership/leases.ts';
 import type { Listener } from './connections/listening.ts';
 import type { LivePeers } from './admins/live-peers.ts';
 import { createLoader } from './loader/loader.ts';
@@ -119,7 +119,7 @@ export class Storage {
       domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
       ranges: { v4Ranges: settings.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: settings.CLUSTER_V4_SUBNET_PREFIX },
     });
-    this.#leases = new Leases(database.writes);
+    this.#leases = new Leases(database.writes, opened.registry.instanceId);
     this.#leases.onSurvey((admins) => peers.surveyed(admins));
     this.#relayClusters = relayClustersLookUp(database.pool);
     this.#rotation = new KeyRotation({ pool: database.pool, vault, keys: opened.keys, log });
@@ -192,7 +192,7 @@ export class Storage {
     return {
       nodeByToken: (hash: Uint8Array) => this.#reads.nodeByToken(hash),
       deletedByToken: (hash: Uint8Array) => this.#reads.deletedByToken(hash),
-      ownerOf: (cluster: ClusterId) => this.#leases.ownerOf(cluster),
+      ownerOf: (cluster: ClusterId) => ownerOf(pool, cluster), // however many agents ask, no renewal waits for them
       endpointOf: agentEndpointLookUp(pool),
       nodeByName: nodeNameLookUp(pool),
       diagnoses: diagnosisRows(pool),

@@ -123,10 +123,10 @@ function perform(
   }
 }
 
-/** The share lock makes a takeover wait until this transaction ended (O1). */
+/** The lock keeps a takeover away until this transaction ended (O1), and no renewal (ownership/leases.ts). */
 async function checkLease(em: EntityManager, lease: Lease): Promise<void> {
   const rows = await em.execute<{ epoch: string }[]>(
-    'select epoch::text as epoch from cluster_ownership where cluster_id = ? and lease_until > clock_timestamp() for share',
+    'select epoch::text as epoch from cluster_ownership where cluster_id = ? and lease_until > clock_timestamp() for key share',
     [lease.cluster],
   );
   if (Number(rows[0]?.epoch) !== lease.epoch) throw new GuardRefused(STALE_EPOCH);

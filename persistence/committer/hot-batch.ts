@@ -44,7 +44,7 @@ export async function statementsAtOnce(
   units: readonly Unit[],
 ): Promise<readonly QueryConfig[]> {
   const changes = units.flatMap((unit) => unit.changes);
-  // The share locks of the leases come first, as in the other way.
+  // The locks of the leases come first, as in the other way.
   const leases = units.flatMap((unit) => unit.lease ?? []);
   const told: Statement[] = [];
   for await (const serialized of serializedEvents(changes.flatMap((change) => change.events)))
@@ -157,7 +157,8 @@ function refusalOf(change: Change, refused: ReadonlyMap<Change, Refusal>): reado
 /**
  * Locks the ownership rows and returns which leases are stale: another epoch, another owner, or run out by the
  * database's clock.
- * The share lock makes a takeover wait until this transaction ended, so what was checked still holds at the commit.
+ * The lock keeps whoever would end the lease away until this transaction ended, so what was checked still holds at the
+ * commit; renewals go on meanwhile (leases.ts).
  */
 export async function staleLeases(
   client: Pick<PoolClient, 'query'>,
@@ -172,7 +173,7 @@ export async function staleLeases(
   if (distinct.size === 0) return new Set();
   const { rows } = await client.query<{ cluster_id: string; epoch: string }>({
     name: 'lease-check',
-    text: 'select cluster_id, epoch::text from cluster_ownership where cluster_id = any($1::uuid[]) and lease_until > clock_timestamp() order by cluster_id for share',
+    text: 'select cluster_id, epoch::text from cluster_ownership where cluster_id = any($1::uuid[]) and lease_until > clock_timestamp() order by cluster_id for key share',
     values: [[...distinct.keys()]],
   });
   const epochs = new Map(rows.map((row) => [row.cluster_id, Number(row.epoch)]));
@@ -186,7 +187,7 @@ function standingLeases(leases: readonly Lease[]): Statement {
     name: 'standing-leases',
     wanted: new Set(distinct.keys()),
     text: `select o.cluster_id || ':' || o.epoch as key from cluster_ownership o join unnest($1::uuid[], $2::bigint[]) as v(cluster, epoch) on o.cluster_id = v.cluster and o.epoch = v.epoch
-      where o.lease_until > clock_timestamp() order by o.cluster_id for share of o`,
+      where o.lease_until > clock_timestamp() order by o.cluster_id for key share of o`,
     values: [
       plainArray([...distinct.values()].map((lease) => lease.cluster)),
       plainArray([...distinct.values()].map((lease) => lease.epoch)),

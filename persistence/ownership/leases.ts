@@ -1,7 +1,16 @@
-/** Leases of clusters in the database: claimed, renewed and released by its clock (O1, O2). */
+/**
+ * Leases of clusters in the database: claimed, renewed and released by its clock (O1, O2).
+ *
+ * Locks of an ownership row, from weak to strong: who writes under a lease takes `for key share`, a renewal
+ * `for no key update`, and whoever changes the owner or the epoch `for update`, before it changes it. The first two go
+ * side by side, so that no write that waits for something else keeps the renewal of all clusters waiting (L4); the last
+ * one excludes both. A change of the epoch without that lock would be overlooked by who writes: PostgreSQL lets
+ * `for key share` pass an update that locked no key.
+ */
 import type { Pool } from 'pg';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../connections/availability.ts';
+import { rowsOf, sql } from '../reads/sql.ts';
 
 /**
  * How long a lease lasts without renewal, in ms. With a tick of 1 s every cluster has an owner within 5 s of a kill
@@ -78,10 +87,16 @@ export interface Owned {
 /** Leases on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
 export class Leases {
   readonly #pool: Pool;
+  readonly #instanceId: string | null;
   readonly #listeners: ((admins: readonly LiveAdmin[]) => void)[] = [];
 
-  constructor(pool: Pool) {
+  /**
+   * `instanceId`: of this process. Where it is given, nothing is renewed, taken or let go once another process has the
+   * name of the admin: what stands under its id in the rows is that one's.
+   */
+  constructor(pool: Pool, instanceId: string | null = null) {
     this.#pool = pool;
+    this.#instanceId = instanceId;
   }
 
   /**
@@ -92,9 +107,9 @@ export class Leases {
   renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]> {
     return this.#changed(
       'renewing leases',
-      `with mine as (${MINE})
-        update cluster_ownership o set lease_until = clock_timestamp() + $4 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`,
-      [...named(adminId, owned), LEASE_MS],
+      `with mine as (${MINE} for no key update of o)
+        update cluster_ownership o set lease_until = clock_timestamp() + $5 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`,
+      [...this.#named(adminId, owned), LEASE_MS],
     );
   }
 
@@ -139,14 +154,17 @@ export class Leases {
     return { admins: row?.admins ?? [], clusters: row?.clusters ?? [] };
   }
 
-  /** Takes those of the clusters that are still free; each gets the next epoch. */
+  /**
+   * Takes those of the clusters that are still free; each gets the next epoch. One whose row somebody holds is left for
+   * the next round, and the rest does not wait for it: it is written for, renewed after all or claimed by another.
+   */
   async claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
     if (clusters.length === 0) return [];
     return this.#changed(
       'claiming clusters',
-      `with free as (select cluster_id from cluster_ownership where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() order by cluster_id for update)
+      `with free as (select cluster_id from cluster_ownership where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() and ${IS_OURS(4)} order by cluster_id for update skip locked)
         update cluster_ownership o set admin_id = $1, epoch = o.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 ms' from free where o.cluster_id = free.cluster_id returning o.cluster_id, o.epoch::text`,
-      [adminId, clusters, LEASE_MS],
+      [adminId, clusters, LEASE_MS, this.#instanceId],
     );
   }
 
@@ -166,10 +184,10 @@ export class Leases {
   retake(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
     return this.#changed(
       'taking up leases again',
-      `with mine as (select cluster_id, cluster_id = any($2::uuid[]) as stays from cluster_ownership where admin_id = $1 order by cluster_id for update),
+      `with mine as (select cluster_id, cluster_id = any($2::uuid[]) as stays from cluster_ownership where admin_id = $1 and ${IS_OURS(4)} order by cluster_id for update),
         taken as (update cluster_ownership o set admin_id = case when mine.stays then $1 end, epoch = o.epoch + 1, lease_until = clock_timestamp() + case when mine.stays then $3 else 0 end * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text, mine.stays)
         select cluster_id, epoch from taken where stays`,
-      [adminId, clusters, LEASE_MS],
+      [adminId, clusters, LEASE_MS, this.#instanceId],
     );
   }
 
@@ -184,19 +202,13 @@ export class Leases {
   async release(adminId: string, owned: readonly Owned[]): Promise<void> {
     await this.#query(
       'releasing leases',
-      `with mine as (${MINE}) update cluster_ownership o set admin_id = null, lease_until = least(o.lease_until, clock_timestamp()) from mine where o.cluster_id = mine.cluster_id`,
-      named(adminId, owned),
+      `with mine as (${MINE} for update of o) update cluster_ownership o set admin_id = null, lease_until = least(o.lease_until, clock_timestamp()) from mine where o.cluster_id = mine.cluster_id`,
+      this.#named(adminId, owned),
     );
   }
 
-  /** Who owns a cluster, and where; null when nobody does. */
-  async ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null> {
-    const rows = await this.#query<{ id: string; url: string }>(
-      'looking for the owner of a cluster',
-      'select a.id, a.url from cluster_ownership w join admin a on a.id = w.admin_id where w.cluster_id = $1 and w.lease_until > clock_timestamp()',
-      [cluster],
-    );
-    return rows[0] === undefined ? null : { adminId: rows[0].id, url: rows[0].url };
+  #named(adminId: string, owned: readonly Owned[]): unknown[] {
+    return [adminId, owned.map((one) => one.cluster), owned.map((one) => one.epoch), this.#instanceId];
   }
 
   async #changed(doing: string, text: string, values: unknown[]): Promise<readonly Owned[]> {
@@ -211,6 +223,21 @@ export class Leases {
       throw asUnavailable(error, doing);
     }
   }
+}
+
+/** Who owns a cluster, and where; null when nobody does. Rejects with DatabaseUnavailable when the database is away. */
+export async function ownerOf(
+  pool: Pool,
+  cluster: ClusterId,
+): Promise<{ readonly adminId: string; readonly url: string } | null> {
+  const [row] = await rowsOf<{ adminId: string; url: string }>(
+    pool,
+    'looking for the owner of a cluster',
+    sql`
+    select a.id as "adminId", a.url from cluster_ownership w join admin a on a.id = w.admin_id
+      where w.cluster_id = ${cluster}::uuid and w.lease_until > clock_timestamp()`,
+  );
+  return row ?? null;
 }
 
 /** A time as a number, also in JSON. */
@@ -237,13 +264,14 @@ const PLACEMENT = `select
       'owner', case when ${IS_LEASED} then w.admin_id end, 'isBusy', ${IS_BUSY}))
     from cluster_ownership w join cluster c on c.id = w.cluster_id) as clusters`;
 
+/** Whether the process in this parameter has the name of the admin $1; null: nobody asks. */
+const IS_OURS = (place: number): string =>
+  `($${place}::uuid is null or exists (select from admin a where a.id = $1 and a.instance_id = $${place}::uuid))`;
+
 /**
- * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (committer/hot-batch.ts):
- * in another order a renewal and a batch that writes for several clusters would wait for each other.
+ * Rows of $1 under the epochs that it knows, to be locked in the order in which batches lock them
+ * (committer/hot-batch.ts): in another order a release and a batch that writes for several clusters would wait for
+ * each other.
  */
 const MINE = `select o.cluster_id from cluster_ownership o join unnest($2::uuid[], $3::bigint[]) as v(id, epoch) on v.id = o.cluster_id and v.epoch = o.epoch
-  where o.admin_id = $1 order by o.cluster_id for update of o`;
-
-function named(adminId: string, owned: readonly Owned[]): unknown[] {
-  return [adminId, owned.map((one) => one.cluster), owned.map((one) => one.epoch)];
-}
+  where o.admin_id = $1 and ${IS_OURS(4)} order by o.cluster_id`;

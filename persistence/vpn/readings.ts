@@ -85,7 +85,7 @@ export async function storeGateway(
   epoch: number,
   place: Omit<VpnGatewayRecord, 'ipv4' | 'ipv6'> | null,
 ): Promise<boolean> {
-  const owned = sql`select 1 as owned from cluster_ownership where cluster_id = ${cluster}::uuid and admin_id = ${adminId}::uuid and epoch = ${epoch} and lease_until > clock_timestamp() for share`;
+  const owned = sql`select 1 as owned from cluster_ownership where cluster_id = ${cluster}::uuid and admin_id = ${adminId}::uuid and epoch = ${epoch} and lease_until > clock_timestamp() for key share`;
   const rows =
     place === null
       ? await rowsOf(

@@ -119,7 +119,7 @@ export async function startSupervisors(
     settledMs: 60_000,
     committer: options.committer?.(committer) ?? committer,
     loader: options.loader?.(loader) ?? loader,
-    leases: options.leases?.(database.writes) ?? new Leases(database.writes),
+    leases: options.leases?.(database.writes) ?? new Leases(database.writes, registry.instanceId),
     handOvers: new StoredHandOvers(database.writes),
     checkIn: () => registry.checkIn(),
     isSetBack: options.isSetBack ?? (() => false),
