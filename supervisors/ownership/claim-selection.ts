@@ -4,8 +4,9 @@ import type { SizedCluster } from './lease-port.ts';
 import { roomOf, type AdminLoad } from './placement.ts';
 
 /**
- * So many rounds an admin has to take what is assigned to it; then whoever has room does. Admins of two versions may
- * assign differently, and each would wait for the other.
+ * So many rounds an admin has to take what is assigned to it; then whoever has room takes all that fits. Admins of two
+ * versions may assign differently, and each would wait for the other; and one that checks in and can renew nothing is
+ * assigned its own lost clusters, as it owns fewest.
  */
 export const UNCLAIMED_ROUNDS_MAX = 3;
 
@@ -30,10 +31,12 @@ export class ClaimSelection {
     const mine = free.filter(({ cluster }) => assigned.get(cluster) === this.#adminId);
     const me = admins.find(({ id }) => id === this.#adminId);
     if (me === undefined) return mine.map(({ cluster }) => cluster);
-    const room = roomOf(me) - mine.reduce((sum, { nodes }) => sum + nodes, 0);
-    const left = others.find(
-      ({ cluster, nodes }) => (this.#rounds.get(cluster) ?? 0) > UNCLAIMED_ROUNDS_MAX && nodes <= room,
-    );
-    return [...mine, ...(left === undefined ? [] : [left])].map(({ cluster }) => cluster);
+    let room = roomOf(me) - mine.reduce((sum, { nodes }) => sum + nodes, 0);
+    const left = others.filter(({ cluster, nodes }) => {
+      const isTaken = (this.#rounds.get(cluster) ?? 0) > UNCLAIMED_ROUNDS_MAX && nodes <= room;
+      if (isTaken) room -= nodes;
+      return isTaken;
+    });
+    return [...mine, ...left].map(({ cluster }) => cluster);
   }
 }

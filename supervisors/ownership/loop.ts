@@ -49,9 +49,10 @@ export class Ownership {
 
   constructor(ports: OwnershipPorts) {
     this.#ports = ports;
-    this.#temporary = createTemporaryLeases(ports, () => !this.#isStopped && !this.#isLeaving);
-    this.#claims = new ClaimSelection(ports.adminId);
     this.#times = new WatchTimes(ports.leaseClockMs);
+    const isOpen = (): boolean => !this.#isStopped && !this.#isLeaving;
+    this.#temporary = createTemporaryLeases({ ...ports, times: this.#times }, isOpen);
+    this.#claims = new ClaimSelection(ports.adminId);
     this.#activation = new ClusterActivation({ ...ports, answered: () => this.#times.answered() });
     this.#standing = new ToldStanding(ports.log);
     this.#handOvers = new HandOvers({ ...ports, left: (cluster) => this.#end(cluster, 'given') });
@@ -141,7 +142,8 @@ export class Ownership {
   /**
    * Takes an orphan under an epoch of its own for as long as somebody deletes or moves its nodes, which is what ends
    * the want of room.
-   * False: it is no orphan, or another admin was faster. Rejects with DatabaseUnavailable.
+   * False: it is no orphan, as of a look without a gap since, or another admin was faster. Rejects with
+   * DatabaseUnavailable.
    */
   leaseTemporarily(cluster: ClusterId): Promise<boolean> {
     return this.#temporary.take(cluster, this.#standing.orphans());

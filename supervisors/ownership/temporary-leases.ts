@@ -7,6 +7,7 @@ import type { Log } from '../../transport/net/log.ts';
 import type { Directory } from '../runtime/directory.ts';
 import type { HeldLeases } from './held.ts';
 import type { LeasePort } from './lease-port.ts';
+import type { WatchTimes } from './watch-times.ts';
 
 /** Where leases are taken, and whose actors end with them. */
 export interface TemporaryLeasePorts {
@@ -14,6 +15,8 @@ export interface TemporaryLeasePorts {
   readonly leases: Pick<LeasePort, 'claim' | 'release'>;
   readonly held: HeldLeases;
   readonly directory: Pick<Directory, 'evict'>;
+  /** Who the orphans are was seen before: after a gap, which an owner may have had too, it says nothing. */
+  readonly times: Pick<WatchTimes, 'unseenMs'>;
   readonly log: Log;
   readonly leaseClockMs: () => number;
 }
@@ -27,8 +30,8 @@ export const TEMPORARY_LEASE_IDLE_MS = 2_000;
 /** Those that are held now. */
 export interface TemporaryLeases {
   /**
-   * Takes one of the orphans, or keeps it for longer. False: it is none, or another admin was faster. Rejects with
-   * DatabaseUnavailable.
+   * Takes one of the orphans, or keeps it for longer. False: it is none, another admin was faster, somebody holds its
+   * row, or nothing is taken now. Rejects with DatabaseUnavailable.
    */
   take(cluster: ClusterId, orphans: readonly ClusterId[]): Promise<boolean>;
   has(cluster: ClusterId): boolean;
@@ -65,7 +68,7 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
       }
       const running = claims.get(cluster);
       if (running !== undefined) return await running;
-      if (!isOpen() || !orphans.includes(cluster)) return false;
+      if (!isOpen() || ports.times.unseenMs() > 0 || !orphans.includes(cluster)) return false;
       const claimed = claim(cluster).finally(() => claims.delete(cluster));
       claims.set(cluster, claimed);
       return await claimed;

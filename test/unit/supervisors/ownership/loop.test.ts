@@ -1,0 +1,50 @@
+/** Who owns what after which fault, and how soon: the real loops of several admins over leases in memory. */
+import test from 'ava';
+import { ModelledLeases } from './modelled-leases.ts';
+
+/** An admin that looks has seen by then that nobody was silent, in ms. */
+const SETTLED_MS = 10_000;
+
+test('an admin that checks in and can renew nothing, as one of its rows is locked, has all others taken over within 8 s', async (t) => {
+  const leases = new ModelledLeases();
+  const clusters = Array.from({ length: 40 }, (_, at) => leases.add(`c${at}`, 10, 'a'));
+  await leases.start('a', 1_000);
+  await leases.start('b', 1_000);
+  await leases.pass(SETTLED_MS);
+  t.is(leases.countOf('a'), clusters.length);
+
+  leases.locked.add(clusters[7]!);
+  await leases.pass(8_000);
+
+  t.deepEqual([leases.countOf('b'), leases.countOf(null)], [clusters.length - 1, 1]);
+});
+
+test('what others did not take goes to whoever has room, as much as fits', async (t) => {
+  const leases = new ModelledLeases();
+  const clusters = Array.from({ length: 40 }, (_, at) => leases.add(`c${at}`, 10, 'a'));
+  await leases.start('a', 1_000);
+  await leases.start('b', 252); // and a peer less, as there are two
+  await leases.pass(SETTLED_MS);
+
+  leases.locked.add(clusters[7]!);
+  await leases.pass(8_000);
+
+  t.is(leases.countOf('b'), 25);
+});
+
+test('an orphan is taken for a moment, and not by what was seen before an outage: its owner may only have been away too', async (t) => {
+  const leases = new ModelledLeases();
+  const orphan = leases.add('large', 200, null);
+  const a = await leases.start('a', 100);
+  await leases.pass(SETTLED_MS);
+  t.deepEqual(a.standing().orphans, [{ cluster: orphan, name: 'large', nodes: 200 }]);
+
+  leases.away.add('a');
+  await leases.pass(60_000);
+  leases.away.clear();
+  const taken = await a.leaseTemporarily(orphan);
+  await leases.pass(SETTLED_MS);
+  const takenThen = await a.leaseTemporarily(orphan);
+
+  t.deepEqual([taken, takenThen, leases.rows.get(orphan)?.admin], [false, true, 'a']);
+});
