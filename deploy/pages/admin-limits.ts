@@ -18,6 +18,8 @@ import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
 import * as activation from '../../supervisors/ownership/cluster-activation.ts';
 import * as claims from '../../supervisors/ownership/claim-selection.ts';
+import * as moves from '../../supervisors/ownership/moves.ts';
+import * as orphanMoves from '../../supervisors/ownership/orphan-moves.ts';
 import * as watchTimes from '../../supervisors/ownership/watch-times.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as feeds from '../../api/feeds/limits.ts';
@@ -57,8 +59,16 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('supervisors/ownership/claim-selection.ts', claims, [
     [
       'UNCLAIMED_ROUNDS_MAX',
-      'Rounds of a second that an admin has to take a free cluster; then it goes to any that has room.',
+      'Rounds of a second that an admin has to take a free cluster; then any takes as much as it has room for.',
     ],
+  ]),
+  limits('supervisors/ownership/moves.ts', moves, [
+    ['ORPHANS_A_LOOK_MAX', 'Clusters that fit nowhere, of as many sizes, for which room is looked for at a time.'],
+    ['ORPHANS_TURN_MS', 'Where there are more, the next ones have their turn after this.'],
+  ]),
+  limits('supervisors/ownership/orphan-moves.ts', orphanMoves, [
+    ['ORPHAN_MOVES_MAX', 'Clusters that are moved to make room for one.'],
+    ['ORPHAN_CHOICES_MAX', 'Choices of clusters to move that are tried for one in a look.'],
   ]),
   limits('supervisors/ownership/hand-over.ts', handOver, [
     ['HANDED_OVER_AT_ONCE_MAX', 'Clusters that are handed over in one transaction.'],

@@ -40,6 +40,12 @@ export const DIFFERENCE_SHARE_MIN = 0.05;
 /** Most clusters that are moved at a time, as a share of all; at least one. */
 export const MOVED_SHARE_MAX = 0.1;
 
+/** Orphans for which one look seeks room, each of another size: where there are more, others have the next turn. */
+export const ORPHANS_A_LOOK_MAX = 4;
+
+/** How long a turn lasts, in ms: every admin looks within it, and once more whether all is at rest. */
+export const ORPHANS_TURN_MS = 4_000;
+
 /**
  * The moves of one round; none: it may rest. They hold in any order and side by side: no admin is beyond its capacity
  * meanwhile. Only admins that are heard and of this link version give and take, and only those that have been there for
@@ -65,7 +71,7 @@ export function planned(
   };
   if (free.length > 0)
     return roomFor(
-      free,
+      inTurn(free, admins),
       movers(() => true),
     );
   return balanced(movers(({ aliveMs }) => aliveMs >= settledMs));
@@ -82,9 +88,21 @@ function holdingOf({ id, capacity }: PlacedAdmin, clusters: readonly PlacedClust
   };
 }
 
+/**
+ * One of each size, the largest first, and of many those whose turn it is: by the database's clock, so that all admins
+ * look at the same.
+ */
+function inTurn(orphans: readonly ClusterSize[], admins: readonly PlacedAdmin[]): readonly ClusterSize[] {
+  const ordered = orphans.toSorted((a, b) => b.nodes - a.nodes || compareText(a.name, b.name));
+  const ofEachSize = ordered.filter(({ nodes }, index) => ordered[index - 1]?.nodes !== nodes);
+  const turns = Math.ceil(ofEachSize.length / ORPHANS_A_LOOK_MAX);
+  const turn = Math.floor(Math.max(0, ...admins.map(({ aliveMs }) => aliveMs)) / ORPHANS_TURN_MS) % turns;
+  return ofEachSize.slice(turn * ORPHANS_A_LOOK_MAX, (turn + 1) * ORPHANS_A_LOOK_MAX);
+}
+
 /** For the largest that can be helped. */
 function roomFor(orphans: readonly ClusterSize[], holdings: readonly Holding[]): readonly Move[] {
-  for (const orphan of orphans.toSorted((a, b) => b.nodes - a.nodes || compareText(a.name, b.name))) {
+  for (const orphan of orphans) {
     const moves = movesForOrphan(orphan, holdings);
     if (moves.length > 0) return moves;
   }
