@@ -141,9 +141,7 @@ export class Ownership {
 
   /**
    * Takes an orphan under an epoch of its own for as long as somebody deletes or moves its nodes, which is what ends
-   * the want of room.
-   * False: it is no orphan, as of a look without a gap since, or another admin was faster. Rejects with
-   * DatabaseUnavailable.
+   * the want of room. As `take` of TemporaryLeases.
    */
   leaseTemporarily(cluster: ClusterId): Promise<boolean> {
     return this.#temporary.take(cluster, this.#standing.orphans());
