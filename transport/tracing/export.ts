@@ -152,7 +152,7 @@ interface Requested {
   addRequest(request: ClientRequest, ...rest: readonly unknown[]): void;
 }
 
-/** Longest answer of a collector, in bytes: the library reads 4 MiB, in one turn of a second. Else spans are dropped. */
+/** Longest answer of a collector, in bytes, else its spans are dropped: the library reads 4 MiB in one turn. */
 export const ANSWER_BYTES_MAX = 65_536;
 
 /**
