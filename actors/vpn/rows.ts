@@ -25,6 +25,8 @@ export interface Uninvited {
 /** Which node each host is, stored. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface VpnHostRows {
   hosts(): Promise<readonly VpnHost[]>;
+  /** In which network each of these nodes should be; those that are no nodes of ours are left out. */
+  networksOf(nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, string>>;
   /**
    * These hosts are these nodes from now on; those that are no nodes of ours are left out, and those that are another's
    * already.

@@ -115,6 +115,15 @@ export class StoredVpnRows implements VpnRows {
     return rows.map((row) => ({ node: row.node_id, id: row.host_id }));
   }
 
+  async networksOf(nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, string>> {
+    const rows = await rowsOf<{ node_id: NodeId; name: string }>(
+      this.#pool,
+      'reading in which networks nodes should be',
+      sql`select n.id as node_id, c.name from node n join cluster c on c.id = n.cluster_id where n.id = any(${nodes}::uuid[])`,
+    );
+    return new Map(rows.map((row) => [row.node_id, networkOf(row.name)]));
+  }
+
   async knowHosts(hosts: readonly VpnHost[]): Promise<void> {
     await rowsOf(
       this.#pool,

@@ -114,6 +114,7 @@ test('the master key and addresses are in no error, whatever Netmaker says', asy
     domain: 'edge.test',
     rows: {
       hosts: () => Promise.resolve([]),
+      networksOf: () => Promise.resolve(new Map()),
       knowHosts: () => Promise.resolve(),
       forgetHosts: () => Promise.resolve(),
     },

@@ -69,7 +69,7 @@ export class NetmakerVpn implements VpnManager {
       this.#client.dns(null),
     ]);
     // after its members: one that came in between is no stranger
-    const { hosts, nodeOf, defaults } = await this.#hosts.read();
+    const { hosts, nodeOf, defaults } = await this.#hosts.read(listed);
     const nodes = listed.filter(({ network }) => clusterOf(network) !== null);
     return {
       networks: networks.filter(({ name }) => clusterOf(name) !== null),

@@ -50,7 +50,9 @@ export class NetmakerRounds {
 
   /** The machines of all nodes that are no hosts yet enter as they are told. */
   async entered(): Promise<void> {
+    const made = new Set((await this.fixture.manager.networks()).map(({ name }) => name));
     for (const { node, network } of await this.fixture.rows.uninvited(1_000, null)) {
+      if (!made.has(network)) continue; // as whoever invites: it is about to be made
       const token = await this.fixture.manager.joinToken(network);
       if (token !== null) await this.netmaker.register(token, hostNameOf(node));
     }
