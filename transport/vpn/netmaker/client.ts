@@ -1,19 +1,7 @@
 /** Netmaker's REST API, as far as networks of clusters need it. Every call rejects as the requests do. */
 import type { z } from 'zod';
 import { VpnRefused, VpnUnavailable, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
-import {
-  DnsEntries,
-  EnrollmentKeys,
-  Hosts,
-  Networks,
-  Nodes,
-  ServerInfo,
-  ServerStatus,
-  type DnsEntry,
-  type EnrollmentKey,
-  type Host,
-  type Node,
-} from './answers.ts';
+import { DnsEntry, entriesIn, EnrollmentKey, Host, Network, Node, ServerInfo, ServerStatus } from './answers.ts';
 import { NetmakerRefused, type NetmakerRequests } from './requests.ts';
 
 /** One method a route. Lists that are not there are empty; deleting what is not there may be refused, or not. */
@@ -25,7 +13,7 @@ export class NetmakerClient {
   }
 
   async networks(): Promise<readonly VpnNetwork[]> {
-    return (await this.#read(Networks, at('networks'), 'listing networks')).map((network) => ({
+    return (await this.#list(Network, at('networks'), 'listing networks')).map((network) => ({
       name: network.netid,
       ipv4Range: network.addressrange,
       ipv6Range: network.addressrange6.toLowerCase(),
@@ -53,7 +41,7 @@ export class NetmakerClient {
   }
 
   hosts(): Promise<readonly Host[]> {
-    return this.#read(Hosts, at('hosts'), 'listing hosts');
+    return this.#list(Host, at('hosts'), 'listing hosts');
   }
 
   async deleteHost(id: string): Promise<void> {
@@ -66,7 +54,8 @@ export class NetmakerClient {
   }
 
   async removeFromNetwork(host: string, network: string): Promise<void> {
-    await this.#delete(`${at('hosts', host, 'networks', network)}?force=true`, 'removing a host from a network');
+    const path = `${at('hosts', host, 'networks', network)}?force=true`;
+    await this.#delete(path, 'removing a host from a network');
   }
 
   /**
@@ -74,7 +63,7 @@ export class NetmakerClient {
    * host.
    */
   async nodes(network: string | null): Promise<readonly Node[]> {
-    const nodes = await this.#read(Nodes, network === null ? at('nodes') : at('nodes', network), 'listing nodes');
+    const nodes = await this.#list(Node, network === null ? at('nodes') : at('nodes', network), 'listing nodes');
     return nodes.filter(
       (node) => !node.pendingdelete && !node.is_static && (network === null || node.network === network),
     );
@@ -86,7 +75,7 @@ export class NetmakerClient {
    */
   async dns(network: string | null): Promise<readonly DnsEntry[]> {
     const path = network === null ? at('dns') : at('dns', 'adm', network, 'custom');
-    const entries = await this.#read(DnsEntries, path, 'listing names');
+    const entries = await this.#list(DnsEntry, path, 'listing names');
     return network === null ? entries : entries.map((entry) => ({ ...entry, network }));
   }
 
@@ -103,7 +92,7 @@ export class NetmakerClient {
   }
 
   enrollmentKeys(): Promise<readonly EnrollmentKey[]> {
-    return this.#read(EnrollmentKeys, at('v1', 'enrollment-keys'), 'listing enrolment keys');
+    return this.#list(EnrollmentKey, at('v1', 'enrollment-keys'), 'listing enrolment keys');
   }
 
   /** Usable without end, for this network alone. */
@@ -118,10 +107,11 @@ export class NetmakerClient {
 
   /** Whether its database and its broker are connected. Without the key. */
   async serverStatus(signal: AbortSignal): Promise<z.output<typeof ServerStatus>> {
-    const path = at('server', 'status');
-    return ServerStatus.parse(
-      await this.#requests.ask({ method: 'GET', path, what: 'telling its status', isAuthorized: false, signal }),
-    );
+    const [path, what] = [at('server', 'status'), 'telling its status'];
+    const answer = await this.#requests.ask({ method: 'GET', path, what, isAuthorized: false, signal });
+    const read = ServerStatus.safeParse(answer);
+    if (read.success) return read.data;
+    throw notNetmaker(what);
   }
 
   /** The domain that it puts behind names by itself; empty: none, or it does not tell. */
@@ -137,19 +127,23 @@ export class NetmakerClient {
     return parsed.success ? parsed.data : '';
   }
 
-  async #read<Shape extends z.ZodType>(shape: Shape, path: string, what: string): Promise<z.output<Shape>> {
+  async #list<Entry extends z.ZodType>(entry: Entry, path: string, what: string): Promise<readonly z.output<Entry>[]> {
     const answer = await this.#requests.ask({ method: 'GET', path, what }).catch((error: unknown) => {
       if (error instanceof NetmakerRefused && error.isMissing) return null;
       throw error;
     });
-    const parsed = shape.safeParse(answer);
-    if (parsed.success) return parsed.data;
-    throw new VpnUnavailable(`What answers under EDGE_VPN_API_URL to ${what} is not Netmaker.`);
+    const entries = await entriesIn(answer, entry);
+    if (entries !== null) return entries;
+    throw notNetmaker(what);
   }
 
   async #delete(path: string, what: string): Promise<void> {
     await this.#requests.ask({ method: 'DELETE', path, what });
   }
+}
+
+function notNetmaker(what: string): VpnUnavailable {
+  return new VpnUnavailable(`What answers under EDGE_VPN_API_URL to ${what} is not Netmaker.`);
 }
 
 function at(...segments: readonly string[]): string {

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
 import { reasonIn, unwrapped } from './answers.ts';
+import { isBounded, parsed } from './json.ts';
 
 /** One request with its answer, in ms; there may be REQUEST_TRIES_MAX of them in a call. */
 const REQUEST_MS_MAX = 10_000;
@@ -28,8 +29,17 @@ export const REQUESTS_WAITING_MAX = 256;
 /** Largest answer, in bytes: all nodes of all networks, of 1 to 2 KiB each. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
-/** How much of what Netmaker says about a failure is told, in characters. */
+/** Largest refusal whose words are looked at, in bytes. Netmaker's are sentences. */
+export const REFUSAL_BYTES_MAX = 65_536;
+
+/** How much of what Netmaker says about a failure is looked at, in characters. */
+export const REASON_READ_CHARACTERS_MAX = 4_096;
+
+/** How much of it is told, in characters. */
 const REASON_CHARACTERS_MAX = 160;
+
+/** What undici calls an answer of more bytes than these. */
+const TOO_LARGE = 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
 
 /**
  * Statuses of a server that is away, restarting or too busy. 500 is not among them: it also means that something is
@@ -79,6 +89,15 @@ export interface NetmakerRequest {
   readonly signal?: AbortSignal;
 }
 
+/** What was answered, not looked at yet. */
+interface RawAnswer {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Would be as large the next time. */
+class AnswerTooLarge extends VpnUnavailable {}
+
 /** Requests to one Netmaker. Opens nothing before the first. */
 export class NetmakerRequests {
   readonly #pool: Pool;
@@ -104,7 +123,8 @@ export class NetmakerRequests {
 
   /**
    * What was answered, unwrapped: JSON where it is JSON. Rejects with VpnUnavailable when nobody answered, or only that
-   * it is too busy; with NetmakerRefused for every other status from 300 on, also for what is missing.
+   * it is too busy, or with more than is read; with NetmakerRefused for every other status from 300 on, also for what is
+   * missing.
    */
   async ask(request: NetmakerRequest): Promise<unknown> {
     if (this.#open >= REQUESTS_MAX + REQUESTS_WAITING_MAX)
@@ -113,7 +133,7 @@ export class NetmakerRequests {
     try {
       const given = request.signal === undefined ? [] : [request.signal];
       const signals = [this.#ending.signal, AbortSignal.timeout(CALL_MS_MAX), ...given];
-      return await this.#tried(request, AbortSignal.any(signals));
+      return this.#read(request.what, await this.#tried(request, AbortSignal.any(signals)));
     } finally {
       this.#open -= 1;
     }
@@ -124,12 +144,15 @@ export class NetmakerRequests {
     await this.#pool.destroy();
   }
 
-  async #tried(request: NetmakerRequest, signal: AbortSignal): Promise<unknown> {
+  async #tried(request: NetmakerRequest, signal: AbortSignal): Promise<RawAnswer> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return this.#answer(request.what, await this.#once(request, signal));
+        const answer = await this.#once(request, signal);
+        if (!AWAY.has(answer.status)) return answer;
+        throw new VpnUnavailable(`Netmaker is too busy for ${request.what} (${answer.status}).`);
       } catch (error) {
-        if (!(error instanceof VpnUnavailable) || tries >= REQUEST_TRIES_MAX || signal.aborted) throw error;
+        const isOver = error instanceof AnswerTooLarge || tries >= REQUEST_TRIES_MAX || signal.aborted;
+        if (!(error instanceof VpnUnavailable) || isOver) throw error;
         const ms = RETRY_MS * 2 ** (tries - 1) * (0.5 + this.#random() / 2);
         const isWaited = await delay(ms, true, { signal }).catch(() => false);
         if (!isWaited) throw error;
@@ -140,7 +163,7 @@ export class NetmakerRequests {
   async #once(
     { method, path, body, what, isAuthorized = true }: NetmakerRequest,
     signal: AbortSignal,
-  ): Promise<{ readonly status: number; readonly text: string }> {
+  ): Promise<RawAnswer> {
     try {
       const { statusCode: status, body: answer } = await this.#pool.request({
         method,
@@ -153,21 +176,25 @@ export class NetmakerRequests {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      return { status, text: await answer.text() };
+      return { status, bytes: await answer.bytes() };
     } catch (error) {
-      throw new VpnUnavailable(`Netmaker did not answer to ${what} (${causeOf(error)}).`);
+      const Failure = codeOf(error) === TOO_LARGE ? AnswerTooLarge : VpnUnavailable;
+      throw new Failure(`Netmaker did not answer to ${what} (${causeOf(error)}).`);
     }
   }
 
-  #answer(what: string, { status, text }: { readonly status: number; readonly text: string }): unknown {
-    if (AWAY.has(status)) throw new VpnUnavailable(`Netmaker is too busy for ${what} (${status}).`);
+  #read(what: string, { status, bytes }: RawAnswer): unknown {
     if (status === 401)
       throw new NetmakerRefused(`Netmaker does not take EDGE_VPN_MASTER_KEY for ${what} (${status}).`, false);
-    if (status < 300) return parsed(text);
-    const reason = tellable(reasonIn(text), this.#masterKey);
+    if (status < 300) {
+      if (isBounded(bytes)) return unwrapped(parsed(bytes));
+      throw new VpnUnavailable(`Netmaker answered to ${what} with more than is read.`);
+    }
+    const reason = bytes.length <= REFUSAL_BYTES_MAX ? reasonIn(parsed(bytes)) : '';
+    const told = tellable(reason, this.#masterKey);
     throw new NetmakerRefused(
-      `Netmaker refused ${what} (${status}${reason === '' ? '' : `: ${reason}`}).`,
-      MISSING.has(status) && NOTHING_THERE.test(reasonIn(text)),
+      `Netmaker refused ${what} (${status}${told === '' ? '' : `: ${told}`}).`,
+      MISSING.has(status) && NOTHING_THERE.test(beginningOf(reason)),
     );
   }
 }
@@ -175,27 +202,29 @@ export class NetmakerRequests {
 /** Text of a stranger, fit for a log: one short line without secrets and addresses. */
 export function tellable(text: string, ...secrets: readonly string[]): string {
   const hidden = secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
-  return hidden
+  return beginningOf(hidden)
     .replaceAll(ADDRESSES, '…')
     .replaceAll(/[^\x20-\x7e…]+/gu, ' ')
     .trim()
     .slice(0, REASON_CHARACTERS_MAX);
 }
 
-/** Some answers are one word, and some are nothing. */
-function parsed(text: string): unknown {
-  try {
-    return text === '' ? null : unwrapped(JSON.parse(text));
-  } catch {
-    return text;
-  }
+/** As much as is looked at, without the word that would be cut: half an address is none that is found. */
+function beginningOf(text: string): string {
+  if (text.length <= REASON_READ_CHARACTERS_MAX) return text;
+  return text.slice(0, Math.max(0, text.lastIndexOf(' ', REASON_READ_CHARACTERS_MAX)));
 }
 
 /** By its code alone: messages name addresses. */
 function causeOf(error: unknown): string {
-  const { code, name } = error as { code?: unknown; name?: unknown };
+  const { name } = error as { name?: unknown };
+  const code = codeOf(error);
   if (name === 'TimeoutError') return 'it took too long';
   if (name === 'AbortError') return 'it was given up';
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'the answer is too large';
+  if (code === TOO_LARGE) return 'the answer is too large';
   return typeof code === 'string' ? code : typeof name === 'string' ? name : 'unknown';
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
 }
