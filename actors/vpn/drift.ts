@@ -39,7 +39,7 @@ export interface Drift {
 }
 
 /**
- * Compares. A node leaves where it should not be before it joins where it should, so that it is never in two networks.
+ * Compares. What is to go comes first: whatever is refused behind it, nobody stays who should not. A node leaves where it should not be before it joins where it should, so that it is never in two networks.
  * Nodes that are no hosts yet join by themselves, and names wait until who bears them is a member: both are found by
  * the next comparison. The survey must be older than the rows: what was made by somebody who knew newer rows is not a
  * stranger then.
@@ -75,13 +75,13 @@ export function driftOf(wanted: WantedVpn, seen: VpnSurvey): Drift {
     const names = namesFor([...nodes.values()].filter(({ node }) => present.has(node)));
     if (!areSame(names, namesOf.get(name) ?? [])) named.push({ type: 'set-names', network: name, names });
   }
-  const removed: Repair[] = [
-    ...seen.hosts.filter(({ node }) => gone.has(node)).map(({ node }): Repair => ({ type: 'remove-host', node })),
-    ...seen.networks
-      .filter(({ name }) => !wantedNetworks.has(name))
-      .map(({ name }): Repair => ({ type: 'remove-network', name })),
-  ];
-  return { repairs: [...made, ...left, ...joined, ...named, ...removed], misranged };
+  const hostsRemoved = seen.hosts
+    .filter(({ node }) => gone.has(node))
+    .map(({ node }): Repair => ({ type: 'remove-host', node }));
+  const networksRemoved = seen.networks
+    .filter(({ name }) => !wantedNetworks.has(name))
+    .map(({ name }): Repair => ({ type: 'remove-network', name }));
+  return { repairs: [...hostsRemoved, ...left, ...networksRemoved, ...made, ...joined, ...named], misranged };
 }
 
 /** The names of these members: that of the node, and its aliases. No alias takes the name of a node. */

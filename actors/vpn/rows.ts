@@ -51,8 +51,8 @@ export interface VpnRows extends VpnHostRows {
   wanted(): Promise<WantedVpn>;
   /** The networks of these names that should be; those that should not are left out. */
   wantedOf(networks: readonly string[]): Promise<WantedVpn['networks']>;
-  /** The oldest of them, at most `limit`. */
-  moves(limit: number): Promise<readonly UnfinishedMove[]>;
+  /** The oldest of them, at most `limit`: those of the nodes in `last` behind all others, as they stand there. */
+  moves(limit: number, last?: readonly NodeId[]): Promise<readonly UnfinishedMove[]>;
   /** The move at its next step; Null: the node was moved again meanwhile, or another admin did it. */
   advance(move: UnfinishedMove, next: MoveStep): Promise<UnfinishedMove | null>;
   /** Forgets a move that has come to its end, unless the node was moved again. */

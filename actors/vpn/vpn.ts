@@ -70,10 +70,14 @@ export class VpnRefused extends Error {
   override readonly name = 'VpnRefused';
 }
 
+/** Throws when whoever changes something may not go on: another may by now. What it throws is passed on. */
+export type Keep = () => void;
+
 /**
  * Everything is idempotent: what is there already, or gone already, is no failure. Deletions may show a little later. A
  * call that cannot be carried out now rejects with VpnUnavailable or VpnRefused, and is tried again by the reconciler.
- * Whatever is not called as ours is refused.
+ * Whatever is not called as ours is refused. `keep` is asked before each request of a call that changes something, where
+ * a call takes several.
  */
 export interface VpnManager {
   readonly kind: 'embedded' | 'netmaker';
@@ -81,22 +85,22 @@ export interface VpnManager {
   status(signal: AbortSignal): Promise<string | null>;
   survey(): Promise<VpnSurvey>;
   networks(): Promise<readonly VpnNetwork[]>;
-  ensureNetwork(network: VpnNetwork): Promise<void>;
+  ensureNetwork(network: VpnNetwork, keep?: Keep): Promise<void>;
   /** With its members and names. */
-  removeNetwork(name: string): Promise<void>;
+  removeNetwork(name: string, keep?: Keep): Promise<void>;
   hosts(): Promise<readonly VpnHost[]>;
-  removeHost(node: NodeId): Promise<void>;
+  removeHost(node: NodeId, keep?: Keep): Promise<void>;
   members(network: string): Promise<readonly NodeId[]>;
   /** False: the machine is no host yet and has to join by itself; `joinToken` says how. */
-  join(network: string, node: NodeId): Promise<boolean>;
-  leave(network: string, node: NodeId): Promise<void>;
+  join(network: string, node: NodeId, keep?: Keep): Promise<boolean>;
+  leave(network: string, node: NodeId, keep?: Keep): Promise<void>;
   /** Puts out a host that is no node of ours. */
-  expel(network: string, host: string): Promise<void>;
+  expel(network: string, host: string, keep?: Keep): Promise<void>;
   /** What a machine's client shows to enter this network by itself; null where agents enter over their sessions. */
   joinToken(network: string): Promise<string | null>;
   names(network: string): Promise<readonly VpnName[]>;
   /** Exactly these; those of nodes that are no members are left out. */
-  setNames(network: string, names: readonly WantedName[]): Promise<void>;
+  setNames(network: string, names: readonly WantedName[], keep?: Keep): Promise<void>;
   peers(network: string): Promise<readonly VpnMemberStatus[]>;
   /** Ends connections. What is under way is cut. */
   close(): Promise<void>;

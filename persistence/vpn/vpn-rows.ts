@@ -64,13 +64,14 @@ export class StoredVpnRows implements VpnRows {
     return this.#networksWhere(sql`where 'cluster-' || c.name = any(${networks}::text[])`);
   }
 
-  async moves(limit: number): Promise<readonly UnfinishedMove[]> {
+  async moves(limit: number, last: readonly NodeId[] = []): Promise<readonly UnfinishedMove[]> {
     const rows = await rowsOf<MoveRow>(
       this.#pool,
       'reading moves',
       sql`
         select m.node_id, m.from_name, c.name as to_name, m.step, m.xmin::text as version
-        from mesh_move m left join cluster c on c.id = m.to_cluster_id order by m.inserted_at, m.node_id limit ${limit}::int`,
+        from mesh_move m left join cluster c on c.id = m.to_cluster_id
+        order by array_position(${last}::uuid[], m.node_id) nulls first, m.inserted_at, m.node_id limit ${limit}::int`,
     );
     return rows.map((row) => ({
       node: row.node_id,

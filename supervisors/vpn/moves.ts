@@ -4,14 +4,14 @@
  */
 import { namesFor } from '../../actors/vpn/drift.ts';
 import type { UnfinishedMove, VpnRows } from '../../actors/vpn/rows.ts';
-import type { VpnManager, VpnSurvey } from '../../actors/vpn/vpn.ts';
+import type { Keep, VpnManager, VpnSurvey } from '../../actors/vpn/vpn.ts';
 
 /** What finishing a move needs. */
 export interface MovePorts {
   readonly manager: VpnManager;
   readonly rows: Pick<VpnRows, 'wantedOf' | 'advance' | 'finish'>;
   /** Throws when this admin may not go on. Asked before everything that changes something. */
-  readonly keep: () => void;
+  readonly keep: Keep;
 }
 
 /**
@@ -34,7 +34,7 @@ export async function finishMove(
     for (const network of left) {
       if (network === at.to) continue;
       keep();
-      await manager.leave(network, at.node);
+      await manager.leave(network, at.node, keep);
     }
     at = await rows.advance(at, 'join');
   }
@@ -42,8 +42,9 @@ export async function finishMove(
     const [network] = at.to === null ? [] : await rows.wantedOf([at.to]);
     if (network?.nodes.some(({ node }) => node === move.node) === true) {
       keep();
-      await manager.ensureNetwork({ name: network.name, ipv4Range: network.ipv4Range, ipv6Range: network.ipv6Range });
-      await manager.join(network.name, at.node);
+      const { name, ipv4Range, ipv6Range } = network;
+      await manager.ensureNetwork({ name, ipv4Range, ipv6Range }, keep);
+      await manager.join(network.name, at.node, keep);
     }
     at = await rows.advance(at, 'names');
   }
@@ -51,7 +52,7 @@ export async function finishMove(
     for (const network of await rows.wantedOf([at.from, ...(at.to === null ? [] : [at.to])])) {
       keep();
       const members = new Set(await manager.members(network.name));
-      await manager.setNames(network.name, namesFor(network.nodes.filter(({ node }) => members.has(node))));
+      await manager.setNames(network.name, namesFor(network.nodes.filter(({ node }) => members.has(node))), keep);
     }
     await rows.finish(at);
   }

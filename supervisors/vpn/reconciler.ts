@@ -7,6 +7,7 @@ import type { Log } from '../../transport/net/log.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager } from '../../actors/vpn/vpn.ts';
 import { HeldTask } from '../tasks/held-task.ts';
+import { noRefusals } from './refusals.ts';
 import { reconcile, type RoundOutcome } from './round.ts';
 
 /**
@@ -64,6 +65,7 @@ export class Reconciler {
   readonly #ports: ReconcilerPorts;
   /** The right to reconcile. It is renewed beside the rounds, as a question to Netmaker takes its time. */
   readonly #held: HeldTask;
+  readonly #refused = noRefusals();
   #isStopped = false;
   #isWoken = true;
   #comparedAtMs = -Infinity;
@@ -127,7 +129,10 @@ export class Reconciler {
       if (epoch === null) return { restMs: 0, idleMs: LOOK_MS }; // woken when it is gained
       const beganMs = monotonicMs();
       const compares = beganMs - this.#comparedAtMs >= COMPARE_MS[manager.kind] || manager.kind === 'netmaker';
-      const outcome = await reconcile({ manager, rows, keep: () => this.#keep(epoch) }, compares);
+      const outcome = await reconcile(
+        { manager, rows, keep: () => this.#keep(epoch), refused: this.#refused },
+        compares,
+      );
       if (compares) this.#comparedAtMs = beganMs;
       return this.#judged(outcome);
     } catch (error) {

@@ -1,8 +1,11 @@
 /** Netmaker's REST API, as far as networks of clusters need it. Every call rejects as the requests do. */
 import type { z } from 'zod';
-import { VpnRefused, VpnUnavailable, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
+import { VpnRefused, VpnUnavailable, type Keep, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
 import { DnsEntry, entriesIn, EnrollmentKey, Host, Network, Node, ServerInfo, ServerStatus } from './answers.ts';
 import { NetmakerRefused, type NetmakerRequests } from './requests.ts';
+
+/** Of whoever needs no right to change something. */
+export const FREELY: Keep = () => {};
 
 /** One method a route. Lists that are not there are empty; deleting what is not there may be refused, or not. */
 export class NetmakerClient {
@@ -20,8 +23,9 @@ export class NetmakerClient {
     }));
   }
 
-  async createNetwork({ name, ipv4Range, ipv6Range }: VpnNetwork): Promise<void> {
+  async createNetwork({ name, ipv4Range, ipv6Range }: VpnNetwork, keep: Keep = FREELY): Promise<void> {
     await this.#requests.ask({
+      keep,
       method: 'POST',
       path: at('networks'),
       what: 'making a network',
@@ -36,26 +40,26 @@ export class NetmakerClient {
     });
   }
 
-  async deleteNetwork(name: string): Promise<void> {
-    await this.#delete(`${at('networks', name)}?force=true`, 'deleting a network');
+  async deleteNetwork(name: string, keep: Keep = FREELY): Promise<void> {
+    await this.#delete(`${at('networks', name)}?force=true`, 'deleting a network', keep);
   }
 
   hosts(): Promise<readonly Host[]> {
     return this.#list(Host, at('hosts'), 'listing hosts');
   }
 
-  async deleteHost(id: string): Promise<void> {
-    await this.#delete(`${at('hosts', id)}?force=true`, 'deleting a host');
+  async deleteHost(id: string, keep: Keep = FREELY): Promise<void> {
+    await this.#delete(`${at('hosts', id)}?force=true`, 'deleting a host', keep);
   }
 
-  async addToNetwork(host: string, network: string): Promise<void> {
+  async addToNetwork(host: string, network: string, keep: Keep = FREELY): Promise<void> {
     const path = at('hosts', host, 'networks', network);
-    await this.#requests.ask({ method: 'POST', path, what: 'adding a host to a network' });
+    await this.#requests.ask({ method: 'POST', path, what: 'adding a host to a network', keep });
   }
 
-  async removeFromNetwork(host: string, network: string): Promise<void> {
+  async removeFromNetwork(host: string, network: string, keep: Keep = FREELY): Promise<void> {
     const path = `${at('hosts', host, 'networks', network)}?force=true`;
-    await this.#delete(path, 'removing a host from a network');
+    await this.#delete(path, 'removing a host from a network', keep);
   }
 
   /**
@@ -82,13 +86,14 @@ export class NetmakerClient {
   async createDns(
     network: string,
     entry: { readonly name: string; readonly address: string; readonly address6: string },
+    keep: Keep = FREELY,
   ): Promise<void> {
     const path = at('dns', network);
-    await this.#requests.ask({ method: 'POST', path, what: 'making a name', body: { ...entry, network } });
+    await this.#requests.ask({ method: 'POST', path, what: 'making a name', body: { ...entry, network }, keep });
   }
 
-  async deleteDns(network: string, name: string): Promise<void> {
-    await this.#delete(at('dns', network, name), 'deleting a name');
+  async deleteDns(network: string, name: string, keep: Keep = FREELY): Promise<void> {
+    await this.#delete(at('dns', network, name), 'deleting a name', keep);
   }
 
   enrollmentKeys(): Promise<readonly EnrollmentKey[]> {
@@ -137,8 +142,8 @@ export class NetmakerClient {
     throw notNetmaker(what);
   }
 
-  async #delete(path: string, what: string): Promise<void> {
-    await this.#requests.ask({ method: 'DELETE', path, what });
+  async #delete(path: string, what: string, keep: Keep): Promise<void> {
+    await this.#requests.ask({ method: 'DELETE', path, what, keep });
   }
 }
 

@@ -1,5 +1,5 @@
 /** Names of members as entries of Netmaker's DNS: read with the members that they lead to, made and deleted. */
-import { clusterOf, type VpnName, type WantedName } from '../../../actors/vpn/vpn.ts';
+import { clusterOf, type Keep, type VpnName, type WantedName } from '../../../actors/vpn/vpn.ts';
 import type { NodeId } from '../../protocol/ids.ts';
 import type { DnsEntry, Node } from './answers.ts';
 import { unless, type NetmakerClient } from './client.ts';
@@ -57,7 +57,12 @@ export class NetmakerEntries {
   }
 
   /** Exactly these; those of nodes that are no members are left out. */
-  async set(network: string, names: readonly WantedName[], { nodes, nodeOf, entries }: NetworkReading): Promise<void> {
+  async set(
+    network: string,
+    names: readonly WantedName[],
+    { nodes, nodeOf, entries }: NetworkReading,
+    keep: Keep,
+  ): Promise<void> {
     const own = await this.#namesOf(network);
     const missing = wantedAddresses(names, nodes, nodeOf);
     for (const { name: listed, address, address6 } of entries) {
@@ -66,15 +71,15 @@ export class NetmakerEntries {
       const wanted = missing.get(name);
       if (wanted !== undefined && plain(address) === wanted.address && plain(address6) === wanted.address6)
         missing.delete(name);
-      else await this.#delete(network, own, listed);
+      else await this.#delete(network, own, listed, keep);
     }
-    for (const [name, address] of missing) await this.#create(network, own, name, address);
+    for (const [name, address] of missing) await this.#create(network, own, { name, ...address }, keep);
   }
 
   /** All of a network that goes. */
-  async removeAll(network: string): Promise<void> {
+  async removeAll(network: string, keep: Keep): Promise<void> {
     const own = await this.#namesOf(network);
-    for (const { name: listed } of await this.#client.dns(network)) await this.#delete(network, own, listed);
+    for (const { name: listed } of await this.#client.dns(network)) await this.#delete(network, own, listed, keep);
   }
 
   async #namesOf(network: string): Promise<NetmakerNames> {
@@ -84,20 +89,25 @@ export class NetmakerEntries {
     return netmakerNames(network, this.#domain, this.#server.domain);
   }
 
-  async #delete(network: string, own: NetmakerNames, listed: string): Promise<void> {
+  async #delete(network: string, own: NetmakerNames, listed: string, keep: Keep): Promise<void> {
     await unless(
       async () => !(await this.#client.dns(network)).some((entry) => entry.name === listed),
-      () => this.#client.deleteDns(network, own.deletable(listed)),
+      () => this.#client.deleteDns(network, own.deletable(listed), keep),
     );
   }
 
-  async #create(network: string, own: NetmakerNames, name: string, address: Addresses): Promise<void> {
+  async #create(
+    network: string,
+    own: NetmakerNames,
+    { name, address, address6 }: Addresses & { readonly name: string },
+    keep: Keep,
+  ): Promise<void> {
     await unless(
       async () =>
         (await this.#client.dns(network)).some(
-          (entry) => own.named(entry.name) === name && plain(entry.address) === address.address,
+          (entry) => own.named(entry.name) === name && plain(entry.address) === address,
         ),
-      () => this.#client.createDns(network, { name: own.stored(name), ...address }),
+      () => this.#client.createDns(network, { name: own.stored(name), address, address6 }, keep),
     );
   }
 }

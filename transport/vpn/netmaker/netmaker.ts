@@ -7,6 +7,7 @@ import type { VpnHostRows } from '../../../actors/vpn/rows.ts';
 import {
   clusterOf,
   VpnRefused,
+  type Keep,
   type VpnHost,
   type VpnManager,
   type VpnMember,
@@ -18,7 +19,7 @@ import {
 } from '../../../actors/vpn/vpn.ts';
 import type { NodeId } from '../../protocol/ids.ts';
 import type { EnrollmentKey, Node } from './answers.ts';
-import { NetmakerClient, unless } from './client.ts';
+import { FREELY, NetmakerClient, unless } from './client.ts';
 import { NetmakerEntries, type NetworkReading } from './entries.ts';
 import { NetmakerHosts } from './hosts.ts';
 import { NetmakerRequests, type NetmakerSettings } from './requests.ts';
@@ -85,31 +86,31 @@ export class NetmakerVpn implements VpnManager {
     return (await this.#client.networks()).filter((network) => clusterOf(network.name) !== null);
   }
 
-  async ensureNetwork(network: VpnNetwork): Promise<void> {
+  async ensureNetwork(network: VpnNetwork, keep: Keep = FREELY): Promise<void> {
     ours(network.name);
     const isThere = (): Promise<boolean> => this.#isThere(network.name);
-    if (!(await isThere())) await unless(isThere, () => this.#client.createNetwork(network));
+    if (!(await isThere())) await unless(isThere, () => this.#client.createNetwork(network, keep));
   }
 
-  async removeNetwork(name: string): Promise<void> {
+  async removeNetwork(name: string, keep: Keep = FREELY): Promise<void> {
     ours(name);
     const isGone = async (): Promise<boolean> => !(await this.#isThere(name));
     if (await isGone()) return;
-    for (const node of await this.#client.nodes(name)) await this.#takeOut(node.hostid, name);
-    await this.#entries.removeAll(name);
-    await unless(isGone, () => this.#client.deleteNetwork(name));
+    for (const node of await this.#client.nodes(name)) await this.#takeOut(node.hostid, name, keep);
+    await this.#entries.removeAll(name, keep);
+    await unless(isGone, () => this.#client.deleteNetwork(name, keep));
   }
 
   async hosts(): Promise<readonly VpnHost[]> {
     return (await this.#hosts.read()).hosts;
   }
 
-  async removeHost(node: NodeId): Promise<void> {
+  async removeHost(node: NodeId, keep: Keep = FREELY): Promise<void> {
     const host = await this.#hosts.idOf(node);
     if (host === undefined) return;
     await unless(
       async () => !(await this.#hosts.read()).nodeOf.has(host),
-      () => this.#client.deleteHost(host),
+      () => this.#client.deleteHost(host, keep),
     );
     await this.#hosts.read(); // what is gone is forgotten
   }
@@ -119,7 +120,7 @@ export class NetmakerVpn implements VpnManager {
     return nodes.flatMap((node) => nodeOf.get(node.hostid) ?? []);
   }
 
-  async join(network: string, node: NodeId): Promise<boolean> {
+  async join(network: string, node: NodeId, keep: Keep = FREELY): Promise<boolean> {
     ours(network);
     const host = await this.#hosts.idOf(node);
     if (host === undefined) return false;
@@ -127,7 +128,7 @@ export class NetmakerVpn implements VpnManager {
     try {
       await unless(
         () => this.#isMember(network, host),
-        () => this.#client.addToNetwork(host, network),
+        () => this.#client.addToNetwork(host, network, keep),
       );
     } catch (error) {
       if (!(error instanceof VpnRefused) || (await this.#hosts.read()).nodeOf.has(host)) throw error;
@@ -136,13 +137,13 @@ export class NetmakerVpn implements VpnManager {
     return true;
   }
 
-  async leave(network: string, node: NodeId): Promise<void> {
+  async leave(network: string, node: NodeId, keep: Keep = FREELY): Promise<void> {
     const host = await this.#hosts.idOf(node);
-    if (host !== undefined && (await this.#isMember(ours(network), host))) await this.#takeOut(host, network);
+    if (host !== undefined && (await this.#isMember(ours(network), host))) await this.#takeOut(host, network, keep);
   }
 
-  async expel(network: string, host: string): Promise<void> {
-    await this.#takeOut(host, ours(network));
+  async expel(network: string, host: string, keep: Keep = FREELY): Promise<void> {
+    await this.#takeOut(host, ours(network), keep);
   }
 
   async joinToken(network: string): Promise<string> {
@@ -164,8 +165,8 @@ export class NetmakerVpn implements VpnManager {
     return this.#entries.list(network, await this.#readWithNames(network));
   }
 
-  async setNames(network: string, names: readonly WantedName[]): Promise<void> {
-    await this.#entries.set(network, names, await this.#readWithNames(network));
+  async setNames(network: string, names: readonly WantedName[], keep: Keep = FREELY): Promise<void> {
+    await this.#entries.set(network, names, await this.#readWithNames(network), keep);
   }
 
   async peers(network: string): Promise<readonly VpnMemberStatus[]> {
@@ -198,10 +199,10 @@ export class NetmakerVpn implements VpnManager {
     return (await this.#client.nodes(network)).some((node) => node.hostid === host);
   }
 
-  async #takeOut(host: string, network: string): Promise<void> {
+  async #takeOut(host: string, network: string, keep: Keep): Promise<void> {
     await unless(
       async () => !(await this.#isMember(network, host)),
-      () => this.#client.removeFromNetwork(host, network),
+      () => this.#client.removeFromNetwork(host, network, keep),
     );
   }
 

@@ -4,14 +4,17 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
+import { VpnRefused, VpnUnavailable, type Keep } from '../../../actors/vpn/vpn.ts';
 import { reasonIn, unwrapped } from './answers.ts';
 import { isBounded, parsed } from './json.ts';
 
 /** One request with its answer, in ms; there may be REQUEST_TRIES_MAX of them in a call. */
 const REQUEST_MS_MAX = 10_000;
 
-/** One call with all its tries and waits, in ms. Below the lease of whoever reconciles. */
+/**
+ * One call with all its tries and waits, in ms. Longer than the lease of whoever reconciles: a change is asked for anew
+ * before each try.
+ */
 const CALL_MS_MAX = 20_000;
 
 /** Tries of a request that found Netmaker away or too busy. */
@@ -87,6 +90,8 @@ export interface NetmakerRequest {
   /** With the key, unless false. */
   readonly isAuthorized?: boolean;
   readonly signal?: AbortSignal;
+  /** Asked before each try. */
+  readonly keep?: Keep;
 }
 
 /** What was answered, not looked at yet. */
@@ -124,7 +129,7 @@ export class NetmakerRequests {
   /**
    * What was answered, unwrapped: JSON where it is JSON. Rejects with VpnUnavailable when nobody answered, or only that
    * it is too busy, or with more than is read; with NetmakerRefused for every other status from 300 on, also for what is
-   * missing.
+   * missing; and with what `keep` throws.
    */
   async ask(request: NetmakerRequest): Promise<unknown> {
     if (this.#open >= REQUESTS_MAX + REQUESTS_WAITING_MAX)
@@ -147,6 +152,7 @@ export class NetmakerRequests {
   async #tried(request: NetmakerRequest, signal: AbortSignal): Promise<RawAnswer> {
     for (let tries = 1; ; tries += 1) {
       try {
+        request.keep?.();
         const answer = await this.#once(request, signal);
         if (!AWAY.has(answer.status)) return answer;
         throw new VpnUnavailable(`Netmaker is too busy for ${request.what} (${answer.status}).`);

@@ -1,15 +1,20 @@
 /** Rows and a Netmaker that should have what they say, round by round. */
 import type { ExecutionContext } from 'ava';
 import { hostNameOf, VpnUnavailable, type VpnManager } from '../../../../actors/vpn/vpn.ts';
-import { reconcile, type RoundOutcome } from '../../../../supervisors/vpn/round.ts';
+import { noRefusals } from '../../../../supervisors/vpn/refusals.ts';
+import { reconcile, type RoundOutcome, type RoundPorts } from '../../../../supervisors/vpn/round.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { startFakeNetmaker, type FakeNetmaker } from '../../../support/netmaker/netmaker.ts';
 import { MODERN, type Quirks } from '../../../support/netmaker/quirks.ts';
 import { netmakerFixture, type VpnFixture } from '../../../support/vpn/database-fixture.ts';
 
-/** One round of these rows, by their manager or by another one. */
-export function roundOf(fixture: VpnFixture, manager: VpnManager = fixture.manager): Promise<RoundOutcome> {
-  return reconcile({ manager, rows: fixture.rows, keep: () => {} }, true);
+/** One round of these rows, by their manager or by another one; after others where it knows what they were refused. */
+export function roundOf(
+  fixture: VpnFixture,
+  manager: VpnManager = fixture.manager,
+  more: Partial<Pick<RoundPorts, 'keep' | 'refused'>> = {},
+): Promise<RoundOutcome> {
+  return reconcile({ manager, rows: fixture.rows, keep: () => {}, refused: noRefusals(), ...more }, true);
 }
 
 /** Rounds until nothing differs. `before` happens before each. */

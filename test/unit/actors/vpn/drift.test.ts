@@ -51,7 +51,7 @@ test('a node leaves where it should not be before it joins where it should, and 
   ]);
 });
 
-test('who is no host yet is not joined, strangers are put out, and what is gone is removed last', (t) => {
+test('who is no host yet is not joined, strangers are put out, and what is gone is removed first', (t) => {
   const seen: VpnSurvey = {
     networks: [ONE, TWO, { ...ONE, name: 'cluster-old' }],
     hosts: [host(A), host(C)],
@@ -60,8 +60,8 @@ test('who is no host yet is not joined, strangers are put out, and what is gone 
   };
 
   t.deepEqual(driftOf({ ...WANTED, gone: [C] }, seen).repairs, [
-    { type: 'expel', network: ONE.name, host: 'laptop' },
     { type: 'remove-host', node: C },
+    { type: 'expel', network: ONE.name, host: 'laptop' },
     { type: 'remove-network', name: 'cluster-old' },
   ]);
 });
