@@ -58,6 +58,12 @@ export const COMMAND_MS_MAX = 5_000;
 export const FILE_BYTES_MAX = 16_777_216;
 
 /**
+ * What is read of resolv.conf and nsswitch.conf to see who answers programs, in bytes. Usual ones have some hundred; a
+ * larger resolv.conf is left alone.
+ */
+export const RESOLUTION_BYTES_MAX = 65_536;
+
+/**
  * How long another program of ours is waited for that writes the same file, in ms. It takes some milliseconds; whoever
  * takes longer is dead.
  */

@@ -150,9 +150,18 @@ export class Names {
   /** Sees to it that things are as they should be, once more if that is going on already. */
   wake(): void {
     this.#isWoken = true;
-    this.#settling ??= this.#settle().finally(() => {
-      this.#settling = null;
-    });
+    this.#settling ??= this.#settle()
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#settling = null;
+      });
+  }
+
+  /** A fault of ours, which costs the names alone: the next look tries again. */
+  #failed(error: unknown): void {
+    const problem = 'Names of the cluster could not be kept up: trying again';
+    if (this.#problem !== problem) this.#options.log.warn({ error }, problem);
+    this.#problem = problem;
   }
 
   async #settle(): Promise<void> {

@@ -1,8 +1,10 @@
 /** Our resolver before the others in resolv.conf, where this file is nobody's but the machine's. */
-import { lstatSync, readFileSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { withBlock, withoutBlock } from '../block.ts';
 import { editFile } from '../file.ts';
 import type { Edited } from '../file.ts';
+import { RESOLUTION_BYTES_MAX } from '../limits.ts';
+import { beginningOf } from './beginning.ts';
 
 /**
  * Puts our resolver first, or says why not, as the end of a sentence. The others stay behind it: it refuses what is not
@@ -14,18 +16,24 @@ export async function hookResolvConf(path: string, node: string, address: string
   return editFile(path, (text) => withBlock(text, { node, lines: [`nameserver ${address}`], place: 'first', isOwn }));
 }
 
-/** Takes it out again; whatever is there besides stays. */
+/** Takes it out again; whatever is there besides stays. Never rejects. */
 export async function unhookResolvConf(path: string, node: string): Promise<Edited> {
-  if (!isPlainFile(path)) return null; // nothing was ever put there
+  try {
+    if (!isPlainFile(path)) return null; // nothing was ever put there
+  } catch (error) {
+    return unreadable(error);
+  }
   return editFile(path, (text) => withoutBlock(text, { node, isOwn }));
 }
 
 function objectionTo(path: string, node: string): string | null {
-  if (!isPlainFile(path)) return 'it is managed by another program';
   try {
-    return objectionIn(withoutBlock(readFileSync(path, 'latin1'), { node, isOwn }));
+    if (!isPlainFile(path)) return 'it is managed by another program';
+    const { text, isWhole } = beginningOf(path);
+    if (!isWhole) return `it is larger than ${RESOLUTION_BYTES_MAX} bytes`;
+    return objectionIn(withoutBlock(text, { node, isOwn }));
   } catch (error) {
-    return `it cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`;
+    return unreadable(error);
   }
 }
 
@@ -41,10 +49,15 @@ export function objectionIn(text: string): string | null {
   return null;
 }
 
+/** Throws where the system does not say: only what is not there is no file. */
 function isPlainFile(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function isOwn(line: string): boolean {
   return /^nameserver 127\.\d+\.\d+\.\d+$/u.test(line);
+}
+
+function unreadable(error: unknown): string {
+  return `it cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`;
 }

@@ -2,9 +2,11 @@
  * The cluster's domain at systemd-resolved, for the interface of the VPN: it asks us for these names and nobody for
  * others.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { execute } from '../../../../transport/net/execute.ts';
+import { programEnvironment } from '../../../../transport/vpn/wireguard/programs.ts';
 import { COMMAND_MS_MAX } from '../limits.ts';
+import { beginningOf } from './beginning.ts';
 
 /** Where it is. */
 export interface ResolvedOptions {
@@ -24,11 +26,14 @@ export interface ResolutionFiles {
 /** How a command went: what it printed, or why it failed. */
 type Ran = { readonly ok: true; readonly output: string } | { readonly ok: false; readonly reason: string };
 
-/** Addresses on which it listens. Source: systemd-resolved.service(8). */
-const STUB = /^\s*nameserver\s+127\.0\.0\.5[34]\s*$/mu;
+/** Addresses on which it listens. Source: systemd-resolved.service(8). No blank of it is a line end: see MODULE. */
+const STUB = /^[ \t]*nameserver[ \t]+127\.0\.0\.5[34][ \t]*$/mu;
 
-/** Its module for programs that use the C library's `getaddrinfo`. Source: nss-resolve(8). */
-const MODULE = /^\s*hosts:(?:[^#\n]*\s)?resolve(?:\s|$)/mu;
+/**
+ * Its module for programs that use the C library's `getaddrinfo`. Source: nss-resolve(8). Nothing of it runs over the
+ * end of a line, which `^` takes for the beginning of one: each of many would be gone through from each.
+ */
+const MODULE = /^[ \t]*hosts:(?:[^#\r\n]*[ \t])?resolve(?:[ \t]|$)/mu;
 
 /** Whether what is told to systemd-resolved reaches programs of this machine. */
 export function isResolvedUsed({ resolvConf, nsswitch }: ResolutionFiles): boolean {
@@ -111,7 +116,7 @@ function run({ program }: ResolvedOptions, words: readonly string[]): Promise<Ra
     {
       timeout: COMMAND_MS_MAX,
       killSignal: 'SIGKILL',
-      env: { ...process.env, LC_ALL: 'C', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
+      env: { ...programEnvironment(), LC_ALL: 'C', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
     },
     (error, output) => {
       if (error === null) return resolve({ ok: true, output });
@@ -130,7 +135,7 @@ function run({ program }: ResolvedOptions, words: readonly string[]): Promise<Ra
 
 function textOf(path: string): string {
   try {
-    return readFileSync(path, 'latin1');
+    return beginningOf(path).text;
   } catch {
     return '';
   }
