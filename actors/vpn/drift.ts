@@ -39,7 +39,8 @@ export interface Drift {
 }
 
 /**
- * Compares. What is to go comes first: whatever is refused behind it, nobody stays who should not. A node leaves where it should not be before it joins where it should, so that it is never in two networks.
+ * Compares. What is to go comes first: whatever is refused behind it, nobody stays who should not. A node leaves where
+ * it should not be before it joins where it should, so that it is never in two networks.
  * Nodes that are no hosts yet join by themselves, and names wait until who bears them is a member: both are found by
  * the next comparison. The survey must be older than the rows: what was made by somebody who knew newer rows is not a
  * stranger then.

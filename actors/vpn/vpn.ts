@@ -76,8 +76,8 @@ export type Keep = () => void;
 /**
  * Everything is idempotent: what is there already, or gone already, is no failure. Deletions may show a little later. A
  * call that cannot be carried out now rejects with VpnUnavailable or VpnRefused, and is tried again by the reconciler.
- * Whatever is not called as ours is refused. `keep` is asked before each request of a call that changes something, where
- * a call takes several.
+ * Whatever is not called as ours is refused. `keep` is asked before each request of a call that changes something,
+ * where a call takes several.
  */
 export interface VpnManager {
   readonly kind: 'embedded' | 'netmaker';

@@ -47,7 +47,7 @@ async function open(t: ExecutionContext, bodies: Readonly<Record<string, Body>>)
   };
 }
 
-/** So many times what receiving an answer that is read takes. Seen: a third; before there were bounds, 12 times and more. */
+/** So many times what receiving an answer that is read takes. Seen: a third; without bounds, 12 times and more. */
 const COST_MAX = 2;
 
 /** Processor time of this thread alone, in ms: what the event loop stands still for at most. */

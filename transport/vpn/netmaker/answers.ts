@@ -26,7 +26,7 @@ const texts = z
 /** One of GET /api/networks. */
 export const Network = z.object({ netid: z.string().min(1), addressrange: text, addressrange6: text });
 
-/** One of GET /api/hosts: a machine that Netmaker knows. A default host is put into every network by Netmaker itself. */
+/** One of GET /api/hosts: a machine that Netmaker knows. It puts a default host into every network by itself. */
 export const Host = z.object({ id: z.string().min(1), name: text, isdefault: z.boolean().catch(false) });
 export type Host = z.output<typeof Host>;
 

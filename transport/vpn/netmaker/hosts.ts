@@ -54,8 +54,9 @@ export class NetmakerHosts {
 
   /**
    * Of hosts that are called as nodes, those that are them from now on. Any machine of any cluster may call its host as
-   * it likes, so only one in the network of that node's own cluster counts: to be there took the token that this cluster
-   * alone is told. Of two such nobody can say which one it is: neither counts, and the node is told to enter again.
+   * it likes, so only one in the network of that node's own cluster counts: to be there took the token that this
+   * cluster alone is told. Of two such nobody can say which one it is: neither counts, and the node is told to enter
+   * again.
    */
   async #newcomers(
     called: ReadonlyMap<string, NodeId>,

@@ -20,7 +20,7 @@ export function isBounded(bytes: Uint8Array): boolean {
   let values = 0;
   let depth = 0;
   for (let at = 0; at < bytes.length; at += 1) {
-    switch (bytes[at]) {
+    switch (bytes[at] ?? 0) {
       case QUOTE:
         at = endOfText(bytes, at + 1);
         break;

@@ -128,8 +128,8 @@ export class NetmakerRequests {
 
   /**
    * What was answered, unwrapped: JSON where it is JSON. Rejects with VpnUnavailable when nobody answered, or only that
-   * it is too busy, or with more than is read; with NetmakerRefused for every other status from 300 on, also for what is
-   * missing; and with what `keep` throws.
+   * it is too busy, or with more than is read; with NetmakerRefused for every other status from 300 on, also for what
+   * is missing; and with what `keep` throws.
    */
   async ask(request: NetmakerRequest): Promise<unknown> {
     if (this.#open >= REQUESTS_MAX + REQUESTS_WAITING_MAX)
