@@ -3,7 +3,7 @@
  * from another clock: of whole seconds, and in a container of LXC that of its host, days ahead. So the file is opened
  * once and kept.
  */
-import { openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { uptime } from 'node:os';
 
 /** Longer than what stands there: two numbers of seconds. */
@@ -41,7 +41,11 @@ export class Uptime {
       const seconds = UPTIME.exec(this.#read.toString('latin1', 0, bytes))?.[1];
       return seconds === undefined ? null : Number(seconds) * 1_000;
     } catch {
-      return null; // no /proc, or no file to be had at the start: it is tried again
+      // No /proc, or no file to be had at the start: it is tried again. So is one that is gone, as the process that
+      // serves it in a container was started anew.
+      if (this.#descriptor !== null) closeSync(this.#descriptor);
+      this.#descriptor = null;
+      return null;
     }
   }
 }

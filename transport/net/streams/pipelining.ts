@@ -1,6 +1,7 @@
 /**
  * A bound on the requests of one connection that have no answer yet. Node reads all that stand in one piece, some
- * 1,700, and calls for each before it does anything else: a hundred connections held a program up for seconds.
+ * 1,700, and calls for each, or answers it itself, before it does anything else: a hundred connections held a program
+ * up for seconds.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -13,7 +14,7 @@ const READ_NO_FURTHER = 2;
 
 /** What of Node's parser is used, which no documentation names. Source: `lib/_http_server.js`. */
 interface Parser {
-  onIncoming?: ((this: Parser, request: IncomingMessage, shouldKeepAlive: boolean) => number) | null;
+  onIncoming?: ((this: Parser, request: IncomingMessage & { upgrade?: boolean }, keepsAlive: boolean) => number) | null;
 }
 
 /** Where a server hands requests over otherwise than most do. */
@@ -34,8 +35,16 @@ export function boundPipelining<S extends Server>(
     const { parser } = socket;
     const onIncoming = parser?.onIncoming;
     if (parser === undefined || parser === null || typeof onIncoming !== 'function') return;
+    let inTurn = 0; // those that Node answers itself are handed over to nobody, and count all the same
     parser.onIncoming = function (request, shouldKeepAlive) {
-      if ((waiting.get(socket) ?? 0) < PIPELINED_REQUESTS_MAX) return onIncoming.call(this, request, shouldKeepAlive);
+      if (inTurn === 0)
+        setImmediate(() => {
+          inTurn = 0;
+        });
+      inTurn += 1;
+      if (Math.max(waiting.get(socket) ?? 0, inTurn - 1) < PIPELINED_REQUESTS_MAX)
+        return onIncoming.call(this, request, shouldKeepAlive);
+      request.upgrade = false; // else it would be handed over as one
       refuse(socket);
       return READ_NO_FURTHER; // what stands behind it is not even made into requests
     };

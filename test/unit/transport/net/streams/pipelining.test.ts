@@ -13,6 +13,11 @@ import { listening } from '../../../../support/net/listening.ts';
 const ASKED = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
+/** Resolves when it is closed, by a reset too. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => void socket.resume().once('close', () => resolve()));
+}
+
 async function serving(t: ExecutionContext, listener: RequestListener, isTls = false) {
   let made = 0;
   class Counted extends IncomingMessage {
@@ -35,28 +40,54 @@ async function serving(t: ExecutionContext, listener: RequestListener, isTls = f
     });
     return socket.on('error', () => {});
   };
-  return { dial, made: () => made };
+  return { dial, server, made: () => made };
 }
 
+/** Requests that are handed over, and such as Node answers itself without a word to anybody. */
+const KINDS = {
+  'that are handed over': ASKED,
+  'without a host': 'GET / HTTP/1.1\r\n\r\n',
+  'that expect what there is not': 'GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n',
+};
+
 for (const isTls of [false, true])
-  test(`of many requests in one piece${isTls ? ' over TLS' : ''} no more are handed over than may wait, hardly one is read beyond, and the connection is cut`, async (t) => {
-    let asked = 0;
-    const { dial, made } = await serving(
-      t,
-      () => {
-        asked += 1; // and no answer
-      },
-      isTls,
-    );
-    const sockets = Array.from({ length: 10 }, dial);
+  for (const [kind, request] of Object.entries(KINDS))
+    test(`of many requests in one piece ${kind}${isTls ? ', over TLS,' : ''} hardly more are read than may wait, and the connection is cut`, async (t) => {
+      let asked = 0;
+      const { dial, made } = await serving(
+        t,
+        () => {
+          asked += 1; // and no answer
+        },
+        isTls,
+      );
+      const sockets = Array.from({ length: 10 }, dial);
 
-    const ends = sockets.map((socket) => once(socket, 'close'));
-    for (const socket of sockets) socket.write(ASKED.repeat(2_000));
-    await Promise.all(ends);
+      const ends = sockets.map((socket) => closed(socket));
+      for (const socket of sockets) socket.write(request.repeat(2_000));
+      await Promise.all(ends);
 
-    t.is(asked, sockets.length * PIPELINED_REQUESTS_MAX);
-    t.is(made(), asked + sockets.length);
-  });
+      t.is(made(), sockets.length * (PIPELINED_REQUESTS_MAX + 1));
+      t.is(asked, request === ASKED ? sockets.length * PIPELINED_REQUESTS_MAX : 0);
+    });
+
+test('an upgrade behind as many as may wait is refused with its connection, and handed over to nobody', async (t) => {
+  const { dial, server } = await serving(t, () => {});
+  let upgrades = 0;
+  server.on('upgrade', () => (upgrades += 1)).on('connect', () => (upgrades += 1));
+  for (const last of [
+    'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+    'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+  ]) {
+    const socket = dial();
+    const isClosed = closed(socket);
+
+    socket.write(ASKED.repeat(PIPELINED_REQUESTS_MAX) + last);
+    await isClosed;
+  }
+
+  t.is(upgrades, 0);
+});
 
 test('as many as may wait are answered in their order, and as many again behind them', async (t) => {
   const waiting: ServerResponse[] = [];
