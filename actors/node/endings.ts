@@ -1,5 +1,5 @@
 /** How an execution ends: the change that stores it, with its events and what is told of it. */
-import type { ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/execution-result.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
 import type { Notice } from '../notice.ts';
 import type { Change } from '../step.ts';

@@ -1,5 +1,6 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
-import type { AdminFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/execution-result.ts';
 import type { UpdateOutcome } from '../../transport/protocol/updates.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { ToldFacts } from '../../transport/protocol/facts.ts';

@@ -1,5 +1,5 @@
 /** Executions as spans of the trace of whoever created their command. */
-import type { ExecutionTrace } from '../../transport/protocol/frames.ts';
+import type { ExecutionTrace } from '../../transport/protocol/execution-result.ts';
 import { parseTraceparent, spanIdOf, type TraceContext } from '../../transport/protocol/trace-context.ts';
 import type { Effect } from '../step.ts';
 import type { EndedSpan, SpanAttributes } from '../tracer.ts';

@@ -27,7 +27,7 @@ export interface Received {
 /** How an execution ended, as the journal keeps it. */
 export interface Finished {
   readonly outcome: 'completed' | 'cancelled';
-  /** -1 to 255. */
+  /** -1 to 255. What an agent before 2026-11-30 took for one may be up to 999. */
   readonly exitCode: number;
   readonly outputTruncated: boolean;
   /** Length of the whole stored output in UTF-8 bytes. */

@@ -2,9 +2,15 @@
  * Sends results on one connection: small ones batched in frames, long outputs ahead of theirs in parts, one part at a
  * time.
  */
-import type { AgentFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { AgentFrameBody } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/execution-result.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import { EXECUTIONS_PER_FRAME_MAX, FRAME_BYTES_MAX, OUTPUT_PART_BYTES_MAX } from '../../transport/protocol/limits.ts';
+import {
+  EXECUTIONS_PER_FRAME_MAX,
+  EXIT_CODE_MAX,
+  FRAME_BYTES_MAX,
+  OUTPUT_PART_BYTES_MAX,
+} from '../../transport/protocol/limits.ts';
 import type { Finished, SessionJournal } from './ports.ts';
 
 /** Most bytes that JSON makes of one byte of text: \u0000. */
@@ -146,7 +152,7 @@ export class ResultSender {
     return {
       execution,
       outcome,
-      exit_code: exitCode,
+      exit_code: Math.min(exitCode, EXIT_CODE_MAX), // an admin hangs up at a larger one, with all that is beside it
       output,
       parts,
       output_truncated: outputTruncated,

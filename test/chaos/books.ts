@@ -2,7 +2,7 @@
  * What agents and admins of a fixture said to each other: results that were confirmed, and what a restore took back of
  * it.
  */
-import type { ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/execution-result.ts';
 import type { Frame, Wire } from './wire.ts';
 import type { Sent } from '../support/fleet/rest.ts';
 

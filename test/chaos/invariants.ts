@@ -1,5 +1,5 @@
 /** What must be true when everything is back, however it was killed. Names are those of docs/promises.md. */
-import type { ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/execution-result.ts';
 import type { Attempt } from './books.ts';
 
 /** An execution as its row has it. */

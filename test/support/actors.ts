@@ -18,7 +18,7 @@ import { FULL_FACTS_ALLOWANCE } from '../../actors/node/facts.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login-attempts.ts';
 import type { BehaviourSettings } from '../../supervisors/runtime/kinds.ts';
-import type { ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/execution-result.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';

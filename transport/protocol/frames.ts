@@ -1,5 +1,6 @@
 /** Every control frame, as one zod discriminated union a direction. JSON text, one frame a message. */
 import { z } from 'zod';
+import { ExecutionResult } from './execution-result.ts';
 import { ExecutionId, NodeId, Uuid } from './ids.ts';
 import {
   COMMAND_TEXT_BYTES_MAX,
@@ -40,31 +41,6 @@ const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
  * session (4008).
  */
 const seq = z.int().min(1);
-
-/**
- * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago
- * it ended when this was sent. Durations, because clocks of machines differ; on the machine's monotonic clock, but over
- * a reboot.
- */
-export const ExecutionTrace = z.object({
-  traceparent: Traceparent,
-  ran_ms: z.int().min(0),
-  ended_ms_ago: z.int().min(0),
-});
-export type ExecutionTrace = z.infer<typeof ExecutionTrace>;
-
-/** How an execution ended. Output longer than one part went ahead in `parts` output-part frames; else it is inline. */
-export const ExecutionResult = z.object({
-  execution: ExecutionId,
-  outcome: z.enum(['completed', 'cancelled']),
-  exit_code: z.int().min(-1).max(255),
-  output: foreignText().max(OUTPUT_PART_BYTES_MAX),
-  parts: z.int().min(0).max(OUTPUT_PARTS_MAX),
-  output_truncated: z.boolean(),
-  /** Absent from an agent before version 3, when the delivery had no traceparent, and when no process ran. */
-  trace: ExecutionTrace.optional(),
-});
-export type ExecutionResult = z.infer<typeof ExecutionResult>;
 
 /** agent → admin */
 export const AgentFrame = z.discriminatedUnion('type', [

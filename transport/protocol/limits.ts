@@ -102,6 +102,10 @@ export const SSH_KEY_CHARS_MAX = 4_096;
 /** Live SSH sessions that an agent names at once. */
 export const SSH_GRANTS_MAX = 256;
 
+/** Smallest and largest exit code of a result. Source: docs/commands.md; wait(2) knows none beyond 255. */
+export const EXIT_CODE_MIN = -1;
+export const EXIT_CODE_MAX = 255;
+
 /** Exit codes that this system gives itself. Source: docs/commands.md. */
 export const EXIT_TIMED_OUT = 124;
 export const EXIT_INTERRUPTED = 137;

@@ -1,5 +1,5 @@
 /** The machine of an agent: its journal, and the processes that run there. */
-import type { ExecutionResult } from '../../../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../../../transport/protocol/execution-result.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 
 type Journalled = 'received' | 'running' | 'finished';

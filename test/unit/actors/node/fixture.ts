@@ -3,7 +3,7 @@ import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../../actors/records.ts';
-import type { ExecutionResult } from '../../../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../../../transport/protocol/execution-result.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { HEALTHY, NOW_MS, REGISTRATION, session, SETTINGS } from '../../../support/actors.ts';
 
