@@ -2,7 +2,7 @@
  * The processes of an execution, found in /proc: also those that left its process group or its parent. While no file
  * can be opened nothing is known of any, and every look throws.
  */
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { isOutOfFiles } from '../problem.ts';
 import { EXECUTION_MARK, SHIM_MARK } from './exec-shim/exec-shim-script.ts';
 
@@ -112,6 +112,27 @@ function isSessionOf(
 export function isShim(pid: number, shim: string): boolean {
   const entry = readProcess(pid);
   return entry !== null && isMarked(entry, `${SHIM_MARK}=${shim}`);
+}
+
+/**
+ * True while that part of the exec shim lives which waits for the script and then writes the exit status: of the shim's
+ * children that bear its own mark, the one whose stdout is the pipe of the output. What is read as a status meanwhile
+ * is somebody else's.
+ */
+export function isScriptAwaited(
+  { shim, shimPid }: Pick<Membership, 'shim' | 'shimPid'>,
+  listed: readonly ProcessEntry[],
+): boolean {
+  const shimMark = `${SHIM_MARK}=${shim}`;
+  return listed.some((entry) => entry.parent === shimPid && isMarked(entry, shimMark) && isPiped(entry));
+}
+
+function isPiped({ pid }: ProcessEntry): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/1`).startsWith('pipe:');
+  } catch {
+    return false; // it ended since it was listed
+  }
 }
 
 /** Sends a signal; a process that is gone meanwhile has what it was to get. */

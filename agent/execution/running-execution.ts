@@ -1,17 +1,15 @@
 /** One execution whose start is recorded: it watches its exec shim, ends it on request, and says how it ended. */
-import { join } from 'node:path';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
 import { CapturedOutput } from './output/captured-output.ts';
 import { readStartLock, saysUnstarted } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
-import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
-import { readPlainSurely } from './exec-shim/plain-file.ts';
+import { readExitStatus } from './exec-shim/exit-status.ts';
 import { notedMembers, notedReason, noteMembers, noteReason } from './stop-notes.ts';
 import type { StopReason } from './stop-notes.ts';
 import { halfBytes, storedOutput } from './output/output-limit.ts';
 import { isOutOfFiles } from '../problem.ts';
-import { isShim, killGroup, lives, membersOf, signal } from './processes.ts';
+import { isScriptAwaited, isShim, killGroup, listProcesses, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 
 /** Between TERM and KILL, in ms. Source: docs/commands.md. */
@@ -35,9 +33,6 @@ const LINGER_MS_MAX = 2_000;
 
 /** An exec shim that made its start lock has also written it within this time, in ms. */
 const START_LOCK_MS_MAX = 2_000;
-
-/** Longest exit status that is read, in bytes. */
-const STATUS_BYTES_MAX = 16;
 
 /** Stopping again what keeps multiplying: rounds of STOP before KILL in one sweep. */
 const SWEEP_ROUNDS_MAX = 50;
@@ -159,7 +154,7 @@ export class RunningExecution {
     const nowMs = this.#options.nowMs();
     this.#isOverdue ||= this.deadlineMs !== null && nowMs >= this.deadlineMs;
     const isGone = this.#isShimGone(nowMs);
-    const status = this.#status();
+    const status = this.#ownStatus(isGone, processes);
     if (this.#unsure !== null) this.stop(this.#unsure);
     if (status === null && this.#isOverdue) this.stop('timeout');
     if (status === null && this.#reason === null && isGone) this.stop('lost');
@@ -183,7 +178,7 @@ export class RunningExecution {
     if (this.#reason === 'timeout') return { outcome: 'completed', exitCode: EXIT_TIMED_OUT };
     if (this.#reason === 'cancel' || this.#reason === 'settle')
       return { outcome: 'cancelled', exitCode: EXIT_CANCELLED };
-    const status = this.#status();
+    const status = readExitStatus(this.directory);
     if (status !== null) return { outcome: 'completed', exitCode: status };
     // The exec shim was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the
     // execution.
@@ -205,7 +200,7 @@ export class RunningExecution {
 
   #isOverByItself(reason: StopReason): boolean {
     try {
-      const isOver = this.#status() !== null;
+      const isOver = this.#ownStatus(this.#isShimGone(this.#options.nowMs()), listProcesses) !== null;
       this.#unsure = null;
       return isOver;
     } catch (error) {
@@ -215,11 +210,15 @@ export class RunningExecution {
     }
   }
 
-  /** The script's own exit status, once it has one. */
-  #status(): number | null {
-    const text =
-      readPlainSurely(join(this.directory, SHIM_FILES.status), 0, STATUS_BYTES_MAX)?.toString('latin1') ?? null;
-    return text !== null && /^\d{1,3}\n$/.test(text) ? Number(text) : null;
+  /**
+   * The script's own exit status, once it has one. A script of an agent of before may have a file of its own where its
+   * exec shim writes that: it counts from when the exec shim has written.
+   */
+  #ownStatus(isGone: boolean, processes: () => readonly ProcessEntry[]): number | null {
+    const status = readExitStatus(this.directory);
+    if (status === null || isGone) return status;
+    const { shim } = this.#options;
+    return this.#shimPid === null || isScriptAwaited({ shim, shimPid: this.#shimPid }, processes()) ? null : status;
   }
 
   /**

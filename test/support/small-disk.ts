@@ -5,11 +5,18 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-/** A file system of `kib` KiB, or null where this user may not mount one; by default it is its own alone. */
-export function smallDisk(t: ExecutionContext, kib: number, mode = 0o700): string | null {
+/**
+ * A file system of `kib` KiB, and of `files` files and directories where that is given, or null where this user may not
+ * mount one; by default it is its own alone.
+ */
+export function smallDisk(t: ExecutionContext, kib: number, mode = 0o700, files?: number): string | null {
   const directory = temporaryDirectory(t);
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', directory], { stdio: 'ignore' });
+    execFileSync(
+      'mount',
+      ['-t', 'tmpfs', '-o', `size=${kib}k${files === undefined ? '' : `,nr_inodes=${files}`}`, 'tmpfs', directory],
+      { stdio: 'ignore' },
+    );
   } catch {
     return null;
   }
@@ -27,6 +34,23 @@ export function fill(disk: string, bytesFree = 0): () => void {
   write(filler, Number.POSITIVE_INFINITY);
   rmSync(reserve);
   return () => rmSync(filler);
+}
+
+/** Makes files until the disk takes no further one, however much room it has; the answer removes them. */
+export function fillWithFiles(disk: string): () => void {
+  const made: string[] = [];
+  try {
+    for (;;) {
+      const path = join(disk, `filler-${made.length}`);
+      closeSync(openSync(path, 'wx'));
+      made.push(path);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+  return () => {
+    for (const path of made) rmSync(path);
+  };
 }
 
 /**

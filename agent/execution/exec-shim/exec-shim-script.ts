@@ -8,7 +8,7 @@
  *   is
  *   killed between reading and writing would lose a piece of output, and its death would stop the script with SIGPIPE.
  * - `dd` stops after READS_MAX reads and is started again, so that the shell can count ("1+511 records in": whole and
- *   partial reads): the first bytes go to `first`, what
+ *   partial reads; the last such line, as SIGUSR1 has it say others before): the first bytes go to `first`, what
  *   follows to `ring.0` and `ring.1` in turn. So an output of any length takes a bounded amount of disk, agent or no
  * agent.
  * - The shell ignores signals that the agent sends to the group, and gives them back to the script. It writes the exit
@@ -17,6 +17,7 @@
  *   tries again until there is room or the directory is gone.
  * - It says who it is in `claim`, made with O_EXCL: an agent that comes back makes the file itself if it can, and then
  *   knows that this exec shim never started anything and never will.
+ * - The script lies in a directory of its own below, in which it may leave files by any name: none is one of these.
  * - It is started ahead of need and waits for its job on stdin, where a vanished agent shows as end of file. Starting a
  *   shell, `dd` and two forks takes 1.3 ms more than a bare shell; done ahead, a command costs what a bare shell costs
  * (measured).
@@ -31,9 +32,12 @@ const READS_MAX = 512;
 /** What a file of the ring may exceed its size by, in bytes. */
 export const OVERSHOOT_BYTES_MAX = READ_BYTES * READS_MAX;
 
+/** Directory in an exec shim's, of the script alone: `dirname "$0"`. Agents of before had it in that one itself. */
+export const SCRIPT_DIRECTORY = 'job';
+
 /** Files in an exec shim's directory. */
 export const SHIM_FILES = {
-  script: 'script',
+  script: `${SCRIPT_DIRECTORY}/script`,
   /** "<pid> <execution>" */
   startLock: 'claim',
   /** The exit status in decimal, with a newline behind it. */
@@ -42,7 +46,9 @@ export const SHIM_FILES = {
   ring: ['ring.0', 'ring.1'],
   /** "<number of the ring's file, from 1> <bytes before it>", once the ring is used. */
   segment: 'segment',
-  /** Exists when output was lost because the disk was full. */
+  /** Made ahead with a byte in it, and emptied when output was lost, which a disk lets be done that takes no file. */
+  whole: 'whole',
+  /** Exists when output was lost and this file could be made: all that agents of before look for, and leave. */
   cut: 'cut',
   /** Why the agent began to end the execution, written before the first signal: the next agent goes on with it. */
   ending: 'ending',
@@ -83,7 +89,7 @@ job() {
   set +C
   (
     trap - ${SIGNALS}
-    script=$1/script
+    script=$1/${SHIM_FILES.script}
     export ${EXECUTION_MARK}="$execution"
     unset ${SHIM_MARK}
     [ -z "$traceparent" ] || export TRACEPARENT="$traceparent"
@@ -98,20 +104,27 @@ job() {
     sleep 1
   done
 }
+lost() {
+  true >${SHIM_FILES.whole}
+  true >${SHIM_FILES.cut}
+  exec cat >/dev/null
+}
 capture() {
   newline='
 '
   file=first limit=$2 size=0 before=0 segment=0
   while :; do
-    said=$(LC_ALL=C dd bs=${READ_BYTES} count=${READS_MAX} 2>&1 >>"$file") || { true >cut; exec cat >/dev/null; }
-    reads=\${said%% records in*} reads=\${reads##*"$newline"} bytes=\${said##*records out"$newline"} bytes=\${bytes%% *}
-    case \${reads%+*}\${reads#*+}$bytes in ''|*[!0-9]*) exec cat >/dev/null;; esac
+    said=$(LC_ALL=C dd bs=${READ_BYTES} count=${READS_MAX} 2>&1 >>"$file") || lost
+    reads=\${said% records in*} reads=\${reads##*"$newline"} bytes=\${said##*records out"$newline"} bytes=\${bytes%% *}
+    case \${reads%+*}\${reads#*+} in
+      ''|*[!0-9]*) [ $(dd bs=1 count=1 2>/dev/null | wc -c) -eq 0 ] || lost; return 0;;
+    esac
+    case $bytes in ''|*[!0-9]*) bytes=$(($(wc -c <"$file") - size));; esac
     [ $(($reads)) -eq ${READS_MAX} ] || return 0
     size=$((size + bytes))
     if [ $size -ge $limit ]; then
       before=$((before + size)) size=0 limit=$3 segment=$((segment + 1)) file=ring.$((segment % 2))
-      true >"$file" || exec cat >/dev/null
-      echo "$segment $before" >segment
+      true >"$file" && echo "$segment $before" >segment || lost
     fi
   done
 }

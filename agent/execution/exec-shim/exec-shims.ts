@@ -2,11 +2,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interpreter } from './interpreter.ts';
-import { SHIM_FILES, SHIM_MARK, SHIM_SCRIPT } from './exec-shim-script.ts';
+import { SCRIPT_DIRECTORY, SHIM_FILES, SHIM_MARK, SHIM_SCRIPT } from './exec-shim-script.ts';
 import { halfBytes } from '../output/output-limit.ts';
 import { removeTree } from '../../removal.ts';
 
@@ -99,7 +99,9 @@ export class ExecShims {
     mkdirSync(directory, { mode: 0o700 });
     try {
       // made ahead as well: filling a file is quicker than making one
+      mkdirSync(join(directory, SCRIPT_DIRECTORY), { mode: 0o700 });
       closeSync(openSync(join(directory, SHIM_FILES.script), 'w', 0o700));
+      writeFileSync(join(directory, SHIM_FILES.whole), '\n', { mode: 0o600 });
       const child = this.#spawn(name, directory);
       if (child.pid === undefined) throw new Error('the system gives no further process now');
       child.unref();
@@ -131,7 +133,9 @@ export class ExecShims {
  */
 function removeIdle(directory: string): void {
   try {
-    for (const file of [SHIM_FILES.script, SHIM_FILES.first]) rmSync(join(directory, file), { force: true });
+    for (const file of [SHIM_FILES.script, SHIM_FILES.whole, SHIM_FILES.first])
+      rmSync(join(directory, file), { force: true });
+    rmdirSync(join(directory, SCRIPT_DIRECTORY));
     rmdirSync(directory);
   } catch {
     removeTree(directory); // somebody put something else there

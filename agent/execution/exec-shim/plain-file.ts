@@ -34,6 +34,16 @@ export function plainSize(path: string): number {
   }
 }
 
+/** Whether it is there, with nothing in it. */
+export function isEmptyPlain(path: string): boolean {
+  try {
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    return stat?.isFile() === true && stat.size === 0;
+  } catch {
+    return false;
+  }
+}
+
 /** Replaces what it says. Does nothing where that cannot be. */
 export function writePlain(path: string, text: string): void {
   try {

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
-import { plainSize, readPlain, readPlainSurely } from '../exec-shim/plain-file.ts';
+import { isEmptyPlain, plainSize, readPlain, readPlainSurely } from '../exec-shim/plain-file.ts';
 import type { CapturedBytes } from './output-limit.ts';
 
 /** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
@@ -49,9 +49,9 @@ export class CapturedOutput {
     return this.#extents(readPlain).at(-1)?.to ?? 0;
   }
 
-  /** True when the disk was full and output got lost. */
+  /** True when output got lost: the disk was full, or took no further file. */
   get hasLoss(): boolean {
-    return existsSync(join(this.#directory, SHIM_FILES.cut));
+    return isEmptyPlain(join(this.#directory, SHIM_FILES.whole)) || existsSync(join(this.#directory, SHIM_FILES.cut));
   }
 
   /**

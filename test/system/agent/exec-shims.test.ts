@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { SCRIPT_DIRECTORY } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
 import { removeTree } from '../../../agent/removal.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { NOBODY } from '../../support/agent/sftp-process.ts';
@@ -166,15 +167,16 @@ test('a script that leaves a mount beside itself ends as any other, and its dire
   const fixture = new Fixture(t, { log });
   const keepers = join(fixture.directory, 'keepers');
   const execution = fixture.start(
-    `cd "$(dirname "$0")"; touch made; pwd; while [ ! -e ../../go ]; do sleep 0.02; done`,
+    `cd "$(dirname "$0")"; touch made; pwd; while [ ! -e ../../../go ]; do sleep 0.02; done`,
   );
   const directory = await until('the directory', () => {
     const [home] = readdirSync(keepers)
       .map((name) => join(keepers, name))
-      .filter((home) => existsSync(join(home, 'made')));
+      .filter((home) => existsSync(join(home, SCRIPT_DIRECTORY, 'made')));
     return home;
   });
-  const mount = bind(t, join(directory, 'root'));
+  const own = join(directory, SCRIPT_DIRECTORY);
+  const mount = bind(t, join(own, 'root'));
   if (mount === null) {
     t.pass('only root mounts');
     return;
@@ -183,7 +185,7 @@ test('a script that leaves a mount beside itself ends as any other, and its dire
 
   const result = await fixture.result(execution);
   const told = await log.seen(/left something beside its script/u);
-  const left = readdirSync(directory);
+  const left = readdirSync(directory, { recursive: true });
   fixture.journal.forget([execution]);
   fixture.executor.recover();
   const toldAgain = await log.seen(/Former executions left something/u);
@@ -191,10 +193,10 @@ test('a script that leaves a mount beside itself ends as any other, and its dire
   mount.unmount();
   fixture.executor.recover();
 
-  t.like(result, { outcome: 'completed', exitCode: 0, output: `${directory}\n` });
-  t.deepEqual(told.fields, { execution, path: directory, problem: `${directory}/root is a mount point` });
-  t.deepEqual(left, ['root']);
-  t.deepEqual(toldAgain.fields, { path: directory, problem: `${directory}/root is a mount point`, executions: 1 });
+  t.like(result, { outcome: 'completed', exitCode: 0, output: `${own}\n` });
+  t.deepEqual(told.fields, { execution, path: directory, problem: `${own}/root is a mount point` });
+  t.deepEqual(left, [SCRIPT_DIRECTORY, `${SCRIPT_DIRECTORY}/root`, `${SCRIPT_DIRECTORY}/root/precious`]);
+  t.deepEqual(toldAgain.fields, { path: directory, problem: `${own}/root is a mount point`, executions: 1 });
   t.false(isRunningAgain);
   t.deepEqual(mount.left(), ['precious']);
   t.false(existsSync(directory));
@@ -224,7 +226,7 @@ for (const [place, script, output] of [
     const directory = join(fixture.directory, 'keepers');
     const hasMade = (file: string) => readdirSync(directory).some((home) => existsSync(join(directory, home, file)));
     const execution = fixture.start(
-      `cd "$(dirname "$0")"; echo out; until [ -s first ]; do sleep 0.02; done
+      `cd "$(dirname "$0")/.."; echo out; until [ -s first ]; do sleep 0.02; done
       touch ready; until [ -e ../../go ]; do sleep 0.02; done; ${script}; touch done`,
     );
     await until('the output is captured', () => hasMade('ready'));

@@ -228,7 +228,7 @@ test.serial('a daemon left behind does not hold up the result, lives on, and may
   const result = await fixture.run('while sleep 1; do echo late; done & echo "$!"');
 
   t.like(result, { outcome: 'completed', exitCode: 0, outputTruncated: false });
-  const daemon = Number(result.output);
+  const daemon = Number.parseInt(result.output, 10);
   t.deepEqual(listProcesses().filter((entry) => entry.pid === daemon).length, 1);
   process.kill(daemon, 'SIGKILL');
 });

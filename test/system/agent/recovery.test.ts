@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { SHIM_FILES, SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
+import { SCRIPT_DIRECTORY, SHIM_FILES, SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
 import type { ExecutorOptions } from '../../../agent/execution/executor-options.ts';
 import { readProcess } from '../../../agent/execution/processes.ts';
 import { machineTimeline } from '../../../agent/execution/timeline.ts';
@@ -23,8 +23,8 @@ const TIMEOUT_MS = 60_000;
 function startedBefore(t: ExecutionContext, options: Partial<ExecutorOptions> = {}) {
   const fixture = new Fixture(t, options);
   const directory = join(fixture.directory, 'keepers/k');
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, 'script'), `touch ${fixture.directory}/ran`);
+  mkdirSync(join(directory, SCRIPT_DIRECTORY), { recursive: true });
+  writeFileSync(join(directory, SHIM_FILES.script), `touch ${fixture.directory}/ran`);
   const execution = ExecutionId.parse(randomUUID());
   fixture.journal.receive([{ ...delivery(1), execution, timeout_ms: TIMEOUT_MS }]);
   fixture.journal.start([{ execution, shim: 'k' }]);
@@ -102,7 +102,7 @@ test('after a reboot the session of a start lock is one whose leader has ended: 
 
 test('two exec shims of one directory: one begins', async (t) => {
   const { fixture, directory, execution } = startedBefore(t);
-  writeFileSync(join(directory, 'script'), `echo ran >>${fixture.directory}/ran`);
+  writeFileSync(join(directory, SHIM_FILES.script), `echo ran >>${fixture.directory}/ran`);
 
   await Promise.all([1, 2, 3].map(() => waitingShim(directory, execution)()));
 

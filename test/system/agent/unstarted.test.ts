@@ -51,12 +51,12 @@ for (const [how, rest, told] of [
   ['kills its group as its exec shim would end itself', 'kill -s VTALRM 0', { outcome: 'completed', exitCode: 154 }],
   [
     'empties its start lock, and whose exec shim is killed',
-    ': >"${0%/*}/claim"; kill -s KILL 0',
+    ': >"${0%/*}/../claim"; kill -s KILL 0',
     { outcome: 'completed', exitCode: 137 },
   ],
   [
     'empties its start lock, and whose status is lost',
-    ': >"${0%/*}/claim"; mkdir "${0%/*}/status"; rm "${0%/*}/claim"',
+    ': >"${0%/*}/../claim"; mkdir "${0%/*}/../status"; rm "${0%/*}/../claim"',
     { outcome: 'cancelled', exitCode: 137 },
   ],
 ] as const)
