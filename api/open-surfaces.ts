@@ -88,7 +88,10 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly actors: ForwardingParts['actors'] & {
     readonly tree: {
       readonly ask: Ask;
-      readonly ownership: Pick<OperationPorts, 'standing' | 'makeRoom'> & { quietMs(): number; lateMs(): number };
+      readonly ownership: Pick<OperationPorts, 'standing' | 'makeRoom'> & {
+        quietMs(): number;
+        late(ms: number): number;
+      };
       readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;

@@ -10,7 +10,11 @@ export interface HealthParts extends Pick<HealthPorts, 'peers'> {
   };
   readonly actors: {
     readonly tree: {
-      readonly ownership: { quietMs(): number; lateMs(): number; standing(): ReturnType<HealthPorts['standing']> };
+      readonly ownership: {
+        quietMs(): number;
+        late(ms: number): number;
+        standing(): ReturnType<HealthPorts['standing']>;
+      };
     };
   };
   readonly vpn: {
@@ -48,7 +52,7 @@ export function healthPorts(parts: HealthParts): HealthPorts {
     },
     clock,
     leasesQuietMs: () => ownership.quietMs(),
-    clustersLateMs: () => ownership.lateMs(),
+    lateClusters: (ms) => ownership.late(ms),
     standing: () => ownership.standing(),
     vpnManager: vpn.manager,
     vpnClient: vpn.gateway,

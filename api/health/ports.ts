@@ -66,8 +66,8 @@ export interface HealthPorts {
   readonly clock: { skewMs(): number; isSkewed(): boolean };
   /** How long ago leases were last renewed, in ms. */
   readonly leasesQuietMs: () => number;
-  /** For how long the nodes of some cluster that is owned here could not be read, in ms. */
-  readonly clustersLateMs: () => number;
+  /** Clusters that are owned here and whose nodes could not be read for longer than this, in ms. */
+  readonly lateClusters: (ms: number) => number;
   /** Whether the admins have room for all clusters. */
   readonly standing: () => Standing;
   /** Whoever coordinates VPNs. */

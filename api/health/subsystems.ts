@@ -93,15 +93,17 @@ export function unreachedNote({ total, unreached }: ReturnType<HealthPorts['link
     : `${unreached} of ${total} other admins ${unreached === 1 ? 'is' : 'are'} not reached from here: what ${unreached === 1 ? 'it owns' : 'they own'} cannot be changed here`;
 }
 
-function ownershipMetadata({ rows, leasesQuietMs, clustersLateMs }: HealthPorts): HealthCheck {
+/** Not red for nodes that cannot be read: whoever is asked for is served all the same, and so is all else. */
+function ownershipMetadata({ rows, leasesQuietMs, lateClusters }: HealthPorts): HealthCheck {
   return {
     name: 'ownership_metadata',
     async check() {
       if (leasesQuietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
-      if (clustersLateMs() > OWNERSHIP_QUIET_MS_MAX)
-        throw new HealthProblem('nodes of clusters could not be read in time');
       const unrecorded = await rows.unrecordedClusters();
       if (unrecorded > 0) throw new HealthProblem(`${unrecorded} clusters have no record of their owner`);
+      const late = lateClusters(OWNERSHIP_QUIET_MS_MAX);
+      if (late > 0)
+        throw new HealthNote(`the nodes of ${late} ${late === 1 ? 'cluster' : 'clusters'} could not be read in time`);
     },
   };
 }

@@ -22,7 +22,8 @@ export const WOKEN_ROWS_MAX = 50_000;
 
 /**
  * How far back an owner looks for what expired while nobody told its nodes, in ms: a connection that is gone is noticed
- * after 10 s and dialled again within 5, and the rows of the largest fleet are read within 10.
+ * after 10 s and dialled again within 5; of nodes that come to life it looks as soon as a round of them was read, each
+ * of whose statements is ended after 2.5 s; and a look that fails is tried again until it succeeds.
  */
 const EXPIRED_MS_MAX = 60_000;
 

@@ -19,13 +19,14 @@ export const ACTIVATED_TOGETHER_MAX = 64;
  */
 export const ACTIVATION_AWAITED_MS_MAX = 5_000;
 
-/** From where to where. */
+/**
+ * From where to where. That rows could be read is told to nobody who looks after leases: reads are answered also while
+ * no renewal is, of this admin or of another (O1).
+ */
 export interface ClusterActivationPorts {
-  readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
+  readonly held: Pick<HeldLeases, 'hold' | 'holds' | 'leaseOf'>;
   readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
   readonly directory: Pick<Directory, 'activate' | 'isLocal'>;
-  /** The database answered. Returns at once. */
-  readonly answered: () => void;
   /**
    * What nodes were told while their actors came to life found nobody: it is looked for in the rows. Returns at once.
    */
@@ -62,9 +63,11 @@ export class ClusterActivation {
     return cluster === undefined ? this.#pending.size === 0 : !this.#pending.has(cluster);
   }
 
-  /** For how long the actors of some cluster have been awaited, in ms; 0: all are here. */
-  lateMs(): number {
-    return this.#pending.size === 0 ? 0 : this.#ports.leaseClockMs() - Math.min(...this.#pending.values());
+  /** Clusters whose actors have been awaited for longer than this, in ms. */
+  late(ms: number): number {
+    if (this.#pending.size === 0) return 0;
+    const sinceMs = this.#ports.leaseClockMs() - ms;
+    return [...this.#pending.values()].filter((atMs) => atMs < sinceMs).length;
   }
 
   forget(cluster: ClusterId): void {
@@ -117,6 +120,7 @@ export class ClusterActivation {
 
   #next(failed: ReadonlySet<ClusterId>): readonly ClusterId[] {
     if (this.#isStopped) return [];
+    for (const cluster of this.#pending.keys()) if (!this.#ports.held.holds(cluster)) this.forget(cluster);
     const left = [...this.#pending.keys()].filter((cluster) => !failed.has(cluster));
     const together = left.filter((cluster) => !this.#alone.has(cluster));
     return together.length > 0 ? together.slice(0, ACTIVATED_TOGETHER_MAX) : left.slice(0, 1);
@@ -127,24 +131,18 @@ export class ClusterActivation {
    * lease that ended meanwhile is not used.
    */
   async #activate(clusters: readonly ClusterId[]): Promise<void> {
-    const { loader, directory, answered, missed } = this.#ports;
+    const { held, loader, directory, missed } = this.#ports;
     const epochs = new Map(clusters.map((id) => [id, this.#epochOf(id)]));
-    const isStill = (id: ClusterId): boolean => !this.#isStopped && epochs.get(id) === this.#epochOf(id);
+    const isStill = (id: ClusterId): boolean =>
+      !this.#isStopped && held.holds(id) && epochs.get(id) === this.#epochOf(id);
     const isHere = (id: NodeId): boolean => directory.isLocal({ kind: 'node', id });
     for (const state of await loader.clusters(clusters))
       if (isStill(state.id)) directory.activate({ kind: 'cluster', id: state.id }, state);
-    answered();
-    let hasBegun = false;
-    try {
-      for await (const nodes of loader.nodes(clusters, isHere)) {
-        answered();
-        hasBegun = true;
-        for (const state of nodes)
-          if (isStill(state.record.cluster)) directory.activate({ kind: 'node', id: state.record.id }, state);
-        if (!clusters.some(isStill)) return;
-      }
-    } finally {
-      if (hasBegun) missed(); // whoever told their nodes of something since they were read found nobody
+    for await (const read of loader.nodes(clusters, isHere)) {
+      const nodes = read.filter(({ record }) => isStill(record.cluster));
+      for (const state of nodes) directory.activate({ kind: 'node', id: state.record.id }, state);
+      if (nodes.length > 0) missed(); // whoever told them of something since they were read found nobody
+      if (!clusters.some(isStill)) return;
     }
     for (const id of clusters) if (isStill(id)) this.forget(id);
   }

@@ -51,9 +51,10 @@ export class Ownership {
     this.#ports = ports;
     this.#times = new WatchTimes(ports.leaseClockMs);
     const isOpen = (): boolean => !this.#isStopped && !this.#isLeaving;
-    this.#temporary = createTemporaryLeases({ ...ports, times: this.#times }, isOpen);
+    const ended = (cluster: ClusterId): void => this.#end(cluster, 'idle');
+    this.#temporary = createTemporaryLeases({ ...ports, times: this.#times, ended }, isOpen);
     this.#claims = new ClaimSelection(ports.adminId);
-    this.#activation = new ClusterActivation({ ...ports, answered: () => this.#times.answered() });
+    this.#activation = new ClusterActivation(ports);
     this.#standing = new ToldStanding(ports.log);
     this.#handOvers = new HandOvers({ ...ports, left: (cluster) => this.#end(cluster, 'given') });
     this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
@@ -117,9 +118,7 @@ export class Ownership {
   }
 
   /** Whether the live admins have room for all clusters, as of the last round. */
-  standing(): Standing {
-    return this.#standing.now;
-  }
+  standing = (): Standing => this.#standing.now;
 
   /** Whether other admins were alive, as of the last round. */
   hasPeers(): boolean {
@@ -151,7 +150,7 @@ export class Ownership {
   isActivated = (): boolean => this.#activation.isActivated();
 
   /** As ClusterActivation's. */
-  lateMs = (): number => this.#activation.lateMs();
+  late = (ms: number): number => this.#activation.late(ms);
 
   /** Held for the moment only: its agents belong nowhere still. */
   isTemporary(cluster: ClusterId): boolean {
@@ -256,7 +255,7 @@ export class Ownership {
   }
 
   /** Agents of one that was given away are told where to go by whoever gave it. */
-  #end(cluster: ClusterId, why: 'lost' | 'deleted' | 'given'): void {
+  #end(cluster: ClusterId, why: 'lost' | 'deleted' | 'given' | 'idle'): void {
     this.#ports.held.lose(cluster);
     this.#temporary.forget(cluster);
     this.#activation.forget(cluster);

@@ -4,17 +4,17 @@
  */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Log } from '../../transport/net/log.ts';
-import type { Directory } from '../runtime/directory.ts';
 import type { HeldLeases } from './held.ts';
 import type { LeasePort } from './lease-port.ts';
 import type { WatchTimes } from './watch-times.ts';
 
-/** Where leases are taken, and whose actors end with them. */
+/** Where leases are taken, and who ends what they held. */
 export interface TemporaryLeasePorts {
   readonly adminId: string;
   readonly leases: Pick<LeasePort, 'claim' | 'release'>;
   readonly held: HeldLeases;
-  readonly directory: Pick<Directory, 'evict'>;
+  /** It is held no longer, and nobody of it lives here any more. Returns at once. */
+  readonly ended: (cluster: ClusterId) => void;
   /** Who the orphans are was seen before: after a gap, which an owner may have had too, it says nothing. */
   readonly times: Pick<WatchTimes, 'unseenMs'>;
   readonly log: Log;
@@ -45,7 +45,7 @@ export interface TemporaryLeases {
  * every write carries.
  */
 export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => boolean): TemporaryLeases {
-  const { adminId, leases, held, directory, log } = ports;
+  const { adminId, leases, held, log } = ports;
   /** When each was last asked for, on the lease clock. */
   const askedMs = new Map<ClusterId, number>();
   const claims = new Map<ClusterId, Promise<boolean>>();
@@ -81,8 +81,7 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
       if (idle.length === 0) return;
       for (const { cluster } of idle) {
         askedMs.delete(cluster);
-        held.lose(cluster);
-        directory.evict(cluster);
+        ports.ended(cluster);
       }
       await leases.release(adminId, idle);
     },

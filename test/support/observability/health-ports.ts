@@ -19,7 +19,7 @@ export function wellPorts(more: Partial<HealthPorts> = {}): HealthPorts {
     links: () => ({ total: 1, unreached: 0 }),
     clock: { skewMs: () => 3, isSkewed: () => false },
     leasesQuietMs: () => 900,
-    clustersLateMs: () => 0,
+    lateClusters: () => 0,
     standing: () => WHOLE,
     vpnManager: { status: () => Promise.resolve(null) },
     vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },

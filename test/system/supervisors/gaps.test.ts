@@ -93,15 +93,12 @@ test('what is let go while another admin had no database is free for that one at
 
 test('an admin that is long at what it took over has seen all of the next death', async (t) => {
   const fleet = steppedFleet(t);
+  const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
   const isLong = {
     loader: (real: Loader): Loader => ({
       ...real,
-      async clusters(ids: readonly ClusterId[]) {
-        await fleet.pass(950);
-        return real.clusters(ids);
-      },
       async *nodes(ids: readonly ClusterId[]) {
-        await fleet.pass(950);
+        await isRead;
         yield* real.nodes(ids);
       },
     }),
@@ -109,17 +106,27 @@ test('an admin that is long at what it took over has seen all of the next death'
   const [first, second, survivor] = [await fleet.start(), await fleet.start(), await fleet.start(isLong)];
   const [{ cluster: before }, { cluster: next }] = [await first.admin.createNode(), await second.admin.createNode()];
   await fleet.settled();
-  const { held } = survivor.admin.tree;
+  const { held, ownership } = survivor.admin.tree;
 
   await fleet.died(first);
-  await survivor.round();
-  await until('its node lives', () => survivor.admin.tree.ownership.isActivated());
-  const afterOne = [held.holds(before), held.holds(next)];
+  const takesOver = survivor.round();
+  await until('it has taken over', () => held.holds(before));
+  await Promise.all([second.round(), takesOver]);
+  for (let rounds = 0; rounds < 2; rounds += 1) await Promise.all([second.round(), survivor.round()]);
+  const afterOne = [held.holds(before), held.holds(next), ownership.isActivated()];
   await fleet.died(second);
   await survivor.round();
+  const afterBoth = [held.holds(next), ownership.isActivated()];
+  read();
+  await until('all live', () => ownership.isActivated());
 
-  t.deepEqual(afterOne, [true, false]);
-  t.true(held.holds(next));
+  t.deepEqual(
+    [afterOne, afterBoth],
+    [
+      [true, false, false],
+      [true, false],
+    ],
+  );
 });
 
 test('a database that is away again and again keeps nobody from the clusters of an owner that is gone, and takes none from one that comes between', async (t) => {

@@ -80,7 +80,11 @@ function fixture(nodes: (wait: (ms: number) => Promise<void>) => Reading) {
 }
 
 /** A loop that has all of these by its rows, and when it renewed its leases, in ms. */
-function owner({ ports, clock }: ReturnType<typeof fixture>, clusters: readonly ClusterId[]) {
+function owner(
+  { ports, clock }: ReturnType<typeof fixture>,
+  clusters: readonly ClusterId[],
+  more: (ownership: () => Ownership) => Partial<LeasePort> = () => ({}),
+) {
   const owned = clusters.map((cluster) => ({ cluster, epoch: 1 }));
   const renewedMs: number[] = [];
   const leases: Partial<LeasePort> = {
@@ -93,8 +97,9 @@ function owner({ ports, clock }: ReturnType<typeof fixture>, clusters: readonly 
       renewedMs.push(clock.nowMs());
       return Promise.resolve(asked);
     },
+    ...more(() => ownership),
   };
-  const ownership = new Ownership({
+  const ownership: Ownership = new Ownership({
     ...ports,
     adminId: ME.id,
     leases,
@@ -134,7 +139,8 @@ test('while the nodes of some clusters cannot be read in time all leases are ren
   t.deepEqual([admin.held.isFresh(EAST), admin.held.isFresh(WEST)], [true, true]);
   t.deepEqual(admin.began, [nodeOf(WEST)]);
   t.deepEqual(startedMs, [ACTIVATION_AWAITED_MS_MAX]);
-  t.deepEqual([ownership.isActivated(), ownership.lateMs(), ownership.quietMs() <= 1_000], [false, 30_000, true]);
+  const late = [5_000, 29_900, 30_000].map((ms) => ownership.late(ms));
+  t.deepEqual([ownership.isActivated(), late, ownership.quietMs() <= 1_000], [false, [2, 2, 0], true]);
   t.deepEqual([ownership.heldFor(20_000), ownership.watchedMs()], [[WEST], 30_000]);
   t.deepEqual(admin.log.lines.at(-1), {
     level: 'warn',
@@ -164,7 +170,7 @@ test('a start is over once all nodes are here, and none is read twice', async (t
 
   t.deepEqual([before, admin.clock.nowMs(), readings], [false, 1_600, 1]);
   t.deepEqual(admin.began, [nodeOf(EAST), nodeOf(WEST)]);
-  t.deepEqual([ownership.isActivated(), ownership.lateMs(), admin.counts.missed], [true, 0, 1]);
+  t.deepEqual([ownership.isActivated(), ownership.late(0), admin.counts.missed], [true, 0, 1]);
 });
 
 test('an admin that stops while nodes are read brings none of them to life, and gives its leases back after that', async (t) => {
@@ -191,7 +197,7 @@ test('an admin that stops while nodes are read brings none of them to life, and 
 
 /** Activation alone, of clusters that were gained under this epoch. */
 function activation(admin: ReturnType<typeof fixture>) {
-  const activated = new ClusterActivation({ ...admin.ports, answered: () => {} });
+  const activated = new ClusterActivation(admin.ports);
   return {
     activated,
     gained: (epoch: number, ...clusters: readonly ClusterId[]) => {
@@ -230,6 +236,87 @@ test('of a cluster that is given away or lost while its nodes are read none come
 
   t.deepEqual(admin.began, [nodeOf(WEST, 2)]);
   t.true(activated.isActivated());
+});
+
+test('of a cluster that is held for a moment and let go while its nodes are read none comes to life, and it is awaited no longer', async (t) => {
+  const admin = fixture(
+    (wait) =>
+      async function* (clusters) {
+        await wait(LEASE_MS);
+        yield clusters.map((cluster) => nodeOf(cluster));
+      },
+  );
+  const taken = [{ cluster: EAST, epoch: 5 }];
+  const { ownership } = owner(admin, [], (self) => ({
+    survey: () =>
+      Promise.resolve({
+        admins: [ME],
+        free: [{ cluster: EAST, name: 'east', nodes: ME.capacity + 1 }],
+        databaseMs: admin.clock.nowMs(),
+      }),
+    claim(_me, clusters) {
+      if (clusters.length === 0) return Promise.resolve([]);
+      self().given(taken); // a round sees the row before the answer to the claim is here
+      return Promise.resolve(taken);
+    },
+  }));
+  await ownership.start();
+  await admin.pass(10_000);
+
+  const isTaken = await ownership.leaseTemporarily(EAST);
+  await admin.pass(1_000);
+  const before = [isTaken, ownership.isActivated()];
+  await admin.pass(10_000);
+
+  t.deepEqual([before, admin.began], [[true, false], []]);
+  t.deepEqual([admin.held.holds(EAST), ownership.isActivated(), ownership.late(0)], [false, true, 0]);
+});
+
+test('a cluster that is held no longer is read no more, whoever ended its lease', async (t) => {
+  let readings = 0;
+  const admin = fixture(
+    (wait) =>
+      async function* (clusters) {
+        readings += 1;
+        await wait(1_000);
+        yield clusters.map((cluster) => nodeOf(cluster));
+      },
+  );
+  const { activated, gained } = activation(admin);
+
+  gained(1, EAST);
+  await admin.pass(500);
+  admin.held.lose(EAST);
+  await admin.pass(2_000);
+
+  t.deepEqual([admin.began, readings, activated.isActivated()], [[], 1, true]);
+});
+
+test('what was missed is looked for after each round that brought somebody to life, and after no other', async (t) => {
+  const admin = fixture(
+    () =>
+      async function* (_clusters, isHere) {
+        const cameThen: number[] = [];
+        for (const cluster of [EAST, NORTH]) {
+          yield isHere(nodeOf(cluster).record.id) ? [] : [nodeOf(cluster)];
+          cameThen.push(admin.counts.missed);
+        }
+        looks.push(cameThen);
+        throw tooLong();
+      },
+  );
+  const looks: number[][] = [];
+  const { activated, gained } = activation(admin);
+
+  gained(1, EAST, NORTH);
+  for (let tries = 0; tries < 10; tries += 1) {
+    activated.begin();
+    await admin.pass(100);
+  }
+
+  t.deepEqual(looks[0], [1, 2]);
+  t.true(looks.length > 10);
+  t.is(admin.counts.missed, 2);
 });
 
 test('what was read before a reading failed lives, and is not read again', async (t) => {

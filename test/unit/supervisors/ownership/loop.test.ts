@@ -48,3 +48,25 @@ test('an orphan is taken for a moment, and not by what was seen before an outage
 
   t.deepEqual([taken, takenThen, leases.rows.get(orphan)?.admin], [false, true, 'a']);
 });
+
+test('an admin that reads nodes while nothing can be written leaves to the others what is theirs, once it can', async (t) => {
+  const leases = new ModelledLeases();
+  const theirs = Array.from({ length: 5 }, (_, at) => leases.add(`c${at}`, 10, 'b'));
+  const a = await leases.start('a', 1_000);
+  await leases.start('b', 252);
+  await leases.pass(SETTLED_MS);
+  leases.readingMs = 30_000;
+  const large = leases.add('large', 400, null);
+  await leases.pass(2_000);
+  t.deepEqual([leases.rows.get(large)?.admin, a.isActivated()], ['a', false]);
+
+  for (const admin of ['a', 'b']) leases.away.add(admin);
+  await leases.pass(10_000);
+  leases.away.delete('a'); // a moment before the other
+  await leases.pass(2_000);
+  leases.away.clear();
+  await leases.pass(2_000);
+
+  t.false(a.isActivated());
+  t.deepEqual([leases.countOf('a'), leases.countOf('b')], [1, theirs.length]);
+});

@@ -14,6 +14,9 @@ const LEASE_MS = 3_000;
 /** Less than the time between two rounds, in ms: what follows from a round is there before the next one. */
 const STEP_MS = 100;
 
+/** Time of one round of reads, in ms. */
+const READ_MS = 500;
+
 interface Row {
   admin: string | null;
   epoch: number;
@@ -32,8 +35,10 @@ export class ModelledLeases {
   readonly rows = new Map<ClusterId, Row>();
   /** Of which somebody holds the row: a renewal that wants one of them fails as a whole, a claim leaves them out. */
   readonly locked = new Set<ClusterId>();
-  /** Admins that have no database. */
+  /** Admins whose database takes no writes, and tells nothing of leases. */
   readonly away = new Set<string>();
+  /** How long the nodes of what is taken over are read, in ms: something comes each half second. */
+  readingMs = 0;
   readonly #admins = new Map<string, AdminRow>();
 
   /** A cluster of this admin. */
@@ -124,6 +129,22 @@ export class ModelledLeases {
     return { admins, free: this.#sized((row) => this.#ownerOf(row, unseenMs) === null), databaseMs: nowMs };
   }
 
+  /** No actor has anything in its rows. Whoever is away can read them. */
+  #loader(): Partial<OwnershipPorts['loader']> {
+    const { clock } = this;
+    const readingMs = (): number => this.readingMs;
+    return {
+      clusters: async () => [],
+      async *nodes() {
+        const untilMs = clock.nowMs() + readingMs();
+        while (clock.nowMs() < untilMs) {
+          await new Promise<void>((resolve) => void clock.after(READ_MS, resolve));
+          yield [];
+        }
+      },
+    };
+  }
+
   #ports(id: string): OwnershipPorts {
     const leaseClockMs = (): number => this.clock.nowMs();
     const nothing = { evict() {}, activate() {}, isLocal: () => true, cells: () => [] };
@@ -142,7 +163,7 @@ export class ModelledLeases {
       isSetBack: () => false,
       held: createHeldLeases(LEASE_MS, leaseClockMs),
       directory: nothing as Partial<OwnershipPorts['directory']> as OwnershipPorts['directory'],
-      loader: EMPTY as OwnershipPorts['loader'],
+      loader: this.#loader() as OwnershipPorts['loader'],
       clock: this.clock,
       log: silentLog,
       leaseClockMs,
@@ -151,14 +172,6 @@ export class ModelledLeases {
     return ports as OwnershipPorts;
   }
 }
-
-/** No actor has anything in its rows. */
-const EMPTY: Partial<OwnershipPorts['loader']> = {
-  clusters: async () => [],
-  async *nodes() {
-    yield [];
-  },
-};
 
 const FREE = { admin: null, untilMs: 0 };
 
