@@ -112,7 +112,6 @@ export function createTree(ports: TreePorts): Tree {
       leaseTemporarily: (cluster) => ownership.leaseTemporarily(cluster),
       refusal: (cluster) => ownership.orphaned(cluster),
     },
-    isActivated: () => ownership.isActivated(),
   });
   const ownership: Ownership = new Ownership({ ...ports, held, directory });
   bus.subscribe((notices) => {

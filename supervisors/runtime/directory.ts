@@ -33,8 +33,6 @@ export interface DirectoryPorts {
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly log: Log;
   readonly orphans: Orphans;
-  /** Whether all actors of the clusters that are held are here. */
-  isActivated(): boolean;
 }
 
 /** What happened so far, for metrics. */
@@ -84,12 +82,14 @@ export class Directory {
 
   /**
    * Gives a message to an actor, starting it from rows when it is not here. False: refused, who waits is answered. What
-   * is for its owner alone is dropped where that is another admin: by its `cluster`, or when it is not here and all of
-   * ours are.
+   * is for its owner alone is dropped where that is another admin, by its `cluster`, or where nobody knows: of nodes
+   * that are awaited here it is looked for in the rows once they are here (ClusterActivation), and those of others may
+   * be many.
    */
   tell({ to, message }: Addressed, cluster = to.kind === 'cluster' ? to.id : undefined): boolean {
     const known = this.#cells[to.kind].get(to.id);
-    if (known === undefined && isForOwner(message) && this.#isOfOthers(cluster)) return true;
+    if (known === undefined && isForOwner(message) && (cluster === undefined || !this.#ports.held.holds(cluster)))
+      return true;
     const cell = known ?? this.#arrive(to, message);
     if ((cell.resting && replyToOf(message as { replyTo?: never }) !== null) || !cell.mailbox.push(message)) {
       this.#deadLetters.take(to, message, UNAVAILABLE);
@@ -185,10 +185,6 @@ export class Directory {
         whenOwned: (address, run) => this.#whenOwned(address, run),
       },
     };
-  }
-
-  #isOfOthers(cluster: ClusterId | undefined): boolean {
-    return cluster === undefined ? this.#ports.isActivated() : !this.#ports.held.holds(cluster);
   }
 
   #arrive(address: Address, message: Message): ActorCell {
