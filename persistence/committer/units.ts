@@ -27,6 +27,15 @@ export const BATCH_BYTES_MAX = 8_388_608;
 const ROW_BYTES = 200;
 const EVENT_BYTES = 800;
 
+/**
+ * What a create with an Idempotency-Key sends once more, as a share of its texts: its answer has them too, as base64 of
+ * JSON, whose escapes are some more (RFC 4648: 4 characters for 3 bytes).
+ */
+const SEALED_SHARE = 1.5;
+
+/** The rest of that answer. */
+const RECORD_BYTES = 800;
+
 /** A UUID in a list. */
 const ID_BYTES = 39;
 
@@ -63,8 +72,10 @@ export function inTransactions(
 }
 
 /** About how many bytes a change sends to the database. */
-export function bytesOf({ write, events }: HotChange): number {
-  let bytes = textOf(write) + ROW_BYTES;
+export function bytesOf({ write, events, idempotencyRecord }: HotChange): number {
+  const text = textOf(write);
+  let bytes = text + rowsOf(write) * ROW_BYTES;
+  if (idempotencyRecord !== undefined) bytes += Math.ceil(text * SEALED_SHARE) + RECORD_BYTES;
   for (const event of events) bytes += EVENT_BYTES + longIn(event);
   return bytes;
 }
@@ -98,6 +109,10 @@ export function changesOf(waiting: readonly Waiting[]): readonly Change[] {
   return waiting.flatMap((one) => one.unit.changes);
 }
 
+function rowsOf(write: HotWrite): number {
+  return write.kind === 'command-created' ? 1 + write.executions.length : 1;
+}
+
 /** Characters; most texts are of one byte each. */
 function textOf(write: HotWrite): number {
   switch (write.kind) {
@@ -106,7 +121,7 @@ function textOf(write: HotWrite): number {
     case 'output-part':
       return write.text.length;
     case 'command-created':
-      return write.command.text.length + charsOf(write.command.targeting) + write.executions.length * ROW_BYTES;
+      return write.command.text.length + charsOf(write.command.targeting);
     case 'delivery-attempted':
       return write.attempt.type === 'answered' ? (write.attempt.answer?.length ?? 0) : write.attempt.error.length;
     case 'node-labelled':
