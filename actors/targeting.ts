@@ -17,10 +17,14 @@ export const Targeting = z.object({
 });
 export type Targeting = Given<typeof Targeting>;
 
-/** The same in a resource. */
-export const ListedTargeting = Targeting.nullable().describe(
-  'Null where a page of a list has no room for it: get this one by itself.',
-);
+/** The same in a resource. One that is withheld is taken by no operation: it would reach more nodes than it did (C2). */
+export const ListedTargeting = Targeting.extend({
+  withheld: z
+    .literal(true)
+    .optional()
+    .describe('A page of a list has no room for it, and tells only its type: get this one by itself.'),
+});
+export type ListedTargeting = Given<typeof ListedTargeting>;
 
 /** A targeting that names no group: what a group itself holds. */
 export type PlainTargeting = Targeting & { readonly type: Exclude<Targeting['type'], 'group'> };

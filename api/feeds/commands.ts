@@ -2,7 +2,6 @@
 import type { Notice } from '../../actors/notice.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { isTerminal, type CommandResource, type CommandSummary } from '../../actors/resources/command.ts';
-import type { Targeting } from '../../actors/targeting.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { createChangeLog, type ChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel, type Wording } from './channel.ts';
@@ -215,7 +214,8 @@ function wordingOf(
     if (counted?.head !== changes.head) counted = { head: changes.head, summary: summaryOf(changes.values()) };
     return counted.summary;
   };
-  const between = { ...command, targeting: command.targeting === null ? null : unnamed(command.targeting) };
+  const { node_ids: _named, ...targeting } = command.targeting;
+  const between = { ...command, targeting };
   return {
     page: (executions, { page, pages }) => ({
       type: 'snapshot',
@@ -226,10 +226,6 @@ function wordingOf(
     }),
     changed: ({ patches }) => ({ type: 'changed', summary: summary(), executions: patches }),
   };
-}
-
-function unnamed({ node_ids: _named, ...targeting }: Targeting): Targeting {
-  return targeting;
 }
 
 /** Tells some of the news, and the end after the last of them. */

@@ -21,7 +21,7 @@ const TABLE: Table<Group> = {
   sortedBy: 'name',
   columns: [
     ['NAME', 'name', { cut: 12, sorts: 'name' }],
-    ['NODES', ({ targeting }) => (targeting === null ? 'see edge group get' : targetingText(targeting)), { cut: 20 }],
+    ['NODES', ({ targeting }) => (targeting.withheld ? 'see edge group get' : targetingText(targeting)), { cut: 20 }],
     ['CREATED', 'inserted_at', { age: true, drop: 1, sorts: 'inserted_at' }],
     ['DESCRIPTION', 'description', { cut: 12, drop: 2 }],
   ],
@@ -110,7 +110,7 @@ export function addGroupCommands(program: Program): void {
 
 /** A group as people see it: which nodes are meant stands last, before what comes of it. */
 function groupFields({ targeting, ...rest }: Group): object {
-  return { ...rest, targeting: targeting === null ? null : targetingText(targeting) };
+  return { ...rest, targeting: targetingText(targeting) };
 }
 
 async function ofGroup<T>(name: string, ask: () => Promise<T>): Promise<T> {
@@ -137,7 +137,7 @@ function targetingText({
   cluster_names: clusters = [],
   labels,
   ...rest
-}: NonNullable<Group['targeting']>): string {
+}: Group['targeting']): string {
   const filters = Object.entries({ ...rest.node_filters, ...rest.cluster_filters }).map(
     ([name, value]) => `${name}=${String(value)}`,
   );

@@ -41,9 +41,7 @@ async function meant(api: Api, targeting: Targeting): Promise<readonly Node[]> {
 
 async function groupTargeting(api: Api, name: string) {
   try {
-    const { targeting } = await api.get_group.query({ name });
-    if (targeting === null) throw new Error('A group that was read by itself came without its targeting.');
-    return targeting;
+    return (await api.get_group.query({ name })).targeting;
   } catch (error) {
     throw isNotFound(error)
       ? new Problem(`there is no group "${name}": edge group ls shows all`, EXIT.notFound)

@@ -1,5 +1,5 @@
 /** Targetings as somebody chooses them in a form, and in words. Pure. */
-import type { PlainTargeting, Targeting } from '../../actors/targeting.ts';
+import type { ListedTargeting, PlainTargeting, Targeting } from '../../actors/targeting.ts';
 
 /** What a form gives; what is empty narrows nothing. */
 export interface ChosenTargets {
@@ -41,9 +41,9 @@ function narrowedBy({
   };
 }
 
-/** In words, as far as a row has room. Null: a list had none for all of it. */
-export function targetingText(targeting: Targeting | null): string {
-  if (targeting === null) return 'not shown in a list';
+/** In words, as far as a row has room. */
+export function targetingText(targeting: ListedTargeting): string {
+  if (targeting.withheld) return 'not shown in a list';
   const { type, node_ids: nodes, cluster_names: clusters, group, labels, node_filters: filters } = targeting;
   const whom = {
     all: 'all nodes',

@@ -48,7 +48,7 @@ async function read(api: Live['api'], name: string): Promise<Known> {
     counts,
     owner: new Map(Object.entries(mine.edge_clusters)).get(name) ?? null,
     groups: groups.data
-      .filter(({ targeting }) => targeting?.cluster_names?.includes(name) === true)
+      .filter(({ targeting }) => targeting.cluster_names?.includes(name) === true)
       .map((group) => group.name),
   };
 }

@@ -115,7 +115,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('persistence/reads/page-targetings.ts', pageTargetings, [
       [
         'PAGE_TARGETING_BYTES_MAX',
-        'Targetings in one page of commands, groups or self-update requests. Beyond it `targeting` is null: read these singly.',
+        'Targetings in one page of commands, groups or self-update requests. Beyond it one is only its `type`, with `withheld: true`: read these singly.',
       ],
     ]),
     limits('cli/run/unwritten.ts', unwritten, [

@@ -3,8 +3,8 @@ import { sql, type Sql } from './sql.ts';
 
 /**
  * Targetings in one page of a list, in bytes: 8 times the largest single one by default, so that a page of 100 that
- * name tens of thousands of nodes each is not 100 MiB (L2). From the row that passes it on, `targeting` is null; single
- * reads always carry all of it.
+ * name tens of thousands of nodes each is not 100 MiB (L2). From the row that passes it on, a targeting is its type and
+ * `withheld`; single reads always carry all of it.
  */
 export const PAGE_TARGETING_BYTES_MAX = 8_388_608;
 
@@ -14,11 +14,11 @@ export function pageTargetings(table: Sql, ids: readonly string[], single: boole
     select x.id, row_number() over (order by asked.place) as place, x.targeting
     from unnest(${ids}::uuid[]) with ordinality as asked (id, place) join ${table} x on x.id = asked.id`;
   if (single) return sql`(${rows})`;
-  // One after another: of what does not fit only the first is unpacked, to be measured.
+  // One after another: of what does not fit only the first is measured.
   return sql`(
     with recursive listed as materialized (${rows}), fitting (place, bytes) as (
       select place, octet_length(targeting::text)::bigint from listed where place = 1
       union all
       select l.place, f.bytes + octet_length(l.targeting::text) from fitting f join listed l on l.place = f.place + 1 where f.bytes <= ${PAGE_TARGETING_BYTES_MAX}::int)
-    select l.id, l.place, case when f.bytes <= ${PAGE_TARGETING_BYTES_MAX}::int then l.targeting end as targeting from listed l left join fitting f on f.place = l.place)`;
+    select l.id, l.place, case when f.bytes <= ${PAGE_TARGETING_BYTES_MAX}::int then l.targeting else jsonb_build_object('type', l.targeting -> 'type', 'withheld', true) end as targeting from listed l left join fitting f on f.place = l.place)`;
 }

@@ -38,8 +38,8 @@ async function groupsOf(api: Live['api'], node: NodeResource): Promise<readonly 
   const { data } = await api.list_groups.query({ page_size: GROUPS_MAX, sort: 'name' });
   const names: string[] = [];
   for (const { name, targeting } of data) {
-    const whole = targeting ?? (await api.get_group.query({ name })).targeting;
-    const reach = whole !== null && reachOf(whole, node);
+    const whole = targeting.withheld ? (await api.get_group.query({ name })).targeting : targeting;
+    const reach = reachOf(whole, node);
     const isIn =
       typeof reach === 'boolean' ? reach : (await api.preview_targeting.query({ targeting: reach })).node_count > 0;
     if (isIn) names.push(name);

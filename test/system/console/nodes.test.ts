@@ -254,7 +254,7 @@ test.serial('many nodes are moved, and told to update, where nobody takes it bac
   const requests =
     await fleet.rest.get<readonly Pick<SelfUpdateRequestResource, 'targeting'>[]>('/self_update_requests');
   t.deepEqual(
-    requests.map(({ targeting }) => targeting?.node_ids?.toSorted()),
+    requests.map(({ targeting }) => targeting.node_ids?.toSorted()),
     [ids],
   );
   t.deepEqual(problems, []);

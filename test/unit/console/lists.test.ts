@@ -182,7 +182,7 @@ test('a targeting is what a form says, and reads so', (t) => {
     labels: 'gpu',
   });
   t.is(targetingText(targetingOf({ ...none, type: 'group', labels: 'env=prod' })), 'group y · env=prod');
-  t.is(targetingText(null), 'not shown in a list');
+  t.is(targetingText({ type: 'nodes', withheld: true }), 'not shown in a list');
 });
 
 test('a group holds a node by its id or cluster; labels and filters are the question that is left', (t) => {

@@ -1,6 +1,8 @@
 /** What inputs take and refuse. */
 import test from 'ava';
 import { LISTS, parameterName, type ListName } from '../../../../actors/filters.ts';
+import { CommandResource } from '../../../../actors/resources/command.ts';
+import { Targeting } from '../../../../actors/targeting.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
 import { listInput } from '../../../../api/inputs/list-input.ts';
 import type { AnyOperation } from '../../../../api/operation.ts';
@@ -205,4 +207,27 @@ test('a wrong path or query is a bad request and a wrong body a failed validatio
   t.is(code(catalogue.update_cluster, { name: 'one', node_limit: 0 }), 'validation_failed');
   t.is(code(catalogue.create_cluster, { name: 'default' }), 'validation_failed');
   t.is(code(catalogue.check_admin_health, { nope: 1 }), 'bad_request');
+});
+
+test('no operation takes a targeting that a list withheld: it would reach more nodes than that one (C2)', (t) => {
+  const valid: readonly (readonly [AnyOperation, object])[] = [
+    [catalogue.create_command, { command_text: 'uptime' }],
+    [catalogue.create_group, { name: 'web' }],
+    [catalogue.update_group, { name: 'web' }],
+    [catalogue.preview_targeting, {}],
+    [catalogue.label_nodes, { set: { env: 'prod' } }],
+    [catalogue.create_self_update_request, {}],
+  ];
+  const listed = CommandResource.shape.targeting;
+
+  for (const [operation, rest] of valid) {
+    t.is(details(operation, { ...rest, targeting: { type: 'all' } }), 'taken', operation.name);
+    for (const type of Targeting.shape.type.options) {
+      const withheld = listed.parse({ type, withheld: true });
+      t.not(details(operation, { ...rest, targeting: withheld }), 'taken', `${operation.name} ${type}`);
+    }
+  }
+  const named = new Set<string>(valid.map(([{ name }]) => name));
+  for (const operation of Object.values(catalogue))
+    if ('targeting' in (inputSchema(operation).properties ?? {})) t.true(named.has(operation.name), operation.name);
 });
