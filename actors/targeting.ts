@@ -17,7 +17,9 @@ export const Targeting = z.object({
 });
 export type Targeting = Given<typeof Targeting>;
 
-/** The same in a resource. One that is withheld is taken by no operation: it would reach more nodes than it did (C2). */
+/**
+ * The same in a resource. One that is withheld is taken by no operation: it would reach more nodes than it did (C2).
+ */
 export const ListedTargeting = Targeting.extend({
   withheld: z
     .literal(true)
