@@ -8,7 +8,7 @@ import { neverStarted, type Ending } from './execution.ts';
 import type { ExecutorOptions, Start } from './executor-options.ts';
 import { ExecShims } from './exec-shim/exec-shims.ts';
 import { Parking } from './exec-shim/parking.ts';
-import { LookTimer, RETRY_MS } from './look-times.ts';
+import { LookTimer } from './look-times.ts';
 import type { Service } from '../observability/health.ts';
 import type { OutputCursor, Received, SessionRunner } from '../session/ports.ts';
 import { logEnd } from './process-trace.ts';
@@ -60,7 +60,10 @@ export class Executor implements SessionRunner {
     this.#running = new RunningExecutions({
       isEnding: (execution) => this.#endings.has(execution),
       over: (running) => this.#over(running),
-      goesOn: () => this.#arm(),
+      goesOn: (running) => {
+        this.#kit.looked(running);
+        this.#arm();
+      },
       stuck: ({ execution, stuck }) =>
         options.log.error(
           { execution, pids: stuck },
@@ -238,24 +241,24 @@ export class Executor implements SessionRunner {
     this.#look.clear();
     this.#running.lookAtAll();
     this.#endings.flushLater();
-    if (this.#waiting.size === 0) this.#kit.clear(); // nothing is kept from starting
+    if (this.#waiting.size === 0) this.#kit.idle(this.#running.values());
     if (this.#kit.isDue) this.#startWaiting();
     this.#arm();
   }
 
   #over(running: RunningExecution): void {
     if (running.isUnstarted && !this.#isClosing) return this.#withdraw(running);
+    this.#kit.looked(running);
     if (!running.isSettled) return this.#end(running.ending());
     this.#options.journal.erase([running.execution]);
     this.#running.remove(running.execution);
     this.#idled();
   }
 
-  /** The disk filled between its script and its start lock: it waits again, as if its script had found no room. */
-  #withdraw({ execution, directory, ageMs }: RunningExecution): void {
-    // no sooner: a disk that has room for a script alone would be tried without end
-    if (ageMs >= RETRY_MS && this.#options.journal.withdraw(execution)) {
-      this.#options.log.warn({ execution }, 'The disk had no room for a start lock: the execution waits until it has');
+  /** It got no start lock, as where the disk filled behind its script: it waits again, as if that had found no room. */
+  #withdraw(running: RunningExecution): void {
+    const { execution, directory } = running;
+    if (running.ageMs >= this.#kit.withoutStartLock(running) && this.#options.journal.withdraw(execution)) {
       this.#running.withdraw(execution);
       removeRemains(directory, execution, this.#options.log);
       this.#waiting.ask([execution]); // when it expires was forgotten

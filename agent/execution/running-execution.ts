@@ -103,9 +103,13 @@ export class RunningExecution {
     return this.#reason === 'settle';
   }
 
-  /** True when its process never was and never will be, by the word of its exec shim, a child of this agent. */
+  /**
+   * True when its process never was and never will be, by the word of its exec shim, a child of this agent, and nobody
+   * wants it not to be. What never ran has not timed out.
+   */
   get isUnstarted(): boolean {
-    return this.#reason === 'lost' && saysUnstarted(this.directory, this.#exit?.signal ?? null);
+    if (this.#reason !== 'lost' && this.#reason !== 'timeout') return false;
+    return saysUnstarted(this.directory, this.#exit?.signal ?? null);
   }
 
   /** For how long it is watched, in ms. */
@@ -139,6 +143,7 @@ export class RunningExecution {
       noteReason(this.directory, reason);
       return;
     }
+    if (reason === 'cancel' && this.isUnstarted) this.#reason = reason; // else it would be started later
     if (this.#reason !== null || (reason !== 'settle' && this.#isOverByItself(reason))) return;
     this.#reason = reason;
     this.#killAtMs = this.#options.nowMs() + (reason === 'lost' ? 0 : KILL_AFTER_MS);

@@ -17,7 +17,7 @@ export interface RunningPorts {
   /** Its processes are gone. May throw, as `check` does, while no file can be opened: it is called again. */
   readonly over: (running: RunningExecution) => void;
   /** It goes on, and has to be looked at again. */
-  readonly goesOn: () => void;
+  readonly goesOn: (running: RunningExecution) => void;
   /** It cannot be ended: these processes of it live on after KILL. Said once. */
   readonly stuck: (running: RunningExecution) => void;
   /** It was removed, and nobody reads in its directory any more. */
@@ -48,6 +48,10 @@ export class RunningExecutions {
     const pids = stuck.flatMap((running) => running.stuck);
     const named = pids.slice(0, NAMED_PIDS_MAX).join(', ');
     return `executions that cannot be ended: ${stuck.length}; processes that live on after KILL: ${named}${pids.length > NAMED_PIDS_MAX ? ', …' : ''}`;
+  }
+
+  values(): Iterable<RunningExecution> {
+    return this.#running.values();
   }
 
   get(execution: ExecutionId): RunningExecution | undefined {
@@ -107,7 +111,7 @@ export class RunningExecutions {
       this.#stuck.add(running.execution);
       this.#ports.stuck(running);
     }
-    this.#ports.goesOn();
+    this.#ports.goesOn(running);
   }
 
   /**

@@ -42,10 +42,15 @@ export function readStartLock(directory: string): StartLock | null {
   return named === undefined ? null : { pid: Number(pid), execution: named };
 }
 
+/** Whether the exec shim has made its start lock, as far as can be seen now. */
+export function isStartLockMade(directory: string): boolean {
+  return plainSize(join(directory, SHIM_FILES.startLock)) > 0;
+}
+
 /**
  * Whether an exec shim that `signal` ended, by its number, said with that that it has no start lock, and none is there:
  * it started nothing, and never will.
  */
 export function saysUnstarted(directory: string, signal: number | null): boolean {
-  return signal === constants.signals[UNSTARTED_SIGNAL] && plainSize(join(directory, SHIM_FILES.startLock)) === 0;
+  return signal === constants.signals[UNSTARTED_SIGNAL] && !isStartLockMade(directory);
 }
