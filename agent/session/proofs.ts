@@ -2,13 +2,14 @@
  * Since when a session is known to be up to date: what comes after the answer to a question was sent after the
  * question.
  */
+import { SESSION_SILENCE_MS_MAX } from '../../transport/protocol/limits.ts';
 
 /** Questions whose answers may still come, at most. */
 const ASKS_MAX = 64;
 
 /** Times of one connection, in ms of a clock that runs while the machine is suspended. */
 export class Proofs {
-  readonly #pings: number[] = [];
+  #pings: number[] = [];
   readonly #asks = new Map<number, number>();
   #provenMs: number;
   #lastAsk = 0;
@@ -48,6 +49,17 @@ export class Proofs {
     const askedMs = this.#asks.get(ask) ?? null;
     if (askedMs !== null) this.#proven(askedMs);
     return askedMs;
+  }
+
+  /**
+   * The clock went back to `nowMs`. No time of before says anything by it: what is on its way is taken to be older than
+   * what starts unasked, pongs to come of pings of before prove nothing, nor do answers to questions of before.
+   */
+  wentBack(nowMs: number): void {
+    this.#provenMs = nowMs - SESSION_SILENCE_MS_MAX - 1;
+
+    this.#pings = this.#pings.map(() => -Infinity);
+    this.#asks.clear();
   }
 
   #proven(atMs: number): void {

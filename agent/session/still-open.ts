@@ -66,6 +66,8 @@ export class Asking {
   readonly #allowance: LookUpAllowance;
   /** Not before this is anything asked again. */
   #againMs = 0;
+  /** The time as it was last read. */
+  #lastMs: number;
 
   constructor(
     runner: SessionRunner,
@@ -89,6 +91,7 @@ export class Asking {
     this.#canAsk = protocol >= PROTOCOL_VERSION_ASKS;
     this.#proofs = new Proofs(helloMs);
     this.#allowance = allowance;
+    this.#lastMs = helloMs;
   }
 
   /** Asks now about what waits to be asked about, as far as it was not since it does. */
@@ -98,6 +101,7 @@ export class Asking {
 
   /** Deliveries have arrived. */
   arriving(): void {
+    this.#readClock();
     this.#runner.arriving?.(this.#proofs.provenMs);
   }
 
@@ -106,8 +110,9 @@ export class Asking {
    * in its place, may be lost. The more that is, the later.
    */
   pinging(): void {
-    this.#proofs.pinged(this.#aliveMs());
-    this.#ask(this.#aliveMs() >= this.#againMs);
+    const nowMs = this.#readClock();
+    this.#proofs.pinged(nowMs);
+    this.#ask(nowMs >= this.#againMs);
   }
 
   /**
@@ -115,6 +120,7 @@ export class Asking {
    * of later.
    */
   ponged(): void {
+    this.#readClock();
     this.#proofs.ponged();
     if (this.#canAsk) return;
     const held = this.#runner.held?.() ?? NOTHING_HELD;
@@ -126,6 +132,7 @@ export class Asking {
   }
 
   answered({ ask, executions }: AdminFrame & { type: 'still-open' }): void {
+    this.#readClock();
     const askedMs = this.#proofs.answered(ask);
     if (askedMs !== null)
       this.#runner.release?.(
@@ -134,11 +141,23 @@ export class Asking {
       );
   }
 
+  /** The time now. One that went back, as where a container has two clocks, has all be asked and proven anew. */
+  #readClock(): number {
+    const nowMs = this.#aliveMs();
+    if (nowMs < this.#lastMs) {
+      this.#proofs.wentBack(nowMs);
+      this.#asked.clear();
+      this.#againMs = 0;
+    }
+    this.#lastMs = nowMs;
+    return nowMs;
+  }
+
   #ask(isAgain: boolean): void {
+    const nowMs = this.#readClock();
     if (!this.#canAsk) return;
     const held = this.#runner.held?.() ?? NOTHING_HELD;
     for (const execution of this.#asked.keys()) if (!held.has(execution)) this.#asked.delete(execution);
-    const nowMs = this.#aliveMs();
     const first: ExecutionId[] = [];
     const again: ExecutionId[] = [];
     for (const [execution, sinceMs] of held) {

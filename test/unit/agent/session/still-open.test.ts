@@ -30,9 +30,13 @@ interface Question {
 }
 
 /** The questions of one agent, in a session, over a real gate, at the time that is set. */
-function opened(protocol = PROTOCOL_VERSION_ASKS) {
+function opened(protocol = PROTOCOL_VERSION_ASKS, nowMs = 0) {
   const gate = new StartGate((): number => fixture.nowMs);
   const runner = Object.assign(new NotingRunner(), {
+    bornMs: Number.NaN,
+    arriving(bornMs: number) {
+      runner.bornMs = bornMs;
+    },
     held: () => gate.held(),
     release: (open: readonly { execution: ExecutionId; expiresInMs: number | null | undefined }[], askedMs: number) => {
       for (const { execution, expiresInMs } of open) gate.release(execution, askedMs, expiresInMs);
@@ -51,7 +55,7 @@ function opened(protocol = PROTOCOL_VERSION_ASKS) {
       helloMs: fixture.nowMs,
       allowance,
     });
-  const fixture = { nowMs: 0, gate, questions, allowance, welcomed, asking: null as unknown as Asking };
+  const fixture = { nowMs, gate, runner, questions, allowance, welcomed, asking: null as unknown as Asking };
   fixture.asking = welcomed();
   return fixture;
 }
@@ -215,4 +219,65 @@ test('an admin of an earlier version has said what ended during a stall once it 
 
   t.deepEqual(isHeld, [true, true, false]);
   t.deepEqual(agent.questions, [], 'it would not understand');
+});
+
+test('a clock that went back has what waits asked about anew, and neither pongs nor answers of before say anything', (t) => {
+  for (const protocol of [PROTOCOL_VERSION_ASKS, PROTOCOL_VERSION_ASKS - 1]) {
+    const agent = opened(protocol, 864_000_000);
+    const [before, after] = [executionId(1), executionId(2)];
+    const answer = (ask: number) =>
+      agent.asking.answered({
+        type: 'still-open',
+        seq: 1,
+        ask,
+        executions: (ask === 3 ? [after] : [before]).map((execution) => ({ execution, expires_in_ms: null })),
+      });
+    agent.gate.beat();
+    agent.gate.hold([before]);
+    agent.asking.ask();
+    agent.asking.pinging();
+    const heldAfter: number[] = [];
+    const look = () => heldAfter.push(agent.gate.held().size);
+
+    agent.nowMs = 60_000;
+    t.true(agent.gate.beat());
+    agent.asking.ask();
+    agent.asking.arriving();
+    agent.gate.arrived(after, agent.runner.bornMs, null);
+    look();
+    agent.asking.pinging();
+    answer(1);
+    agent.asking.ponged(); // to the ping of before
+    look();
+    answer(2);
+    answer(3);
+    agent.asking.ponged();
+    look();
+
+    t.deepEqual(heldAfter, [2, 2, 0], `protocol ${protocol}`);
+    const asked = agent.questions.map(({ ask, executions }) => [ask, executions]);
+    const wanted = [
+      [1, [before]],
+      [2, [before]],
+      [3, [after]],
+    ];
+    t.deepEqual(asked, protocol < PROTOCOL_VERSION_ASKS ? [] : wanted);
+  }
+});
+
+test('a clock that went back between a hello and its welcome holds nothing up', (t) => {
+  const agent = opened(PROTOCOL_VERSION_ASKS, 864_000_000);
+
+  agent.nowMs = 60_000;
+  agent.gate.hold([executionId(1)]);
+  agent.asking.arriving();
+  for (let ping = 0; ping < 3; ping += 1) {
+    agent.nowMs += PEERED_PING_MS;
+    agent.asking.pinging();
+    agent.asking.ponged();
+  }
+
+  t.is(agent.questions.length, 3);
+  agent.asking.arriving();
+  t.is(agent.runner.bornMs, agent.nowMs);
 });
