@@ -57,6 +57,12 @@ export class JournalRows {
     };
   }
 
+  /** When it arrived; null unless it waits by its row. */
+  receivedAt(execution: ExecutionId): Stamp | null {
+    const row = this.#file.get("SELECT * FROM execution WHERE id = ? AND state = 'received'", execution);
+    return row === undefined ? null : stampOf(row);
+  }
+
   /** Null unless it waits. */
   waiting(execution: ExecutionId): Waiting | null {
     const row = this.#file.get("SELECT * FROM execution WHERE id = ? AND state = 'received'", execution);

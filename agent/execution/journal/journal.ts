@@ -198,24 +198,24 @@ export class Journal implements SessionJournal {
 
   /**
    * Takes in a start that this journal lost: with the whole file, or with the last moments before the machine went
-   * down. Where it cannot be stored it is held all the same, and stored with its end. False when it is known or the
-   * execution is over.
+   * down. Where it cannot be stored it is held all the same, and stored with its end. It began between its receipt and
+   * now: no start of the agent gives its timeout anew where that receipt is known. False when it is known or over.
    */
   restore(start: KnownStart): boolean {
     if (['started', 'finished'].includes(this.#held.states.get(start.execution) ?? '')) return false;
-    const stamp = stampNow(this.#timeline);
-    const isStored = this.#file.write('take up an execution', () => this.#rows.restore(start, stamp));
-    if (!isStored) this.#unstored.started(start);
+    const received = this.#file.read(() => this.#rows.receivedAt(start.execution), null);
+    const startedAt = received ?? stampNow(this.#timeline);
+    const isStored = this.#file.write('take up an execution', () => this.#rows.restore(start, startedAt));
+    if (!isStored) this.#unstored.started({ ...start, startedAt });
     this.#held.set([start.execution], 'started');
     return true;
   }
 
   /** All whose start is recorded and whose end is not. Throws where that cannot be read: none is another answer. */
   started(): readonly Started[] {
-    const stamp = stampNow(this.#timeline);
     const rows = this.#rows.started().filter(({ execution }) => !this.#unstored.hasEnded(execution));
     const others = this.#unstored.starts().map((one) => ({ ...one, ...this.#rows.limits(one.execution) }));
-    return [...rows, ...others.map((other) => ({ ...other, startedAt: stamp }))];
+    return [...rows, ...others];
   }
 
   /**
@@ -232,7 +232,7 @@ export class Journal implements SessionJournal {
       'store a result',
       () => {
         const stamp = stampNow(this.#timeline);
-        for (const start of this.#unstored.among(endings)) this.#rows.restore(start, stamp);
+        for (const start of this.#unstored.among(endings)) this.#rows.restore(start, start.startedAt ?? stamp);
         for (const ending of endings) this.#rows.finish(ending, stamp);
       },
       'soon',

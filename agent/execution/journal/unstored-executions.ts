@@ -4,6 +4,7 @@
  * all of it is stored with its end.
  */
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import type { Stamp } from '../timeline.ts';
 
 /** A start, with the name of its exec shim's directory. */
 export interface KnownStart {
@@ -11,13 +12,18 @@ export interface KnownStart {
   readonly shim: string;
 }
 
+/** As well as is known when it began. */
+export interface UnstoredStart extends KnownStart {
+  readonly startedAt: Stamp;
+}
+
 /** Those of one journal. Its rows say that they wait, or nothing, or that they run still. */
 export class UnstoredExecutions {
-  readonly #starts = new Map<ExecutionId, KnownStart>();
+  readonly #starts = new Map<ExecutionId, UnstoredStart>();
   readonly #ends = new Set<ExecutionId>();
 
   /** It started, and may run. */
-  started(start: KnownStart): void {
+  started(start: UnstoredStart): void {
     this.#starts.set(start.execution, start);
   }
 
@@ -30,7 +36,7 @@ export class UnstoredExecutions {
   }
 
   /** All that started, in the order in which that was found out. */
-  starts(): readonly KnownStart[] {
+  starts(): readonly UnstoredStart[] {
     return [...this.#starts.values()];
   }
 
@@ -43,8 +49,10 @@ export class UnstoredExecutions {
     return this.#ends.has(execution);
   }
 
-  /** Those of these whose start is to be stored before their end can be. */
-  among(executions: readonly Pick<KnownStart, 'execution'>[]): readonly KnownStart[] {
+  /** Those of these whose start is to be stored before their end can be; when it was, where they ended under our eyes. */
+  among(
+    executions: readonly Pick<KnownStart, 'execution'>[],
+  ): readonly (KnownStart & Partial<Pick<UnstoredStart, 'startedAt'>>)[] {
     return executions.flatMap(({ execution }) => {
       const start = this.#starts.get(execution);
       if (start !== undefined) return [start];

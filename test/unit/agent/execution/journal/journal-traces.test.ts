@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { Journal } from '../../../../../agent/execution/journal/journal.ts';
+import { Ledger } from '../../../../../agent/execution/ledger/ledger.ts';
 import { processTraceparent } from '../../../../../agent/execution/process-trace.ts';
+import { refusing } from '../../../../support/agent/refused-writes.ts';
 import { silentLog } from '../../../../support/log.ts';
 import { delivery, executionId } from '../../../../support/agent/session-fixture.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
@@ -46,6 +48,7 @@ function open(
   t: { teardown(end: () => void): void },
   path: string,
   time: { monotonicMs: number; bootId?: string; wallMs?: number },
+  ledger: Ledger | null = null,
 ): Journal {
   const journal = new Journal(
     path,
@@ -58,6 +61,7 @@ function open(
       wallMs: () => time.wallMs ?? time.monotonicMs,
     },
     silentLog,
+    ledger,
   );
   t.teardown(() => journal.close());
   return journal;
@@ -139,6 +143,35 @@ test('how long a process ran, and how long ago that was, is known after a restar
   });
   t.is(again.result(executionId(2))?.trace, undefined, 'its process never came to be');
   t.is(again.result(executionId(3))?.trace, undefined, 'it never started');
+});
+
+test('what started and cannot be stored so has one beginning, its receipt where that is known, over starts of the agent', (t) => {
+  const directory = temporaryDirectory(t);
+  const path = join(directory, 'journal.db');
+  const ledger = new Ledger(join(directory, 'ledger'), silentLog);
+  t.teardown(() => ledger.close());
+  const time = { monotonicMs: 1_000 };
+  const before = open(t, path, time, ledger);
+  before.receive([delivery(1, { traceparent: TRACEPARENT, timeout_ms: 60_000 })]);
+  before.close();
+  ledger.start([1, 2].map((n) => ({ execution: executionId(n), shim: `${n}`.repeat(24) })));
+  const startedMs = (journal: Journal) =>
+    new Map(journal.started().map(({ execution, startedAt }) => [execution, startedAt.monotonicMs]));
+
+  time.monotonicMs = 5_000;
+  const first = refusing('COMMIT', () => open(t, path, time, ledger));
+  time.monotonicMs = 6_000;
+  t.deepEqual(
+    [...startedMs(first)],
+    [1, 2].map((n) => [executionId(n), n === 1 ? 1_000 : 5_000] as const),
+  );
+  first.close();
+  const second = refusing('COMMIT', () => open(t, path, time, ledger));
+  t.is(startedMs(second).get(executionId(1)), 1_000);
+  time.monotonicMs = 9_000;
+  second.finish([end(1)]);
+
+  t.is(second.result(executionId(1))?.trace?.ranMs, 8_000);
 });
 
 test('over a reboot durations are those of the wall clock, and never below zero', (t) => {
