@@ -12,7 +12,7 @@ wait_until_healthy() {
   until state=$(how_it_is) && [ "${state%% *}" = healthy ]; do
     why_ended
     problem=${state#* }
-    [ "$(($(now) - BEGAN))" -lt $((HEALTHY_S_MAX + DOWNLOAD_S)) ] || fail "The agent runs and is not healthy after $HEALTHY_S_MAX s: ${problem:-it has not enrolled}."
+    [ "$(($(now) - BEGAN))" -lt $((HEALTHY_S_MAX + DOWNLOAD_S)) ] || fail "The agent runs and is not healthy after $HEALTHY_S_MAX s: ${problem:-$(why_outside)}."
     pause
   done
   forget_key
@@ -49,6 +49,19 @@ how_it_is() {
       else if (health.last_answer_at === null) console.log("unwell No admin has answered it");
       else console.log(`healthy edge-agent ${health.version} runs as node ${name} (${id}) in cluster ${enrollment.cluster_name}`);
     } catch {}' "$DATA" "$(setting_in "$AGENT_ENV" AGENT_ALIASES)" 2>/dev/null
+}
+
+# "it has not enrolled", and what the log says last of a try.
+why_outside() {
+  # shellcheck disable=SC2016 # a program for Node
+  log_end | "$STATE/current/runtime/node" -e '
+    let last = "";
+    for (const line of require("node:fs").readFileSync(0, "utf8").split("\n"))
+      try {
+        const { msg, admin, problem } = JSON.parse(line);
+        if (msg.startsWith("Enrolment did not succeed")) last = `: ${admin}: ${problem}`;
+      } catch {}
+    console.log(`it has not enrolled${last}`);' 2>/dev/null || echo 'it has not enrolled'
 }
 
 # An agent that ended for good says why in its last line.

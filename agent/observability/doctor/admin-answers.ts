@@ -47,8 +47,7 @@ async function askAdmin(url: string, signal: AbortSignal, outbound: Outbound): P
   try {
     const { status, date, answeredMs, atMs } = await head(url, signal, outbound);
     const latencyMs = Math.round(answeredMs - startedMs);
-    const problem = status >= 500 ? `it answered with status ${status}` : null;
-    return { origin, status, problem, latencyMs, skewMs: skewOf(date, atMs, latencyMs) };
+    return { origin, status, problem: statusProblem(status), latencyMs, skewMs: skewOf(date, atMs, latencyMs) };
   } catch (error) {
     return {
       origin,
@@ -58,6 +57,16 @@ async function askAdmin(url: string, signal: AbortSignal, outbound: Outbound): P
       skewMs: null,
     };
   }
+}
+
+/**
+ * An admin that lives answers 200, whatever else it lacks. What is too busy, or has lost its admins, says so; anything
+ * else is somebody else's: a captive portal, another service, a proxy that wants to know who asks.
+ */
+function statusProblem(status: number): string | null {
+  if (status === 200) return null;
+  const said = `it answered with status ${status}`;
+  return status >= 500 || status === 429 ? said : `${said}, which is no answer of an admin`;
 }
 
 /**

@@ -147,6 +147,12 @@ async function standing(
 
 function agentFinding(identity: Identity | null, pid: number | null, known: NodeStanding): Finding {
   const details = { is_enrolled: identity?.enrollment != null, process: pid };
+  if (pid !== null && !details.is_enrolled)
+    return failed(
+      `The agent of this machine runs (process ${pid}) and has not been let in yet.`,
+      'See the check `admins`, and its log, which says what came of each try. It goes on trying.',
+      details,
+    );
   if (pid !== null)
     return failed(
       `The agent of this machine runs (process ${pid}) and does not answer.`,

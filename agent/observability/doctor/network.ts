@@ -180,7 +180,7 @@ function admins(answers: readonly AdminAnswer[]): Finding {
   const [best] = usable;
   if (best === undefined)
     return failed(
-      `${answers.length === 1 ? `The admin ${first.origin} is` : `None of the ${answers.length} admins is`} reachable: ${first.problem}.`,
+      `${answers.length === 1 ? `The admin ${first.origin} is not` : `None of the ${answers.length} admins is`} reachable: ${first.problem}.`,
       'Check that an admin runs there, that ADMIN_URLS is right, and that firewalls and proxies let this machine out.',
       details,
     );
