@@ -115,16 +115,15 @@ export function isShim(pid: number, shim: string): boolean {
 }
 
 /**
- * True while that part of the exec shim lives which waits for the script and then writes the exit status: of the shim's
- * children that bear its own mark, the one whose stdout is the pipe of the output. What is read as a status meanwhile
- * is somebody else's.
+ * That part of the exec shim which waits for the script and then writes the exit status, while it lives: of the shim's
+ * children that bear its own mark, the one whose stdout is the pipe of the output. Null: it is not among `listed`.
  */
-export function isScriptAwaited(
+export function scriptWaiter(
   { shim, shimPid }: Pick<Membership, 'shim' | 'shimPid'>,
   listed: readonly ProcessEntry[],
-): boolean {
+): ProcessEntry | null {
   const shimMark = `${SHIM_MARK}=${shim}`;
-  return listed.some((entry) => entry.parent === shimPid && isMarked(entry, shimMark) && isPiped(entry));
+  return listed.find((entry) => entry.parent === shimPid && isMarked(entry, shimMark) && isPiped(entry)) ?? null;
 }
 
 function isPiped({ pid }: ProcessEntry): boolean {

@@ -9,8 +9,8 @@ import { notedMembers, notedReason, noteMembers, noteReason } from './stop-notes
 import type { StopReason } from './stop-notes.ts';
 import { halfBytes, storedOutput } from './output/output-limit.ts';
 import { isOutOfFiles } from '../problem.ts';
-import { isScriptAwaited, isShim, killGroup, listProcesses, lives, membersOf, signal } from './processes.ts';
-import type { ProcessEntry } from './processes.ts';
+import { isShim, killGroup, listProcesses, lives, membersOf, signal, type ProcessEntry } from './processes.ts';
+import { ScriptWait } from './script-wait.ts';
 
 /** Between TERM and KILL, in ms. Source: docs/commands.md. */
 export const KILL_AFTER_MS = 5_000;
@@ -63,6 +63,7 @@ export class RunningExecution {
   readonly #bornMs: number;
   readonly #seen: Set<string>;
   readonly #asked = new Set<string>();
+  readonly #scriptWait = new ScriptWait();
   #members: readonly ProcessEntry[] = [];
   #shimPid: number | null;
   #isShimSeen: boolean;
@@ -103,10 +104,7 @@ export class RunningExecution {
     return this.#reason === 'settle';
   }
 
-  /**
-   * True when its process never was and never will be, by the word of its exec shim, a child of this agent, and nobody
-   * wants it not to be. What never ran has not timed out.
-   */
+  /** Its process never was, by the word of its exec shim, a child of this agent; nor has it timed out then. */
   get isUnstarted(): boolean {
     if (this.#reason !== 'lost' && this.#reason !== 'timeout') return false;
     return saysUnstarted(this.directory, this.#exit?.signal ?? null);
@@ -223,7 +221,9 @@ export class RunningExecution {
     const status = readExitStatus(this.directory);
     if (status === null || isGone) return status;
     const { shim } = this.#options;
-    return this.#shimPid === null || isScriptAwaited({ shim, shimPid: this.#shimPid }, processes()) ? null : status;
+    return this.#shimPid === null || this.#scriptWait.lasts({ shim, shimPid: this.#shimPid }, processes)
+      ? null
+      : status;
   }
 
   /**
