@@ -1,4 +1,4 @@
-/** Whether the script of one execution is waited for still: what is read as its exit status meanwhile is not its own. */
+/** Whether a script is waited for still: what is read as its exit status meanwhile is not its own. */
 import { lives, scriptWaiter, type Membership, type ProcessEntry } from './processes.ts';
 
 /**

@@ -24,6 +24,7 @@ import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
 import * as pruned from '../../persistence/sweeps/pruned.ts';
 import * as spool from '../../agent/access/ssh/recording/spool.ts';
 import * as journal from '../../agent/execution/journal/journal-file.ts';
+import * as startKit from '../../agent/execution/starts/start-kit.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as agentHistory from '../../agent/observability/history/history.ts';
@@ -92,6 +93,12 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('agent/execution/running-execution.ts', runningExecution, [
       ['KILL_AFTER_MS', 'From TERM to KILL, when an execution is cancelled or times out.'],
+    ]),
+    limits('agent/execution/starts/start-kit.ts', startKit, [
+      [
+        'START_LOCK_WAIT_MS_MAX',
+        'What got no start lock waits before it is tried again: 1 s at first, twice as long each time, at most this.',
+      ],
     ]),
     limits('agent/execution/ledger/ledger-file.ts', ledger, [
       ['LEDGER_RECORDS_MAX', 'Executions that an agent remembers, so as not to run them again. The oldest go.'],

@@ -49,7 +49,7 @@ export class UnstoredExecutions {
     return this.#ends.has(execution);
   }
 
-  /** Those of these whose start is to be stored before their end can be; when it was, where they ended under our eyes. */
+  /** Those of these whose start is to be stored before their end can be, and when it was, where that is known. */
   among(
     executions: readonly Pick<KnownStart, 'execution'>[],
   ): readonly (KnownStart & Partial<Pick<UnstoredStart, 'startedAt'>>)[] {
