@@ -47,7 +47,10 @@ export class StartKit {
     return this.#problem ?? (this.#lockless === null ? null : `commands cannot be started: ${NO_START_LOCK}`);
   }
 
-  /** False within RETRY_MS of a look's start that failed or was refused: until then no look tries one. */
+  /**
+   * False within RETRY_MS of a look's start that failed or was refused, or within the wait for a start lock: until then
+   * no look tries one.
+   */
   get isDue(): boolean {
     return this.#nowMs() >= this.#againMs;
   }
