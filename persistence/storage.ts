@@ -102,6 +102,7 @@ export class Storage {
   readonly #leases;
   readonly #relayClusters;
   readonly #rotation;
+  readonly #taker;
 
   constructor(opened: OpenedStorage) {
     const { settings, adminId, database, listener, vault, clock, peers, log } = opened;
@@ -119,7 +120,8 @@ export class Storage {
       domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
       ranges: { v4Ranges: settings.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: settings.CLUSTER_V4_SUBNET_PREFIX },
     });
-    this.#leases = new Leases(database.writes, opened.registry.instanceId);
+    this.#taker = { adminId, instanceId: opened.registry.instanceId };
+    this.#leases = new Leases(database.writes, this.#taker.instanceId);
     this.#leases.onSurvey((admins) => peers.surveyed(admins));
     this.#relayClusters = relayClustersLookUp(database.pool);
     this.#rotation = new KeyRotation({ pool: database.pool, vault, keys: opened.keys, log });
@@ -207,7 +209,7 @@ export class Storage {
     const { adminId, database, listener } = this.#opened;
     const { pool } = database;
     return {
-      hosts: new StoredVpnRows(pool, adminId, database.writes),
+      hosts: new StoredVpnRows(pool, adminId, database.writes, this.#taker.instanceId),
       embedded: new StoredNetworks(database),
       leaseMs: TASK_LEASE_MS,
       memberOf: vpnMemberLookUp(pool, monotonicMs),
@@ -225,12 +227,12 @@ export class Storage {
 
   /** By which events leave. */
   forPublishing() {
-    return publishingRows(this.#opened.settings, this.#opened);
+    return publishingRows(this.#opened.settings, { ...this.#opened, ...this.#taker });
   }
 
   /** By whom self-update requests are moved. */
   forSelfUpdates() {
-    return selfUpdateRows(this.#opened);
+    return selfUpdateRows({ ...this.#opened, ...this.#taker });
   }
 
   /** The envelopes that webhooks are sent. */
@@ -283,7 +285,7 @@ export class Storage {
     const ownMs = () => this.clock.ownMs();
     const told = { adminId, hasPeers: () => peers.areThere() };
     const sweeps = createSweepRows(database.pool, told, settings, inputs, ownMs);
-    const lease = taskLease(database.writes, adminId, SWEEPS_TASK, TASK_LEASE_MS);
+    const lease = taskLease(database.writes, this.#taker, SWEEPS_TASK, TASK_LEASE_MS);
     const sealing = { compareKeys: () => keys.compare(), sealAnew: () => this.#rotation.step() };
     const isClockRight = () => !this.clock.isSkewed();
     return { sweeps: { ...sweeps, ...sealing }, isClockRight, lease, leaseMs: TASK_LEASE_MS };

@@ -8,23 +8,22 @@ import type { Listener, Subscription } from '../connections/listening.ts';
 import { openSelfUpdates } from '../loader/self-updates.ts';
 import { OWN_CHANNEL_PREFIX } from './own-channel.ts';
 import { SELF_UPDATES_CREATED } from '../publishing/names.ts';
-import { SELF_UPDATES_TASK, TASK_LEASE_MS, taskLease } from '../ownership/task-leases.ts';
+import { SELF_UPDATES_TASK, TASK_LEASE_MS, taskLease, type TaskTaker } from '../ownership/task-leases.ts';
 
 /** Which requests are open, as whoever moves them asks for it, and who may. */
-export function selfUpdateRows({ adminId, database, listener }: SelfUpdatePlace) {
+export function selfUpdateRows({ adminId, instanceId, database, listener }: SelfUpdatePlace) {
   return {
     rows: {
       open: () => openSelfUpdates(database.pool),
       hear: (created: (request: string | null) => void) => hearSelfUpdates(listener, adminId, created),
     },
-    lease: taskLease(database.writes, adminId, SELF_UPDATES_TASK, TASK_LEASE_MS),
+    lease: taskLease(database.writes, { adminId, instanceId }, SELF_UPDATES_TASK, TASK_LEASE_MS),
     leaseMs: TASK_LEASE_MS,
   };
 }
 
 /** Of which admin, and over which connections. */
-export interface SelfUpdatePlace {
-  readonly adminId: string;
+export interface SelfUpdatePlace extends TaskTaker {
   readonly database: Pick<Database, 'pool' | 'writes'>;
   readonly listener: Pick<Listener, 'hear'>;
 }

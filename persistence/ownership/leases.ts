@@ -91,8 +91,8 @@ export class Leases {
   readonly #listeners: ((admins: readonly LiveAdmin[]) => void)[] = [];
 
   /**
-   * `instanceId`: of this process. Where it is given, nothing is renewed, taken or let go once another process has the
-   * name of the admin: what stands under its id in the rows is that one's.
+   * `instanceId`: of this process. Where it is given, nothing is renewed, taken, let go or said of a stop once another process
+   * has the name of the admin: what stands under its id in the rows is that one's.
    */
   constructor(pool: Pool, instanceId: string | null = null) {
     this.#pool = pool;
@@ -193,9 +193,11 @@ export class Leases {
 
   /** Says that this admin stops, for as long as its process lives: others give it nothing more. */
   async stopping(adminId: string): Promise<void> {
-    await this.#query('telling of a stop', 'update admin set stopping_since = clock_timestamp() where id = $1', [
-      adminId,
-    ]);
+    await this.#query(
+      'telling of a stop',
+      'update admin set stopping_since = clock_timestamp() where id = $1 and ($2::uuid is null or instance_id = $2::uuid)',
+      [adminId, this.#instanceId],
+    );
   }
 
   /** Lets these go: they are nobody's, and free at once. */

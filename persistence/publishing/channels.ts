@@ -1,6 +1,7 @@
 /** Channels of events in the database: which admin serves one, by the database's clock, and how far it has come. */
 import type { Pool, PoolClient } from 'pg';
 import { settledBefore } from '../reads/events.ts';
+import { hasName, type TaskTaker } from '../ownership/task-leases.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
 /**
@@ -19,7 +20,7 @@ export interface Place {
 export interface ChannelLeases {
   /**
    * Takes a channel that is free, ran out, or was this admin's own before a restart. The epoch under which it is held,
-   * or null: another admin has it. A channel that is new begins at the end of the events.
+   * or null: another admin has it, or another process the name of this one. A channel that is new begins at the end of the events.
    */
   claim(channel: string): Promise<number | null>;
   /** False: it was taken by another. */
@@ -28,7 +29,7 @@ export interface ChannelLeases {
 }
 
 /** The leases of this admin. */
-export function channelLeases(pool: Pool, adminId: string): ChannelLeases {
+export function channelLeases(pool: Pool, { adminId, instanceId = null }: TaskTaker): ChannelLeases {
   const until = sql`clock_timestamp() + ${CHANNEL_LEASE_MS}::int * interval '1 ms'`;
   return {
     async claim(channel) {
@@ -43,7 +44,8 @@ export function channelLeases(pool: Pool, adminId: string): ChannelLeases {
         pool,
         'claiming a channel of events',
         sql`
-        insert into event_channel as c (name, txid, seq, admin_id, epoch, lease_until) values (${channel}, ${settled}::xid8, 0, ${adminId}::uuid, 1, ${until})
+        insert into event_channel as c (name, txid, seq, admin_id, epoch, lease_until)
+          select ${channel}, ${settled}::xid8, 0, ${adminId}::uuid, 1, ${until} where ${hasName({ adminId, instanceId })}
         on conflict (name) do update set admin_id = excluded.admin_id, epoch = c.epoch + 1, lease_until = excluded.lease_until
           where c.admin_id is null or c.admin_id = excluded.admin_id or c.lease_until < clock_timestamp()
         returning epoch::text as epoch`,

@@ -2,6 +2,7 @@
 import type { GroupCommitter } from '../committer/committer.ts';
 import type { Database } from '../connections/database.ts';
 import type { Listener } from '../connections/listening.ts';
+import type { TaskTaker } from '../ownership/task-leases.ts';
 import { advanceBroker, nextForBroker } from './broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './channels.ts';
 import { hearEvents, type EventNotices } from './event-notices.ts';
@@ -16,8 +17,7 @@ export interface PublishingSettings {
 }
 
 /** Of which admin, and over which connections. */
-export interface PublishingPlace {
-  readonly adminId: string;
+export interface PublishingPlace extends TaskTaker {
   readonly database: Pick<Database, 'pool' | 'writes'>;
   readonly listener: Pick<Listener, 'hear'>;
   readonly committer: Pick<GroupCommitter, 'caughtUp'>;
@@ -26,10 +26,10 @@ export interface PublishingPlace {
 /** Leases of both channels, what they read and write, and what wakes them. */
 export function publishingRows(
   settings: PublishingSettings,
-  { adminId, database, listener, committer }: PublishingPlace,
+  { adminId, instanceId, database, listener, committer }: PublishingPlace,
 ) {
   const { pool } = database;
-  const leases = channelLeases(database.writes, adminId);
+  const leases = channelLeases(database.writes, { adminId, instanceId });
   const leaseOf = (name: string) => ({
     claim: () => leases.claim(name),
     renew: (epoch: number) => leases.renew(name, epoch),

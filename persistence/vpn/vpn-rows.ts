@@ -42,9 +42,9 @@ export class StoredVpnRows implements VpnRows {
   readonly #pool: Pool;
   readonly #adminId: string;
 
-  /** `writes`: for the lease, which waits behind no reader. */
-  constructor(pool: Pool, adminId: string, writes: Pool = pool) {
-    this.lease = taskLease(writes, adminId, RECONCILER_TASK, TASK_LEASE_MS);
+  /** `writes`: for the lease, which waits behind no reader; `instanceId`: of the process that holds it. */
+  constructor(pool: Pool, adminId: string, writes: Pool = pool, instanceId: string | null = null) {
+    this.lease = taskLease(writes, { adminId, instanceId }, RECONCILER_TASK, TASK_LEASE_MS);
     this.#pool = pool;
     this.#adminId = adminId;
   }

@@ -3,6 +3,9 @@ import test from 'ava';
 import { v7 } from 'uuid';
 import type { AdminRegistry } from '../../../../persistence/admins/admin-directory.ts';
 import { Leases } from '../../../../persistence/ownership/leases.ts';
+import { SWEEPS_TASK, taskLease } from '../../../../persistence/ownership/task-leases.ts';
+import { channelLeases } from '../../../../persistence/publishing/channels.ts';
+import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
 import { StoredVpnRows } from '../../../../persistence/vpn/vpn-rows.ts';
 import { planned } from '../../../../supervisors/ownership/moves.ts';
 import { arrived, registryOf } from '../../../support/admin-registry.ts';
@@ -131,7 +134,7 @@ test('an admin renews the epochs that it knows, not those that another process o
   t.deepEqual(await fixture.leases.claim(v7(), [lease.cluster]), []);
 });
 
-test('a process whose name another one has renews, takes and lets go nothing of what stands under its id by then (O1)', async (t) => {
+test('a process whose name another one has renews, takes and lets go nothing of what stands under its id by then, nor says that it stops (O1)', async (t) => {
   const fixture = await openFixture(t);
   const [older, newer] = [registryOf(fixture.database, 'a'), registryOf(fixture.database, 'a')];
   const id = await older.checkIn();
@@ -150,12 +153,51 @@ test('a process whose name another one has renews, takes and lets go nothing of 
     await before.retake(id, [own.cluster]),
   ];
   await before.release(id, [given]);
+  await before.stopping(id);
+  const [told] = await fixture.rows('select stopping_since from admin where id = $1', [id]);
   const byTheOther = [await after.renew(id, [given]), await after.claim(id, [free.cluster])];
 
   t.deepEqual(whileItsOwn, [given]);
   t.deepEqual(late, [[], [], []]);
+  t.deepEqual(told, { stopping_since: null }, 'the others give the process that has the name something still');
   t.deepEqual(byTheOther, [[given], [{ cluster: free.cluster, epoch: 8 }]]);
   t.deepEqual(await after.retake(id, [own.cluster]), [{ cluster: own.cluster, epoch: 8 }]);
+  await after.stopping(id);
+  t.is((await fixture.rows('select 1 from admin where id = $1 and stopping_since is not null', [id])).length, 1);
+});
+
+test('a process whose name another one has takes back no task and no channel that this one does (O1)', async (t) => {
+  const fixture = await openFixture(t);
+  const { writes } = fixture.database;
+  const [older, newer] = [registryOf(fixture.database, 'a'), registryOf(fixture.database, 'a')];
+  const adminId = await older.checkIn();
+  const tasksOf = ({ instanceId }: AdminRegistry) => [
+    taskLease(writes, { adminId, instanceId }, SWEEPS_TASK, 3_600_000),
+    { claim: () => channelLeases(writes, { adminId, instanceId }).claim(WEBHOOKS_CHANNEL) },
+  ];
+  const claims = async (registry: AdminRegistry): Promise<readonly (number | null)[]> => {
+    const epochs = [];
+    for (const task of tasksOf(registry)) epochs.push(await task.claim());
+    return epochs;
+  };
+  const whileItsOwn = await claims(older);
+
+  await arrived(newer);
+  const byTheOther = await claims(newer);
+  const late = await claims(older);
+  for (const table of ['vpn_lease', 'event_channel'])
+    await fixture.rows(`update ${table} set admin_id = null, lease_until = null`);
+  const whenFree = await claims(older);
+
+  t.deepEqual(whileItsOwn, [1, 1]);
+  t.deepEqual(byTheOther, [2, 2]);
+  t.deepEqual(
+    [late, whenFree],
+    [
+      [null, null],
+      [null, null],
+    ],
+  );
 });
 
 test('a released cluster is free at once, and its next owner has the next epoch', async (t) => {

@@ -7,7 +7,11 @@ import { ADMIN, claimChannel, holdChannels, openTransaction, OTHER_ADMIN, storeE
 
 async function openChannels(t: Parameters<typeof openedDatabase>[0]) {
   const opened = await openedDatabase(t);
-  return { ...opened, mine: channelLeases(opened.pool, ADMIN), theirs: channelLeases(opened.pool, OTHER_ADMIN) };
+  return {
+    ...opened,
+    mine: channelLeases(opened.pool, { adminId: ADMIN }),
+    theirs: channelLeases(opened.pool, { adminId: OTHER_ADMIN }),
+  };
 }
 
 /** By the clock of the database, in ms. */
@@ -31,7 +35,7 @@ test('a channel is served by one admin at a time, whoever comes first', async (t
     'create trigger lasts before insert or update on event_channel for each row when (new.admin_id is not null) execute function last()',
   );
   const admins = Array.from({ length: 4 }, (_, admin) =>
-    channelLeases(opened.pool, `aaaaaaaa-0000-7000-8000-00000000001${admin}`),
+    channelLeases(opened.pool, { adminId: `aaaaaaaa-0000-7000-8000-00000000001${admin}` }),
   );
 
   for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL]) {

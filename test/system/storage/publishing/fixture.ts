@@ -26,7 +26,7 @@ export async function heldChannel(t: Parameters<typeof openedDatabase>[0], chann
 
 /** Takes a channel for an admin, the first unless given: its epoch. It is held as long as the test lasts. */
 export async function claimChannel(pool: Opened['pool'], channel: string, admin: string = ADMIN): Promise<number> {
-  const epoch = await channelLeases(pool, admin).claim(channel);
+  const epoch = await channelLeases(pool, { adminId: admin }).claim(channel);
   if (epoch === null) throw new Error('the channel is held by another');
   await holdChannels(pool);
   return epoch;
