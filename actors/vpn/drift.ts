@@ -40,7 +40,8 @@ export interface Drift {
 
 /**
  * Compares. What is to go comes first: whatever is refused behind it, nobody stays who should not. A node leaves where
- * it should not be before it joins where it should, so that it is never in two networks.
+ * it should not be before it joins where it should, so that it is never in two networks; also where that is a network
+ * that is to go itself, as that may be refused.
  * Nodes that are no hosts yet join by themselves, and names wait until who bears them is a member: both are found by
  * the next comparison. The survey must be older than the rows: what was made by somebody who knew newer rows is not a
  * stranger then.
@@ -79,9 +80,14 @@ export function driftOf(wanted: WantedVpn, seen: VpnSurvey): Drift {
   const hostsRemoved = seen.hosts
     .filter(({ node }) => gone.has(node))
     .map(({ node }): Repair => ({ type: 'remove-host', node }));
-  const networksRemoved = seen.networks
-    .filter(({ name }) => !wantedNetworks.has(name))
-    .map(({ name }): Repair => ({ type: 'remove-network', name }));
+  const networksRemoved: Repair[] = [];
+  const wantedNodes = new Set(wanted.networks.flatMap(({ nodes }) => nodes.map(({ node }) => node)));
+  for (const { name } of seen.networks) {
+    if (wantedNetworks.has(name)) continue;
+    for (const { node } of membersOf.get(name) ?? [])
+      if (node !== null && wantedNodes.has(node)) left.push({ type: 'leave', network: name, node });
+    networksRemoved.push({ type: 'remove-network', name });
+  }
   return { repairs: [...hostsRemoved, ...left, ...networksRemoved, ...made, ...joined, ...named], misranged };
 }
 

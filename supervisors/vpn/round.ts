@@ -71,17 +71,18 @@ async function repair(
   const seen = await manager.survey(); // before the rows: see driftOf
   const { repairs, misranged } = driftOf(await rows.wanted(), seen);
   refusals.keepOnly(new Set(repairs.map(keyOf)));
-  const staying = new Set(repairs.flatMap((one) => (one.type === 'leave' ? [one.node] : [])));
+  const leaves = repairs.filter((one) => one.type === 'leave');
+  const staying = Map.groupBy(leaves, ({ node }) => node);
   const repaired: Partial<Record<Repair['type'], number>> = {};
   let tries = 0;
   for (const one of refusals.lastOf(repairs, keyOf)) {
     if (tries === REPAIRS_MAX) break;
-    if (one.type === 'join' && staying.has(one.node)) continue;
+    if (one.type === 'join' && (staying.get(one.node) ?? []).length > 0) continue;
     tries += 1;
     keep();
     if (!(await isDone(() => repairOne(manager, one, keep), keyOf(one), refusals, refused))) continue;
     repaired[one.type] = (repaired[one.type] ?? 0) + 1;
-    if (one.type === 'leave') staying.delete(one.node);
+    if (one.type === 'leave') staying.get(one.node)?.pop(); // however many are left of them
   }
   return { repaired, misranged, plan: repairs.length === 0 ? '' : JSON.stringify(repairs.slice(0, REPAIRS_MAX)) };
 }

@@ -66,6 +66,21 @@ test('who is no host yet is not joined, strangers are put out, and what is gone 
   ]);
 });
 
+test('who is wanted elsewhere leaves a network that goes before that is removed, and the others go with it', (t) => {
+  const seen: VpnSurvey = {
+    ...SEEN,
+    networks: [ONE, TWO, { ...ONE, name: 'cluster-old' }],
+    members: [member(ONE.name, A), member('cluster-old', B), member('cluster-old', C)],
+    names: [name(ONE.name, `node-${A}`, A), name(ONE.name, 'db', A)],
+  };
+
+  t.deepEqual(driftOf(WANTED, seen).repairs, [
+    { type: 'leave', network: 'cluster-old', node: B },
+    { type: 'remove-network', name: 'cluster-old' },
+    { type: 'join', network: ONE.name, node: B },
+  ]);
+});
+
 test('names that lead elsewhere, to nobody, twice or not at all are set anew', (t) => {
   const names = namesFor([
     { node: A, aliases: ['db'] },

@@ -15,12 +15,13 @@ import { id } from '../../../support/actors.ts';
 
 const ONE = { name: 'cluster-one', ipv4Range: '10.0.1.0/24', ipv6Range: 'fd00:1::/64' };
 const TWO = { name: 'cluster-two', ipv4Range: '10.0.2.0/24', ipv6Range: 'fd00:2::/64' };
+const OLD = ['cluster-old', 'cluster-older'];
 const MANY = REPAIRS_MAX + 50;
 const NODES = Array.from({ length: MANY }, (_, index) => id<NodeId>('b', index + 1));
 const GONE = id<NodeId>('c', 1);
 
 /**
- * Rounds over two networks with all nodes in the first, none of them a member yet. `refuses`: what is asked of the
+ * Rounds over two networks with all nodes in the first, none of them a member yet, and `old` ones. `refuses`: what is asked of the
  * manager, as `what node`, is refused for as long as it says so.
  */
 function roundsFixture({
@@ -28,10 +29,12 @@ function roundsFixture({
   moves = [],
   refuses,
   members = [],
+  old = [],
 }: {
   readonly gone?: readonly NodeId[];
   readonly moves?: readonly UnfinishedMove[];
   readonly members?: VpnSurvey['members'];
+  readonly old?: readonly string[];
   readonly refuses: (asked: string) => 'refused' | 'busy' | null;
 }) {
   const asked: string[] = [];
@@ -46,9 +49,10 @@ function roundsFixture({
   let hosts = [...NODES, ...gone].map((node) => ({ id: `host-${node}`, node }));
   let present = [...members];
   let names: VpnSurvey['names'] = [];
+  let networks = [ONE, TWO, ...old.map((name) => ({ ...ONE, name }))];
   const manager = {
     kind: 'netmaker',
-    survey: async () => ({ networks: [ONE, TWO], hosts, members: present, names }),
+    survey: async () => ({ networks, hosts, members: present, names }),
     join: async (network: string, node: NodeId) => {
       await act(`join ${network} ${node}`);
       present.push({ network, host: `host-${node}`, node });
@@ -56,7 +60,12 @@ function roundsFixture({
     },
     leave: async (network: string, node: NodeId) => {
       await act(`leave ${network} ${node}`);
-      present = present.filter((member) => member.node !== node);
+      present = present.filter((member) => member.node !== node || member.network !== network);
+    },
+    removeNetwork: async (name: string) => {
+      await act(`remove-network ${name}`);
+      networks = networks.filter((network) => network.name !== name);
+      present = present.filter(({ network }) => network !== name);
     },
     removeHost: async (node: NodeId) => {
       await act(`remove ${node}`);
@@ -146,6 +155,27 @@ test('a node that was not taken out of one network joins no other', async (t) =>
   t.deepEqual(done, [`leave ${TWO.name} ${node}`]);
   await round();
   t.is(done.at(-1), `join ${ONE.name} ${node}`);
+});
+
+test('a node in networks that are to go joins no other before it is out of all of them', async (t) => {
+  const [node = GONE] = NODES;
+  let left = OLD.slice(1);
+  const { done, round } = roundsFixture({
+    gone: [],
+    old: OLD,
+    members: [
+      ...OLD.map((network) => ({ network, host: `host-${node}`, node })),
+      ...NODES.slice(1).map((other) => ({ network: ONE.name, host: `host-${other}`, node: other })),
+    ],
+    refuses: (asked) =>
+      asked.startsWith('join') || left.some((name) => asked === `leave ${name} ${node}`) ? null : 'refused',
+  });
+
+  for (let rounds = 0; rounds < 2; rounds += 1) await round();
+  t.deepEqual(done, [`leave ${OLD[1]} ${node}`], 'it is in the first of them still');
+  left = OLD;
+  for (let rounds = 0; rounds < 2; rounds += 1) await round();
+  t.deepEqual(done.slice(1), [`leave ${OLD[0]} ${node}`, `join ${ONE.name} ${node}`]);
 });
 
 test('moves that are refused keep no later one from being finished', async (t) => {
