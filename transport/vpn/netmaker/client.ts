@@ -1,7 +1,17 @@
 /** Netmaker's REST API, as far as networks of clusters need it. Every call rejects as the requests do. */
 import type { z } from 'zod';
 import { VpnRefused, VpnUnavailable, type Keep, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
-import { DnsEntry, entriesIn, EnrollmentKey, Host, Network, Node, ServerInfo, ServerStatus } from './answers.ts';
+import {
+  ANSWER_ENTRIES_MAX,
+  DnsEntry,
+  entriesIn,
+  EnrollmentKey,
+  Host,
+  Network,
+  Node,
+  ServerInfo,
+  ServerStatus,
+} from './answers.ts';
 import { NetmakerRefused, type NetmakerRequests } from './requests.ts';
 
 /** Of whoever needs no right to change something. */
@@ -138,8 +148,9 @@ export class NetmakerClient {
       throw error;
     });
     const entries = await entriesIn(answer, entry);
-    if (entries !== null) return entries;
-    throw notNetmaker(what);
+    if (entries === null) throw notNetmaker(what);
+    if (entries !== 'too-long') return entries;
+    throw new VpnUnavailable(`Netmaker answered to ${what} with more than ${ANSWER_ENTRIES_MAX} entries.`);
   }
 
   async #delete(path: string, what: string, keep: Keep): Promise<void> {
