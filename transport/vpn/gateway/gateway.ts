@@ -154,6 +154,7 @@ export class Gateway implements GatewayLink {
       this.#isNews = false;
       this.#held.member?.become(this.#wanted());
     }
+    await this.#held.finish();
     if (this.#now.joined.size > 0 && (await this.#open()))
       this.#ports.log.info({ clusters: this.#now.joined.size }, 'this admin is in the VPNs of its clusters');
     const { member } = this.#held;
@@ -171,10 +172,10 @@ export class Gateway implements GatewayLink {
 
   /** There is no gateway without its firewall. */
   async #leave(problem: string): Promise<void> {
-    await this.#held.leave(problem);
     this.#listeners.leave();
     this.#unfollowRelayMap();
     this.#listenerProblem = null;
+    await this.#held.leave(problem);
   }
 
   async #open(): Promise<boolean> {

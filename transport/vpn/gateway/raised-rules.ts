@@ -6,13 +6,14 @@ const FIREWALL_AGAIN_MS = 5_000;
 
 /**
  * Rules that could not be set so often, one time after the other, over so long, in ms, may be gone, and members may
- * reach what else this machine serves. More than once, as a machine that is busy may let nft run out of time.
+ * reach what else this machine serves. More than once, and without the time that nft took, as a machine that is busy
+ * may let it run out of time though the rules stand.
  */
 const FIREWALL_FAILURES_MAX = 3;
 const FIREWALL_GONE_MS = 3_000;
 
 /** No rules were set, and none failed. */
-const NOTHING_RAISED = { for: '', atMs: -Infinity, failures: 0, failingSinceMs: Infinity };
+const NOTHING_RAISED = { for: '', atMs: -Infinity, failures: 0, failingSinceMs: Infinity, waitedMs: 0 };
 
 /** What is known of them. */
 export class RaisedRules {
@@ -32,18 +33,24 @@ export class RaisedRules {
     const of = JSON.stringify(open);
     if (of === this.#raised.for && beganMs - this.#raised.atMs < FIREWALL_AGAIN_MS) return this.#problem;
     this.#problem = await this.#firewall.raise(open);
-    const { failures, failingSinceMs } = this.#raised;
+    const endedMs = this.#monotonicMs();
+    const { failures, failingSinceMs, waitedMs } = this.#raised;
     this.#raised =
       this.#problem === null
-        ? { ...NOTHING_RAISED, for: of, atMs: this.#monotonicMs() }
-        : { ...this.#raised, failures: failures + 1, failingSinceMs: Math.min(failingSinceMs, beganMs) };
+        ? { ...NOTHING_RAISED, for: of, atMs: endedMs }
+        : {
+            ...this.#raised,
+            failures: failures + 1,
+            failingSinceMs: Math.min(failingSinceMs, beganMs),
+            waitedMs: waitedMs + endedMs - beganMs,
+          };
     return this.#problem;
   }
 
   /** Whether they could not be set for so long that members may reach more than the listeners. */
   get areGone(): boolean {
-    const { failures, failingSinceMs } = this.#raised;
-    return failures >= FIREWALL_FAILURES_MAX && this.#monotonicMs() - failingSinceMs >= FIREWALL_GONE_MS;
+    const { failures, failingSinceMs, waitedMs } = this.#raised;
+    return failures >= FIREWALL_FAILURES_MAX && this.#monotonicMs() - failingSinceMs - waitedMs >= FIREWALL_GONE_MS;
   }
 
   /** What follows begins as at first. */

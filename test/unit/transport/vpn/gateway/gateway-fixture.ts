@@ -41,10 +41,10 @@ export function fixture(
     async raise(listeners) {
       firewalls.push(listeners);
       order.push('firewall');
-      const tookMs = made.firewallMs;
-      made.firewallMs = 0;
+      const tookMs = made.timeoutsMs.shift();
+      if (tookMs === undefined) return (listeners.length > 0 ? made.listenersProblem : null) ?? made.firewallProblem;
       clock.pass(tookMs);
-      return made.firewallProblem;
+      return 'nft took too long';
     },
     holdApart: async () => made.isThere,
     async remove() {
@@ -54,8 +54,10 @@ export function fixture(
   const made = {
     refused,
     firewallProblem: firewallProblem ?? null,
-    /** How long it takes, once. */
-    firewallMs: 0,
+    /** Of rules for listeners alone. */
+    listenersProblem: null as string | null,
+    /** The next ones take so long each, and fail. */
+    timeoutsMs: [] as number[],
     database: true,
     isThere: true,
     isFresh: true,

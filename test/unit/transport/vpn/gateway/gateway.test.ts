@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
+import { FIREWALL_AGAIN_MS_MAX } from '../../../../../transport/vpn/gateway/firewalled-member.ts';
 import { GATEWAY_ROUND_MS } from '../../../../../transport/vpn/gateway/rounds.ts';
 import { until } from '../../../../support/until.ts';
 import { clusterId, key, member, vpn } from './fixture.ts';
@@ -160,6 +161,80 @@ test('a gateway whose firewall cannot be put up any more is closed within 10 s a
   t.not(stored.at(-1)?.place, null);
 });
 
+test('a gateway whose rules for listeners alone fail is opened ever more rarely, and says so once until it has stood', async (t) => {
+  const { gateway, clock, owned, members, made, log, pass } = fixture(t);
+  const errors = () => log.lines.filter(({ level }) => level === 'error').length;
+  const passUntil = async (isSo: () => boolean): Promise<void> => {
+    for (let passedMs = 0; !isSo() && passedMs < 2 * FIREWALL_AGAIN_MS_MAX; passedMs += 2_000) await pass(2_000);
+  };
+  const waitS = async (): Promise<number> => {
+    const opened = members.length;
+    await passUntil(() => members.at(-1)?.isClosed === true);
+    const leftAtMs = clock.nowMs();
+    await passUntil(() => members.length > opened);
+    return Math.round((clock.nowMs() - leftAtMs) / 10_000) * 10;
+  };
+  owned.set(clusterId(1), 1);
+  made.listenersProblem = 'nft fails';
+  gateway.become({ ...vpn(1, [member(1, 2, { ipv4: '127.78.2.2' })]), ipv4Range: '127.78.2.0/24' });
+  await pass(20);
+
+  const waits = [];
+  for (let times = 0; times < 8; times += 1) waits.push(await waitS());
+  t.deepEqual(waits, [30, 60, 120, 240, 480, 960, FIREWALL_AGAIN_MS_MAX / 1_000, FIREWALL_AGAIN_MS_MAX / 1_000]);
+  t.is(errors(), 1);
+
+  made.listenersProblem = null;
+  for (let times = 0; times < 20; times += 1) await pass(FIREWALL_AGAIN_MS_MAX / 10);
+  made.listenersProblem = 'nft fails';
+  t.is(await waitS(), 30);
+  t.is(errors(), 2);
+});
+
+test('a gateway whose interface cannot be removed is left all the same, and opened again once it is', async (t) => {
+  const { gateway, owned, members, made, stored, firewalls, order, log, pass } = fixture(t);
+  owned.set(clusterId(1), 1);
+  gateway.become({ ...vpn(1, [member(1, 2, { ipv4: '127.78.3.2' })]), ipv4Range: '127.78.3.0/24' });
+  await pass(20);
+  await until('the listener', async () => {
+    await pass();
+    return firewalls.at(-1)?.length === 1;
+  });
+  const { ipv4 = '', port = 0 } = firewalls.at(-1)?.[0] ?? {};
+  const inside = connect(port, ipv4).on('error', () => {});
+  await once(inside, 'connect');
+  const [one] = members;
+  if (one === undefined) throw new Error('no interface');
+  const { close } = one;
+  let tries = 0;
+  one.close = async () => {
+    tries += 1;
+    throw new Error('ip link del fails');
+  };
+
+  made.firewallProblem = 'nft fails';
+  await until('a try to remove it', async () => {
+    await pass();
+    return tries > 0;
+  });
+  await until('the end of what came in', () => inside.closed);
+  t.is(stored.at(-1)?.place, null);
+  t.deepEqual(gateway.state(), { isHere: false, problem: 'nft fails', note: null });
+  made.firewallProblem = null;
+  for (let passedMs = 0; passedMs < 60_000; passedMs += 5_000) await pass(5_000);
+  t.deepEqual([tries > 10, members.length, order.includes('no firewall')], [true, 1, false]);
+  const isTold = (told: string) => log.lines.filter(({ message }) => message.includes(told)).length;
+  t.deepEqual([isTold('leaves the VPNs'), isTold('cannot be removed')], [1, 1]);
+
+  one.close = close;
+  await pass(5_000);
+  await pass();
+
+  const from = order.indexOf('no firewall');
+  t.deepEqual([members.length, order.slice(from, from + 3)], [2, ['no firewall', 'firewall', 'interface']]);
+  t.not(stored.at(-1)?.place, null);
+});
+
 test('a firewall that fails for a moment costs no gateway', async (t) => {
   const { gateway, owned, members, made, pass } = fixture(t);
   owned.set(clusterId(1), 1);
@@ -176,10 +251,17 @@ test('a firewall that fails for a moment costs no gateway', async (t) => {
   }
 
   made.firewallProblem = 'nft took too long';
-  made.firewallMs = 4_000;
+  made.timeoutsMs = [4_000];
   await pass(6_000);
   made.firewallProblem = null;
   await pass();
+
+  made.timeoutsMs = [5_000, 5_000, 5_000];
+  await pass(6_000);
+  await until('rules that stand', async () => {
+    await pass();
+    return made.timeoutsMs.length === 0;
+  });
 
   t.deepEqual([members.length, members[0]?.isClosed], [1, false]);
 });
