@@ -55,10 +55,12 @@ const IDLE_CONNECTION_MS_MAX = 30_000;
 export const ORM_CONNECTIONS_MAX = 2;
 
 /**
- * Connections that only the group commit, the leases and the check-ins use: however many reads wait for each other,
- * none of them keeps a write or a renewal waiting (L1, L4).
- * One for a batch, one for the round of the leases, which begins with a check-in and asks one thing at a time, two for
- * what is taken apart beside them. Where there are fewer than POOL_DIVIDED_MIN in all, everybody shares.
+ * Connections that neither reads nor cold writes use: however many of those wait for each other, none keeps a batch or
+ * a renewal waiting (L1, L4). They are for the group commit and its look whether an outage is over, for the round of
+ * the leases, which begins with a check-in and asks one thing at a time, for hand-overs and claims beside it, and for
+ * the leases of tasks and of channels of events, each asked for once a second.
+ * One for a batch, one for that round, two for all the rest, batches that are taken apart among it. Where there are
+ * fewer than POOL_DIVIDED_MIN in all, everybody shares.
  */
 const WRITE_CONNECTIONS = 4;
 const POOL_DIVIDED_MIN = 8;
@@ -95,7 +97,7 @@ export interface Database {
   readonly orm: MikroORM;
   /** For hot paths. Times come as Date, bigint as text. */
   readonly pool: Pool;
-  /** The same for the group commit, the leases and the check-ins, and for nobody else. */
+  /** The same for the group commit and for who has what now: see WRITE_CONNECTIONS. */
   readonly writes: Pool;
   /** Commits of actors that were acknowledged last. */
   readonly witnesses: CommitWitnesses;
