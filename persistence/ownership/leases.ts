@@ -91,8 +91,8 @@ export class Leases {
   readonly #listeners: ((admins: readonly LiveAdmin[]) => void)[] = [];
 
   /**
-   * `instanceId`: of this process. Where it is given, nothing is renewed, taken, let go or said of a stop once another process
-   * has the name of the admin: what stands under its id in the rows is that one's.
+   * `instanceId`: of this process. Where it is given, nothing is renewed, taken, let go or said of a stop once another
+   * process has the name of the admin: what stands under its id in the rows is that one's.
    */
   constructor(pool: Pool, instanceId: string | null = null) {
     this.#pool = pool;

@@ -20,7 +20,8 @@ export interface Place {
 export interface ChannelLeases {
   /**
    * Takes a channel that is free, ran out, or was this admin's own before a restart. The epoch under which it is held,
-   * or null: another admin has it, or another process the name of this one. A channel that is new begins at the end of the events.
+   * or null: another admin has it, or another process the name of this one. A channel that is new begins at the end of
+   * the events.
    */
   claim(channel: string): Promise<number | null>;
   /** False: it was taken by another. */

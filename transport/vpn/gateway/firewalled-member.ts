@@ -9,12 +9,13 @@ import type { Firewall } from './firewall.ts';
 /** A machine without rights for an interface may get them: tried again after this, in ms. */
 const OPEN_AGAIN_MS = 300_000;
 
-/**
- * One whose firewall cannot be put up is tried again after this, in ms. Where it has to be left again before it stood
- * for as long as was waited, it is tried again after twice that, up to the second: its first rules can be set then, and
- * those around its listeners cannot.
- */
+/** One whose firewall cannot be put up is tried again after this, in ms. */
 const FIREWALL_AGAIN_MS = 30_000;
+
+/**
+ * Where it has to be left again before it stood for as long as was waited, it is tried again after twice that, up to
+ * this, in ms: its first rules can be set then, and those around its listeners cannot.
+ */
 export const FIREWALL_AGAIN_MS_MAX = 1_800_000;
 
 /** An interface that could not be removed is removed after this, in ms: the rules around it may be gone. */

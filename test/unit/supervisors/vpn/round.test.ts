@@ -21,8 +21,8 @@ const NODES = Array.from({ length: MANY }, (_, index) => id<NodeId>('b', index +
 const GONE = id<NodeId>('c', 1);
 
 /**
- * Rounds over two networks with all nodes in the first, none of them a member yet, and `old` ones. `refuses`: what is asked of the
- * manager, as `what node`, is refused for as long as it says so.
+ * Rounds over two networks with all nodes in the first, none of them a member yet, and `old` ones. `refuses`: what is
+ * asked of the manager, as `what node`, is refused for as long as it says so.
  */
 function roundsFixture({
   gone = [GONE],

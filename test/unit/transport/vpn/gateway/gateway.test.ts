@@ -205,11 +205,11 @@ test('a gateway whose interface cannot be removed is left all the same, and open
   await once(inside, 'connect');
   const [one] = members;
   if (one === undefined) throw new Error('no interface');
-  const { close } = one;
   let tries = 0;
+  let isStuck = true;
   one.close = async () => {
     tries += 1;
-    throw new Error('ip link del fails');
+    if (isStuck) throw new Error('ip link del fails');
   };
 
   made.firewallProblem = 'nft fails';
@@ -226,7 +226,7 @@ test('a gateway whose interface cannot be removed is left all the same, and open
   const isTold = (told: string) => log.lines.filter(({ message }) => message.includes(told)).length;
   t.deepEqual([isTold('leaves the VPNs'), isTold('cannot be removed')], [1, 1]);
 
-  one.close = close;
+  isStuck = false;
   await pass(5_000);
   await pass();
 
