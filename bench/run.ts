@@ -25,6 +25,7 @@ import { list } from './cases/list.ts';
 import { vpn } from './cases/vpn.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
+import { scale } from './cases/scale.ts';
 import { scrape } from './cases/scrape.ts';
 import { sessions } from './cases/sessions.ts';
 import { soak } from './cases/soak.ts';
@@ -56,6 +57,7 @@ const CASES: Readonly<
     run: updates,
   },
   list: { about: 'pages of long lists', run: list },
+  scale: { about: 'fifty million events or executions: reads, writes and sweeps', run: scale },
   cli: { about: 'edge node ls, from Enter to its end', run: cli },
   starts: { about: 'an admin and an agent of the published package, until they serve', run: starts },
   labels: { about: 'selectors of labels over a large fleet', run: labels },
@@ -88,13 +90,13 @@ const CASES: Readonly<
   },
 };
 
-const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--admins N] [--repeats N] [--seconds N] [--rate N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
+const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--admins N] [--repeats N] [--seconds N] [--rate N] [--mib N] [--rows N] [--json] [--floor-only] [--install] [--profile DIR]
 
 ${Object.entries(CASES)
   .map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
   .join('\n')}
 
---nodes may be given several times. --admins spreads the fleet over so many. --install installs peers that are missing. --mib is the size of a transfer. --profile writes CPU profiles of the admin, and of the agent in cases of its own.`;
+--nodes may be given several times. --admins spreads the fleet over so many. --install installs peers that are missing. --mib is the size of a transfer, --rows that of a database. --profile writes CPU profiles of the admin, and of the agent in cases of its own.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -105,6 +107,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string' },
     rate: { type: 'string' },
     mib: { type: 'string' },
+    rows: { type: 'string' },
     profile: { type: 'string' },
     json: { type: 'boolean', default: false },
     'floor-only': { type: 'boolean', default: false },
@@ -133,6 +136,7 @@ try {
     seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),
     rate: values.rate === undefined ? undefined : positive(values.rate, '--rate'),
     mib: values.mib === undefined ? undefined : positive(values.mib, '--mib'),
+    rows: values.rows === undefined ? undefined : positive(values.rows, '--rows'),
     floorOnly: values['floor-only'],
     install: values.install,
     profileDir: values.profile,

@@ -152,11 +152,7 @@ export class IndexBuilds {
     for (const index of missing) {
       const { name } = index;
       const beganMs = performance.now();
-      // One that was begun and not ended costs each write, and serves nobody.
-      await client.query(`drop index concurrently if exists "${name}"`);
-      await client
-        .query(`create index concurrently ${definitionOf(index)}`)
-        .catch((error: Error) => dropped(client, name, error));
+      await makeIndex(client, index);
       log.info({ index: name, duration_ms: Math.round(performance.now() - beganMs) }, 'made an index');
     }
     return true;
@@ -165,6 +161,33 @@ export class IndexBuilds {
 
 function definitionOf({ name, table, columns, where }: ConcurrentIndex): string {
   return `"${name}" on "${table}" (${columns})${where === undefined ? '' : ` where ${where}`}`;
+}
+
+/** Of a table in partitions it is made in each of them, as it cannot be made at once while others write. */
+async function makeIndex(client: Client, index: ConcurrentIndex): Promise<void> {
+  const { rows: partitions } = await client.query<{ name: string; has: boolean }>(
+    `select c.relname as name,
+       exists (select from pg_inherits x join pg_index of_it on of_it.indexrelid = x.inhrelid where x.inhparent = to_regclass($2) and of_it.indrelid = c.oid) as has
+     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = to_regclass($1)`,
+    [index.table, index.name],
+  );
+  if (partitions.length === 0) return makeConcurrently(client, index);
+  const { columns, where } = index;
+  await client.query(`create index if not exists ${definitionOf(index).replace(' on ', ' on only ')}`);
+  for (const { name: table } of partitions.filter(({ has }) => !has)) {
+    const name = `${table}_${index.name}`;
+    await makeConcurrently(client, { name, table, columns, ...(where !== undefined && { where }) });
+    await client.query(`alter index "${index.name}" attach partition "${name}"`);
+  }
+}
+
+/** One that was begun and not ended costs each write, and serves nobody. */
+async function makeConcurrently(client: Client, index: ConcurrentIndex): Promise<void> {
+  const { name } = index;
+  await client.query(`drop index concurrently if exists "${name}"`);
+  await client
+    .query(`create index concurrently ${definitionOf(index)}`)
+    .catch((error: Error) => dropped(client, name, error));
 }
 
 const NOT_MADE = 'an index could not be made: what needs it is slow until it is, and it is tried again';

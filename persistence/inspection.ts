@@ -4,6 +4,7 @@
  */
 import type { Pool } from 'pg';
 import type { DatabaseSnapshot } from '../actors/inspection.ts';
+import { BEHIND_CHANNEL } from './reads/events.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /** Rows of each list that are shown. */
@@ -34,7 +35,7 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
         'looking at channels',
         sql`
         select c.name, a.name as admin, c.epoch::float8 as epoch, (extract(epoch from c.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs",
-          (select count(*) from (select 1 from event e where (e.txid, e.seq) > (c.txid, c.seq) limit ${backlogMax}::int) waiting)::int as backlog
+          (select count(*) from (select 1 from event e where ${BEHIND_CHANNEL} limit ${backlogMax}::int) waiting)::int as backlog
         from event_channel c left join admin a on a.id = c.admin_id order by c.name limit ${ROWS_MAX}::int`,
       ),
       rowsOf<DatabaseSnapshot['leases'][number] & { total: number }>(

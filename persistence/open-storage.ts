@@ -3,6 +3,7 @@ import type { Bus } from '../actors/bus.ts';
 import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
+import { keepAhead } from './event-partitions/upkeep.ts';
 import { AdminRegistry, type AdminSelf } from './admins/admin-directory.ts';
 import { DatabaseArrival } from './connections/arrival.ts';
 import { GroupCommitter } from './committer/committer.ts';
@@ -66,6 +67,8 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   await arrival.done('connecting for the first time', () => pool.query('select 1'));
   await arrival.done('migrating', () => database.migrate());
   const incarnation = await arrival.done('comparing', () => watchIncarnation(database, settings.ADMIN_NAME, log));
+  // Where transactions were counted anew, as by a restore, what comes is for no partition until there is one.
+  await keepAhead(pool, settings.EVENT_RETENTION_DAYS).catch((error: unknown) => log.warn({ error }, NONE_AHEAD));
   const time = { clock: systemClock, monotonicMs, log };
   const clock = await arrival.done('asking for the time', () => DatabaseClock.start(pool, time));
   ends.add('the clock', () => clock.stop());
@@ -103,6 +106,8 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const rows = { database, listener, vault, keys, incarnation, clock, registry, committer, peers };
   return new Storage({ settings, adminId, ...rows, arrival, log });
 }
+
+const NONE_AHEAD = 'no partition of the events could be made: those lie in the default one until there is one';
 
 function registryOf(
   settings: OpenStorageSettings,

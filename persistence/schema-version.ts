@@ -40,6 +40,7 @@ import { Migration20261128000000_all_found } from './migrations/Migration2026112
 import { Migration20261129000000_stored_events } from './migrations/Migration20261129000000_stored_events.ts';
 import { Migration20261129120000_waves } from './migrations/Migration20261129120000_waves.ts';
 import { Migration20261129130000_admin_problems } from './migrations/Migration20261129130000_admin_problems.ts';
+import { Migration20261130000000_event_partitions } from './migrations/Migration20261130000000_event_partitions.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -74,6 +75,7 @@ const MIGRATIONS = [
   Migration20261129000000_stored_events,
   Migration20261129120000_waves,
   Migration20261129130000_admin_problems,
+  Migration20261130000000_event_partitions,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

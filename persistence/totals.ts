@@ -7,6 +7,7 @@ import type { OwnedClusterResource } from '../actors/resources/peer-admin.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
 import type { SelfUpdateTotals } from '../actors/resources/self-update.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
+import { BEHIND_CHANNEL } from './reads/events.ts';
 import { heartbeats, ownedClusters, type Heartbeat } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { SELF_UPDATE_TOTALS, selfUpdateTotals, type SelfUpdateTotalsRow } from './reads/self-update-totals.ts';
@@ -89,7 +90,7 @@ const RELEASES = sql`
     (select coalesce(sum(bytes), 0)::float8 from release_file) as "storedBytes"`;
 
 function eventsBehind(channel: string): Sql {
-  return sql`select from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = ${channel}`;
+  return sql`select from event_channel c join event e on ${BEHIND_CHANNEL} where c.name = ${channel}`;
 }
 
 const NO_NODES = Object.fromEntries(NODE_STATUSES.map((status) => [status, 0])) as Record<NodeStatus, number>;

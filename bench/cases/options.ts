@@ -14,6 +14,8 @@ export interface CaseOptions {
   readonly repeats: number | undefined;
   /** Bytes that are moved at a time, in MiB; undefined: the case's own. */
   readonly mib: number | undefined;
+  /** Rows of a database; undefined: the case's own. */
+  readonly rows: number | undefined;
   /** Length of a sustained load, in s; undefined: the case's own. */
   readonly seconds: number | undefined;
   /** Operations a second of an open load; undefined: the case's own. */

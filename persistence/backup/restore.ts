@@ -1,6 +1,7 @@
 /** Loads a backup into a database that holds nothing yet. */
 import type { Client } from 'pg';
 import type { BackupSummary } from './dump.ts';
+import { makeRoomForBackup } from '../event-partitions/partitions.ts';
 import { BackupRefused, isHeader, readLines, type BackupHeader, type BackupLine } from './lines.ts';
 import { declareShape, RowLoader } from './row-loader.ts';
 import { migrationsOf, quoted, tablesOf } from './tables.ts';
@@ -35,6 +36,7 @@ export async function restoreBackup(
 
   await client.query('begin');
   try {
+    await makeRoomForBackup(client);
     await prepare(client, header);
     const rows = await load(client, header, lines);
     await setSequences(client, header);

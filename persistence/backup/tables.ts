@@ -26,14 +26,14 @@ export async function migrationsOf(client: Client): Promise<readonly string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** All tables of the schema but MikroORM's own, those first that others refer to. */
+/** All tables of the schema but MikroORM's own, those first that others refer to. Partitions are rows of theirs. */
 export async function tablesOf(client: Client): Promise<readonly TableShape[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; after: string[] | null }>(
     `
     select c.relname as name,
       (select array_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) order by a.attnum) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
       (select array_agg(distinct f.relname::text) from pg_constraint k join pg_class f on f.oid = k.confrelid where k.conrelid = c.oid and k.contype = 'f' and f.oid <> c.oid) as after
-    from pg_class c where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and c.relname <> $1 order by c.relname`,
+    from pg_class c where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> $1 order by c.relname`,
     [MIGRATION_TABLE],
   );
   const left = new Map(rows.map((row) => [row.name, row]));

@@ -4,7 +4,7 @@ import { topicOf } from '../../actors/event-topics.ts';
 import { envelopeText, type EventType } from '../../actors/events.ts';
 import type { PublishedEvent } from '../../actors/published-event.ts';
 import { instant } from '../../actors/resources/instant.ts';
-import { cursorPlace, eventCursor, settledBefore } from '../reads/events.ts';
+import { BEHIND_CHANNEL, beyond, cursorPlace, eventCursor, settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { placeOf } from './channels.ts';
 import { BROKER_CHANNEL } from './names.ts';
@@ -68,7 +68,7 @@ export async function nextForBroker(
     select found::int as found, txid::text as txid, seq::text as seq, id, type, subject, (extract(epoch from time) * 1000)::float8 as at, data::text as data, coalesce(stored_at, time) < now() - ${ageMsMax}::float8 * interval '1 ms' as too_old
     from (
       select *, count(*) over () as found, sum(octet_length(data::text)) over in_order as bytes, row_number() over in_order as place
-      from (select * from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
+      from (select * from event where ${beyond(place)} and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
       window in_order as (order by txid, seq rows unbounded preceding)) sized
     where bytes <= ${BATCH_BYTES_MAX}::int or place = 1 order by sized.txid, sized.seq`,
   );
@@ -127,7 +127,7 @@ export async function backlogOf(pool: Pool, channel: string, limit: number): Pro
     pool,
     'counting the backlog of a channel',
     sql`
-    select count(*)::int as count from (select 1 from event_channel c join event e on (e.txid, e.seq) > (c.txid, c.seq) where c.name = ${channel} limit ${limit}::int) waiting`,
+    select count(*)::int as count from (select 1 from event_channel c join event e on ${BEHIND_CHANNEL} where c.name = ${channel} limit ${limit}::int) waiting`,
   );
   return row?.count ?? 0;
 }

@@ -1,6 +1,6 @@
 /** Events become deliveries: one row for each webhook that subscribed to the type, in the order of the events. */
 import type { Pool, PoolClient } from 'pg';
-import { settledBefore } from '../reads/events.ts';
+import { beyond, settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { inTransaction } from '../connections/transaction.ts';
 import { placeOf } from './channels.ts';
@@ -61,7 +61,7 @@ async function store(
     'routing events to webhooks',
     sql`
     with chosen as materialized (
-        select txid, seq, id, type, subject from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int),
+        select txid, seq, id, type, subject from event where ${beyond(place)} and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int),
       stored as (
         insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at)
         select w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, now(), now() from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid

@@ -1,7 +1,7 @@
 /** Events in commit order (V1). */
 import type { Pool, PoolClient } from 'pg';
 import type { EventsRead, EventType, StoredEvent } from '../../actors/events.ts';
-import { rowsOf, sql } from './sql.ts';
+import { rowsOf, sql, type Sql } from './sql.ts';
 
 /**
  * `<txid>-<seq>`: the transaction that wrote an event (by `event_transaction()`, which goes on where a restored
@@ -26,6 +26,14 @@ export interface EventRow {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** Of events `e` and a channel `c`: it has not taken them. The first condition chooses partitions, the second rows. */
+export const BEHIND_CHANNEL = sql`e.txid >= c.txid and (e.txid, e.seq) > (c.txid, c.seq)`;
+
+/** Events after this place, as above. */
+export function beyond({ txid, seq }: { readonly txid: string; readonly seq: string }): Sql {
+  return sql`txid >= ${txid}::xid8 and (txid, seq) > (${txid}::xid8, ${seq}::bigint)`;
+}
+
 /**
  * Events after a cursor, oldest first, and the cursor to go on from. Only transactions older than every one still
  * running here are read, so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or
@@ -44,7 +52,7 @@ export async function eventsAfter(pool: Pool, cursor: string | null, limit: numb
     select found::int as found, bytes::int as bytes, txid::text as txid, seq::text as seq, id, type, subject, time, data from (
       select *, sum(octet_length(data::text)) over in_order as bytes, row_number() over in_order as place from (
         select *, count(*) over () as found, sum(pg_column_size(data)) over in_order as stored_bytes, row_number() over in_order as stored_place
-        from (select * from event where (txid, seq) > (${place.txid}::xid8, ${place.seq}::bigint) and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
+        from (select * from event where ${beyond(place)} and txid < ${settled}::xid8 order by event.txid, event.seq limit ${limit}::int) chosen
         window in_order as (order by txid, seq rows unbounded preceding)) stored
       where stored_bytes <= ${EVENTS_READ_BYTES_MAX}::int or stored_place = 1
       window in_order as (order by txid, seq rows unbounded preceding)) sized

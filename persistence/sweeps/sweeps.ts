@@ -6,6 +6,7 @@ import type { Pruned, PrunedKind } from '../../supervisors/sweep-port.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
+import { dropOldest, keepAhead, PARTITIONS_OF_RETENTION } from '../event-partitions/upkeep.ts';
 import type { Sql } from '../reads/sql.ts';
 import {
   pruneCommands,
@@ -74,7 +75,7 @@ export function createSweeps(
     prunings: {
       executions: (limit = SWEEP_ROWS_MAX) => pruneExecutions(pool, now, keptFrom(executionDays), limit),
       commands: (limit = SWEEP_ROWS_MAX) => pruneCommands(pool, keptFrom(executionDays), limit),
-      events: counted((limit) => pruneEvents(pool, now, keptFrom(eventDays), limit)),
+      events: (limit = SWEEP_ROWS_MAX) => pruneOldEvents(pool, now, keptFrom, eventDays, limit),
       idempotencyRecords: counted((limit) => pruneIdempotencyRecords(pool, agreed(), limit)),
       outputParts: counted((limit) => pruneOutputParts(pool, limit)),
       deliveries: counted((limit) => pruneDeliveries(pool, keptFrom(deliveryDays), limit)),
@@ -86,6 +87,23 @@ export function createSweeps(
       recordings: (limit = SWEEP_ROWS_MAX) => pruneRecordings(pool, keptFrom(recordingDays), limit),
     },
   };
+}
+
+/**
+ * Partitions first: what they take is not deleted row by row. A row whose partition still holds newer ones is left to it
+ * for as long as two of them last. What cannot be made ahead holds up nothing that is to go.
+ */
+async function pruneOldEvents(
+  pool: Pool,
+  now: Sql,
+  keptFrom: (days: number) => Sql,
+  days: number,
+  limit: number,
+): Promise<Pruned> {
+  if (await dropOldest(pool, keptFrom(days))) return { count: 0, isFull: true, notices: [] };
+  const count = await pruneEvents(pool, now, keptFrom(days * (1 + 2 / PARTITIONS_OF_RETENTION)), limit);
+  if (count < limit) await keepAhead(pool, days);
+  return { count, isFull: count >= limit, notices: [] };
 }
 
 /** As many as the limit: there may be more. */

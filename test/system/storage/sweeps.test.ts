@@ -185,7 +185,7 @@ test('a command that never reached a node is pruned by its age', async (t) => {
 test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
   const { opened, fixture, sweeps } = await swept(t, Date.now());
   const { pool } = opened;
-  for (const days of [9, 8, 6, 1]) await storeEvents(pool, 1, `${days} days`);
+  for (const days of [9, 8.5, 6, 1]) await storeEvents(pool, 1, `${days} days`);
   await storeEvent(pool, undefined, { time: new Date(0), storedAt: new Date() }); // told of late
   await storeEvent(pool, undefined, { time: new Date(0), storedAt: null }); // of before that was written down
   await pool.query(

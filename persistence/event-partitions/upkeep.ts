@@ -1,0 +1,146 @@
+/**
+ * Keeps the events in partitions of some hours each: makes the next one before it is needed, and drops those whose
+ * events are kept no longer, which costs nothing however many there are.
+ */
+import type { Pool } from 'pg';
+import { isLockedOut } from '../connections/availability.ts';
+import { inTransaction } from '../connections/transaction.ts';
+import { settledBefore } from '../reads/events.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
+import { NEXT_TRANSACTION, PARTITION_LOCK_MS_MAX, readPartitions, type EventPartition } from './partitions.ts';
+
+/** Partitions in the time for which events are kept: each of half a day where that is a week. */
+export const PARTITIONS_OF_RETENTION = 14;
+
+/** Transactions that a partition is for: as many as there are in its time, by what there was lately, within these. */
+export const TRANSACTIONS_MIN = 65_536;
+export const TRANSACTIONS_MAX = 1_073_741_824;
+
+const DAY_MS = 86_400_000;
+
+/** While it is not known how many there are in a time. */
+const TRANSACTIONS_AT_FIRST = 1_048_576;
+
+/** How long there must have been events to tell it by them, in ms. */
+const MEASURED_MS_MIN = 600_000;
+
+/**
+ * Where none was made for so long that the next transaction is for none, the new one begins so many transactions later:
+ * those until then, of some minutes at least, are left to the default one.
+ */
+const LEAD = 16_384;
+
+/** A partition is for at most so many times as many transactions as the one before: load that comes may go again. */
+const GROWTH_MAX = 4;
+
+/** Partitions made in one look. */
+const MADE_MAX = 16;
+
+/**
+ * What lies in the default partition is looked through when another is made, and nobody stores anything there
+ * meanwhile. Above this size, in bytes, none is made: events go on to be deleted row by row, until it is small again.
+ */
+export const AHEAD_BYTES_MAX = 67_108_864;
+
+/**
+ * Makes partitions while there is less than half of one ahead. False: somebody reads the events in one long
+ * transaction, such as a backup, or the default one is too large: it is tried again later. `retentionDays` is how
+ * long events are kept.
+ */
+export async function keepAhead(pool: Pool, retentionDays: number, aheadBytesMax = AHEAD_BYTES_MAX): Promise<boolean> {
+  const transactions = await transactionsIn(pool, (retentionDays * DAY_MS) / PARTITIONS_OF_RETENTION);
+  for (let made = 0; made < MADE_MAX; made += 1) {
+    const partitions = await readPartitions(pool);
+    const last = partitions?.all.at(-1);
+    if (partitions === null || (last !== undefined && last.to - partitions.next >= transactions / 2n)) return true;
+    const from = last !== undefined && last.to > partitions.next ? last.to : partitions.next + BigInt(LEAD);
+    const before = last === undefined || last.from === null ? BigInt(TRANSACTIONS_AT_FIRST) : last.to - last.from;
+    const width = minOf(transactions, before * BigInt(GROWTH_MAX));
+    if ((await aheadBytes(pool)) > aheadBytesMax) return false;
+    if (!(await unlessLockedOut(() => make(pool, from, from + width)))) return false;
+  }
+  return true;
+}
+
+/**
+ * Drops the oldest partition if its events, of which the newest stand last, were all stored before this instant and no
+ * transaction can add any. True: it was, and the next one may be as old.
+ */
+export async function dropOldest(pool: Pool, before: Sql): Promise<boolean> {
+  const partitions = await readPartitions(pool);
+  const oldest = partitions?.all[0];
+  if (oldest === undefined || !(await isOver(pool, oldest, before))) return false;
+  return unlessLockedOut(() => drop(pool, oldest.name));
+}
+
+/** How many there were in so much time lately; see the bounds above. Those of an incarnation before lie far below. */
+async function transactionsIn(pool: Pool, ms: number): Promise<bigint> {
+  const [row] = await rowsOf<{ count: number | null; ms: number | null }>(
+    pool,
+    'measuring how many transactions there are',
+    sql`
+    with next as materialized (select ${NEXT_TRANSACTION} as id)
+    select (n.id - e.txid::text::bigint)::float8 as count, (extract(epoch from now() - coalesce(e.stored_at, e.time)) * 1000)::float8 as ms
+    from next n, lateral (
+      select * from event where txid >= greatest(0, n.id - ${TRANSACTIONS_AT_FIRST}::bigint)::text::xid8 order by event.txid, event.seq limit 1) e`,
+  );
+  const { count, ms: measuredMs } = row ?? { count: null, ms: null };
+  if (count === null || measuredMs === null || measuredMs < MEASURED_MS_MIN) return BigInt(TRANSACTIONS_AT_FIRST);
+  const inTime = Math.round((count / measuredMs) * ms);
+  return BigInt(Math.min(TRANSACTIONS_MAX, Math.max(TRANSACTIONS_MIN, inTime)));
+}
+
+/** Nobody waits for the index of a table without rows, and writers of others do not wait at all. */
+async function make(pool: Pool, from: bigint, to: bigint): Promise<void> {
+  const name = `event_from_${from}`;
+  await inTransaction(pool, 'making a partition of the events', async (client) => {
+    await client.query(`set local lock_timeout = ${PARTITION_LOCK_MS_MAX}`);
+    await client.query(`create table ${name} (like event including defaults)`);
+    await client.query(`alter table event attach partition ${name} for values from ('${from}') to ('${to}')`);
+  });
+}
+
+async function drop(pool: Pool, name: string): Promise<void> {
+  await inTransaction(pool, 'dropping a partition of the events', async (client) => {
+    await client.query(`set local lock_timeout = ${PARTITION_LOCK_MS_MAX}`);
+    await client.query(`drop table ${name}`);
+  });
+}
+
+/** One without events is over as soon as nobody can store any in it. */
+async function isOver(pool: Pool, { from, to }: EventPartition, before: Sql): Promise<boolean> {
+  if (BigInt(await settledBefore(pool)) < to) return false;
+  const [row] = await rowsOf<{ over: boolean | null }>(
+    pool,
+    'looking at the oldest events',
+    sql`
+    with newest as materialized (
+      select coalesce(stored_at, time) as at from event where txid >= ${(from ?? 0n).toString()}::xid8 and txid < ${to.toString()}::xid8 order by txid desc, seq desc limit 1)
+    select case when exists (select from newest) then (select at < ${before} from newest) else true end as over`,
+  );
+  return row?.over === true;
+}
+
+/** False: not now. */
+async function unlessLockedOut(change: () => Promise<void>): Promise<boolean> {
+  try {
+    await change();
+    return true;
+  } catch (error) {
+    if (isLockedOut(error)) return false;
+    throw error;
+  }
+}
+
+async function aheadBytes(pool: Pool): Promise<number> {
+  const [row] = await rowsOf<{ bytes: number }>(
+    pool,
+    'looking at the default partition of events',
+    sql`select pg_relation_size('event_ahead')::float8 as bytes`,
+  );
+  return row?.bytes ?? 0;
+}
+
+function minOf(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
