@@ -15,7 +15,7 @@ import { column } from '../../support/database/columns.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { openFragileDatabase } from '../../support/database/fragile-database.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/database/opened.ts';
+import { LONG_WAITS, openedDatabase } from '../../support/database/opened.ts';
 import { urlOf, type TestConnection } from '../../support/database/server.ts';
 import { storeEvent } from './publishing/fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -69,7 +69,7 @@ async function restored(t: ExecutionContext, file: string) {
 
 /** A database with rows that are awkward to write down, and its backup. */
 async function backedUp(t: ExecutionContext) {
-  const opened = await openedDatabase(t);
+  const opened = await openedDatabase(t, LONG_WAITS); // large rows take a while on a disk that is busy
   const { host, port, user, database } = (opened.pool as unknown as { options: TestConnection }).options;
   const connection = { host, port, user, database };
   const cluster = v7();
