@@ -57,7 +57,9 @@ export const STORAGE_SETTINGS = {
   EXECUTION_RETENTION_DAYS: integer({ min: 1, max: 3_650 })
     .default(30)
     .describe('Days for which finished executions and completed self-update requests are kept.'),
-  EVENT_RETENTION_DAYS: integer({ min: 1, max: 3_650 }).default(7).describe('Days for which events are kept, and up to a seventh longer.'),
+  EVENT_RETENTION_DAYS: integer({ min: 1, max: 3_650 })
+    .default(7)
+    .describe('Days for which events are kept, and up to a seventh longer.'),
 };
 
 /** Where the database is and under which key, for commands that do nothing else: no other setting has to be there. */

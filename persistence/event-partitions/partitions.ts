@@ -21,7 +21,7 @@ export interface EventPartitions {
 /** Waiting for the table of events, in ms: whoever writes waits behind it for as long, and it is tried again later. */
 export const PARTITION_LOCK_MS_MAX = 200;
 
-/** That of the transaction that comes next, as the order of events has it. Null until this server has an incarnation. */
+/** The transaction that comes next, as the order of events has it. Null until this server has an incarnation. */
 export const NEXT_TRANSACTION: Sql = sql`((select xid_base from database_incarnation where server = database_server()) + pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`;
 
 /** Null where events lie in one table still. */

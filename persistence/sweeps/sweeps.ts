@@ -90,8 +90,8 @@ export function createSweeps(
 }
 
 /**
- * Partitions first: what they take is not deleted row by row. A row whose partition still holds newer ones is left to it
- * for as long as two of them last. What cannot be made ahead holds up nothing that is to go.
+ * Partitions first: what they take is not deleted row by row. A row whose partition still holds newer ones is left to
+ * it for as long as two of them last. What cannot be made ahead holds up nothing that is to go.
  */
 async function pruneOldEvents(
   pool: Pool,
