@@ -20,6 +20,12 @@ export const ACTIVATED_TOGETHER_MAX = 64;
 export const ACTIVATION_AWAITED_MS_MAX = 5_000;
 
 /**
+ * While nodes come to life for longer than this, what they missed is looked for, in ms, and once at the end: each look
+ * reads what waits for all nodes. Well below what looks go back in time (`EXPIRED_MS_MAX`).
+ */
+export const MISSED_MS_MAX = 5_000;
+
+/**
  * From where to where. That rows could be read is told to nobody who looks after leases: reads are answered also while
  * no renewal is, of this admin or of another (O1).
  */
@@ -131,18 +137,23 @@ export class ClusterActivation {
    * lease that ended meanwhile is not used.
    */
   async #activate(clusters: readonly ClusterId[]): Promise<void> {
-    const { held, loader, directory, missed } = this.#ports;
+    const { held, loader, directory, missed, leaseClockMs } = this.#ports;
     const epochs = new Map(clusters.map((id) => [id, this.#epochOf(id)]));
     const isStill = (id: ClusterId): boolean =>
       !this.#isStopped && held.holds(id) && epochs.get(id) === this.#epochOf(id);
     const isHere = (id: NodeId): boolean => directory.isLocal({ kind: 'node', id });
     for (const state of await loader.clusters(clusters))
       if (isStill(state.id)) directory.activate({ kind: 'cluster', id: state.id }, state);
-    for await (const read of loader.nodes(clusters, isHere)) {
-      const nodes = read.filter(({ record }) => isStill(record.cluster));
-      for (const state of nodes) directory.activate({ kind: 'node', id: state.record.id }, state);
-      if (nodes.length > 0) missed(); // whoever told them of something since they were read found nobody
-      if (!clusters.some(isStill)) return;
+    const came = new Arrivals(missed, leaseClockMs);
+    try {
+      for await (const read of loader.nodes(clusters, isHere)) {
+        const nodes = read.filter(({ record }) => isStill(record.cluster));
+        for (const state of nodes) directory.activate({ kind: 'node', id: state.record.id }, state);
+        came.add(nodes.length);
+        if (!clusters.some(isStill)) return;
+      }
+    } finally {
+      came.end();
     }
     for (const id of clusters) if (isStill(id)) this.forget(id);
   }
@@ -157,5 +168,31 @@ export class ClusterActivation {
 
   #epochOf(cluster: ClusterId): number {
     return this.#ports.held.leaseOf(cluster).epoch;
+  }
+}
+
+/** Whoever told nodes of something since they were read found nobody: that is looked for behind them, not too often. */
+class Arrivals {
+  readonly #missed: () => void;
+  readonly #nowMs: () => number;
+  #areNew = false;
+  #lookedMs: number;
+
+  constructor(missed: () => void, nowMs: () => number) {
+    this.#missed = missed;
+    this.#nowMs = nowMs;
+    this.#lookedMs = nowMs();
+  }
+
+  add(nodes: number): void {
+    this.#areNew ||= nodes > 0;
+    if (this.#nowMs() - this.#lookedMs >= MISSED_MS_MAX) this.end();
+  }
+
+  end(): void {
+    if (!this.#areNew) return;
+    this.#areNew = false;
+    this.#lookedMs = this.#nowMs();
+    this.#missed();
   }
 }

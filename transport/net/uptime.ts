@@ -34,6 +34,17 @@ export class Uptime {
     return this.#last === null ? uptime() * 1_000 : this.#last.aliveMs + (atMs - this.#last.atMs);
   }
 
+  #forget(): void {
+    const gone = this.#descriptor;
+    this.#descriptor = null; // before all: its number may be another file's from here on
+    if (gone === null) return;
+    try {
+      closeSync(gone);
+    } catch {
+      // a mount whose server died refuses that too, and the descriptor is closed all the same
+    }
+  }
+
   #readMs(): number | null {
     try {
       this.#descriptor ??= openSync(this.#path, 'r');
@@ -41,10 +52,7 @@ export class Uptime {
       const seconds = UPTIME.exec(this.#read.toString('latin1', 0, bytes))?.[1];
       return seconds === undefined ? null : Number(seconds) * 1_000;
     } catch {
-      // No /proc, or no file to be had at the start: it is tried again. So is one that is gone, as the process that
-      // serves it in a container was started anew.
-      if (this.#descriptor !== null) closeSync(this.#descriptor);
-      this.#descriptor = null;
+      this.#forget(); // no /proc, no file to be had at the start, or what serves it in a container is gone: tried again
       return null;
     }
   }

@@ -1,6 +1,6 @@
 /** How long a machine runs: told also where no file can be opened, and by the same clock as before. */
 import { execFile } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
@@ -29,6 +29,23 @@ test('while it cannot be read it goes on by another clock from what was read las
   const laterMs = uptime.aliveMs();
 
   t.true(laterMs >= beganMs && laterMs - beganMs <= performance.now() - wallMs + 1);
+});
+
+test('one that fails is opened anew, and nothing else is closed or read in its place', (t) => {
+  const path = join(temporaryDirectory(t), 'uptime');
+  writeFileSync(path, '3600.50 7000.00\n');
+  const lowest = openSync('/dev/null', 'r'); // the number that it will have
+  closeSync(lowest);
+  const uptime = new Uptime(path);
+  uptime.aliveMs();
+  closeSync(lowest); // behind its back, as a mount whose server died closes it
+
+  t.true(uptime.aliveMs() >= 3_600_500);
+  const others = openSync(path, 'r');
+  writeFileSync(path, '3700.00 7000.00\n');
+  t.is(uptime.aliveMs(), 3_700_000);
+  t.is(readSync(others, Buffer.alloc(4), 0, 4, 0), 4, 'it is open still');
+  closeSync(others);
 });
 
 /** Looks at both clocks while it may open no further file, and prints how far the one went in a time of the other. */
