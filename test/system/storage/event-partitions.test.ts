@@ -73,7 +73,8 @@ test('a partition is made while there is half of one ahead, and none before that
 test('a partition is for no more than four times what the one before was for, and several are made at once', async (t) => {
   const { pool, pass, partitions } = await opened(t);
   await storeEvents(pool, 1, '10 minutes');
-  await pass(1_000_000);
+  const { all, next } = (await readPartitions(pool))!;
+  await pass(Number(all[0]!.to - next) - 40_000); // the server of all tests has counted some already
 
   await keepAhead(pool, WEEK);
 
