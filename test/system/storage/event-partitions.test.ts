@@ -81,8 +81,7 @@ test('a partition is for no more than four times what the one before was for, an
   const [first, ...made] = await partitions();
   const widths = made.map(([from, to]) => Number(to - (from ?? 0n)));
   t.true(widths.length > 1);
-  for (const [at, width] of widths.entries())
-    t.true(width <= 4 * (widths[at - 1] ?? 1_048_576), widths.join(', '));
+  for (const [at, width] of widths.entries()) t.true(width <= 4 * (widths[at - 1] ?? 1_048_576), widths.join(', '));
   t.deepEqual(
     made.map(([from]) => from),
     [first?.[1], ...made.slice(0, -1).map(([, to]) => to)],
