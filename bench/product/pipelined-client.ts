@@ -12,17 +12,14 @@ export interface PipelinedClient {
   close(): void;
 }
 
-/** Opens `sockets` connections and spreads requests over them in turns. */
+/** Opens `sockets` connections. A request goes to the one with the fewest that wait for an answer. */
 export function createPipelinedClient(port: number, key: string, sockets: number): PipelinedClient {
   const pipes = Array.from({ length: sockets }, () => new Pipe(connect({ port, host: '127.0.0.1', noDelay: true })));
   const head = (path: string): string =>
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: `;
-  let turn = 0;
   return {
     post: (path, json) => {
-      turn += 1;
-      const pipe = pipes[turn % pipes.length];
-      if (pipe === undefined) throw new Error('no sockets');
+      const pipe = pipes.reduce((least, other) => (other.waiting < least.waiting ? other : least));
       return pipe.send(`${head(path)}${Buffer.byteLength(json)}\r\n\r\n${json}`);
     },
     close: () => {
@@ -46,6 +43,11 @@ class Pipe {
       if (this.#isClosing) return;
       for (const asked of this.#waiting.splice(this.#next)) asked.reject(new Error('the admin closed the connection'));
     });
+  }
+
+  /** Requests without an answer. */
+  get waiting(): number {
+    return this.#waiting.length - this.#next;
   }
 
   send(text: string): Promise<number> {
