@@ -153,7 +153,13 @@ export class AdminChoice {
     const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
     this.#redirects += 1;
     if (!isSafe || this.#redirects > REDIRECTS_MAX) {
-      this.#ports.log.info({ admin: this.#url }, 'The admin does not own this cluster, and names none to go to');
+      this.#redirects = 0; // a wait follows, which is longer each time
+      this.#ports.log.info(
+        { admin: this.#url },
+        isSafe
+          ? 'Admins send this agent on and on: it waits before it goes where they say'
+          : 'The admin does not own this cluster, and names none to go to',
+      );
       return null;
     }
     this.#ports.log.info({ admin: url }, 'Another admin owns this cluster');

@@ -42,8 +42,8 @@ export interface SessionOptions {
 }
 
 /**
- * Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not
- * spin.
+ * Redirects (4010) that are followed at once before back-off applies, and again after each wait; two admins that point
+ * at each other must not spin.
  */
 export const REDIRECTS_MAX = 3;
 

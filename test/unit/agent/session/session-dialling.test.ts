@@ -175,3 +175,19 @@ test('two admins that send an agent to each other do not make it spin', (t) => {
 
   t.true(links.length < 10, `${links.length} dials in 4 s`);
 });
+
+test('an agent that was sent on too often waits, and then goes where it is sent again', (t) => {
+  const owner = 'http://owner.test'; // only admins know it: it is in no list of the agent's
+  const { clock, link, links, lines } = sessionFixture({ adminUrls: () => ['http://a.test', 'http://b.test'] });
+  const sent = (url: string): void => {
+    const before = links.length;
+    link().hangUp(CLOSE.elsewhere, url);
+    while (links.length === before) clock.pass(10);
+  };
+  for (let hop = 0; hop < 4; hop += 1) sent(`http://${hop % 2 === 0 ? 'b' : 'a'}.test`);
+  t.true(lines.some((line) => line.includes('Admins send this agent on and on')));
+
+  sent(owner);
+
+  t.is(link().url, owner);
+});
