@@ -14,7 +14,7 @@ import type { Log } from '../net/log.ts';
 import { contained } from '../net/streams/contained.ts';
 import { reset } from '../net/streams/reset.ts';
 import { refuseUpgrade, UnaskedUpgrade } from '../net/streams/unasked-upgrade.ts';
-import type { Guests } from './guests.ts';
+import type { ClientConnections } from './client-connections.ts';
 import { proxyError, type Answer } from './http-answers.ts';
 import { answer, type Exchange } from './http-exchange.ts';
 import { passedOn, passedReason, values, type Forwarded } from './http-requests.ts';
@@ -29,7 +29,7 @@ export interface Passed {
 /** What passing on works with. */
 export interface Passing {
   readonly log: Log;
-  readonly guests: Guests;
+  readonly clients: ClientConnections;
   /** This proxy's name in `Via`. */
   readonly pseudonym: string;
   /** Counted here. */
@@ -94,7 +94,7 @@ export class ForwardedRequest {
     });
     response.once('finish', () => {
       // the answer came before the whole request: the rest is nobody's
-      if (!request.complete) this.#passing.guests.dismiss(request.socket, '');
+      if (!request.complete) this.#passing.clients.dismiss(request.socket, '');
     });
   }
 
@@ -148,7 +148,7 @@ export class ForwardedRequest {
 
   #fail(said: Answer): void {
     reset(this.#stream);
-    answer(this.#exchange, said, this.#passing.guests);
+    answer(this.#exchange, said, this.#passing.clients);
   }
 
   /** Runs what a target set off. */

@@ -21,9 +21,9 @@ export class Forwarder {
   readonly #lives: Deadlines<Exchange>;
 
   constructor(options: ForwarderOptions) {
-    const { limits, log, guests, pseudonym } = options;
+    const { limits, log, clients, pseudonym } = options;
     this.#options = options;
-    this.#passing = { log, guests, pseudonym, passed: this.#passed };
+    this.#passing = { log, clients, pseudonym, passed: this.#passed };
     this.#lives = createDeadlines<Exchange>(limits.lifeMsMax, ({ request }) => reset(request.socket));
   }
 
@@ -34,14 +34,14 @@ export class Forwarder {
 
   /** Dials the target, then passes request and answer on; or answers why not. */
   send(exchange: Exchange, username: string, forwarded: Forwarded): void {
-    const { limits, dial, guests } = this.#options;
+    const { limits, dial, clients } = this.#options;
     const { request, response } = exchange;
     this.#lives.add(exchange);
     response.once('close', () => this.#lives.delete(exchange));
     response.setTimeout(limits.idleMsMax, () => reset(request.socket));
     const giveUp = dial({ username, ...forwarded.target }, (dialled) => {
       response.off('close', giveUp);
-      if (!dialled.ok) return answer(exchange, dialAnswer(dialled.failure, dialled.message), guests);
+      if (!dialled.ok) return answer(exchange, dialAnswer(dialled.failure, dialled.message), clients);
       return new ForwardedRequest(exchange, forwarded, dialled.stream, this.#passing).send();
     });
     response.once('close', giveUp);

@@ -6,7 +6,7 @@ import { contained } from '../net/streams/contained.ts';
 import { reset } from '../net/streams/reset.ts';
 import { createCounters, type BlockReason } from './counters.ts';
 import type { Passed } from './forwarded-request.ts';
-import { Guests } from './guests.ts';
+import { ClientConnections } from './client-connections.ts';
 import { admissionAnswer, dialAnswer, rawAnswer, USAGE, type Answer } from './http-answers.ts';
 import { answer, type Exchange } from './http-exchange.ts';
 import { Forwarder } from './http-forward.ts';
@@ -39,7 +39,7 @@ const ONE_AT_A_TIME: Answer = { status: 400, message: 'Send one request at a tim
 export class HttpProxy implements ProxyFront {
   readonly servers: readonly Server[];
   readonly counters = createCounters();
-  readonly guests: Guests;
+  readonly clients: ClientConnections;
   readonly #serving: Serving;
   readonly #pseudonym = `edge-${randomBytes(6).toString('hex')}`;
   /** Connections on which an answer is under way. */
@@ -50,9 +50,15 @@ export class HttpProxy implements ProxyFront {
   constructor(serving: Serving, count: number) {
     const { limits, log } = serving;
     this.#serving = serving;
-    this.guests = new Guests(limits, this.counters, (socket) => this.#late(socket));
+    this.clients = new ClientConnections(limits, this.counters, (socket) => this.#late(socket));
     this.#dial = createDial(serving, this.counters);
-    this.#forwarder = new Forwarder({ limits, log, dial: this.#dial, guests: this.guests, pseudonym: this.#pseudonym });
+    this.#forwarder = new Forwarder({
+      limits,
+      log,
+      dial: this.#dial,
+      clients: this.clients,
+      pseudonym: this.#pseudonym,
+    });
     this.servers = Array.from({ length: count }, () => this.#server());
   }
 
@@ -80,7 +86,7 @@ export class HttpProxy implements ProxyFront {
       (error, request) => this.#broke(error, request.socket),
     );
     return boundPipelining(server, { events: ['request', 'checkContinue'], refuse: ignore })
-      .on('connection', (socket) => void this.guests.enter(socket))
+      .on('connection', (socket) => void this.clients.enter(socket))
       .on('request', asked)
       .on('checkContinue', asked)
       .on(
@@ -110,7 +116,7 @@ export class HttpProxy implements ProxyFront {
     if (request.url?.startsWith('/') === true) return this.#refuse(exchange, NO_PROXY_REQUEST, 'malformed');
     const admission = this.#admit(request);
     if (!admission.ok) return this.#refuse(exchange, admissionAnswer(admission.reason), admission.reason);
-    this.guests.admit(socket);
+    this.clients.admit(socket);
     const read = readForwarded(request, this.#pseudonym);
     if (!read.ok) return this.#refuse(exchange, read.answer, read.reason);
     return this.#forwarder.send(exchange, admission.username, read);
@@ -126,25 +132,25 @@ export class HttpProxy implements ProxyFront {
 
   #refuse(exchange: Exchange, said: Answer, reason: BlockReason): void {
     this.#blocked(exchange.request.socket, reason);
-    answer(exchange, said, this.guests);
+    answer(exchange, said, this.clients);
   }
 
   #onConnect(request: IncomingMessage, socket: Socket, head: Buffer): void {
     if (this.#busy.has(socket)) return reset(socket); // an answer is under way on it
     const admission = this.#admit(request);
     if (!admission.ok) return this.#dismiss(socket, admissionAnswer(admission.reason), admission.reason);
-    this.guests.admit(socket);
+    this.clients.admit(socket);
     const read = readConnect(request, this.#pseudonym);
     if (!read.ok) return this.#dismiss(socket, read.answer, read.reason);
     const { joins } = this.#serving;
-    const work = { dial: this.#dial, joins, guests: this.guests };
+    const work = { dial: this.#dial, joins, clients: this.clients };
     return openTunnel(socket, { username: admission.username, ...read.target }, head, ANSWERS, work);
   }
 
   /** Refuses on a socket that Node's server let go of. */
   #dismiss(socket: Socket, said: Answer, reason: BlockReason): void {
     this.#blocked(socket, reason);
-    this.guests.dismiss(socket, rawAnswer(said));
+    this.clients.dismiss(socket, rawAnswer(said));
   }
 
   #onClientError(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Socket): void {
@@ -153,9 +159,9 @@ export class HttpProxy implements ProxyFront {
     this.#blocked(socket, isSlow ? 'slow' : 'malformed');
     const first = error.rawPacket?.[0];
     if (this.#busy.has(socket)) reset(socket);
-    else if (first === SOCKS_VERSION || first === SOCKS_VERSION - 1) this.guests.dismiss(socket, '');
+    else if (first === SOCKS_VERSION || first === SOCKS_VERSION - 1) this.clients.dismiss(socket, '');
     else
-      this.guests.dismiss(
+      this.clients.dismiss(
         socket,
         rawAnswer(isSlow ? SLOW : error.code === 'HPE_HEADER_OVERFLOW' ? TOO_LARGE : NOT_HTTP),
       );
@@ -163,7 +169,7 @@ export class HttpProxy implements ProxyFront {
 
   #late(socket: Socket): void {
     if (this.#busy.has(socket)) reset(socket);
-    else this.guests.dismiss(socket, rawAnswer(SLOW));
+    else this.clients.dismiss(socket, rawAnswer(SLOW));
   }
 
   #admit(request: IncomingMessage): Admission {

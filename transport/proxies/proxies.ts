@@ -103,13 +103,13 @@ export async function startProxies({ ports, log, http, socks5, limits: given = {
 
   async function close(drainMsMax: number): Promise<void> {
     const closed = Promise.all(fronts.flatMap(({ servers }) => servers).map(ended));
-    for (const { guests } of fronts) guests.cutWaiting();
+    for (const { clients } of fronts) clients.cutWaiting();
     const late = Promise.withResolvers<void>();
     const cancel = joinClock.after(drainMsMax, late.resolve);
     await Promise.race([closed, late.promise]);
     cancel();
     await joins.drain(0);
-    for (const { guests } of fronts) guests.cutAll();
+    for (const { clients } of fronts) clients.cutAll();
     await closed;
   }
 
@@ -128,7 +128,7 @@ export async function startProxies({ ports, log, http, socks5, limits: given = {
 /** Listens on all addresses, or on none: half a server would look like a whole one. */
 async function listenAll(
   name: string,
-  { servers, counters, guests }: ProxyFront,
+  { servers, counters, clients }: ProxyFront,
   { hosts, port: wanted, orAnother = false, setting }: Listening,
   log: Log,
 ): Promise<ProxyServer> {
@@ -154,7 +154,7 @@ async function listenAll(
     port: isListening ? port : null,
     counters,
     get connections() {
-      return guests.open;
+      return clients.open;
     },
     isListening: () => isListening && servers.every(({ listening }) => listening),
     problem: () => problem,

@@ -3,7 +3,7 @@ import type { Server } from 'node:net';
 import type { Log } from '../net/log.ts';
 import type { Joins } from '../net/streams/join.ts';
 import type { ProxyCounters } from './counters.ts';
-import type { Guests } from './guests.ts';
+import type { ClientConnections } from './client-connections.ts';
 import type { ProxyLimits } from './limits.ts';
 import type { ProxyPorts } from './ports.ts';
 
@@ -19,5 +19,5 @@ export interface Serving {
 export interface ProxyFront {
   readonly servers: readonly Server[];
   readonly counters: ProxyCounters;
-  readonly guests: Guests;
+  readonly clients: ClientConnections;
 }

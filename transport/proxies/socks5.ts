@@ -1,7 +1,7 @@
 /** A SOCKS5 server: greeting, login, request, dial, and only then the reply. */
 import { createServer, type Socket } from 'node:net';
 import { createCounters, type BlockReason, type ProxyCounters } from './counters.ts';
-import { Guests } from './guests.ts';
+import { ClientConnections } from './client-connections.ts';
 import type { ProxyFront, Serving } from './serving.ts';
 import { createDial, openTunnel, type Answers, type Dial } from './tunnels.ts';
 import { contained } from '../net/streams/contained.ts';
@@ -24,23 +24,23 @@ import {
 /** Makes as many equal servers as addresses are listened on. */
 export function createSocks5Proxy(serving: Serving, count: number): ProxyFront {
   const counters = createCounters();
-  const guests = new Guests(serving.limits, counters, (socket) => guests.dismiss(socket, ''));
-  const ports = { ...serving, counters, guests, dial: createDial(serving, counters) };
+  const clients = new ClientConnections(serving.limits, counters, (socket) => clients.dismiss(socket, ''));
+  const ports = { ...serving, counters, clients, dial: createDial(serving, counters) };
   return {
     servers: Array.from({ length: count }, () =>
       createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-        if (guests.enter(socket)) new Handshake(socket, ports).start();
+        if (clients.enter(socket)) new Handshake(socket, ports).start();
       }),
     ),
     counters,
-    guests,
+    clients,
   };
 }
 
 /** What a handshake works with. */
 interface HandshakePorts extends Pick<Serving, 'ports' | 'log' | 'joins'> {
   readonly counters: ProxyCounters;
-  readonly guests: Guests;
+  readonly clients: ClientConnections;
   readonly dial: Dial;
 }
 
@@ -94,7 +94,7 @@ class Handshake {
     },
   );
 
-  readonly #left = (): void => this.#ports.guests.dismiss(this.#socket, NO_BYTES);
+  readonly #left = (): void => this.#ports.clients.dismiss(this.#socket, NO_BYTES);
 
   /** What is not enough for a message is held; a message has 513 bytes at most. */
   #take(chunk: Buffer): void {
@@ -166,18 +166,18 @@ class Handshake {
       return this.#turnAway(refusal === REPLY.general ? 'malformed' : 'unsupported', replyOf(refusal ?? REPLY.general));
     this.#socket.off('data', this.#heard);
     this.#socket.off('end', this.#left);
-    this.#ports.guests.admit(this.#socket);
+    this.#ports.clients.admit(this.#socket);
     const request = { username: this.#username, host, port };
     openTunnel(this.#socket, request, bytes.subarray(asked.bytes), ANSWERS, this.#ports);
     return bytes.length;
   }
 
   #turnAway(reason: BlockReason, lastWord: Buffer | string): null {
-    const { counters, guests, log } = this.#ports;
+    const { counters, clients, log } = this.#ports;
     counters.blocked[reason] += 1;
     log.debug({ client: clientAddress(this.#socket), reason }, 'a SOCKS5 client was turned away');
     this.#socket.off('data', this.#heard);
-    guests.dismiss(this.#socket, lastWord);
+    clients.dismiss(this.#socket, lastWord);
     return null;
   }
 }

@@ -5,7 +5,7 @@ import type { Joins } from '../net/streams/join.ts';
 import { reset } from '../net/streams/reset.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
-import type { Guests } from './guests.ts';
+import type { ClientConnections } from './client-connections.ts';
 import { EARLY_BYTES_MAX } from './limits.ts';
 import type { DialRequest } from './ports.ts';
 import type { Serving } from './serving.ts';
@@ -78,7 +78,7 @@ export function openTunnel(
   request: DialRequest,
   head: Buffer | null,
   answers: Answers,
-  { dial, joins, guests }: { readonly dial: Dial; readonly joins: Joins; readonly guests: Guests },
+  { dial, joins, clients }: { readonly dial: Dial; readonly joins: Joins; readonly clients: ClientConnections },
 ): void {
   const early = head === null || head.length === 0 ? [] : [head];
   let earlyBytes = head?.length ?? 0;
@@ -86,7 +86,7 @@ export function openTunnel(
   const giveUp = dial(request, (dialled) => {
     socket.off('data', keep);
     socket.off('close', giveUp);
-    if (!dialled.ok) return guests.dismiss(socket, answers.refused(dialled.failure, dialled.message));
+    if (!dialled.ok) return clients.dismiss(socket, answers.refused(dialled.failure, dialled.message));
     socket.write(answers.connected);
     return joins.join(socket, dialled.stream, early.length > 1 ? Buffer.concat(early) : (early[0] ?? null));
   });

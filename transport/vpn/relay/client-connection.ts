@@ -1,5 +1,5 @@
 /**
- * One connection to a relay, from the side of the relay: first a client that has to prove a key, then a guest whose
+ * One connection to a relay, from the side of the relay: first of anybody who has to prove a key, then of a client whose
  * packets are handed on.
  */
 import type { Duplex } from 'node:stream';
@@ -18,7 +18,7 @@ import { Outbox } from '../../net/streams/outbox.ts';
 import type { Admitted } from './admission.ts';
 import type { Allowance } from './allowances.ts';
 import type { RelayRefusal } from './counters.ts';
-import { Guest, type GuestLink } from './guest.ts';
+import { RelayClient, type ClientLink } from './client.ts';
 import { readIntroduction, serverInfo, type Introduction } from './introduction.ts';
 import {
   CLIENT_INFO_BYTES_MAX,
@@ -40,12 +40,12 @@ export interface ConnectionOwner {
   admit(publicKey: string, address: string): Promise<Admitted | null>;
   /** What the key of this id may send, by whichever connection. */
   allowanceOf(id: string): Allowance;
-  entered(guest: Guest): void;
+  entered(client: RelayClient): void;
   /** A packet for whoever has this id. */
-  packet(from: Guest, to: string, packet: Buffer): void;
+  packet(from: RelayClient, to: string, packet: Buffer): void;
   dropped(): void;
   /** Once: a client that left, or one that was never admitted. */
-  left(connection: ClientConnection, guest: Guest | null, refusal: RelayRefusal | null): void;
+  left(connection: ClientConnection, client: RelayClient | null, refusal: RelayRefusal | null): void;
 }
 
 interface Frame {
@@ -54,7 +54,7 @@ interface Frame {
 }
 
 /** Nothing is read of it before `begin`. */
-export class ClientConnection implements GuestLink {
+export class ClientConnection implements ClientLink {
   readonly address: string;
   readonly outbox: Outbox;
   readonly #stream: Duplex;
@@ -67,7 +67,7 @@ export class ClientConnection implements GuestLink {
    * then.
    */
   #early: Frame[] = [];
-  #guest: Guest | null = null;
+  #client: RelayClient | null = null;
   #allowance: Allowance | null = null;
   #framesOfChunk = 0;
   #heardAtMs = performance.now();
@@ -110,10 +110,10 @@ export class ClientConnection implements GuestLink {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#late);
-    this.#guest?.left();
+    this.#client?.left();
     this.outbox.close();
     this.#stream.destroy();
-    this.#owner.left(this, this.#guest, this.#guest === null ? refusalOf(reason) : null);
+    this.#owner.left(this, this.#client, this.#client === null ? refusalOf(reason) : null);
   }
 
   #take(chunk: Buffer): void {
@@ -129,7 +129,7 @@ export class ClientConnection implements GuestLink {
   /** False: no more of them are wanted. */
   #frame(type: number, payload: Buffer): boolean {
     this.#framesOfChunk += 1;
-    if (this.#guest !== null) this.#heard(this.#guest, type, payload);
+    if (this.#client !== null) this.#heard(this.#client, type, payload);
     else if (this.#introduction === null) this.#introduced(type, payload);
     else this.#early.push({ type, payload });
     return !this.#isOver;
@@ -160,16 +160,16 @@ export class ClientConnection implements GuestLink {
     const { keys, bytesPerSecondMax } = this.#owner;
     clearTimeout(this.#late);
     this.outbox.notice(serverInfo(introduction.key, keys, bytesPerSecondMax));
-    const guest = new Guest(this, introduction, admitted);
-    this.#guest = guest;
-    this.#allowance = this.#owner.allowanceOf(guest.id);
-    this.#owner.entered(guest);
-    for (const { type, payload } of this.#early) this.#heard(guest, type, payload);
+    const client = new RelayClient(this, introduction, admitted);
+    this.#client = client;
+    this.#allowance = this.#owner.allowanceOf(client.id);
+    this.#owner.entered(client);
+    for (const { type, payload } of this.#early) this.#heard(client, type, payload);
     this.#early = [];
     this.#stream.resume();
   }
 
-  #heard(from: Guest, type: number, payload: Buffer): void {
+  #heard(from: RelayClient, type: number, payload: Buffer): void {
     if (type === FRAME.sendPacket) {
       if (payload.length < KEY_BYTES) return this.end('broken');
       this.#owner.packet(from, payload.toString('latin1', 0, KEY_BYTES), payload.subarray(KEY_BYTES));

@@ -8,8 +8,8 @@ import { intersects, shareCluster, type RelayAdmission } from './admission.ts';
 import { createAllowances, type Allowances } from './allowances.ts';
 import { ClientConnection, type ConnectionOwner } from './client-connection.ts';
 import { createRelayCounters } from './counters.ts';
-import { idOf, type Guest } from './guest.ts';
-import { Guests } from './guests.ts';
+import { idOf, type RelayClient } from './client.ts';
+import { RelayClients } from './clients.ts';
 import {
   BYTES_BURST_MAX,
   BYTES_PER_SECOND_MAX,
@@ -42,7 +42,7 @@ export class Relay {
   readonly counters = createRelayCounters();
   readonly #options: Required<RelayOptions>;
   readonly #allowances: Allowances;
-  readonly #guests = new Guests();
+  readonly #clients = new RelayClients();
   /** Connections that did not prove their key yet. */
   readonly #unauthenticated = new Places({ placesMax: UNAUTHENTICATED_MAX, ofOneMax: UNAUTHENTICATED_OF_ADDRESS_MAX });
   readonly #connections = new Set<ClientConnection>();
@@ -68,7 +68,7 @@ export class Relay {
 
   /** Clients that are connected. */
   count(): number {
-    return this.#guests.count;
+    return this.#clients.count;
   }
 
   /** Takes a connection over, with what was read of it. */
@@ -92,7 +92,7 @@ export class Relay {
    */
   forget(publicKey: string): void {
     this.#options.admission.forget(publicKey);
-    for (const guest of this.#guests.ofKey(idOf(Buffer.from(publicKey, 'base64')))) guest.end('forgotten');
+    for (const client of this.#clients.ofKey(idOf(Buffer.from(publicKey, 'base64')))) client.end('forgotten');
   }
 
   /** Who is in this cluster is asked for again, within a second; null: whoever is connected. */
@@ -104,7 +104,7 @@ export class Relay {
   /** All connections end; clients are told when to come back. */
   close(): void {
     clearInterval(this.#sweep);
-    for (const { outbox } of this.#guests.all()) outbox.notice(restarting());
+    for (const { outbox } of this.#clients.all()) outbox.notice(restarting());
     setImmediate(() => {
       // after what the outboxes write in this turn
       for (const connection of this.#connections) connection.end('the relay closes');
@@ -120,40 +120,40 @@ export class Relay {
       handshakeMsMax,
       admit: (publicKey, from) => admission.admit(publicKey, from),
       allowanceOf: (id) => this.#allowances.of(id),
-      entered: (guest) => {
+      entered: (client) => {
         known();
-        this.#entered(guest);
+        this.#entered(client);
       },
       packet: (from, to, bytes) => this.#packet(from, to, bytes),
       dropped: () => {
         this.counters.dropped.slow += 1;
       },
-      left: (connection, guest, refusal) => {
+      left: (connection, client, refusal) => {
         known();
         this.#connections.delete(connection);
         if (refusal !== null) this.counters.refused[refusal] += 1;
-        if (guest !== null) this.#guests.leave(guest);
+        if (client !== null) this.#clients.leave(client);
       },
     };
   }
 
-  #entered(guest: Guest): void {
+  #entered(client: RelayClient): void {
     this.counters.opened += 1;
-    const connections = this.#guests.enter(guest);
+    const connections = this.#clients.enter(client);
     if (connections > 1) this.#options.log.debug({ connections }, 'a key has several connections to the relay');
   }
 
-  #packet(from: Guest, to: string, bytes: Buffer): void {
-    this.#guests.sentLast(from);
-    const guest = this.#guests.activeOf(to);
-    if (guest === undefined) {
+  #packet(from: RelayClient, to: string, bytes: Buffer): void {
+    this.#clients.sentLast(from);
+    const client = this.#clients.activeOf(to);
+    if (client === undefined) {
       this.counters.dropped.absent += 1;
-    } else if (!shareCluster(from.admitted, guest.admitted)) {
+    } else if (!shareCluster(from.admitted, client.admitted)) {
       this.counters.dropped.foreign += 1;
     } else {
       this.counters.packets += 1;
       this.counters.bytes += bytes.length;
-      guest.outbox.push(encodeFrame(FRAME.receivedPacket, from.key, bytes));
+      client.outbox.push(encodeFrame(FRAME.receivedPacket, from.key, bytes));
     }
   }
 
@@ -161,14 +161,14 @@ export class Relay {
     const nowMs = performance.now();
     let asked = 0;
     this.#allowances.sweep(nowMs);
-    for (const guest of this.#guests.all()) {
-      const fault = guest.fault(nowMs);
+    for (const client of this.#clients.all()) {
+      const fault = client.fault(nowMs);
       if (fault !== null) {
         this.#options.log.debug({ reason: fault }, 'a client of the relay is cut');
-        guest.end(fault);
-      } else if (nowMs - guest.admittedAtMs > RECHECK_MS && asked < RECHECKS_MAX) {
+        client.end(fault);
+      } else if (nowMs - client.admittedAtMs > RECHECK_MS && asked < RECHECKS_MAX) {
         asked += 1;
-        void this.#recheck(guest);
+        void this.#recheck(client);
       }
     }
   }
@@ -177,22 +177,22 @@ export class Relay {
   #recheckChanged(): void {
     const clusters = this.#changedClusters;
     this.#changedClusters = new Set();
-    for (const guest of this.#guests.all()) {
-      const { clusters: ofGuest } = guest.admitted;
+    for (const client of this.#clients.all()) {
+      const { clusters: ofGuest } = client.admitted;
       if (!clusters.has(null) && (ofGuest === null || !intersects(clusters, ofGuest))) continue;
-      this.#options.admission.forget(guest.publicKey);
-      void this.#recheck(guest);
+      this.#options.admission.forget(client.publicKey);
+      void this.#recheck(client);
     }
   }
 
   /** Whoever cannot be asked about stays: a database that is away must not take the VPN with it. */
-  async #recheck(guest: Guest): Promise<void> {
+  async #recheck(client: RelayClient): Promise<void> {
     const { admission, log } = this.#options;
-    guest.admittedAtMs = performance.now();
+    client.admittedAtMs = performance.now();
     try {
-      const admitted = await admission.admit(guest.publicKey, guest.address);
-      if (admitted === null) guest.end('not admitted any more');
-      else guest.admitted = admitted;
+      const admitted = await admission.admit(client.publicKey, client.address);
+      if (admitted === null) client.end('not admitted any more');
+      else client.admitted = admitted;
     } catch (error) {
       log.debug({ error }, 'it is not known whether a client of the relay is still admitted');
     }

@@ -76,7 +76,7 @@ test('a proxy without an address is off, and that is no problem', async (t) => {
 });
 
 /** A tunnel that ends by itself, one that does not, a handshake that is not over, and a request without an answer. */
-async function guests(t: ExecutionContext) {
+async function clients(t: ExecutionContext) {
   const target = await openTarget(t, echoes);
   const proxy = await openProxies(t);
   const well = await tunnelBySocks(t, proxy.socksPort, target.port);
@@ -91,7 +91,7 @@ async function guests(t: ExecutionContext) {
 }
 
 test('at the end no client comes in, one in a handshake is cut, and tunnels and requests may end by themselves', async (t) => {
-  const { proxy, well, stuck, waiting, kept } = await guests(t);
+  const { proxy, well, stuck, waiting, kept } = await clients(t);
   const cut = rest(waiting);
 
   const closed = proxy.proxies.close(600_000);
@@ -109,7 +109,7 @@ test('at the end no client comes in, one in a handshake is cut, and tunnels and 
 });
 
 test('at the end what does not end by itself is cut when its time is over', async (t) => {
-  const { proxy, well, stuck, kept } = await guests(t);
+  const { proxy, well, stuck, kept } = await clients(t);
   const cut = Promise.all([rest(well), rest(stuck), rest(kept)]);
 
   const began = performance.now();

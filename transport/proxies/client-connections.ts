@@ -10,7 +10,7 @@ import { clientAddress } from './ports.ts';
 import { Shares } from './shares.ts';
 
 /** Connections of one server. */
-export class Guests {
+export class ClientConnections {
   readonly #connectionsMax: number;
   readonly #lookMs: number;
   readonly #counters: ProxyCounters;

@@ -5,8 +5,8 @@ import type { Admitted } from './admission.ts';
 import type { Introduction } from './introduction.ts';
 import { KEEP_ALIVE_JITTER_MS, KEEP_ALIVE_MS, SILENCE_MS_MAX, WRITE_MS_MAX } from './limits.ts';
 
-/** The way to a guest. */
-export interface GuestLink {
+/** The way to a client. */
+export interface ClientLink {
   readonly address: string;
   readonly outbox: Outbox;
   /** When something came by it last, as `performance.now()`. */
@@ -15,7 +15,7 @@ export interface GuestLink {
 }
 
 /** Who it is, and the way to it. It is kept alive until it has left. */
-export class Guest {
+export class RelayClient {
   /** Its key: binary, as text of one character a byte for look-ups, and as `wg` writes it. */
   readonly key: Buffer;
   readonly id: string;
@@ -25,11 +25,11 @@ export class Guest {
   admitted: Admitted;
   /** When it was asked last whether it is admitted, as `performance.now()`. */
   admittedAtMs = performance.now();
-  readonly #link: GuestLink;
+  readonly #link: ClientLink;
   readonly #answersPings: boolean;
   #keepAlive: NodeJS.Timeout;
 
-  constructor(link: GuestLink, { key, answersPings }: Introduction, admitted: Admitted) {
+  constructor(link: ClientLink, { key, answersPings }: Introduction, admitted: Admitted) {
     this.key = key;
     this.id = idOf(key);
     this.publicKey = key.toString('base64');
