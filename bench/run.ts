@@ -18,6 +18,7 @@ import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
 import { feeds } from './cases/feeds.ts';
 import { forward } from './cases/forward.ts';
+import { gateway } from './cases/gateway.ts';
 import { labels } from './cases/labels.ts';
 import { liars } from './cases/liars.ts';
 import { metered } from './cases/metered.ts';
@@ -57,7 +58,10 @@ const CASES: Readonly<
     run: updates,
   },
   list: { about: 'pages of long lists', run: list },
-  scale: { about: 'fifty million events or executions: reads, writes and sweeps', run: scale },
+  scale: {
+    about: 'fifty million events or executions: reads, writes and sweeps; a hundred thousand agents',
+    run: scale,
+  },
   cli: { about: 'edge node ls, from Enter to its end', run: cli },
   starts: { about: 'an admin and an agent of the published package, until they serve', run: starts },
   labels: { about: 'selectors of labels over a large fleet', run: labels },
@@ -78,6 +82,7 @@ const CASES: Readonly<
     about: 'bytes and echoes between two members, directly and relayed, beside bare WireGuard and a bare relay',
     run: vpn,
   },
+  gateway: { about: "streams through the admin's gateway in a VPN, beside a tunnel", run: gateway },
   converge: { about: 'a new member of a VPN known to all: in frames, in a whole fleet, and by name', run: converge },
   soak: {
     about: 'memory of an admin that does not own the targets: an hour unless --seconds says otherwise',

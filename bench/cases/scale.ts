@@ -25,6 +25,7 @@ import { insertNodes, nodeId } from '../fleet/nodes.ts';
 import { insertPastEvents } from '../fleet/past-events.ts';
 import { quantile } from '../method/statistics.ts';
 import type { CaseOptions } from './options.ts';
+import { scaleAgents } from './scale-agents.ts';
 
 const ROWS = 50_000_000;
 const NODES = 10_000;
@@ -57,7 +58,7 @@ interface Act {
   readonly run: () => Promise<number>;
 }
 
-/** Parts: `events`, `one-table`, `executions`; all where none is named. */
+/** Parts: `events`, `one-table`, `executions`, `agents`; all where none is named. */
 export async function scale(options: CaseOptions): Promise<void> {
   const rows = options.rows ?? ROWS;
   const wanted = (part: string): boolean => options.names.length === 0 || options.names.includes(part);
@@ -76,6 +77,7 @@ export async function scale(options: CaseOptions): Promise<void> {
       await postgres.stop();
     }
   }
+  if (wanted('agents')) await scaleAgents(options);
 }
 
 async function measure(

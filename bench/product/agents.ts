@@ -11,7 +11,8 @@ import { simulatedAgent, type Ledger, type SimulatedAgent } from './simulated-ag
 /** Connections that are dialled at once. */
 const DIALS_AT_ONCE = 256;
 
-const agents: SimulatedAgent[] = [];
+/** By the index of their node. */
+const agents = new Map<number, SimulatedAgent>();
 const welcomed = new Map<number, () => void>();
 const live = new Set<number>();
 /** Sessions of each agent since they were counted last. */
@@ -40,7 +41,7 @@ const ledger: Ledger = {
 
 async function connect(port: number, index: number): Promise<void> {
   const agent = simulatedAgent(port, index, ledger);
-  agents[index] = agent;
+  agents.set(index, agent);
   const welcome = new Promise<void>((resolve) => {
     welcomed.set(index, resolve);
   });
@@ -85,22 +86,24 @@ async function sustainCommands({
 serveQuestions({
   sustain: sustainCommands,
   /**
-   * Connects nodes 0 … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial to the
-   * last welcome.
+   * Connects nodes `from` … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial to
+   * the last welcome. More of them later begin where the last ended.
    */
   connect: async ({
     port = 0,
     ports = [port],
     nodes,
+    from = 0,
     atOnce = DIALS_AT_ONCE,
   }: {
     port?: number;
     ports?: readonly number[];
     nodes: number;
+    from?: number;
     atOnce?: number;
   }) => {
     const began = performance.now();
-    let next = agents.length;
+    let next = from + agents.size;
     const dialler = async (): Promise<void> => {
       for (let index = next; index < nodes; index = next) {
         next += 1;
@@ -125,7 +128,7 @@ serveQuestions({
         }),
   /** How many are connected, how many results are confirmed, and whether an execution was started twice. */
   counts: () => ({
-    live: agents.filter(({ session }) => session.isLive).length,
+    live: [...agents.values()].filter(({ session }) => session.isLive).length,
     confirmed,
     executions: runs.size,
     ranTwice: [...runs.values()].filter((times) => times > 1).length,
@@ -139,12 +142,12 @@ serveQuestions({
   /** Nodes from … to - 1 report the opposite of what they reported before. Answers when that began: Unix time in ms. */
   flip: ({ from, to }: { from: number; to: number }) => {
     const began = nowMs();
-    for (const agent of agents.slice(from, to)) agent.flip();
+    for (let index = from; index < to; index += 1) agents.get(index)?.flip();
     return began;
   },
   /** When the last script that takes its time ended, in Unix ms. */
   lastEnd: () => SlowScripts.lastEndMs,
   stop: () => {
-    for (const { session } of agents) session.stop();
+    for (const { session } of agents.values()) session.stop();
   },
 });

@@ -23,11 +23,10 @@ export interface NamedAdmin {
   process: AdminProcess | null;
 }
 
-/** All of them. */
-export interface SeveralAdmins {
+/** Admins of one database, without any agents. */
+export interface AdminGroup {
   readonly database: DatabasePlace;
   readonly admins: readonly NamedAdmin[];
-  readonly agents: Worker;
   /** Prepares one more; nothing of it runs. */
   add(): Promise<NamedAdmin>;
   /** The owner of each cluster that has one now, by name. */
@@ -36,20 +35,56 @@ export interface SeveralAdmins {
   owned(isSo?: (owners: ReadonlyMap<string, string>) => boolean): Promise<void>;
   /** Resolves when each admin that runs owns its share. */
   balanced(): Promise<void>;
-  /** Resolves when all agents have a live session. */
-  allLive(): Promise<void>;
   end(): Promise<void>;
 }
 
+/** They and a fleet. */
+export interface SeveralAdmins extends AdminGroup {
+  readonly agents: Worker;
+  /** Resolves when all agents have a live session. */
+  allLive(): Promise<void>;
+}
+
+/** How many there are, and of what. `name`: of the database, and the beginning of those of the admins. */
+export interface SizeOfSeveral {
+  readonly name: string;
+  readonly count: number;
+  readonly nodes: number;
+  readonly perCluster: number;
+}
+
 /** Starts `count` admins and `nodes` agents, which are with their owners when this resolves. */
-export async function startSeveral(
+export async function startSeveral(postgres: BenchServer, size: SizeOfSeveral): Promise<SeveralAdmins> {
+  const { nodes } = size;
+  const group = await startGroup(postgres, size);
+  const agents = await startWorker(new URL('agents.ts', import.meta.url));
+  const several: SeveralAdmins = {
+    ...group,
+    agents,
+    allLive: () => state('all agents', async () => (await agents.ask<{ live: number }>('counts')).live === nodes),
+    async end() {
+      await agents.end();
+      await group.end();
+    },
+  };
+  try {
+    await agents.ask('connect', { ports: group.admins.map(({ place }) => place.port), nodes });
+    await several.allLive();
+    return several;
+  } catch (error) {
+    await several.end();
+    throw error;
+  }
+}
+
+/** Starts `count` admins, which own the clusters of `nodes` nodes when this resolves. */
+export async function startGroup(
   postgres: BenchServer,
-  { name, count, nodes, perCluster }: { name: string; count: number; nodes: number; perCluster: number },
-): Promise<SeveralAdmins> {
+  { name, count, nodes, perCluster }: SizeOfSeveral,
+): Promise<AdminGroup> {
   const database = await postgres.create(name);
   const first = await newAdminPlace(database);
   const admins: NamedAdmin[] = [];
-  let agents: Worker | undefined;
   // Agents are told all of them, as an operator would set it.
   const urls: string[] = [];
   const add = async (): Promise<NamedAdmin> => {
@@ -77,13 +112,9 @@ export async function startSeveral(
       return new Map(rows.map(({ cluster, admin }) => [cluster, admin]));
     });
   const clusters = Math.ceil(nodes / perCluster);
-  const several: SeveralAdmins = {
+  const group: AdminGroup = {
     database,
     admins,
-    get agents() {
-      if (agents === undefined) throw new Error('the agents have not started');
-      return agents;
-    },
     add,
     owners,
     owned: (isSo = () => true) =>
@@ -92,15 +123,12 @@ export async function startSeveral(
         return found.size === clusters && isSo(found);
       }),
     balanced: () =>
-      several.owned((found) => {
+      group.owned((found) => {
         const running = admins.filter(({ process }) => process !== null);
-        const countOf = (name: string): number => [...found.values()].filter((owner) => owner === name).length;
+        const countOf = (named: string): number => [...found.values()].filter((owner) => owner === named).length;
         return running.every((admin) => countOf(admin.name) >= Math.floor(clusters / running.length));
       }),
-    allLive: () =>
-      state('all agents', async () => (await several.agents.ask<{ live: number }>('counts')).live === nodes),
     async end() {
-      await agents?.end();
       await Promise.all(admins.flatMap((admin) => admin.process?.stop() ?? []));
     },
   };
@@ -109,13 +137,10 @@ export async function startSeveral(
     for (const admin of admins) admin.process = await startAdmin(admin.place);
     // Only now, so that nobody takes up all of it.
     await withClient(database, (client) => insertNodes(client, nodes, perCluster));
-    await several.owned();
-    agents = await startWorker(new URL('agents.ts', import.meta.url));
-    await agents.ask('connect', { ports: admins.map(({ place }) => place.port), nodes });
-    await several.allLive();
-    return several;
+    await group.owned();
+    return group;
   } catch (error) {
-    await several.end();
+    await group.end();
     throw error;
   }
 }
