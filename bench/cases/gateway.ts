@@ -3,14 +3,25 @@
  * an admin would gain that sent its streams through the owner of the cluster, in place of asking the machine for a
  * tunnel of its own.
  */
-import { writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AdminMetricsResource } from '../../api/metrics/resource.ts';
 import { FLEET_KEYS } from '../../test/support/fleet.ts';
+import type { Machine } from '../../test/support/networks/internet.ts';
 import { missingPeers } from '../../test/support/run/peers.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
-import { connected, nodeName, startFixture, type Fixture, type Member } from '../../test/support/vpn/fixture.ts';
+import {
+  ADMIN_PORT,
+  connected,
+  nodeName,
+  startFixture,
+  type Fixture,
+  type Member,
+} from '../../test/support/vpn/fixture.ts';
+import { selfSigned } from '../../transport/vpn/relay/self-signed.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { interleave, type Side } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
@@ -38,11 +49,27 @@ export async function gateway({ report, repeats = REPEATS, mib = MIB }: CaseOpti
   const postgres = await startBenchServer();
   scope.teardown(() => postgres.stop());
   try {
-    const fixture = await startFixture(scope, undefined, await postgres.create('gateway'));
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'; // of the bench's own calls: its admin's certificate is its own
+    const files = await mkdtemp(join(tmpdir(), 'edge-bench-'));
+    scope.teardown(() => rm(files, { recursive: true }));
+    const [key, certificate] = [join(files, 'key.pem'), join(files, 'certificate.pem')];
+    const withTls = (host: Machine): Readonly<Record<string, string>> => {
+      const made = selfSigned(host.address, Date.now());
+      writeFileSync(key, made.key, { mode: 0o600 });
+      writeFileSync(certificate, made.certificate);
+      const place = `${host.address}:${ADMIN_PORT}`;
+      // With a URL without TLS among them the gateway is taken however slow it is; it is never dialled.
+      const urls = `https://${place},http://${place}`;
+      return { ADMIN_TLS_CERT_FILE: certificate, ADMIN_TLS_KEY_FILE: key, ADMIN_URLS: urls };
+    };
+    const fixture = await startFixture(scope, withTls, await postgres.create('gateway'));
     const sides: Side[] = [];
     for (const [name, env] of Object.entries(CLUSTERS)) {
       await fixture.rest.post('/clusters', { name });
-      const member = await fixture.member(await fixture.internet.host(name), name, env);
+      const member = await fixture.member(await fixture.internet.host(name), name, {
+        ...env,
+        NODE_EXTRA_CA_CERTS: certificate,
+      });
       await connected(member);
       sides.push(await side(fixture, member, name, mib));
     }

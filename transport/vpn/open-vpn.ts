@@ -221,6 +221,7 @@ function gatewayOf(
       relayMapUrls: () => told.settings.derp_map_urls,
       relayMapMissing,
       adminUrls: () => urls.all(),
+      isPlain: () => urls.all().some((url) => url.startsWith('http:')),
       upgrade: createTunnelGate(tunnels, 'mesh'),
       send: (node, frame) => void sessions.sendToNode(node, frame),
       epochOf: (cluster) => (held.holds(cluster) ? held.leaseOf(cluster).epoch : null),

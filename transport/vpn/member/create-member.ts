@@ -1,6 +1,6 @@
 /** Makes a member: a device, the paths to its peers, and the relays between. */
 import type { RelayReach } from '../relay-map/map.ts';
-import type { WireguardDevice } from '../wireguard/device.ts';
+import type { DeviceBackend, WireguardDevice } from '../wireguard/device.ts';
 import { openDevice } from '../wireguard/open.ts';
 import { REOPEN_MS_MAX, REOPEN_MS_MIN } from './limits.ts';
 import { systemInterfaces, type Interfaces } from './local-endpoints.ts';
@@ -67,6 +67,7 @@ class DeviceMember implements Member {
   #wanted: WantedMember;
   /** Why there is no device now; null: there is one. */
   #lost: string | null = null;
+  #backend: DeviceBackend | null = null;
   #isClosed = false;
   #again: NodeJS.Timeout | null = null;
   #opening: Promise<void> = Promise.resolve();
@@ -99,6 +100,10 @@ class DeviceMember implements Member {
     return this.#peers.place();
   }
 
+  backend(): DeviceBackend | null {
+    return this.#backend;
+  }
+
   refused(): MemberRefusals {
     return this.#peers.refused();
   }
@@ -117,9 +122,11 @@ class DeviceMember implements Member {
   /** On this device from now on. */
   use(device: WireguardDevice): void {
     this.#lost = null;
+    this.#backend = device.backend;
     this.#peers.use(device);
     device.onLost((problem) => {
       this.#lost = problem;
+      this.#backend = null;
       this.#peers.use(null);
       this.#ports.changed();
       this.#reopenIn(REOPEN_MS_MIN);

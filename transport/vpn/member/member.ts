@@ -4,6 +4,7 @@
  */
 import type { RelayMap } from '../relay-map/map.ts';
 import type { LeftOutPeer, VpnPath, VpnPeer } from '../../protocol/vpn.ts';
+import type { DeviceBackend } from '../wireguard/device.ts';
 
 /**
  * What the member should be. Whole: compared with what is, what differs is repaired, and strangers in the interface are
@@ -67,6 +68,8 @@ export interface Member {
   tryDirect(publicKey: string, inMs: number): void;
   paths(): readonly PeerPath[];
   place(): MemberPlace;
+  /** Who runs its interface; null: it has none now. */
+  backend(): DeviceBackend | null;
   refused(): MemberRefusals;
   /** Why packets do not flow as they should, in one sentence without addresses; null: they do. */
   problem(): string | null;

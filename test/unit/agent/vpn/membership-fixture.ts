@@ -146,6 +146,7 @@ export function open(
             return paths;
           },
           place: () => PLACE,
+          backend: () => 'user-space',
           refused: () => NOTHING_REFUSED,
           problem: () => null,
           close: (end) => {

@@ -12,6 +12,7 @@ import {
 } from '../../../../../transport/vpn/member/member.ts';
 import type { ClusterId, NodeId } from '../../../../../transport/protocol/ids.ts';
 import type { VpnPeer } from '../../../../../transport/protocol/vpn.ts';
+import type { DeviceBackend } from '../../../../../transport/vpn/wireguard/device.ts';
 
 /** A key that is none of anybody's: 32 bytes of which the first tells it from others. */
 export function key(number: number): string {
@@ -61,7 +62,7 @@ export interface RecordingMember extends Member {
   readonly ports: MemberPorts;
   isClosed: boolean;
   paths: () => readonly PeerPath[];
-  say: { problem: string | null; place: MemberPlace; refused: MemberRefusals };
+  say: { problem: string | null; place: MemberPlace; backend: DeviceBackend; refused: MemberRefusals };
 }
 
 /** Remembers what it should be; its paths and its place are what a test says. */
@@ -76,6 +77,7 @@ export function recordingMember(wanted: WantedMember, ports: MemberPorts): Recor
     say: {
       problem: null,
       place: { listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 },
+      backend: 'user-space',
       refused: NOTHING_REFUSED,
     },
     become: (next) => {
@@ -86,6 +88,7 @@ export function recordingMember(wanted: WantedMember, ports: MemberPorts): Recor
     },
     paths: () => [],
     place: () => made.say.place,
+    backend: () => made.say.backend,
     refused: () => made.say.refused,
     problem: () => made.say.problem,
     close: async () => {

@@ -61,6 +61,7 @@ export function fixture(
     database: true,
     isThere: true,
     isFresh: true,
+    isPlain: true,
   };
   const gateway = new Gateway({
     clock,
@@ -81,6 +82,7 @@ export function fixture(
       : null,
     epochOf: (cluster) => owned.get(cluster) ?? null,
     isFresh: (cluster) => owned.has(cluster) && made.isFresh,
+    isPlain: () => made.isPlain,
     async store(cluster, epoch, place) {
       if (!made.database) throw new Error('away');
       stored.push({ cluster, epoch, place });

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { HANDSHAKE_MS_MAX } from '../../../../../transport/vpn/gateway/gateway.ts';
 import { NOTHING_REFUSED } from '../../../../../transport/vpn/member/member.ts';
+import type { DeviceBackend } from '../../../../../transport/vpn/wireguard/device.ts';
 import { until } from '../../../../support/until.ts';
 import { clusterId, key, member, vpn, nodeId, path } from './fixture.ts';
 import { OWN, fixture } from './gateway-fixture.ts';
@@ -98,6 +99,30 @@ test('a node is reached through the VPN while its handshake is young and its clu
   t.regex((await urlAfter(1_000)) ?? '', /^http:/u);
   owned.delete(clusterId(1));
   t.is(gateway.urlFor(nodeId(1, 2)), null);
+});
+
+test('where agents have TLS, only a direct path of WireGuard in the kernel is taken: the others are slower', async (t) => {
+  const { gateway, owned, members, made, firewalls, pass } = fixture(t);
+  owned.set(clusterId(1), 1);
+  gateway.become({ ...vpn(1, [member(1, 2, { ipv4: '127.77.1.2' })]), ...LOOPBACK });
+  await pass(20);
+  const [one] = members;
+  if (one === undefined) throw new Error('no interface');
+  await until('the listener', () => firewalls.at(-1)?.length === 1);
+  const isTaken = async (backend: DeviceBackend, how: 'direct' | 'relayed'): Promise<boolean> => {
+    one.say.backend = backend;
+    one.paths = () => [path(key(258), 1_000, how)];
+    await pass(1_000);
+    return gateway.urlFor(nodeId(1, 2)) !== null;
+  };
+
+  made.isPlain = false;
+  t.deepEqual(
+    [await isTaken('user-space', 'direct'), await isTaken('kernel', 'relayed'), await isTaken('kernel', 'direct')],
+    [false, false, true],
+  );
+  made.isPlain = true; // the VPN alone encrypts then
+  t.true(await isTaken('user-space', 'relayed'));
 });
 
 test('both sides of a pair try at once, unless the lease ran out: then another admin may be the gateway (O1)', async (t) => {
