@@ -28,7 +28,7 @@ export const VPN_SETTINGS = {
   ADMIN_GATEWAY_ENABLED: flag()
     .default(true)
     .describe(
-      'Whether this admin joins the VPN of its clusters, where it may make a network interface: nodes are reached through the VPN then, and without it else.',
+      'Whether this admin joins the VPN of its clusters, where it may make a network interface: nodes are reached through the VPN then, where that gains something, and without it else.',
     ),
   ADMIN_WIREGUARD_PORT: port()
     .default(ADMIN_WIREGUARD_PORT)
