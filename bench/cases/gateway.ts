@@ -1,7 +1,5 @@
 /**
- * `gateway`: streams into a machine through its admin, by the admin's gateway in the VPN and by a tunnel beside it: what
- * an admin would gain that sent its streams through the owner of the cluster, in place of asking the machine for a
- * tunnel of its own.
+ * `gateway`: streams into a machine through its admin, by the admin's gateway in the VPN and by a tunnel beside it.
  */
 import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

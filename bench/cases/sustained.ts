@@ -14,7 +14,7 @@ const NODES = 1_000;
 const SECONDS = 60;
 const IN_FLIGHT = 256;
 
-/** Connections of the REST load: 8 requests under way on each, half of what the admin takes (PIPELINED_REQUESTS_MAX). */
+/** Connections of the REST load: 8 requests under way on each, half of what an admin takes. */
 const SOCKETS = 32;
 
 /** Length of the load under a profile, in s. */

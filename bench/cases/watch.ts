@@ -30,7 +30,7 @@ const AUDIENCES = [
 const STORM_SUBSCRIBERS = 100;
 const STORM_SECONDS_MAX = 1.5;
 
-/** Storms come faster than a fleet's changes are told by default: the better ones would be held back for half a minute. */
+/** Else what got better would be held back for half a minute: storms come faster than a fleet changes. */
 const UNDAMPED = { NODE_STATUS_DAMPING_MS: '0' };
 
 /** A side whose nodes can be made to change and whose subscribers tell when they know. */

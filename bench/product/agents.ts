@@ -86,8 +86,8 @@ async function sustainCommands({
 serveQuestions({
   sustain: sustainCommands,
   /**
-   * Connects nodes `from` … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial to
-   * the last welcome. More of them later begin where the last ended.
+   * Connects nodes `from` … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial
+   * to the last welcome. More of them later begin where the last ended.
    */
   connect: async ({
     port = 0,

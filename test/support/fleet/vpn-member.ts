@@ -93,6 +93,7 @@ export function startVpnMember(
         tryDirect: () => {},
         paths: () => [],
         place: () => ({ ...place, endpoints }),
+        backend: () => 'user-space',
         problem: () => null,
         refused: () => NOTHING_REFUSED,
         close: async () => Promise.resolve(),

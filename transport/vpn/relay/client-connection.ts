@@ -1,6 +1,6 @@
 /**
- * One connection to a relay, from the side of the relay: first of anybody who has to prove a key, then of a client whose
- * packets are handed on.
+ * One connection to a relay, from the side of the relay: first of anybody who has to prove a key, then of a client
+ * whose packets are handed on.
  */
 import type { Duplex } from 'node:stream';
 import {

@@ -32,6 +32,7 @@ const gateway = openGateway(
     monotonicMs: () => performance.now(),
     epochOf: () => 1,
     isFresh: () => true,
+    isPlain: () => true,
     store: async () => Promise.resolve(true),
     send() {},
     upgrade: (_request, socket) => {
