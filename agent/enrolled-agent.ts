@@ -111,8 +111,7 @@ export class EnrolledAgent {
     const executor = this.#executor;
     const reach = await this.#startReach();
     this.#sshHostKey = reach.sshHostKey;
-    const vpn = await this.#startVpn();
-    this.#vpn = vpn;
+    const vpn = (this.#vpn = await this.#startVpn());
     const reports = this.#createReports();
     const visibility = await this.#startVisibility(reach, reports);
     this.#ports = { ...reach.ports, ...visibility.ports };
@@ -214,6 +213,7 @@ export class EnrolledAgent {
       log,
       vpn: this.#vpn,
       diagnose: () => reports.diagnose(),
+      sshSessions: () => reach.sshSessions(),
       sources: {
         version,
         idType: config.AGENT_ID_TYPE,

@@ -29,6 +29,7 @@ import { cancel_command, create_command, delete_command, get_command, list_comma
 import { get_node_diagnostics } from './operations/diagnostics.ts';
 import { list_node_events } from './operations/node-events.ts';
 import { get_node_paths } from './operations/node-paths.ts';
+import { get_node_ssh_sessions } from './operations/node-ssh-sessions.ts';
 import {
   create_enrollment_key,
   create_public_enrollment_key,
@@ -125,6 +126,7 @@ export const catalogue = {
   label_nodes,
   get_node_diagnostics,
   get_node_paths,
+  get_node_ssh_sessions,
   list_node_events,
   create_node_recovery_key,
   delete_node_recovery_key,

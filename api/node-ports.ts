@@ -4,6 +4,7 @@ import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/resourc
 import type { Result } from '../actors/refusal.ts';
 import type { NodeId } from '../transport/protocol/ids.ts';
 import type { MetricsHistory } from '../transport/protocol/metrics-history.ts';
+import type { SshSessions } from '../transport/protocol/ssh-sessions.ts';
 
 /**
  * Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable.
@@ -23,6 +24,15 @@ export interface NodeMetrics {
 export interface NodeHistories {
   /** As its agent keeps it; `conflict` where that is too old to. */
   get(node: NodeId): Promise<Result<MetricsHistory>>;
+}
+
+/** Who is logged in to machines by SSH now. Rejects with DatabaseUnavailable. */
+export interface NodeSshSessions {
+  /**
+   * As its agent says, without addresses of the VPN; `conflict` where that is too old to, `service_unavailable` when it
+   * is away or does not answer.
+   */
+  get(node: NodeId): Promise<Result<SshSessions>>;
 }
 
 /** Reports on machines. Diagnoses change nothing but the report that is kept. Both reject with DatabaseUnavailable. */

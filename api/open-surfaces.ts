@@ -97,7 +97,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'updateTriggers' | 'ownership'>;
   readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener' | 'encryption'>;
-  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeHistories' | 'nodeDiagnoses'> &
+  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeHistories' | 'nodeSshSessions' | 'nodeDiagnoses'> &
     Counting<'sessions' | 'tunnels' | 'scrapes'> & {
       readonly terminals: Terminals;
       readonly sessions: {
@@ -221,6 +221,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts, own: () 
     consoleSessions: consoleSessions(rows.consoleSessions, createProver(parts.gate)),
     nodeMetrics: agents.nodeMetrics,
     nodeHistories: agents.nodeHistories,
+    nodeSshSessions: agents.nodeSshSessions,
     nodeDiagnoses: agents.nodeDiagnoses,
     releases: parts.releases,
     adminMetrics: createAdminMetrics({

@@ -26,7 +26,7 @@ import type { RecordingDescription } from '../transport/protocol/recording.ts';
 import type { AdminDirectory, AdminLink, AdminTopology, PeerAdmins } from './admin-ports.ts';
 import type { ConsoleSessions } from './console/ports.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
-import type { NodeDiagnoses, NodeHistories, NodeMetrics } from './node-ports.ts';
+import type { NodeDiagnoses, NodeHistories, NodeMetrics, NodeSshSessions } from './node-ports.ts';
 import type { OverviewPorts } from './overview-ports.ts';
 import type { Releases } from './release-ports.ts';
 import type { SubsystemCheck } from './views/health.ts';
@@ -46,6 +46,7 @@ export interface OperationPorts extends OverviewPorts {
   adminLink(id: string): AdminLink | null;
   readonly nodeMetrics: NodeMetrics;
   readonly nodeHistories: NodeHistories;
+  readonly nodeSshSessions: NodeSshSessions;
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;
   readonly consoleSessions: ConsoleSessions;

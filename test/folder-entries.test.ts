@@ -36,7 +36,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'transport/proxies': ['admission', 'client-proxies', 'ports', 'proxies'],
   'transport/releases': ['mirror', 'ports', 'repository/metadata', 'repository/trust'],
   'transport/sessions': ['agent-settings', 'gate', 'revocations', 'sessions'],
-  'transport/terminals': ['terminals'],
+  'transport/terminals': ['ssh-sessions', 'terminals'],
   'transport/vpn/derp': ['client', 'home', 'protocol'],
   'transport/vpn/gateway': ['gateway', 'open-gateway'],
   'transport/vpn/member': ['create-member', 'member'],

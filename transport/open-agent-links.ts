@@ -6,7 +6,7 @@ import type { Addressed } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from './net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import type { NodeDiagnoses, NodeHistories, NodeMetrics } from '../api/node-ports.ts';
+import type { NodeDiagnoses, NodeHistories, NodeMetrics, NodeSshSessions } from '../api/node-ports.ts';
 import { Diagnoses } from './diagnoses/diagnoses.ts';
 import type { DiagnosisPorts } from './diagnoses/ports.ts';
 import { createScrapeCounters } from './metrics/counters.ts';
@@ -24,6 +24,7 @@ import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
 import { createTunnelGate, type TunnelRelay } from './tunnels/gate.ts';
+import { createSshSessions } from './terminals/ssh-sessions.ts';
 import { createTerminals } from './terminals/terminals.ts';
 import type { Terminals } from '../api/terminal/ports.ts';
 import { createReach, type Reach, type ReachPorts } from './tunnels/reach.ts';
@@ -106,6 +107,7 @@ export interface AgentLinks {
   readonly terminals: Terminals;
   readonly nodeMetrics: NodeMetrics;
   readonly nodeHistories: NodeHistories;
+  readonly nodeSshSessions: NodeSshSessions;
   readonly nodeDiagnoses: NodeDiagnoses;
   /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
   preferVpn(urlOf: (node: NodeId) => string | null): void;
@@ -190,7 +192,7 @@ function questionsTo(
   settings: AgentLinkSettings,
   { adminId, version, rows, tracer, clock, log }: AgentLinkPorts,
   scrapes: ReturnType<typeof createScrapeCounters>,
-): Pick<AgentLinks, 'nodeMetrics' | 'nodeHistories' | 'nodeDiagnoses'> {
+): Pick<AgentLinks, 'nodeMetrics' | 'nodeHistories' | 'nodeSshSessions' | 'nodeDiagnoses'> {
   const requests = tracedRequests(new AgentRequests({ tunnels, endpointOf: rows.endpointOf }), tracer);
   return {
     nodeMetrics: createScrapes({
@@ -199,6 +201,11 @@ function questionsTo(
       scraped: (...one) => scrapes.scraped(...one),
     }),
     nodeHistories: createHistories({ requests, msMax: settings.METRICS_SCRAPE_TIMEOUT_MS }),
+    nodeSshSessions: createSshSessions({
+      requests,
+      ranges: (node) => rows.diagnoses.ranges(node),
+      msMax: settings.METRICS_SCRAPE_TIMEOUT_MS,
+    }),
     nodeDiagnoses: new Diagnoses({
       requests,
       tunnels,

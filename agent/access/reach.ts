@@ -1,6 +1,7 @@
 /** How people get at this machine, put together: streams out of it, tunnels from admins, its own proxies, and SSH. */
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import type { SshCredential, SshRecordingSettings } from '../../transport/protocol/ssh.ts';
+import type { SshSessions } from '../../transport/protocol/ssh-sessions.ts';
 import { egressRulesOf, withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
@@ -71,6 +72,8 @@ export interface Reach {
   readonly counts: ReachCounts;
   /** The ports that were got. */
   readonly ports: Partial<AgentPorts>;
+  /** Who is logged in by SSH now; nobody where the server is off. */
+  sshSessions(): SshSessions;
   /** The public host key of the SSH server; null: there is none. */
   readonly sshHostKey: string | null;
   /** A session with the admin at this URL is live: what waits for one goes there. */
@@ -120,6 +123,7 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
       ssh: ssh === null ? null : () => ssh.counters,
       tunnelStreams: () => tunnels.streams,
     },
+    sshSessions: () => ssh?.sessions() ?? { session_count: 0, sessions: [] },
     sshHostKey: ssh?.hostPublicKey ?? null,
     ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
     connected(adminUrl) {

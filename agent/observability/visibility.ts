@@ -3,9 +3,11 @@ import {
   AGENT_DIAGNOSTICS_PATH,
   AGENT_HISTORY_PATH,
   AGENT_METRICS_PATH,
+  AGENT_SSH_SESSIONS_PATH,
   EXPORTER_PATH,
 } from '../../transport/protocol/agent-api.ts';
 import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
+import type { SshSessions } from '../../transport/protocol/ssh-sessions.ts';
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import { EXPOSITION_TYPE } from '../../transport/net/exposition/exposition.ts';
 import { apiKeyOf } from './api-key.ts';
@@ -37,6 +39,8 @@ export interface VisibilityOptions {
   readonly vpn: Pick<WireguardSources, 'peers'> | null;
   /** Makes a report on this machine. */
   readonly diagnose: () => Promise<Diagnosis>;
+  /** Who is logged in by SSH now. */
+  readonly sshSessions: () => SshSessions;
   readonly log: Log;
 }
 
@@ -52,7 +56,7 @@ export interface Visibility {
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
 export async function startVisibility(options: VisibilityOptions): Promise<Visibility> {
-  const { config, own, sources, vpn, diagnose } = options;
+  const { config, own, sources, vpn, diagnose, sshSessions } = options;
   const start = serverStarter(options);
   const measuring = startMeasuring();
   const [api, host, wireguard] = await Promise.all([
@@ -60,6 +64,7 @@ export async function startVisibility(options: VisibilityOptions): Promise<Visib
       [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
       [AGENT_DIAGNOSTICS_PATH]: json(diagnose),
       [AGENT_HISTORY_PATH]: json(() => measuring.told()),
+      [AGENT_SSH_SESSIONS_PATH]: json(sshSessions),
     }),
     start('host_metrics', 'AGENT_HOST_METRICS_PORT', {
       [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })),

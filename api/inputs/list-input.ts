@@ -170,7 +170,7 @@ export const selectorText = storableText(SELECTOR_CHARS_MAX)
   })
   .meta({
     pattern: SELECTOR_PATTERN,
-    description: 'Selector of labels, as Kubernetes writes them: env=prod,tier!=db,zone in (a,b),!gpu.',
+    description: 'Selector as in Kubernetes: env=prod,tier!=db,zone in (a,b),!gpu.',
     examples: ['env=prod,tier!=db'],
   });
 

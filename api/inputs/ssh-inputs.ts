@@ -26,7 +26,7 @@ export const PublicKeyInput = {
     })
     .meta({ minLength: 1, pattern: PUBLIC_KEY_PATTERN })
     .describe(
-      'One line as OpenSSH writes it: ssh-ed25519, ecdsa-sha2-nistp256, -nistp384, -nistp521 or ssh-rsa (2048 bits or more), base64, and a comment if you like.',
+      'A line of OpenSSH: ssh-ed25519, ecdsa-sha2-nistp256, -nistp384, -nistp521 or ssh-rsa (2048 bits or more), base64, and maybe a comment.',
     ),
 };
 

@@ -75,7 +75,7 @@ export const list_orphaned_clusters = operation({
   name: 'list_orphaned_clusters',
   kind: 'query',
   summary:
-    'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for every cluster.',
+    'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for all.',
   rest: { method: 'GET', path: '/admins/orphaned_clusters', status: 200 },
   input: nothing,
   output: OrphanedClustersResource,
@@ -94,7 +94,7 @@ export const list_admins = operation({
   name: 'list_admins',
   kind: 'query',
   summary:
-    'List all admins by name: since when they run, when they were last heard, what they own and have room for, and whether the one that answers gets to them.',
+    'List all admins by name: since when they run, when last heard, what they own and have room for, and whether the one that answers gets to them.',
   rest: { method: 'GET', path: '/admins', status: 200 },
   list: true,
   input: inputOf({ fields: { status: { kind: PEER_ADMIN_STATUSES, ops: ['in'] } }, sortable: ['name'] }),
@@ -111,8 +111,7 @@ export const list_admins = operation({
 export const get_peer_admin = operation({
   name: 'get_peer_admin',
   kind: 'query',
-  summary:
-    'Get any one of the admins by name or id, with the clusters that it owns: since when, and under which epoch.',
+  summary: 'Get an admin by name or id, with the clusters that it owns, since when and under which epoch.',
   rest: { method: 'GET', path: '/admins/:name', status: 200 },
   input: anyAdmin,
   output: PeerAdminResource,
@@ -123,7 +122,7 @@ export const drain_admin = operation({
   name: 'drain_admin',
   kind: 'mutation',
   summary:
-    'Have an admin hand all of its clusters to others and take none, also after a restart, until resume_admin: before maintenance. Refused while no other admin is there to take them.',
+    'Before maintenance: have an admin hand its clusters to others and take none, also after a restart, until resume_admin. Refused while no other can take them.',
   rest: { method: 'POST', path: '/admins/:name/drain', status: 200 },
   hints: { destructive: false, idempotent: true },
   conflicts: true,

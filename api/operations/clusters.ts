@@ -16,7 +16,7 @@ import { found, NOT_FOUND, page } from '../reading.ts';
 /** Stands for DEFAULT_CLUSTER_NAME in paths, so no cluster may be called so. Source: docs/api.md, Resources. */
 export const RESERVED_NAME = 'default';
 
-const NodeLimit = positiveInteger.nullable().describe('Most nodes that it may hold; null means no limit.');
+const NodeLimit = positiveInteger.nullable().describe('Most nodes that it may hold; null: no limit.');
 
 export const create_cluster = operation({
   name: 'create_cluster',

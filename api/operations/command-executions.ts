@@ -34,7 +34,7 @@ export const cancel_command_execution = operation({
   name: 'cancel_command_execution',
   kind: 'mutation',
   summary:
-    'Cancel an execution. One that the agent has is cancelled once the agent confirms that its processes are gone; until then the answer shows it unfinished.',
+    'Cancel an execution. One that its agent has is cancelled once that confirms that its processes are gone, and unfinished until then.',
   rest: {
     method: 'POST',
     path: '/command_executions/:id/cancel',

@@ -8,7 +8,7 @@ export const get_node_diagnostics = operation({
   name: 'get_node_diagnostics',
   kind: 'query',
   summary:
-    'Diagnose a node: network and VPN first, then the services of its agent. Asked live; a node that is away answers with its last report. Never changes its status.',
+    "Diagnose a node: network and VPN first, then its agent's services. Asked live; a node that is away answers with its last report. Never changes its status.",
   rest: { method: 'GET', path: '/nodes/:id/diagnostics', status: 200 },
   hints: { destructive: false, idempotent: true, openWorld: true },
   input: z.strictObject({ id: NodeIdInput }),

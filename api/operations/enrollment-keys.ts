@@ -43,7 +43,7 @@ export const create_enrollment_key = operation({
   kind: 'mutation',
   needsCapacity: true,
   summary:
-    'Create an enrolment key for a cluster; one use when uses_remaining is left out. The cluster name default means the configured default cluster.',
+    'Create an enrolment key for a cluster; one use when uses_remaining is left out. The cluster default is the configured one.',
   rest: { method: 'POST', path: '/clusters/:cluster_name/enrollment_keys', status: 201 },
   creates: true,
   input: z.strictObject({ cluster_name: ClusterName, ...body }),
@@ -72,7 +72,7 @@ export const create_public_enrollment_key = operation({
   needsCapacity: true,
   scope: 'public',
   summary:
-    'Create a key that lets one node into the default cluster within an hour. Needs no credential, and works only where the operator allows it.',
+    'Create a key that lets one node into the default cluster within an hour. Needs no credential; works only where the operator allows it.',
   rest: { method: 'POST', path: '/clusters/default/enrollment_keys/public', status: 201 },
   fromOneAddressPerMinuteMax: PUBLIC_KEYS_PER_MINUTE_MAX,
   fromOneAddressPerHourMax: PUBLIC_KEYS_PER_HOUR_MAX,

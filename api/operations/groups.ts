@@ -91,7 +91,7 @@ export const delete_group = operation({
 export const preview_targeting = operation({
   name: 'preview_targeting',
   kind: 'query',
-  summary: `Show whom a targeting would reach now: how many nodes, and the first max_nodes of them. Nothing is done.`,
+  summary: `Show whom a targeting would reach now: how many nodes, and the first max_nodes of them.`,
   rest: { method: 'POST', path: '/targeting/preview', status: 200 },
   input: z.strictObject({
     targeting: targetingInput,

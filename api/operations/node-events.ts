@@ -11,7 +11,7 @@ export const list_node_events = operation({
   name: 'list_node_events',
   kind: 'query',
   summary:
-    'List the events of a node, the latest first: its status, registrations, versions, moves, updates, and logins by SSH. Also of a node that was deleted, as long as events are kept.',
+    'List the events of a node, the latest first: status, registrations, versions, moves, updates, logins by SSH. Also of a deleted one, as long as events are kept.',
   rest: { method: 'GET', path: '/nodes/:node_id/events', status: 200 },
   list: true,
   input: inputOf({

@@ -9,7 +9,7 @@ export const get_overview = operation({
   name: 'get_overview',
   kind: 'query',
   summary:
-    'Get what goes on in the whole fleet: executions in flight, ended and failed in the last hour, deliveries, events, admins.',
+    'Get what goes on in the fleet: executions in flight, ended and failed in the last hour, deliveries, events, admins.',
   rest: { method: 'GET', path: '/overview', status: 200 },
   input: nothing,
   output: OverviewResource,

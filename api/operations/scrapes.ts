@@ -75,7 +75,7 @@ function discoveryOf<const Name extends string>(source: MetricsSource, name: Nam
     name,
     kind: 'query',
     scope: 'metrics',
-    summary: `List the nodes that match as targets for Prometheus (${source}): the first ${TARGETS_MAX}.`,
+    summary: `List matching nodes as targets for Prometheus (${source}): the first ${TARGETS_MAX}.`,
     rest: null,
     input: DISCOVERY_INPUT,
     output: TargetsView,

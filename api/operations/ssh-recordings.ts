@@ -21,7 +21,7 @@ export const get_ssh_recording = operation({
   name: 'get_ssh_recording',
   kind: 'query',
   summary:
-    'Get a recording of an SSH session with what it shows, as asciicast (version 2). It may be large: SSH_RECORDING_MAX_BYTES of when it was made.',
+    'Get a recording of an SSH session as asciicast (version 2). It may be large: SSH_RECORDING_MAX_BYTES of when it was made.',
   rest: { method: 'GET', path: '/ssh_recordings/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
   output: SshRecordingResource,

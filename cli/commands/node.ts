@@ -8,6 +8,7 @@ import { nodeIdOf, ofNode } from '../names/node-names.ts';
 import { labelsText, NODE_STATUSES, NODE_TABLE } from '../output/node-table.ts';
 import type { NodeFilters } from '../output/node-source.ts';
 import { HISTORY_TABLE, historyRows } from '../output/node-history.ts';
+import { SSH_SESSION_TABLE } from '../output/node-ssh-sessions.ts';
 import { tell, write } from '../output/output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../service/session.ts';
@@ -51,6 +52,7 @@ export function addNodeCommands(program: Program): void {
     });
 
   addNodeMetrics(node);
+  addNodeSessions(node);
 
   node
     .command('rm <nodes...>')
@@ -99,6 +101,20 @@ function addNodeMetrics(node: Program): void {
       }
       const metrics = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_metrics.query({ node_id: id }));
       return record(isForPeople(format) ? flat(metrics) : metrics);
+    });
+}
+
+/** `edge node sessions`. */
+function addNodeSessions(node: Program): void {
+  node
+    .command('sessions <node>')
+    .description('show who is logged in to a node by SSH now, and what each has open, the latest first')
+    .action(async (name: string, _flags: object, command: Program) => {
+      const { api, view } = sessionOf(command);
+      const told = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_ssh_sessions.query({ node_id: id }));
+      await write(rowsText(told.sessions, SSH_SESSION_TABLE, view()));
+      const more = told.session_count - told.sessions.length;
+      if (more > 0) tell(`${more} more are logged in, of whom its agent tells nothing`);
     });
 }
 

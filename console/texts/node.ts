@@ -214,6 +214,28 @@ export const NODE = {
     removeText: 'Sessions that it opened end within a second, with all that runs in them.',
     removed: (name: string) => `${name} is removed.`,
   },
+  sessions: {
+    title: 'SSH sessions',
+    asking: 'Asking its agent.',
+    again: 'Look again',
+    none: 'Nobody is logged in.',
+    asked: 'Asked of its agent',
+    ago: 'ago',
+    from: (address: string) =>
+      /^(?:127\.|::1$)/u.test(address) ? 'through an admin or on the machine' : `from ${address}`,
+    as: 'as',
+    open: {
+      shells: (count: number) => (count === 1 ? 'a shell' : `${number(count)} shells`),
+      commands: (count: number) => (count === 1 ? 'a command' : `${number(count)} commands`),
+      file_transfers: (count: number) => (count === 1 ? 'a file transfer' : `${number(count)} file transfers`),
+      forwarded_connections: (count: number) =>
+        count === 1 ? 'a forwarded connection' : `${number(count)} forwarded connections`,
+      forwarded_ports: (count: number) => (count === 1 ? 'a forwarded port' : `${number(count)} forwarded ports`),
+    },
+    idle: 'nothing open',
+    recorded: 'recorded',
+    more: (count: number) => `${number(count)} more are logged in, of whom its agent tells nothing.`,
+  },
   recordings: {
     title: 'Recordings',
     none: 'There are none.',

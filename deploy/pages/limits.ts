@@ -6,6 +6,7 @@ import { AGENT_UPDATE_LIMITS } from './agent-update-limits.ts';
 import { CONSOLE_LIMITS } from './console-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import { EVENT_LIMITS } from './event-limits.ts';
+import { SSH_LIMITS } from './ssh-limits.ts';
 import { TUNNEL_LIMITS } from './tunnel-limits.ts';
 import { FEED_LIMITS } from './feed-limits.ts';
 import { RELEASE_LIMITS } from './release-limits.ts';
@@ -16,13 +17,6 @@ import * as command from '../../actors/command/transition.ts';
 import * as nodeFacts from '../../actors/node/facts.ts';
 import * as nodeDelivery from '../../actors/node/delivery.ts';
 import * as nodeState from '../../actors/node/state.ts';
-import * as sshLogin from '../../actors/ssh/login-attempts.ts';
-import * as sshKey from '../../actors/ssh/public-key.ts';
-import * as sftp from '../../agent/access/sftp/limits.ts';
-import * as agentSsh from '../../agent/access/ssh/limits.ts';
-import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
-import * as pruned from '../../persistence/sweeps/pruned.ts';
-import * as spool from '../../agent/access/ssh/recording/spool.ts';
 import * as journal from '../../agent/execution/journal/journal-file.ts';
 import * as startKit from '../../agent/execution/starts/start-kit.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
@@ -44,10 +38,8 @@ import * as targetingInput from '../../api/inputs/targeting-input.ts';
 import * as tails from '../../cli/run/tails.ts';
 import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
-import * as sshRows from '../../persistence/committer/ssh-rows.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
 import * as pageTargetings from '../../persistence/reads/page-targetings.ts';
-import * as passwords from '../../persistence/ssh/passwords.ts';
 import * as diagnoses from '../../transport/diagnoses/limits.ts';
 import * as metrics from '../../transport/metrics/limits.ts';
 import * as protocolLabels from '../../transport/protocol/labels.ts';
@@ -56,7 +48,6 @@ import * as history from '../../transport/protocol/metrics-history.ts';
 import * as vpn from '../../transport/protocol/vpn.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
 import * as pipelining from '../../transport/net/streams/pipelining.ts';
-import * as sshPeer from '../../transport/net/ssh/limits.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
 
 /** By theme, in the order of the page. The link in the last column of each row leads to the file. */
@@ -224,51 +215,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
   Console: CONSOLE_LIMITS,
   'Connections of agents': AGENT_CONNECTION_LIMITS,
   'Proxies and tunnels': TUNNEL_LIMITS,
-  SSH: [
-    limits('agent/access/ssh/limits.ts', { ...agentSsh, ...agentSsh.SSH_LIMITS }, [
-      ['loginMsMax', 'A client that is not logged in by then is cut.'],
-      ['triesMax', 'Tries of one connection, offered keys included. Then it is cut.'],
-      ['failuresMax', 'Wrong passwords and signatures of one address in a minute. More wait or are refused.'],
-      ['connectionsMax', 'Connections to one machine at once.'],
-      ['connectionsPerUserMax', 'Connections of one username to one machine at once.'],
-      ['channelsMax', 'Sessions and forwarded streams of one connection.'],
-    ]),
-    limits('transport/protocol/limits.ts', protocol, [
-      ['SSH_PACKET_BYTES_MIN', 'Smallest packets that a channel may ask for. With smaller ones the connection ends.'],
-    ]),
-    limits('transport/net/ssh/limits.ts', sshPeer, [
-      [
-        'KEY_EXCHANGES_PER_MINUTE_MAX',
-        'New exchanges of keys in a minute, of one connection that carries little. With one more it ends.',
-      ],
-      ['KEY_EXCHANGE_EARNED_BYTES', 'Bytes that a connection has carried since the last one: the next is not counted.'],
-      ['KEY_EXCHANGE_MS_MAX', 'A new exchange of keys that is not over by then ends the connection.'],
-    ]),
-    limits('agent/access/ssh/sessions/session.ts', sshSession, [
-      ['COMMAND_CHARS_MAX', 'Characters of a command line. A longer one ends the connection: use stdin.'],
-    ]),
-    limits('agent/access/sftp/limits.ts', sftp, [['HANDLES_MAX', 'Files and directories that one client has open.']]),
-    limits('agent/access/ssh/recording/spool.ts', spool, [
-      ['SPOOL_BYTES_MAX', 'Recordings that wait on a machine for an admin. Beyond it none are made.'],
-    ]),
-    limits('persistence/sweeps/pruned.ts', pruned, [
-      ['PRUNED_RECORDING_BYTES_MAX', 'Recordings that are deleted at once when they are kept no longer.'],
-    ]),
-    limits('persistence/committer/ssh-rows.ts', sshRows, [
-      ['SSH_USERNAMES_MAX', 'SSH usernames of one node; more is a 409.'],
-      ['SSH_PUBLIC_KEYS_MAX', 'Keys of one SSH username; more is a 409.'],
-    ]),
-    limits('actors/ssh/public-key.ts', sshKey, [
-      ['RSA_BITS_MIN', 'Bits of an RSA key, at least; a shorter one is a 422.'],
-    ]),
-    limits('actors/ssh/login-attempts.ts', sshLogin, [
-      ['SSH_ATTEMPTS_BURST_MAX', 'Failed logins in a row at one node. Beyond it they are refused without a look.'],
-      ['SSH_ATTEMPTS_PER_SECOND', 'How many more of them in a second.'],
-    ]),
-    limits('persistence/ssh/passwords.ts', passwords, [
-      ['HASHES_WAITING_MAX', 'Passwords that wait to be hashed, on one admin. Beyond it they are refused.'],
-    ]),
-  ],
+  SSH: SSH_LIMITS,
   VPN: [
     limits('transport/protocol/vpn.ts', vpn, [
       ['VPN_PEERS_MAX', 'Machines in the VPN of one cluster. More are in the cluster and not in its VPN.'],

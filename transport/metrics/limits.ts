@@ -3,9 +3,6 @@
 /** Largest exposition that is taken from a node, in bytes: some 40,000 samples. */
 export const EXPOSITION_BYTES_MAX = 4_194_304;
 
-/** When whoever was refused because of others may come again, in s. */
-export const RETRY_SECONDS = 1;
-
 /** Queues, and reasons of blocked connections, of one record: an honest agent has a few. */
 export const RECORD_ENTRIES_MAX = 64;
 

@@ -1,16 +1,17 @@
 /** Metrics of nodes as their agents serve them, read through their tunnels: as text, and as records. */
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { NodeMetrics } from '../../api/node-ports.ts';
-import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import { ok, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../protocol/agent-api.ts';
 import { createSyntaxCheck } from '../net/exposition/syntax.ts';
 import { samplesInTurns, type Samples } from '../net/exposition/samples.ts';
 import type { AnswerJudge } from '../tunnels/agent-answer.ts';
+import { unanswered } from '../tunnels/agent-json.ts';
 import type { AgentAnswer, AgentRequests } from '../tunnels/agent-requests.ts';
 import { AGENT_FAMILIES, agentMetrics } from './agent-record.ts';
 import { HOST_FAMILIES, hostMetrics } from './host-record.ts';
-import { EXPOSITION_BYTES_MAX, RETRY_SECONDS } from './limits.ts';
+import { EXPOSITION_BYTES_MAX } from './limits.ts';
 
 /** What became of a scrape: `ok`, or why it failed. */
 export type ScrapeOutcome = 'ok' | Extract<AgentAnswer, { ok: false }>['failure'];
@@ -42,13 +43,7 @@ export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMe
       judge: expositionJudge(),
     });
     scraped?.(source, answer.ok ? 'ok' : answer.failure, performance.now() - beganMs);
-    if (answer.ok) return ok(answer.body);
-    if (answer.failure === 'unknown_node') return refuse('not_found', 'Resource not found');
-    const { refusal } = refuse('service_unavailable', answer.message);
-    return {
-      ok: false,
-      refusal: answer.failure === 'overloaded' ? { ...refusal, retryAfterSeconds: RETRY_SECONDS } : refusal,
-    };
+    return answer.ok ? ok(answer.body) : unanswered(answer);
   }
 
   async function read<Record>(

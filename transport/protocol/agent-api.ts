@@ -10,6 +10,9 @@ export const AGENT_DIAGNOSTICS_PATH = '/api/v1/agents/me/diagnostics';
 /** What this machine measured in the last hour, on its API port. An agent of before 2026-11-29 has no such path. */
 export const AGENT_HISTORY_PATH = '/api/v1/agents/me/metrics/history';
 
+/** Who is logged in to this machine by SSH now, on its API port. An agent of before 2026-11-30 has no such path. */
+export const AGENT_SSH_SESSIONS_PATH = '/api/v1/agents/me/ssh_sessions';
+
 /** Metrics of the host and of WireGuard, each on its own port, as their exporters serve them. */
 export const EXPORTER_PATH = '/metrics';
 

@@ -1,9 +1,12 @@
 /** One logged-in connection: its sessions and streams, until either side ends it. */
+import { isIP } from 'node:net';
 import type { Connection } from 'ssh2';
+import { plainAddress } from '../../../transport/net/addresses.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
+import type { SshOpenKind, SshSession } from '../../../transport/protocol/ssh-sessions.ts';
 import type { Egress } from '../egress/egress.ts';
 import { refuseBeyondLimit } from './channel-limit.ts';
-import { carryForwards } from './forwarding/forwards.ts';
+import { carryForwards, type Carried } from './forwarding/forwards.ts';
 import { DISCONNECT, disconnect, guardChannels } from './library.ts';
 import { openRemoteForwards } from './forwarding/remote-forwards.ts';
 import { ShellSession } from './sessions/session.ts';
@@ -12,6 +15,8 @@ import type { SessionHost } from './sessions/session.ts';
 /** What a connection is made of. */
 export interface LiveOptions extends SessionHost {
   readonly egress: Egress;
+  /** A clock that only goes forward, also while the machine is suspended, in ms. */
+  readonly aliveMs: () => number;
   /** The connection is over; processes may still be ending. */
   readonly closed: () => void;
 }
@@ -22,6 +27,11 @@ export class LiveConnection {
   readonly grant: SshGrant;
   readonly #client: Connection;
   readonly #sessions = new Set<ShellSession>();
+  readonly #carried: Carried = new Set();
+  readonly #ports: () => number;
+  readonly #account: string;
+  readonly #clientAddress: string;
+  readonly #sinceMs: number;
   readonly #whenIdle: (() => void)[] = [];
   readonly #closed: () => void;
   #hangUpMs: number;
@@ -33,6 +43,9 @@ export class LiveConnection {
     this.username = options.username;
     this.grant = options.grant;
     this.#client = client;
+    this.#account = options.account.name;
+    this.#clientAddress = options.origin.clientAddress;
+    this.#sinceMs = options.aliveMs();
     this.#closed = options.closed;
     this.#hangUpMs = limits.hangUpMs;
     guardChannels(client, (problem) => disconnect(client, DISCONNECT.byApplication, problem));
@@ -41,9 +54,27 @@ export class LiveConnection {
       const session: ShellSession = new ShellSession(accept(), options, () => this.#left(session));
       this.#sessions.add(session);
     });
-    carryForwards(client, options.egress, limits);
-    openRemoteForwards(client, options.account, limits);
+    carryForwards(client, options.egress, limits, this.#carried);
+    this.#ports = openRemoteForwards(client, options.account, limits, this.#carried);
     client.on('end', () => this.#over()).on('close', () => this.#over());
+  }
+
+  /** Who it is and what is open on it, at this time of the clock that it began with. */
+  told(aliveMs: number): SshSession {
+    const kinds = [...this.#sessions].map(({ kind }) => kind);
+    const count = (kind: SshOpenKind): number => kinds.filter((one) => one === kind).length;
+    return {
+      username: this.username,
+      account: this.#account,
+      age_ms: Math.max(0, Math.round(aliveMs - this.#sinceMs)),
+      client_address: addressOf(this.#clientAddress),
+      shells: count('shells'),
+      commands: count('commands'),
+      file_transfers: count('file_transfers'),
+      forwarded_connections: this.#carried.size,
+      forwarded_ports: this.#ports(),
+      is_recorded: [...this.#sessions].some(({ isRecorded }) => isRecorded),
+    };
   }
 
   /** Ends it now: the client is told why, and what it runs gets HUP, and KILL after `hangUpMs`. */
@@ -72,4 +103,10 @@ export class LiveConnection {
     this.#sessions.delete(session);
     if (this.#sessions.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
+}
+
+/** Without the name of an interface, and as IPv4 where it is carried by IPv6; null: a socket that was cut has none. */
+function addressOf(address: string): string | null {
+  const plain = plainAddress(address).replace(/%.*$/u, '');
+  return isIP(plain) === 0 ? null : plain;
 }

@@ -2,6 +2,7 @@
 import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
+import { SSH_SESSIONS_TOLD_MAX, type SshSessions } from '../../../transport/protocol/ssh-sessions.ts';
 import type { Account } from './login/accounts.ts';
 import { LiveConnection, type LiveOptions } from './connection.ts';
 import { socketOf } from './library.ts';
@@ -93,6 +94,13 @@ export class LoggedIn {
       [...this.#live].map(({ grant }) => [`${grant.ssh_username_id} ${grant.ssh_public_key_id}`, grant]),
     );
     return [...grants.values()].slice(0, SSH_GRANTS_MAX);
+  }
+
+  /** Who is logged in, the latest first. More than SSH_SESSIONS_TOLD_MAX are counted alone. */
+  sessions(): SshSessions {
+    const nowMs = this.#options.aliveMs();
+    const latest = [...this.#live].toReversed().slice(0, SSH_SESSIONS_TOLD_MAX);
+    return { session_count: this.#live.size, sessions: latest.map((connection) => connection.told(nowMs)) };
   }
 
   /** These users and keys are gone: what they opened ends now, and so does a login of theirs that is under way (E5). */

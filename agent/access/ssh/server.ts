@@ -3,7 +3,9 @@ import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Connection } from 'ssh2';
+import { aliveMs } from '../../../transport/net/uptime.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
+import type { SshSessions } from '../../../transport/protocol/ssh-sessions.ts';
 import { listenForAdmins, type OwnPlace } from '../../listening.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
@@ -87,6 +89,7 @@ export class SshServer {
       sftpCommand: options.sftpCommand,
       recording: options.recording ?? null,
       loadPty: options.loadPty,
+      aliveMs,
     });
   }
 
@@ -151,6 +154,11 @@ export class SshServer {
   /** By whom the live connections were opened, each once. */
   grants(): readonly SshGrant[] {
     return this.#loggedIn.grants();
+  }
+
+  /** Who is logged in now. */
+  sessions(): SshSessions {
+    return this.#loggedIn.sessions();
   }
 
   /** These are gone: what they opened ends now, and so does a login of theirs that is under way (E5). */

@@ -23,6 +23,7 @@ import { History } from './history.tsx';
 import { Logins } from './logins.tsx';
 import { Aliases, Labels } from './names.tsx';
 import { Recordings } from './recordings.tsx';
+import { SshSessions } from './ssh-sessions.tsx';
 import { StatusDetails } from './status.tsx';
 import { VpnPeers } from './vpn.tsx';
 import { useNode } from './watched.ts';
@@ -102,6 +103,7 @@ function Shown({ live, fleet, node, deletedAt }: Shown) {
               <Access live={live} node={node} onUsers={(names) => (users.value = names)} />
             </>
           )}
+          {isThere && <SshSessions live={live} node={node} />}
           <Logins live={live} node={node} />
           <Recordings live={live} node={node} />
           <Machine node={node} />

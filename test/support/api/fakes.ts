@@ -229,6 +229,7 @@ export function fakePorts(
       () => performance.now(),
     ),
     nodeHistories: { get: async () => refuse('service_unavailable', 'There is no node here.') },
+    nodeSshSessions: { get: async () => refuse('service_unavailable', 'There is no node here.') },
     nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },
     nodeMetrics: {
       raw: async () => refuse('service_unavailable', 'There is no node here.'),

@@ -22,8 +22,14 @@ const REASONS: Readonly<Record<DialFailure, number>> = {
   overloaded: OPEN_FAILURE.resourceShortage,
 };
 
-/** Answers every request of this client for a stream. Dials under way and open streams end with the connection. */
-export function carryForwards(client: Connection, egress: Egress, limits: SshLimits): void {
+/** Channels that carry streams of one connection, as long as they are open. */
+export type Carried = Set<ServerChannel>;
+
+/**
+ * Answers every request of this client for a stream, and adds those that are open to `carried`. Dials under way and
+ * open streams end with the connection.
+ */
+export function carryForwards(client: Connection, egress: Egress, limits: SshLimits, carried: Carried): void {
   const over = new AbortController();
   client.on('end', () => over.abort()).on('close', () => over.abort());
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
@@ -35,13 +41,14 @@ export function carryForwards(client: Connection, egress: Egress, limits: SshLim
   async function open(host: string, port: number, accept: () => ServerChannel, reject: () => void): Promise<void> {
     const dialled = await egress.dial({ host, port }, 'ssh', over.signal);
     if (!dialled.ok) refuseChannel(client, reject, REASONS[dialled.failure], dialled.message);
-    else if (isOpen(client)) joinChannel(client, accept(), dialled.stream);
+    else if (isOpen(client)) joinChannel(client, accept(), dialled.stream, carried);
     else dialled.stream.destroy();
   }
 }
 
-/** Carries bytes both ways until both sides are done; a failure of one ends the other. */
-export function joinChannel(client: Connection, channel: ServerChannel, far: Duplex): void {
+/** Carries bytes both ways until both sides are done; a failure of one ends the other. It is in `carried` meanwhile. */
+export function joinChannel(client: Connection, channel: ServerChannel, far: Duplex, carried: Carried): void {
+  carried.add(channel);
   const writer = new ChannelWriter(client, channel);
   let open = 2;
   const done = () => {
@@ -65,6 +72,7 @@ export function joinChannel(client: Connection, channel: ServerChannel, far: Dup
     channel.resume();
   });
   channel.on('close', () => {
+    carried.delete(channel);
     // nobody reads any more; what was sent still arrives
     writer.close();
     if (far.writableFinished) far.destroy();

@@ -4,16 +4,24 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Connection, TcpipBindInfo } from 'ssh2';
 import { PORT_MAX } from '../../egress/port-ranges.ts';
 import type { Account } from '../login/accounts.ts';
-import { joinChannel } from './forwards.ts';
+import { joinChannel, type Carried } from './forwards.ts';
 import { channelsOf, giveUp, isOpen, isTold } from '../library.ts';
 import type { SshLimits } from '../limits.ts';
 
 /** Ports below are for root. Source: ip(7). */
 const PRIVILEGED_PORTS = 1_024;
 
-/** Opens and closes ports as this client asks. All end with the connection. */
-export function openRemoteForwards(client: Connection, account: Account, limits: SshLimits): void {
-  const forwards = new RemoteForwards(client, account, limits);
+/**
+ * Opens and closes ports as this client asks, and adds streams that come there to `carried`. All end with the
+ * connection. The answer tells how many ports are open.
+ */
+export function openRemoteForwards(
+  client: Connection,
+  account: Account,
+  limits: SshLimits,
+  carried: Carried,
+): () => number {
+  const forwards = new RemoteForwards(client, account, limits, carried);
   async function answer(bind: TcpipBindInfo, accept?: (port: number) => void, reject?: () => void): Promise<void> {
     const port = await forwards.open(bind);
     if (!isOpen(client)) return;
@@ -34,6 +42,7 @@ export function openRemoteForwards(client: Connection, account: Account, limits:
     },
   );
   client.on('end', () => forwards.closeAll()).on('close', () => forwards.closeAll());
+  return () => forwards.count;
 }
 
 /** The ports of one client. */
@@ -41,13 +50,20 @@ class RemoteForwards {
   readonly #client: Connection;
   readonly #account: Account;
   readonly #limits: SshLimits;
+  readonly #carried: Carried;
   readonly #ports = new Map<string, readonly Server[]>();
   #opening = 0;
 
-  constructor(client: Connection, account: Account, limits: SshLimits) {
+  constructor(client: Connection, account: Account, limits: SshLimits, carried: Carried) {
     this.#client = client;
     this.#account = account;
     this.#limits = limits;
+    this.#carried = carried;
+  }
+
+  /** Ports that are open. */
+  get count(): number {
+    return this.#ports.size;
   }
 
   /** The port that it got; null: none. */
@@ -96,7 +112,7 @@ class RemoteForwards {
     const { remoteAddress = '', remotePort = 0 } = socket;
     client.forwardOut(bindAddr, bindPort, remoteAddress, remotePort, (error: Error | undefined, channel) => {
       if (error !== undefined) socket.destroy();
-      else joinChannel(client, channel, socket);
+      else joinChannel(client, channel, socket, this.#carried);
     });
   }
 }

@@ -1,6 +1,7 @@
 /** One session channel: what a client asks for one after the other, and the program that comes of it. */
 import type { Connection, ServerChannel, Session } from 'ssh2';
 import type { SshGrant } from '../../../../transport/protocol/ssh.ts';
+import type { SshOpenKind } from '../../../../transport/protocol/ssh-sessions.ts';
 import type { Log } from '../../../../transport/net/log.ts';
 import type { Account } from '../login/accounts.ts';
 import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
@@ -34,6 +35,12 @@ const NOT_STARTED_STATUS = 126;
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
 
+/** What each program is to those who count them. Exhaustive. */
+const KINDS = { shell: 'shells', command: 'commands', own: 'file_transfers' } as const satisfies Record<
+  Program['type'],
+  SshOpenKind
+>;
+
 /** What a session needs of its connection. */
 export interface SessionHost {
   readonly client: Connection;
@@ -58,6 +65,7 @@ export class ShellSession {
   readonly #variables: Record<string, string> = {};
   #terminal: { readonly term: string; columns: number; rows: number } | null = null;
   #channel: ServerChannel | null = null;
+  #program: Program | null = null;
   #writer: ChannelWriter | null = null;
   #running: Running | null = null;
   #recorder: SessionRecorder | null = null;
@@ -115,6 +123,16 @@ export class ShellSession {
     });
   }
 
+  /** What its client has open; null: no program yet, or none any more. */
+  get kind(): 'shells' | 'commands' | 'file_transfers' | null {
+    return this.#program === null || this.#hangUpMs !== null ? null : KINDS[this.#program.type];
+  }
+
+  /** Whether what it shows is being recorded. */
+  get isRecorded(): boolean {
+    return this.#recorder !== null && this.#hangUpMs === null;
+  }
+
   /** The client is gone: what runs gets HUP, and KILL after `hangUpMs`. */
   vanish(hangUpMs: number): void {
     if (this.#hangUpMs !== null) return;
@@ -130,6 +148,7 @@ export class ShellSession {
   #run(channel: ServerChannel | undefined, program: Program): void {
     if (channel === undefined || this.#channel !== null) return;
     this.#channel = channel;
+    this.#program = program;
     // a channel that was cut; its close says so
     for (const stream of [channel, channel.stderr]) stream.on('error', () => {});
     const writer = (this.#writer = new ChannelWriter(this.#host.client, channel));
