@@ -12,6 +12,9 @@ export const SSH_SESSIONS_BYTES_MAX = 131_072;
 /** Characters of the name of an account. Source: LOGIN_NAME_MAX of Linux. */
 export const SSH_ACCOUNT_CHARS_MAX = 256;
 
+/** What is believed of the age of a connection, in ms: ten years. */
+export const SSH_SESSION_AGE_MS_MAX = 315_360_000_000;
+
 /** What is open on one connection, each counted. */
 export const SSH_OPEN_COUNTS = {
   shells: openCount(),
@@ -33,7 +36,7 @@ export const SshSession = z.object({
   /** Of the machine. */
   account: wireText().min(1).max(SSH_ACCOUNT_CHARS_MAX),
   /** Since the login, in ms, by a clock of the machine that only goes forward: what time it is there does not matter. */
-  age_ms: z.int().min(0),
+  age_ms: z.int().min(0).max(SSH_SESSION_AGE_MS_MAX),
   /** As the agent sees it: who comes through an admin comes from loopback. Null: not known. */
   client_address: z.union([z.ipv4(), z.ipv6()]).nullable(),
   ...SSH_OPEN_COUNTS,

@@ -1,4 +1,5 @@
 /** Every bound of the SSH server, with its unit. */
+import { SSH_SESSIONS_TOLD_MAX } from '../../../transport/protocol/ssh-sessions.ts';
 import { KEY_EXCHANGE_MS_MAX } from '../../../transport/net/ssh/limits.ts';
 
 /** Those that an operator of a test or a benchmark may set otherwise. */
@@ -16,6 +17,8 @@ export interface SshLimits {
   /** Live connections of one user, and of all. */
   readonly connectionsPerUserMax: number;
   readonly connectionsMax: number;
+  /** Of them, those of which is told who they are; the others are counted. */
+  readonly sessionsToldMax: number;
   /** Channels of one connection: sessions and forwarded streams. */
   readonly channelsMax: number;
   /** Ports on this machine that one connection forwards to its client (-R). */
@@ -41,6 +44,7 @@ export const SSH_LIMITS: SshLimits = {
   failuresMax: 20,
   connectionsPerUserMax: 16,
   connectionsMax: 64,
+  sessionsToldMax: SSH_SESSIONS_TOLD_MAX,
   channelsMax: 32,
   remoteForwardsMax: 16,
   keepAliveMs: 30_000,

@@ -2,7 +2,7 @@
 import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
-import { SSH_SESSIONS_TOLD_MAX, type SshSessions } from '../../../transport/protocol/ssh-sessions.ts';
+import type { SshSessions } from '../../../transport/protocol/ssh-sessions.ts';
 import type { Account } from './login/accounts.ts';
 import { LiveConnection, type LiveOptions } from './connection.ts';
 import { socketOf } from './library.ts';
@@ -96,10 +96,10 @@ export class LoggedIn {
     return [...grants.values()].slice(0, SSH_GRANTS_MAX);
   }
 
-  /** Who is logged in, the latest first. More than SSH_SESSIONS_TOLD_MAX are counted alone. */
+  /** Who is logged in, the latest first. Of more than `sessionsToldMax` the others are counted alone. */
   sessions(): SshSessions {
     const nowMs = this.#options.aliveMs();
-    const latest = [...this.#live].toReversed().slice(0, SSH_SESSIONS_TOLD_MAX);
+    const latest = [...this.#live].toReversed().slice(0, this.#limits.sessionsToldMax);
     return { session_count: this.#live.size, sessions: latest.map((connection) => connection.told(nowMs)) };
   }
 

@@ -6,23 +6,33 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import ssh2 from 'ssh2';
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import type { NodeSshSessionsResource } from '../../../actors/resources/ssh-session.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { openTerminal, terminalsByKey, type TerminalClient } from '../../support/api/terminal-client.ts';
 import { BUSY_MS, scaled } from '../../support/busy.ts';
+import { startEdge } from '../../support/edge-program.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership, type Ownership } from '../../support/fleet/ownership.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
+import { freePort } from '../../support/net/free-ports.ts';
+import { allow as allowKey, wordsTo } from '../../support/net/reach-fixture.ts';
 import { lives } from '../../support/processes.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
+import { options, startClient } from '../../support/ssh/openssh.ts';
 import { connectRaw, type RawClient } from '../../support/ssh/raw-ssh-client.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 
 /** What is revoked ends within this, in ms. Source: docs/promises.md, E5. */
 const REVOKED_MS_MAX = 1_000 + BUSY_MS;
+
+const openSsh = await peerTest('ssh', 'ssh-keygen');
 
 const PASSWORD = 'a-password-of-a-terminal';
 
@@ -71,6 +81,30 @@ async function sleepsStraight(client: RawClient): Promise<number> {
     });
   });
 }
+
+openSsh.serial('who is logged in is told at both admins, with what is open, until it ends', async (t) => {
+  const login = await allowKey(fleet, node.id, 'ada', temporaryDirectory(t));
+  const forward = [...options('ExitOnForwardFailure=yes'), '-R', `${await freePort()}:127.0.0.1:1`];
+  const client = startClient(t, 'ssh', [...forward, ...wordsTo(node, login), 'echo begun; cat']);
+  await once(client.stdout, 'data');
+  const told = (rest: Rest): Promise<NodeSshSessionsResource> => rest.get(`/nodes/${node.id}/ssh_sessions`);
+
+  for (const rest of [restClient(() => admins.owner.url, FLEET_KEYS.MASTER_KEY), elsewhere]) {
+    const { session_count: count, sessions, timestamp } = await told(rest);
+    t.is(count, 1);
+    t.like(sessions[0], { username: 'ada', account: userInfo().username, client_address: '127.0.0.1' });
+    t.like(sessions[0], { shells: 0, commands: 1, file_transfers: 0, forwarded_connections: 0, forwarded_ports: 1 });
+    t.false(sessions[0]?.is_recorded);
+    t.true(Date.parse(sessions[0]?.connected_at ?? '') <= Date.parse(timestamp));
+  }
+  const service = { EDGE_URL: admins.other.url, EDGE_API_KEY: FLEET_KEYS.API_KEY };
+  const shown = await startEdge(['node', 'sessions', node.id], service).ended;
+  t.regex(shown.stdout, /^USERNAME +.*\nada +/u, shown.stderr);
+
+  client.stdin.end();
+  await until('that nobody is logged in', async () => (await told(elsewhere)).session_count === 0);
+  t.deepEqual((await told(elsewhere)).sessions, []);
+});
 
 test.serial(
   'a terminal at an admin that does not own its node has a shell, takes a file, and tells its status',

@@ -12,6 +12,7 @@ import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { connectRaw, logsIn } from '../../support/ssh/raw-ssh-client.ts';
 import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 import { newKey } from '../../support/ssh/ssh-keys.ts';
 
 const test = await peerTest('chromium');
@@ -110,7 +111,15 @@ test.serial('who logged in is named, who was refused is text, and what was recor
   await part(page, 'Recordings').getByText('There are none.').waitFor();
 
   t.false(await logsIn(port, HOSTILE, 'a-password-of-nobody'));
+  const sessions = part(page, 'SSH sessions');
+  await sessions.getByText('Nobody is logged in.').waitFor();
   const client = await connectRaw(t, port, { username: 'ops', password: PASSWORD });
+  await enter(page, sessions.getByRole('button', { name: 'Look again' }));
+  await sessions.getByText('ops').waitFor();
+  t.regex(
+    (await sessions.locator('li').textContent()) ?? '',
+    /: nothing open through an admin or on the machine, for /u,
+  );
   await new Promise<void>((resolve, reject) => {
     client.exec('echo recorded', { pty: true }, (error, channel) => {
       if (error === undefined) channel.resume().on('close', resolve);
@@ -118,6 +127,11 @@ test.serial('who logged in is named, who was refused is text, and what was recor
     });
   });
   client.end();
+  await until('that the server knows', async () => {
+    await enter(page, sessions.getByRole('button', { name: 'Look again' }));
+    await sessions.getByRole('button', { name: 'Look again', disabled: false }).waitFor();
+    return (await sessions.getByText('Nobody is logged in.').count()) === 1;
+  });
 
   const logins = part(page, 'Logins by SSH').locator('li bdi');
   await logins.nth(1).waitFor({ timeout: ASKED_MS_MAX });
