@@ -5,8 +5,15 @@
 import type { Page } from 'playwright-core';
 import { framesIn } from './frames.ts';
 
-/** Answers the first call of this name with a refusal that does not pass by itself. */
-export async function refusesFirst(page: Page, name: string): Promise<void> {
+/** Answers the first call of this name with a refusal, such as one that does not pass by itself. */
+export async function refusesFirst(
+  page: Page,
+  name: string,
+  { code, message: said }: { readonly code: string; readonly message: string } = {
+    code: 'internal_error',
+    message: 'This is refused.',
+  },
+): Promise<void> {
   let isRefused = false;
   await page.routeWebSocket(/\/console\/live/u, (socket) => {
     const server = socket.connectToServer();
@@ -14,7 +21,7 @@ export async function refusesFirst(page: Page, name: string): Promise<void> {
       const call = framesIn(message).find(({ params }) => params?.path === name);
       if (isRefused || call === undefined) return server.send(message);
       isRefused = true;
-      const error = { code: -32_603, message: 'This is refused.', data: { code: 'internal_error' } };
+      const error = { code: -32_603, message: said, data: { code } };
       return socket.send(JSON.stringify({ id: call.id, error }));
     });
     server.onMessage((message) => socket.send(message));

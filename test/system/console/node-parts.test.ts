@@ -6,6 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { startBrowser } from '../../support/browser.ts';
+import { refusesFirst } from '../../support/console/answers.ts';
 import { enter, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -163,6 +164,10 @@ test.serial('its ports are those that its agent said, and a node in no VPN says 
     node.http_proxy_port,
     node.socks5_proxy_port,
   ]);
+  const tooOld = 'The agent of this node is too old to tell who is logged in: update it.';
+  await refusesFirst(page, 'get_node_ssh_sessions', { code: 'conflict', message: tooOld });
+  await page.reload();
+  await part(page, 'SSH sessions').getByRole('status').getByText(tooOld).waitFor();
   await part(page, 'VPN peers').getByText('It is in no VPN, or alone there.').waitFor();
   await part(page, 'Logins by SSH').locator('li').first().waitFor();
   await looksWell(t, page, 'the parts of a node');

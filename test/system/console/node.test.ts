@@ -186,6 +186,7 @@ test.serial('what it says of itself is text; it goes away while looked at, and i
   await fleet.agent().kill();
   await page.locator('.heading .status.unreachable').waitFor();
   await part(page, 'Status').locator('.why').getByText(/\w/u).waitFor();
+  await part(page, 'SSH sessions').getByText('The node is not connected').waitFor();
   await part(page, 'History').getByText('went from healthy to unreachable').waitFor();
 
   await part(page, 'Machine').getByText(HOSTILE).waitFor();
