@@ -35,7 +35,7 @@ export const SshSession = z.object({
   username: wireText().min(1).max(SSH_USERNAME_CHARS_MAX),
   /** Of the machine. */
   account: wireText().min(1).max(SSH_ACCOUNT_CHARS_MAX),
-  /** Since the login, in ms, by a clock of the machine that only goes forward: what time it is there does not matter. */
+  /** Since the login, in ms, by a clock of the machine that only goes forward, whatever time it is there. */
   age_ms: z.int().min(0).max(SSH_SESSION_AGE_MS_MAX),
   /** As the agent sees it: who comes through an admin comes from loopback. Null: not known. */
   client_address: z.union([z.ipv4(), z.ipv6()]).nullable(),

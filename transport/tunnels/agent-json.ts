@@ -14,7 +14,7 @@ export interface AgentQuestion<Value> extends Pick<AgentRequest, 'path' | 'bytes
   /** What is said of an agent that is too old to know the path. */
   readonly tooOld: string;
   /** Reads the body of an answer, which may be anything. */
-  read(body: Uint8Array): Result<Value>;
+  readonly read: (body: Uint8Array) => Result<Value>;
 }
 
 /**
