@@ -18,9 +18,12 @@ export async function refusesFirst(
   await page.routeWebSocket(/\/console\/live/u, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
-      const call = framesIn(message).find(({ params }) => params?.path === name);
+      const frames = framesIn(message);
+      const call = frames.find(({ params }) => params?.path === name);
       if (isRefused || call === undefined) return server.send(message);
       isRefused = true;
+      const others = frames.filter((frame) => frame !== call); // calls of one moment come in one message
+      if (others.length > 0) server.send(JSON.stringify(others));
       const error = { code: -32_603, message: said, data: { code } };
       return socket.send(JSON.stringify({ id: call.id, error }));
     });
