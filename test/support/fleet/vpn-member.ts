@@ -93,7 +93,7 @@ export function startVpnMember(
         tryDirect: () => {},
         paths: () => [],
         place: () => ({ ...place, endpoints }),
-        backend: () => 'user-space',
+        backend: () => 'user-space' as const,
         problem: () => null,
         refused: () => NOTHING_REFUSED,
         close: async () => Promise.resolve(),
