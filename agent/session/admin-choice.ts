@@ -2,19 +2,11 @@
 import type { SessionPorts } from './ports.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import { Refusals, type Refused } from './refusals.ts';
+import { isAnswerOfAdmin } from './endings.ts';
 import { isFollowed, isSameAdmin, REDIRECTS_MAX, STEADY_MS_MIN, type SessionOptions } from './session-options.ts';
 
 /** Up to this, a redirect is not followed at once, in ms: an admin's agents do not all come at the same moment. */
 const REDIRECT_MS_MAX = 200;
-
-/** What a connection is closed with that broke or never stood. Source: ports.ts, LinkOwner. */
-const NO_ANSWER = 1_006;
-
-/**
- * Statuses by which a gateway before an admin says that it does not get there, by their hundreds. Source: RFC 9110,
- * 15.6.
- */
-const STATUS_CLASS_SERVER = 5;
 
 /** What follows a lost connection. */
 export interface Rest {
@@ -133,23 +125,17 @@ export class AdminChoice {
    * one that sent it there is the next after so many ms, and is asked to pass the session on. Null: it was another one.
    */
   unreached(code: number): number | null {
-    const back = this.#sentBy;
-    const isAnswered = code !== NO_ANSWER && Math.floor(code / 100) !== STATUS_CLASS_SERVER;
-    if (!this.#isFollowing || back === null || isAnswered) return null;
-    this.#unreached = this.#url;
-    this.#sentBy = null;
-    this.#redirect = back;
-    this.#ports.log.warn(
-      { admin: back, url: this.#url },
-      'The admin that owns this cluster is not reached: the one that named it is asked to pass the session on',
-    );
-    return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
+    return isAnswerOfAdmin(code) ? null : this.#back();
   }
 
   /** An admin sends it to another: after so many ms it is the next. Null: it is not followed. */
   redirected(url: string): number | null {
     this.answers(this.#url);
     if (this.#stranded !== null && isSameAdmin(this.#stranded, url)) return null; // it cannot be passed on
+    if (isSameAdmin(this.#url, url)) {
+      const backMs = this.#back(); // the owner's URL leads to another admin, which names it too
+      if (backMs !== null) return backMs;
+    }
     const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
     this.#redirects += 1;
     if (!isSafe || this.#redirects > REDIRECTS_MAX) {
@@ -165,6 +151,20 @@ export class AdminChoice {
     this.#ports.log.info({ admin: url }, 'Another admin owns this cluster');
     this.#redirect = url;
     this.#sentBy = this.#url;
+    return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
+  }
+
+  /** It is not the owner that is there: whoever named it is the next. Null: this one was named by nobody. */
+  #back(): number | null {
+    const back = this.#sentBy;
+    if (!this.#isFollowing || back === null) return null;
+    this.#unreached = this.#url;
+    this.#sentBy = null;
+    this.#redirect = back;
+    this.#ports.log.warn(
+      { admin: back, url: this.#url },
+      'The admin that owns this cluster is not reached: the one that named it is asked to pass the session on',
+    );
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
   }
 

@@ -4,6 +4,7 @@
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { Connection } from './connection.ts';
+import { isAnswerOfAdmin } from './endings.ts';
 import { OtherAdmins } from './other-admins.ts';
 import type { SessionPorts } from './ports.ts';
 import { Suspicion } from './suspicion.ts';
@@ -79,7 +80,11 @@ export class Beside {
     this.#noteGreeting();
     this.#second = null;
     const isNextAtOnce =
-      code === CLOSE.elsewhere ? others.redirected(reason) : code === NO_ANSWER ? others.unreached() : others.refused();
+      code === CLOSE.elsewhere
+        ? others.redirected(reason)
+        : isAnswerOfAdmin(code)
+          ? others.refused()
+          : others.unreached();
     this.#suspicion.refused(nowMs, isNextAtOnce, this.#ports.random());
   }
 
@@ -110,6 +115,3 @@ export class Beside {
     this.#hasGreeted = this.hasGreeted;
   }
 }
-
-/** What a connection is closed with that broke or never stood. Source: ports.ts, LinkOwner. */
-const NO_ANSWER = 1_006;

@@ -23,6 +23,17 @@ export function isFinal({ code, reason }: Pick<Ending, 'code' | 'reason'>): bool
   return code === CLOSE.revoked && (reason === DELETED_REASON || reason === RECOVERED_REASON);
 }
 
+/** The first close code that is an application's own. Source: RFC 6455, 7.4.2. */
+const CLOSE_OWN_MIN = 4_000;
+
+/**
+ * Whether an end without a welcome came of an admin: its close codes, or a refusal of the token. What else answers at
+ * its URL is an ingress, a filter or a portal in its place, and 1006 is nobody.
+ */
+export function isAnswerOfAdmin(code: number): boolean {
+  return code >= CLOSE_OWN_MIN || code === 401 || code === 429;
+}
+
 /** Notes an end after which the next admin is tried. */
 export function logEnd({ admin, code, reason, wasLive }: Ending, log: Log): void {
   log[wasLive ? 'info' : 'warn'](

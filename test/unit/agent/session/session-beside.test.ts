@@ -145,6 +145,22 @@ test('an admin to which another one sends the node is asked at once', (t) => {
   t.true(link(0).isTerminated);
 });
 
+test('where what is no admin answers for the one to which another one sends the node, it is not sent there again', (t) => {
+  const { clock, link, links } = doubting([A, B]);
+  const sendOn = () => {
+    link().open();
+    link().hangUp(CLOSE.elsewhere, C);
+  };
+  sendOn();
+  clock.pass(1);
+  link().hangUp(404, 'it answered 404');
+  clock.pass(1_000);
+  sendOn();
+  clock.pass(1);
+
+  t.deepEqual(urlsOf(links), [A, B, C, B]);
+});
+
 test('the next of several others is asked at once where one is not there', (t) => {
   const { clock, link, links } = doubting([A, B, C]);
   link(1).hangUp(1006, 'connection refused');

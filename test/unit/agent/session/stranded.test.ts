@@ -33,13 +33,23 @@ test('the admin that named the owner is asked to pass the session on when that o
   t.true(session.isLive);
 });
 
-test('what answers for the owner with an error of a gateway is not the owner', (t) => {
-  const { dialled, link, clock } = sent();
+test('what is at the URL of the owner and is no admin, or sends it there again, is not the owner', (t) => {
+  const ends = [
+    ...[1_006, 502, 404, 403, 200, 302, 1_011].map((code) => [code, ''] as const),
+    [CLOSE.elsewhere, `${OWNER}/`] as const,
+  ];
+  for (const [code, reason] of ends) {
+    const { dialled, link, links, clock, session } = sent();
 
-  link().hangUp(502, 'it answered 502');
-  clock.pass(1);
+    link().hangUp(code, reason);
+    clock.pass(1);
+    const back = dialled();
+    link().welcome();
 
-  t.is(dialled().stranded, OWNER);
+    t.deepEqual([back.url, back.stranded], ['http://a.test', OWNER], String(code));
+    t.true(session.isLive);
+    t.is(links.filter(({ stranded }) => stranded !== undefined).length, 1);
+  }
 });
 
 test('it is said with one dial: whoever does not pass it on is left, and the owner tried anew later', (t) => {
