@@ -254,7 +254,7 @@ export class EnrolledAgent {
       token: this.#enrollment.token,
       registration: registrationOf(config, version, this.#ports),
       adminUrls: () => this.#adminUrls(),
-      onSettings: (settings, clusterName) => this.#configured(settings, clusterName),
+      onSettings: (settings, clusterName, reachedBy) => this.#configured(settings, clusterName, reachedBy),
       onConfirmed: () => this.#confirmed(),
       onLive: (url) => {
         this.#live(url);
@@ -272,8 +272,8 @@ export class EnrolledAgent {
     return this.#options.config.ADMIN_URLS ?? this.#enrollment.adminUrls;
   }
 
-  #configured(settings: AgentSettings, clusterName: string | null): void {
-    this.#enrollment.keep(settings, clusterName);
+  #configured(settings: AgentSettings, clusterName: string | null, reachedBy: string | null): void {
+    this.#enrollment.keep(settings, clusterName, reachedBy);
     if (clusterName === null) this.#vpn?.configured(settings, this.#adminUrl, false); // else the welcome tells it
   }
 

@@ -12,6 +12,7 @@ import { openExecutor } from './execution/open-executor.ts';
 import { openJournal } from './execution/journal/open-journal.ts';
 import { machineTimeline } from './execution/timeline.ts';
 import { readIdentity, type Identity } from './enrollment/identity.ts';
+import { knownUrls } from './enrollment/known-urls.ts';
 import { removeNode } from './node-removal.ts';
 import { createOutbound } from './outbound/outbound.ts';
 import { AgentProblem, EXIT_STATUS, type ExitStatus } from './problem.ts';
@@ -58,8 +59,9 @@ export async function leave({ config, log, isLocal }: LeaveOptions): Promise<Exi
 /** What an operator is to know of the node at the admins. */
 async function tell(identity: Identity | null, config: GivenConfig): Promise<string> {
   if (identity?.enrollment == null) return 'No admin knew it';
-  const { admin_urls: known, api_token: token } = identity.enrollment;
-  const removal = await removeNode(config.ADMIN_URLS ?? known, token, createOutbound(config));
+  const { admin_urls: listed, api_token: token } = identity.enrollment;
+  const known = config.ADMIN_URLS ?? knownUrls(listed, identity.reached_by);
+  const removal = await removeNode(known, token, createOutbound(config));
   if (removal === 'removed') return 'Its node was removed at the admin';
   if (removal === 'unknown') return 'No admin knew its node any more';
   if (removal === 'older') return 'The admin is older: `edge node rm` removes the node there';

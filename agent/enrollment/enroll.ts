@@ -33,16 +33,23 @@ export interface EnrollmentOptions {
   readonly post: (url: string, body: unknown) => Promise<HttpAnswer>;
 }
 
+/** Who let this machine in, and what it said. */
+export interface Enrolment {
+  /** As it was given. */
+  readonly adminUrl: string;
+  readonly answer: EnrollAnswer;
+}
+
 /**
  * The admin's answer. Tries for ever while no admin can be reached; throws an `AgentProblem` on a refusal that will not
  * change.
  */
-export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> {
+export async function enroll(options: EnrollmentOptions): Promise<Enrolment> {
   const { adminUrls, log, random, sleep, request, post } = options;
   for (let round = 0; ; round += 1) {
     for (const adminUrl of adminUrls) {
       const answer = await attempt(adminUrl, request, post);
-      if (!('problem' in answer)) return answer;
+      if (!('problem' in answer)) return { adminUrl, answer };
       if (answer.isFinal)
         throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
       log.warn({ admin: adminUrl, problem: answer.problem }, 'Enrolment did not succeed; it is tried again');
@@ -60,13 +67,13 @@ export async function enrollOnce({
   adminUrls,
   request,
   post,
-}: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
+}: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<Enrolment | string> {
   let problem = 'no admin is known';
   for (const adminUrl of adminUrls) {
     let answer = await attempt(adminUrl, request, post);
     if ('problem' in answer && answer.fitsNoNode === true)
       answer = await attempt(adminUrl, { ...request, recovery_key: null }, post);
-    if (!('problem' in answer)) return answer;
+    if (!('problem' in answer)) return { adminUrl, answer };
     problem = answer.problem;
   }
   return problem;

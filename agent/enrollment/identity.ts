@@ -10,12 +10,14 @@ import { AgentProblem, EXIT_STATUS, systemProblem } from '../problem.ts';
 /**
  * What the file holds: before enrolment the id and the secret, so that a retry after a lost answer asks with the same
  * ones, and shows that it is the same machine (E1). `was_deleted`: an admin said so, and nobody took it back since.
+ * `reached_by`: the URL that led to an admin last.
  */
 const IdentityFile = z.object({
   node_id: NodeId,
   enrollment: EnrollAnswer.nullable(),
   machine_secret: z.string().optional(),
   was_deleted: z.boolean().optional(),
+  reached_by: z.string().optional(),
 });
 export type Identity = z.infer<typeof IdentityFile>;
 

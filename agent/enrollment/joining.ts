@@ -7,9 +7,10 @@ import { CLEAR_TEXT_HINT, clearTextAdmins } from './clear-text.ts';
 import { registrationOf } from '../config.ts';
 import type { AgentConfig, GivenConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
-import { enroll, enrollOnce } from './enroll.ts';
+import { enroll, enrollOnce, type Enrolment } from './enroll.ts';
 import { newIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
+import { knownUrls } from './known-urls.ts';
 import { removeJournal } from '../execution/journal/open-journal.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { postJson, type HttpAnswer } from '../outbound/http-exchange.ts';
@@ -59,7 +60,7 @@ export async function enrolledIdentity(
         { node: stored.node_id },
         'RECOVERY_KEY is for another node than this machine is, and is not looked at: stop the agent and run `edge-agent leave` first, to make it that one',
       );
-    tellOfWays(config.ADMIN_URLS ?? stored.enrollment.admin_urls, options);
+    tellOfWays(config.ADMIN_URLS ?? knownUrls(stored.enrollment.admin_urls, stored.reached_by), options);
     return stored;
   }
   const { key, blob } = keyOf(config);
@@ -72,7 +73,7 @@ export async function enrolledIdentity(
       : withSecret(stored);
   storeIdentity(directory.identity, identity);
   log.info({ node: identity.node_id, cluster: blob.cluster_name }, 'Enrolling');
-  const answer = await enroll({
+  const entry = await enroll({
     request: requestOf(options, directory, identity, key),
     adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
     log,
@@ -80,9 +81,9 @@ export async function enrolledIdentity(
     post: posting(options),
     sleep: (ms) => sleep(ms, undefined, { signal }),
   });
-  const enrolled = joined(directory, identity, answer, blob.admin_urls);
-  log.info({ node: enrolled.node_id, cluster: answer.cluster_name }, 'Enrolled');
-  warnOfTakenAliases(answer, log);
+  const enrolled = joined(directory, identity, entry, blob.admin_urls);
+  log.info({ node: enrolled.node_id, cluster: enrolled.enrollment.cluster_name }, 'Enrolled');
+  warnOfTakenAliases(entry.answer, log);
   return enrolled;
 }
 
@@ -109,28 +110,28 @@ export async function rejoined(
   }
   const secured = withSecret(identity);
   if (secured !== identity) storeIdentity(directory.identity, secured);
-  const adminUrls = config.ADMIN_URLS ?? identity.enrollment.admin_urls;
-  const answer = await enrollOnce({
+  const adminUrls = config.ADMIN_URLS ?? knownUrls(identity.enrollment.admin_urls, identity.reached_by);
+  const entry = await enrollOnce({
     request: requestOf(options, directory, secured, key),
     adminUrls,
     post: posting(options),
   });
-  if (typeof answer === 'string') {
+  if (typeof entry === 'string') {
     log.error(
       { node: identity.node_id },
-      `No admin knows this node, and it could not join again with its ENROLLMENT_KEY: ${answer}. It is tried again from time to time`,
+      `No admin knows this node, and it could not join again with its ENROLLMENT_KEY: ${entry}. It is tried again from time to time`,
     );
     return null;
   }
-  const enrolled = joined(directory, secured, answer, identity.enrollment.admin_urls);
+  const enrolled = joined(directory, secured, entry, identity.enrollment.admin_urls);
   log.warn(
     {
       node: enrolled.node_id,
-      cluster: answer.cluster_name,
+      cluster: enrolled.enrollment.cluster_name,
     },
     'No admin knew this node any more; it has joined again with its ENROLLMENT_KEY and goes on under its id',
   );
-  warnOfTakenAliases(answer, log);
+  warnOfTakenAliases(entry.answer, log);
   return enrolled;
 }
 
@@ -206,13 +207,14 @@ function requestOf(
 function joined(
   directory: DataDirectory,
   identity: Identity,
-  answer: EnrollAnswer,
-  knownUrls: readonly string[],
+  { answer, adminUrl }: Enrolment,
+  dialledUrls: readonly string[],
 ): Enrolled {
   const enrolled = {
     ...identity,
     node_id: answer.node_id,
-    enrollment: { ...answer, admin_urls: answer.admin_urls.length > 0 ? answer.admin_urls : [...knownUrls] },
+    enrollment: { ...answer, admin_urls: answer.admin_urls.length > 0 ? answer.admin_urls : [...dialledUrls] },
+    reached_by: adminUrl,
   };
   storeIdentity(directory.identity, enrolled);
   return enrolled;

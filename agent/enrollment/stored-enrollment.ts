@@ -4,6 +4,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { SshRecordingSettings } from '../../transport/protocol/ssh.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { storeIdentity } from './identity.ts';
+import { knownUrls } from './known-urls.ts';
 import type { Enrolled } from './joining.ts';
 
 /** An admin that says nothing of it has nothing recorded. */
@@ -40,9 +41,10 @@ export class StoredEnrollment {
     return this.#identity.enrollment.proxy_password;
   }
 
-  /** As admins said last. */
+  /** As admins said last, and the one by which an admin was reached last. */
   get adminUrls(): readonly string[] {
-    return this.#identity.enrollment.admin_urls;
+    const { enrollment, reached_by: reachedBy } = this.#identity;
+    return knownUrls(enrollment.admin_urls, reachedBy);
   }
 
   /** Of the cluster that the node is in, as an admin said last. */
@@ -60,16 +62,19 @@ export class StoredEnrollment {
     return this.settings.ssh_recording ?? NOTHING_RECORDED;
   }
 
-  /** Settings that changed go to the disk, so that the next start finds the admins that are there by then. */
-  keep(settings: AgentSettings, clusterName: string | null): void {
+  /**
+   * Settings that changed go to the disk, so that the next start finds the admins that are there by then; so does the
+   * URL that led to the admin, where one welcomed this node.
+   */
+  keep(settings: AgentSettings, clusterName: string | null, reachedBy: string | null): void {
     const enrollment = {
       ...this.#identity.enrollment,
       settings,
       admin_urls: settings.admin_urls.length > 0 ? settings.admin_urls : this.#identity.enrollment.admin_urls,
       cluster_name: clusterName ?? this.clusterName,
     };
-    if (JSON.stringify(enrollment) !== JSON.stringify(this.#identity.enrollment))
-      this.#store({ ...this.#identity, enrollment });
+    const next = { ...this.#identity, enrollment, ...(reachedBy !== null && { reached_by: reachedBy }) };
+    if (JSON.stringify(next) !== JSON.stringify(this.#identity)) this.#store(next);
   }
 
   /** Notes that an admin said whether somebody deleted this node: only what is said is ever undone. */

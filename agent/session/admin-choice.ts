@@ -31,6 +31,9 @@ export class AdminChoice {
   #unreached: string | null = null;
   #stranded: string | null = null;
   #url = '';
+  /** The one of the list that was dialled last, and the one that led to a welcome last. */
+  #listed: string | null = null;
+  #reachedBy: string | null = null;
   /** Those that were silent when they were heard last. */
   #silent: readonly string[] = [];
   #liveMs = 0;
@@ -55,13 +58,19 @@ export class AdminChoice {
     return this.#isFollowing;
   }
 
+  /** The one of the known URLs that led to the last welcome; null: there was none, or none of them did. */
+  get reachedBy(): string | null {
+    return this.#reachedBy;
+  }
+
   /** The admin that is to be dialled now. */
   next(): string {
     const urls = this.#inOrder();
     this.#isFollowing = this.#redirect !== null && this.#sentBy !== null;
     this.#stranded = this.#unreached;
     this.#unreached = null;
-    this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
+    if (this.#redirect === null) this.#listed = urls[this.#attempt % urls.length] ?? null;
+    this.#url = this.#redirect ?? this.#listed ?? '';
     this.#redirect = null;
     return this.#url;
   }
@@ -69,11 +78,13 @@ export class AdminChoice {
   /** This admin was chosen elsewhere, and what follows is about it. */
   adopted(url: string): void {
     this.#url = url;
+    this.#listed = this.#reachedBy;
   }
 
   /** An admin let this node in. Times are of the session's clock, in ms. */
   welcomed(url: string, nowMs: number): void {
-    this.#url = url;
+    if (url !== this.#url) this.adopted(url);
+    this.#reachedBy = this.#options.adminUrls().find((known) => isSameAdmin(known, url)) ?? this.#listed;
     this.answers(url);
     this.#sentBy = null;
     this.#liveMs = nowMs;

@@ -13,8 +13,11 @@ export interface SessionOptions {
   readonly registration: Registration;
   /** http(s) URLs of admins in order of preference; read before every attempt, never empty. */
   readonly adminUrls: () => readonly string[];
-  /** Called with every welcome and every later change. */
-  readonly onSettings?: (settings: AgentSettings, clusterName: string | null) => void;
+  /**
+   * Called with every welcome and every later change. `reachedBy`: the one of `adminUrls` that led to this welcome;
+   * null: it is none of them, or there is no welcome.
+   */
+  readonly onSettings?: (settings: AgentSettings, clusterName: string | null, reachedBy: string | null) => void;
   /** Called when admins confirmed results. */
   readonly onConfirmed?: () => void;
   /** Called at every welcome. */

@@ -121,14 +121,14 @@ export class Session implements ConnectionOwner {
     this.#admins.welcomed(connection.url, connection.heardMs);
     this.#counters.welcomes += 1;
     this.#ports.log.info({ admin: connection.url, cluster }, 'Connected');
-    this.#configured(connection, settings, cluster);
+    this.#configured(connection, settings, { cluster, reachedBy: this.#admins.reachedBy });
     connection.begin();
     this.#options.onLive?.(connection.url);
   }
 
   /** For `Connection` only. */
   configured(connection: Connection, settings: AgentSettings): void {
-    this.#configured(connection, settings, null);
+    this.#configured(connection, settings, { cluster: null, reachedBy: null });
   }
 
   /** For `Connection` only. */
@@ -238,10 +238,10 @@ export class Session implements ConnectionOwner {
     this.#timer.set(ms, () => this.#dial());
   }
 
-  #configured(connection: Connection, settings: AgentSettings, cluster: string | null): void {
+  #configured(connection: Connection, settings: AgentSettings, { cluster, reachedBy }: Found): void {
     connection.configured(settings);
     this.#doubtAfter(connection, settings.suspect_after_ms);
-    this.#options.onSettings?.(settings, cluster);
+    this.#options.onSettings?.(settings, cluster, reachedBy);
     this.#arm();
   }
 
@@ -291,4 +291,10 @@ export class Session implements ConnectionOwner {
     this.#forgetConnection();
     this.#isOver = true;
   }
+}
+
+/** What a welcome says beside its settings; nulls at a later change of these. */
+interface Found {
+  readonly cluster: string | null;
+  readonly reachedBy: string | null;
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Agent } from 'node:http';
 import { RELEASES_METADATA_PATH } from '../../transport/protocol/releases.ts';
 import { IDENTITY_FILE } from '../data-directory.ts';
+import { knownUrls } from '../enrollment/known-urls.ts';
 import { readBytes, StatusProblem } from './mirror.ts';
 import { UpdateProblem } from './problem.ts';
 import { agentFile, isAllowed, type UpdaterConfig } from './settings.ts';
@@ -13,9 +14,9 @@ const READY_MS_MAX = 5_000;
 /** Largest answer to that, in bytes. */
 const READY_BYTES_MAX = 65_536;
 
-/** Admins of the settings, then those that the agent knows: settings outlive the URL of an admin. */
+/** Admins of the settings, then those that the agent dials: settings outlive the URL of an admin. */
 export function adminUrls(config: UpdaterConfig): readonly string[] {
-  return [...new Set([...(config.UPDATER_ADMIN_URLS ?? []), ...knownUrls(config)])];
+  return [...new Set([...(config.UPDATER_ADMIN_URLS ?? []), ...urlsOfAgent(config)])];
 }
 
 /** Where releases are looked for, in order. Throws an UpdateProblem where there is nobody. */
@@ -45,14 +46,16 @@ export async function isAnybodyReachable(
   return (await Promise.all(answers)).some(Boolean);
 }
 
-/** Admins that the agent was told last. */
-function knownUrls(config: UpdaterConfig): readonly string[] {
+/** Admins that the agent was told last, and the one by which it got to one last. */
+function urlsOfAgent(config: UpdaterConfig): readonly string[] {
   try {
     const identity = JSON.parse(readFileSync(agentFile(config, IDENTITY_FILE), 'utf8')) as {
       readonly enrollment?: { readonly admin_urls?: readonly unknown[] } | null;
+      readonly reached_by?: unknown;
     };
-    return (identity.enrollment?.admin_urls ?? [])
-      .filter((url) => typeof url === 'string')
+    const listed = (identity.enrollment?.admin_urls ?? []).filter((url) => typeof url === 'string');
+    const reachedBy = typeof identity.reached_by === 'string' ? identity.reached_by : undefined;
+    return knownUrls(listed, reachedBy)
       .filter((url) => URL.canParse(url) && (config.UPDATER_ALLOW_HTTP || isAllowed(url)))
       .map((url) => url.replace(/\/+$/u, ''));
   } catch {

@@ -13,6 +13,7 @@ import { API_PORT_FILE, IDENTITY_FILE, PID_FILE, SSH_HOST_KEY_FILE } from '../..
 import type { OwnPlace } from '../../listening.ts';
 import { createOutbound } from '../../outbound/outbound.ts';
 import { readIdentity, type Identity } from '../../enrollment/identity.ts';
+import { knownUrls } from '../../enrollment/known-urls.ts';
 import { diagnose, DIAGNOSIS_MS_MAX, failed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 import { connectionChecks, loginCheck, ownUpdaterCheck, systemPlaces } from './doctor.ts';
@@ -44,7 +45,7 @@ export async function diagnoseMachine(
     version,
     directory,
     hostKeyPath: join(directory, SSH_HOST_KEY_FILE),
-    adminUrls: () => config.ADMIN_URLS ?? identity?.enrollment?.admin_urls ?? keyUrls(config),
+    adminUrls: () => config.ADMIN_URLS ?? urlsOf(identity) ?? keyUrls(config),
     relayMapUrls: () => identity?.enrollment?.settings.derp_map_urls ?? null,
     outbound: createOutbound(config),
   };
@@ -126,6 +127,10 @@ async function askAgent(directory: string, token: string): Promise<Diagnosis | n
   } catch {
     return null;
   }
+}
+
+function urlsOf(identity: Identity | null): readonly string[] | null {
+  return identity?.enrollment == null ? null : knownUrls(identity.enrollment.admin_urls, identity.reached_by);
 }
 
 function keyUrls({ ENROLLMENT_KEY: key }: GivenConfig): readonly string[] {

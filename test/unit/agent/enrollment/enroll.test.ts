@@ -64,7 +64,7 @@ test('admins are tried in order, with their own paths, and the first good answer
     { status: 201, body: { data: ANSWER, meta: {} } },
   ]);
 
-  t.deepEqual((await result) as unknown, ANSWER);
+  t.deepEqual((await result).answer as unknown, ANSWER);
   t.deepEqual(posted, ['http://a.test/base/api/v1/agents/enroll', 'https://b.test/api/v1/agents/enroll']);
   t.deepEqual(waits, []);
 });
@@ -92,7 +92,7 @@ test('an admin that has no room is asked again, and the log has its words', asyn
   const full = { status: 503, body: { error: { code: 'degraded_mode', message, details: null }, meta: {} } };
   const { result } = attempts([full, { status: 201, body: { data: ANSWER } }], ['http://a.test'], log);
 
-  t.deepEqual((await result) as unknown, ANSWER);
+  t.deepEqual((await result).answer as unknown, ANSWER);
   t.deepEqual(
     log.lines.map(({ fields }) => fields),
     [{ admin: 'http://a.test', problem: `it answered 503: ${message}` }],
@@ -126,7 +126,7 @@ test('an answer that is none of an admin, as of a gateway without one or a capti
     log,
   );
 
-  t.deepEqual((await result) as unknown, ANSWER);
+  t.deepEqual((await result).answer as unknown, ANSWER);
   t.deepEqual(
     posted.map((url) => new URL(url).host),
     ['a.test', 'b.test', 'a.test', 'b.test'],

@@ -11,9 +11,10 @@ function configOf(
   t: ExecutionContext,
   known: readonly string[] | null,
   env: Readonly<Record<string, string>> = {},
+  reachedBy?: string,
 ): UpdaterConfig {
   const directory = temporaryDirectory(t);
-  const identity = { node_id: 'x', enrollment: known === null ? null : { admin_urls: known } };
+  const identity = { node_id: 'x', enrollment: known === null ? null : { admin_urls: known }, reached_by: reachedBy };
   writeFileSync(join(directory, 'identity.json'), JSON.stringify(identity));
   const read = readSettings(UPDATER_SETTINGS, { ...env, UPDATER_AGENT_DATA_DIR: directory });
   if (!read.ok) throw new Error(read.problems.join('; '));
@@ -26,6 +27,15 @@ test('admins of the settings are asked first, then those that the agent knows no
 
   t.deepEqual(adminUrls(config), ['https://old.example.com', 'https://new.example.com']);
   t.deepEqual(adminUrls(configOf(t, known)), ['https://new.example.com', 'https://old.example.com']);
+});
+
+test('the admin that let the agent in last is asked last where no list names it', (t) => {
+  const config = configOf(t, ['https://new.example.com'], {}, 'https://old.example.com/');
+
+  t.deepEqual(adminUrls(config), ['https://new.example.com', 'https://old.example.com']);
+  t.deepEqual(adminUrls(configOf(t, ['https://old.example.com'], {}, 'https://old.example.com/')), [
+    'https://old.example.com',
+  ]);
 });
 
 test('mirrors are asked before admins, and a machine that knows nobody says which settings name them', (t) => {
