@@ -14,12 +14,19 @@ const RETRIED = new Set([408, 425, 429]);
 const Envelope = z.object({ data: EnrollAnswer });
 const ErrorEnvelope = z.object({ error: z.object({ code: z.string().max(64), message: z.string().max(512) }) });
 
+/**
+ * The refusal of a cluster that has no room for another node: somebody may make some, so that no agent ends for it. It
+ * is asked again after this at most, in ms, and after half of it at least.
+ */
+const FULL = 'node_limit_reached';
+export const FULL_AGAIN_MS = 300_000;
+
 /** What the refusals of a key mean. Source: docs/architecture/sessions.md. */
 const KEY_REFUSALS: Readonly<Record<string, string>> = {
   invalid_key: 'ENROLLMENT_KEY is not known to the admin, or RECOVERY_KEY does not fit: make a new key',
   key_expired: 'ENROLLMENT_KEY has expired: make a new key',
   key_spent: 'ENROLLMENT_KEY has no uses left: make a new key',
-  node_limit_reached: 'the cluster has reached its node limit: raise it or remove a node',
+  [FULL]: 'the cluster has reached its node limit: raise it or remove a node',
 };
 
 /** What enrolment needs. */
@@ -41,20 +48,23 @@ export interface Enrolment {
 }
 
 /**
- * The admin's answer. Tries for ever while no admin can be reached; throws an `AgentProblem` on a refusal that will not
- * change.
+ * The admin's answer. Tries for ever while no admin can be reached, and while one says that the cluster is full; throws
+ * an `AgentProblem` on a refusal that will not change, once each of the admins was asked.
  */
 export async function enroll(options: EnrollmentOptions): Promise<Enrolment> {
   const { adminUrls, log, random, sleep, request, post } = options;
   for (let round = 0; ; round += 1) {
+    let isFull = false;
+    let refusal: string | null = null;
     for (const adminUrl of adminUrls) {
       const answer = await attempt(adminUrl, request, post);
       if (!('problem' in answer)) return { adminUrl, answer };
-      if (answer.isFinal)
-        throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
-      log.warn({ admin: adminUrl, problem: answer.problem }, 'Enrolment did not succeed; it is tried again');
+      if (answer.isFinal) refusal ??= `Enrolment was refused by ${adminUrl}: ${answer.problem}`;
+      else log.warn({ admin: adminUrl, problem: answer.problem }, 'Enrolment did not succeed; it is tried again');
+      isFull ||= answer.isFull === true;
     }
-    await sleep(reconnectDelayMs(round, random()));
+    if (refusal !== null && !isFull) throw new AgentProblem(refusal, EXIT_STATUS.refused);
+    await sleep(isFull ? Math.ceil(FULL_AGAIN_MS * (0.5 + random() / 2)) : reconnectDelayMs(round, random()));
   }
 }
 
@@ -84,6 +94,8 @@ interface Failure {
   readonly problem: string;
   /** Whether the same request can never succeed. */
   readonly isFinal: boolean;
+  /** Whether the cluster of the key is full. */
+  readonly isFull?: boolean;
   /** Whether that is for its recovery key, whose node the admin does not know. */
   readonly fitsNoNode?: boolean;
 }
@@ -122,7 +134,12 @@ function refusalOf(answer: HttpAnswer): Failure {
       isFinal: false, // a gateway that has lost its admins, a captive portal: as a 200 of theirs, it may pass
     };
   const { code, message } = parsed.data.error;
-  return { problem: KEY_REFUSALS[code] ?? `${code}: ${message}`, isFinal: true, fitsNoNode: message === FITS_NO_NODE };
+  return {
+    problem: KEY_REFUSALS[code] ?? `${code}: ${message}`,
+    isFinal: code !== FULL,
+    isFull: code === FULL,
+    fitsNoNode: message === FITS_NO_NODE,
+  };
 }
 
 function enrollUrl(adminUrl: string): string {

@@ -76,7 +76,6 @@ for (const [status, code, pattern] of [
   [403, 'invalid_key', /ENROLLMENT_KEY is not known/],
   [403, 'key_expired', /ENROLLMENT_KEY has expired/],
   [403, 'key_spent', /no uses left/],
-  [403, 'node_limit_reached', /node limit/],
   [409, 'conflict', /conflict: bad/],
   [422, 'validation_failed', /validation_failed: bad/],
   [404, 'not_found', /not_found/],

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { enroll } from '../../../../agent/enrollment/enroll.ts';
+import { enroll, FULL_AGAIN_MS } from '../../../../agent/enrollment/enroll.ts';
 import type { EnrollmentOptions } from '../../../../agent/enrollment/enroll.ts';
 import type { HttpAnswer } from '../../../../agent/outbound/http-exchange.ts';
 import { AgentProblem } from '../../../../agent/problem.ts';
@@ -99,10 +99,33 @@ test('an admin that has no room is asked again, and the log has its words', asyn
   );
 });
 
-test('a refusal is final, names the admin, and says what to do', async (t) => {
-  const { result, posted } = attempts([
-    { status: 403, body: { error: { code: 'key_spent', message: 'm', details: null }, meta: {} } },
-  ]);
+const refusal = (code: string): HttpAnswer => ({
+  status: 403,
+  body: { error: { code, message: 'm', details: null }, meta: {} },
+});
+
+test('a refusal that another admin does not share ends nothing', async (t) => {
+  const { result, posted, waits } = attempts([refusal('invalid_key'), { status: 201, body: { data: ANSWER } }]);
+
+  t.is((await result).adminUrl, 'https://b.test');
+  t.deepEqual([posted.length, waits], [2, []]);
+});
+
+test('a full cluster is asked again every few minutes, with a line that says so, whatever the other admins refuse', async (t) => {
+  const log = recordingLog();
+  const answers = [refusal('key_spent'), refusal('node_limit_reached'), { status: 201, body: { data: ANSWER } }];
+  const { result, waits } = attempts(answers, undefined, log);
+
+  t.deepEqual((await result).answer as unknown, ANSWER);
+  t.deepEqual(waits, [FULL_AGAIN_MS]);
+  t.deepEqual(
+    log.lines.map(({ fields }) => fields),
+    [{ admin: 'https://b.test', problem: 'the cluster has reached its node limit: raise it or remove a node' }],
+  );
+});
+
+test('a refusal is final once all admins were asked, names the admin, and says what to do', async (t) => {
+  const { result, posted } = attempts([refusal('key_spent'), new Error('connection refused')]);
 
   const problem = await t.throwsAsync(result, { instanceOf: AgentProblem });
 
@@ -110,7 +133,7 @@ test('a refusal is final, names the admin, and says what to do', async (t) => {
     problem.message,
     'Enrolment was refused by http://a.test/base/: ENROLLMENT_KEY has no uses left: make a new key',
   );
-  t.is(posted.length, 1);
+  t.is(posted.length, 2);
 });
 
 test('an answer that is none of an admin, as of a gateway without one or a captive portal, is said and ends nothing: the others are asked, and it again', async (t) => {
