@@ -24,6 +24,9 @@ import { TailSender } from './tail-sender.ts';
 /** Frames that are about what a session carries; the others are about the session. */
 export type CarriedFrame = Exclude<AdminFrame, { type: 'welcome' | 'settings' | 'greet' }>;
 
+/** What came of updates is told again after this, in ms, until an admin has stored it: its database may be away. */
+export const OUTCOMES_AGAIN_MS = 300_000;
+
 /** The connection, and what was agreed on it. */
 export interface LiveOptions {
   /** Of the admin. */
@@ -51,6 +54,8 @@ export class LiveSession {
   #reported: string | null = null;
   #results: ResultSender | null = null;
   #tails: TailSender | null = null;
+  /** When what came of updates is told again, on the session's clock. */
+  #outcomesDueMs = 0;
 
   constructor(ports: SessionPorts, options: LiveOptions) {
     this.#ports = ports;
@@ -58,9 +63,10 @@ export class LiveSession {
     this.#asking = new Asking(ports.runner, options);
   }
 
-  /** After the welcome: what the admin is to know. */
+  /** After the welcome: what the admin is to know. Results fill the socket: what is told only where there is room comes before. */
   begin(): void {
     this.askOpen();
+    this.#tellOutcomes();
     const finished = this.#ports.journal.finished();
     if (finished.length > 0) this.finished(finished);
     const grants = this.#ports.reach?.grants() ?? [];
@@ -69,7 +75,6 @@ export class LiveSession {
       this.#options.send({ type: 'ssh-grants', grants: [...grants] });
     }
     this.#tellUnanswered(null);
-    for (const outcome of this.#ports.updates?.outcomes() ?? []) this.say({ type: 'update-outcome', ...outcome });
   }
 
   /** What the admin says. */
@@ -148,7 +153,11 @@ export class LiveSession {
 
   /** Says something of this machine. False: this admin knows nothing of the kind, or does not hear it now. */
   say(news: AgentNews): boolean {
-    if (this.#options.protocol < versionOf(news.type) || !this.#options.isRoomy()) return false;
+    if (this.#options.protocol < versionOf(news.type)) return false;
+    if (!this.#options.isRoomy()) {
+      if (news.type === 'update-outcome') this.#outcomesDueMs = 0;
+      return false;
+    }
     this.#options.send(news);
     return true;
   }
@@ -169,6 +178,7 @@ export class LiveSession {
     const report = this.#ports.report();
     if (isReportDue || JSON.stringify(report) !== this.#reported) this.#report(report);
     this.#tellUnanswered([]);
+    if (this.#ports.clock.nowMs() >= this.#outcomesDueMs) this.#tellOutcomes();
     return true;
   }
 
@@ -219,6 +229,11 @@ export class LiveSession {
     const { url } = this.#options;
     const isApart = named !== undefined && !isSameAdmin(named, url) && isFollowed(url, named);
     this.#ports.reach?.openTunnel(isApart ? [named, url] : [url], token, { vpnUrl, isHttp2: http2 === true });
+  }
+
+  #tellOutcomes(): void {
+    this.#outcomesDueMs = this.#ports.clock.nowMs() + OUTCOMES_AGAIN_MS;
+    for (const outcome of this.#ports.updates?.outcomes() ?? []) this.say({ type: 'update-outcome', ...outcome });
   }
 
   #tellUnanswered(stored: readonly string[] | null): void {

@@ -203,7 +203,7 @@ export type AgentNews = AgentVpnFrameBody | AgentUpdateFrameBody | Extract<Agent
 export interface SessionUpdates {
   /** The updater is to be told, once for each request. What came of it is said when it is known. */
   asked(request: string): void;
-  /** What came of updates, and no admin has stored yet; asked after every welcome. */
+  /** What came of updates, and no admin has stored yet; asked after every welcome, and from time to time. */
   outcomes(): readonly UpdateOutcome[];
   /** An admin has stored what came of it. */
   outcomeStored(request: string): void;

@@ -1,9 +1,11 @@
 /** Self-updates in a session: what is asked comes in, and what is said goes to admins that know of it alone. */
 import test from 'ava';
+import { OUTCOMES_AGAIN_MS } from '../../../../agent/session/live-session.ts';
 import type { SessionUpdates } from '../../../../agent/session/ports.ts';
+import { SOCKET_BUFFERED_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
 import type { UpdateOutcome } from '../../../../transport/protocol/updates.ts';
 import { PROTOCOL_VERSION_UPDATES } from '../../../../transport/protocol/version.ts';
-import { sessionFixture, SETTINGS } from '../../../support/agent/session-fixture.ts';
+import { executionId, sessionFixture, SETTINGS } from '../../../support/agent/session-fixture.ts';
 
 const REQUEST = '0190f5c2-7a11-7c3e-8f00-000000000001';
 const OUTCOME: UpdateOutcome = {
@@ -64,6 +66,39 @@ test('an outcome is told after each welcome until an admin has stored it', (t) =
   t.is(first.length, 1);
   t.like(second[0], { type: 'update-outcome', ...OUTCOME });
   t.deepEqual(ofUpdates(), []);
+});
+
+test('an outcome is told again in a session, each five minutes until an admin has stored it', (t) => {
+  const { link, clock, welcome, ofUpdates } = fixtureOf();
+  welcome(PROTOCOL_VERSION_UPDATES);
+  const pass = (ms: number) => {
+    for (const end = clock.nowMs() + ms; clock.nowMs() < end; link().hear({ type: 'pong' })) clock.pass(10_000);
+    return ofUpdates().length;
+  };
+
+  t.is(pass(OUTCOMES_AGAIN_MS - 10_000), 1);
+  t.is(pass(30_000), 2);
+  link().hear({ type: 'update-outcome-stored', request: REQUEST });
+  t.is(pass(2 * OUTCOMES_AGAIN_MS), 2);
+});
+
+test('an outcome goes out before results that fill the socket, and one that finds it full with the next ping', (t) => {
+  const { journal, link, clock, session, welcome, ofUpdates } = fixtureOf();
+  journal.finish(executionId(1), 'x');
+
+  welcome(PROTOCOL_VERSION_UPDATES);
+  t.deepEqual(
+    link()
+      .types()
+      .filter((type) => ['update-outcome', 'result'].includes(type)),
+    ['update-outcome', 'result'],
+  );
+  link().bufferedBytes = SOCKET_BUFFERED_BYTES_MAX + 1;
+  t.false(session.say({ type: 'update-outcome', ...OUTCOME }));
+  link().flush();
+  clock.pass(10_000);
+
+  t.is(ofUpdates().length, 2);
 });
 
 test('an admin that is too old for it hears nothing of updates', (t) => {
