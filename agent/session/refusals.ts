@@ -26,6 +26,7 @@ export interface RefusedRound {
 /** Counts them. One wrong answer changes nothing but a wait. */
 export class Refusals {
   #inRound = 0;
+  #deletedInRound = 0;
   #rounds = 0;
   #state: Refused | null = null;
 
@@ -37,13 +38,17 @@ export class Refusals {
   /** An admin answered 401. */
   refused(wasDeleted: boolean): void {
     this.#inRound += 1;
-    if (wasDeleted) this.#state = 'deleted';
+    if (wasDeleted) {
+      this.#deletedInRound += 1;
+      this.#state = 'deleted';
+    }
     this.#state ??= 'unknown';
   }
 
   /** An admin welcomed it. */
   welcomed(): void {
     this.#inRound = 0;
+    this.#deletedInRound = 0;
     this.#rounds = 0;
     this.#state = null;
   }
@@ -51,8 +56,14 @@ export class Refusals {
   /** A round through so many admins is over; null: none of them refused. `random` is in [0, 1). */
   round(admins: number, random: number): RefusedRound | null {
     const refusals = this.#inRound;
+    const isDeletedNoMore = this.#state === 'deleted' && this.#deletedInRound === 0 && refusals === admins;
     this.#inRound = 0;
+    this.#deletedInRound = 0;
     if (refusals === 0) return null;
+    if (isDeletedNoMore) {
+      this.#state = 'unknown'; // their database is of before it was deleted, and of before it was there
+      this.#rounds = 0;
+    }
     this.#rounds += 1;
     const isDeleted = this.#state === 'deleted';
     const isLasting = isDeleted || this.#rounds > 1;

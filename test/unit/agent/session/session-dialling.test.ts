@@ -152,6 +152,29 @@ test('an agent that is told that its node was deleted says so at once and is sel
   t.regex(lines.at(-1) ?? '', /was deleted at the admin.*stop the agent, run `edge-agent leave`/u);
 });
 
+test('a deletion of which no admin says anything any more is one no longer, and what follows is as of an unknown node', (t) => {
+  const unknown: boolean[] = [];
+  const { clock, link, lines, session } = sessionFixture({
+    adminUrls: () => ['http://a.test', 'http://b.test'],
+    onUnknown: (wasDeleted) => unknown.push(wasDeleted),
+  });
+  const round = (...said: readonly string[]) => {
+    for (const reason of said) {
+      link().hangUp(reason === '' ? 1_006 : 401, reason);
+      clock.pass(600_000);
+    }
+    return session.refusal;
+  };
+
+  t.is(round(NODE_DELETED, 'it answered 401'), 'deleted');
+  t.is(round('it answered 401', NODE_DELETED), 'deleted');
+  t.is(round('it answered 401', ''), 'deleted', 'one of them may say it');
+  t.is(round('it answered 401', 'it answered 401'), 'unknown');
+  t.is(lines.at(-1), 'The admin does not know this node; it is asked once more');
+  t.is(round('it answered 401', 'it answered 401'), 'unknown');
+  t.deepEqual(unknown, [true, true, true, false]);
+});
+
 test('an agent that is sent to another admin goes there; to none, to no URL, or from https to http it does not', (t) => {
   const { clock, link } = sessionFixture({ adminUrls: () => ['https://a.test'] });
   const followed = (reason: string) => {
