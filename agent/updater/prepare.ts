@@ -6,7 +6,7 @@ import { mirrorUrls } from './admins.ts';
 import { download } from './download.ts';
 import { linkedName } from './durable.ts';
 import { keptProblems, readHealth } from './health.ts';
-import { helpHangingLocked } from './hanging.ts';
+import { restartDeadLocked } from './dead-agent.ts';
 import { HEALTH_FILE } from './layout.ts';
 import { NO_RETRIES, inTurn, type Waiting } from './mirror-retry.ts';
 import { UpdateProblem } from './problem.ts';
@@ -74,7 +74,7 @@ export async function prepare(parts: UpdaterParts, state: State, trigger: () => 
 export function preparation(parts: UpdaterParts): Waiting {
   const nowMs = performance.now();
   const { signal, retries, silence = new AgentSilence(parts, nowMs) } = parts;
-  return { signal, retries, untilMs: nowMs + retries.msMax, meanwhile: () => helpHangingLocked(parts, silence) };
+  return { signal, retries, untilMs: nowMs + retries.msMax, meanwhile: () => restartDeadLocked(parts, silence) };
 }
 
 /** How one who only looks does not wait. */

@@ -12,7 +12,7 @@ export const DEAD_MS = 600_000;
 /** Whose silence it is. `deadMs`: after so long it is dead. */
 export interface SilenceOptions {
   readonly config: UpdaterConfig;
-  readonly service: Pick<AgentService, 'isStopped'>;
+  readonly service: Pick<AgentService, 'isStopped' | 'isAbandoned'>;
   readonly deadMs: number;
 }
 
@@ -37,9 +37,15 @@ export class AgentSilence {
   }
 
   /** Whether one that is dead still has a process, which a clean stop would not have left: it hangs. */
-  get isHanging(): boolean {
+  get #isHanging(): boolean {
     const { health } = this.#read();
     return health !== null && isAlive(health.pid);
+  }
+
+  /** What is wrong with one that is dead, where a restart may help; null: nothing of the kind. Never rejects. */
+  async problem(): Promise<'hangs' | 'abandoned' | null> {
+    if (this.#isHanging) return 'hangs';
+    return (await this.#options.service.isAbandoned()) ? 'abandoned' : null;
   }
 
   /** It was just helped: the silence counts from now on. */

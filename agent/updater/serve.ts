@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { linkedName } from './durable.ts';
-import { helpHanging } from './hanging.ts';
+import { restartDead } from './dead-agent.ts';
 import type { UpdaterParts } from './parts.ts';
 import { decide, findOffer, look } from './prepare.ts';
 import { reasonOf } from './problem.ts';
@@ -123,8 +123,8 @@ async function lookAfter(parts: UpdaterParts, updates: RunningUpdates, silence: 
     if (!isDead && (!config.UPDATER_AUTOMATIC || (await parts.service.isStopped()))) continue;
     const outcome = await updates.trigger({ by: 'timer', request: null, force: false })?.finished;
     if (!isDead || outcome?.outcome !== 'unchanged') continue;
-    // Nothing is damaged, and nothing newer there: what is left is a process that hangs.
-    await helpHanging(parts, silence);
+    // Nothing is damaged, and nothing newer there: what is left is a process that hangs, or that nobody starts.
+    await restartDead(parts, silence);
     silence.reset(performance.now());
   }
 }

@@ -27,6 +27,8 @@ export interface AgentService {
   logTail(): Promise<string>;
   /** Whether somebody stopped it on purpose, as far as can be told. */
   isStopped(): Promise<boolean>;
+  /** Whether it is to run and what starts it again is gone, as far as UPDATER_STATE_COMMAND tells. */
+  isAbandoned(): Promise<boolean>;
 }
 
 /** As the settings say. */
@@ -34,6 +36,7 @@ export function createAgentService(config: UpdaterConfig): AgentService {
   const { UPDATER_AGENT_SERVICE: service, UPDATER_RESTART_COMMAND: command, UPDATER_AGENT_LOG: log } = config;
   const words = command === undefined ? ['systemctl', 'restart', service] : shell(command);
   const { UPDATER_STATE_COMMAND: state } = config;
+  const stateOf = async (words: readonly string[]) => (await run(words, ASK_MS_MAX)).text.trim();
   return {
     async restart() {
       const { code, text } = await run(words, RESTART_MS_MAX);
@@ -53,8 +56,11 @@ export function createAgentService(config: UpdaterConfig): AgentService {
     },
     async isStopped() {
       if (state === undefined && command !== undefined) return false;
-      const { text } = await run(state === undefined ? ['systemctl', 'is-active', service] : shell(state), ASK_MS_MAX);
-      return text.trim() === 'inactive';
+      const asked = state === undefined ? ['systemctl', 'is-active', service] : shell(state);
+      return (await stateOf(asked)) === 'inactive';
+    },
+    async isAbandoned() {
+      return state !== undefined && (await stateOf(shell(state))) === 'activating'; // systemd starts it by itself
     },
   };
 }

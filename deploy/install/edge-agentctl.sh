@@ -71,11 +71,13 @@ supervise() {
   keeper=$!
   while [ "$stopping" = no ]; do
     began=$(date +%s)
+    [ "$stopping" = no ] || break # it was told so meanwhile
     (
       trap - TERM INT
       run "$name"
     ) &
     child=$!
+    [ "$stopping" = no ] || kill "$child" 2>/dev/null # told before the trap knew whom to end
     echo "$child" >"$RUN/$name.child"
     status=0
     wait "$child" || status=$?
@@ -87,6 +89,7 @@ supervise() {
     child=
     rm -f "$RUN/$name.child"
     case " $FINAL " in *" $status "*)
+      : >"$RUN/$name.final"
       echo "edge-agentctl: $name ended with status $status and is not started again"
       break
       ;;
@@ -94,7 +97,7 @@ supervise() {
     [ "$stopping" = yes ] || [ $(($(date +%s) - began)) -ge "$SHORT_S" ] || sleep "$AGAIN_S"
   done
   kill "$keeper" 2>/dev/null
-  # the file of one that gave up stays: nobody stopped it
+  # the file of one that ended for good stays: nobody stopped it
   [ "$stopping" = no ] || rm -f "$RUN/$name.pid"
 }
 
@@ -130,7 +133,7 @@ keep_log() {
 start() {
   ! is_running "$1" || return 0
   mkdir -p "$RUN" "$LOGS"
-  rm -f "$RUN/$1.begun"
+  rm -f "$RUN/$1.begun" "$RUN/$1.final"
   # nothing of whoever calls this goes to the service
   setsid env -i PATH="$PATH" HOME="${HOME:-/}" LANG="${LANG:-C.UTF-8}" nohup /bin/sh "$LIB/edge-agentctl" supervise "$1" \
     >>"$LOGS/$1.log" 2>&1 </dev/null &
@@ -149,14 +152,14 @@ start() {
 
 stop() {
   if is_running "$1"; then
-    child=$(child_of "$1")
     kill "$pid" 2>/dev/null
     ended "$pid" || {
+      child=$(child_of "$1") # not the one of before: it may have been between two
       [ -z "$child" ] || kill -9 "$child" 2>/dev/null
       ended "$pid" || kill -9 "$pid" 2>/dev/null
     }
   fi
-  rm -f "$RUN/$1.pid"
+  rm -f "$RUN/$1.pid" "$RUN/$1.final"
 }
 
 # The supervisor stays: it starts the next one as soon as this one is gone.
@@ -181,12 +184,16 @@ status() {
   fi
 }
 
-# In the words of systemctl, and with its status: inactive is one that somebody stopped, or never started.
+# In the words of systemctl, and with its status: inactive is one that somebody stopped, or never started; failed one
+# that another start would not help; activating one whose supervisor ended, which whoever looks after it is to start.
 is_active() {
   if is_running "$1"; then
     echo active
-  elif [ -e "$RUN/$1.pid" ]; then
+  elif [ -e "$RUN/$1.final" ]; then
     echo failed
+    return 3
+  elif [ -e "$RUN/$1.pid" ]; then
+    echo activating
     return 3
   else
     echo inactive

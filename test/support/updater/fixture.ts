@@ -71,6 +71,7 @@ export async function updaterFixture(scope: Scope, directory?: string): Promise<
       restart: () => agent.restart(),
       logTail: async () => agent.output.slice(-200),
       isStopped: async () => false,
+      isAbandoned: async () => false,
     };
     return { ...opened, times: TIMES, lookMs: 25, againMs: 100, service, ...changes };
   };

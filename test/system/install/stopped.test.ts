@@ -49,16 +49,20 @@ test('an agent that somebody stopped is told from one that was killed, and from 
   await machine.run(`${CONTROL} start agent`);
   await until('the end of its supervisor', async () => (await state()) !== 'active');
   states.push(['gave up', await state()]);
+  machine.write(LAUNCH, '#!/bin/sh\nexec sleep infinity\n', 0o755);
+  await machine.run(`${CONTROL} start agent`);
+  states.push(['started after that', await state()]);
   await machine.run(`${CONTROL} stop agent`);
   states.push(['stopped after that', await state()]);
 
   t.deepEqual(states, [
     ['never started', 'inactive'],
     ['started', 'active'],
-    ['killed', 'failed'],
+    ['killed', 'activating'],
     ['restarted', 'active'],
     ['stopped', 'inactive'],
     ['gave up', 'failed'],
+    ['started after that', 'active'],
     ['stopped after that', 'inactive'],
   ]);
 });

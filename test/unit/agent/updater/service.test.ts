@@ -13,17 +13,24 @@ function serviceWith(env: Readonly<Record<string, string>>) {
 
 const RESTART = { UPDATER_RESTART_COMMAND: 'true' };
 
-test('an agent that another than systemd starts was stopped on purpose where its command prints inactive', async (t) => {
-  const cases: readonly (readonly [Readonly<Record<string, string>>, boolean])[] = [
-    [{ UPDATER_STATE_COMMAND: 'echo inactive; exit 3' }, true],
-    [{ UPDATER_STATE_COMMAND: 'echo failed; exit 3' }, false],
-    [{ UPDATER_STATE_COMMAND: 'echo active' }, false],
-    [{ UPDATER_STATE_COMMAND: '/nowhere/status inactive' }, false],
-    [{}, false],
+test('an agent that another than systemd starts was stopped on purpose where its command prints inactive, and is abandoned where that prints activating', async (t) => {
+  const cases: readonly (readonly [Readonly<Record<string, string>>, 'stopped' | 'abandoned' | null])[] = [
+    [{ UPDATER_STATE_COMMAND: 'echo inactive; exit 3' }, 'stopped'],
+    [{ UPDATER_STATE_COMMAND: 'echo activating; exit 3' }, 'abandoned'],
+    [{ UPDATER_STATE_COMMAND: 'echo failed; exit 3' }, null],
+    [{ UPDATER_STATE_COMMAND: 'echo active' }, null],
+    [{ UPDATER_STATE_COMMAND: '/nowhere/status inactive' }, null],
+    [{}, null],
   ];
 
-  for (const [env, isStopped] of cases)
-    t.is(await serviceWith({ ...RESTART, ...env }).isStopped(), isStopped, JSON.stringify(env));
+  for (const [env, state] of cases) {
+    const service = serviceWith({ ...RESTART, ...env });
+    t.deepEqual(
+      [await service.isStopped(), await service.isAbandoned()],
+      [state === 'stopped', state === 'abandoned'],
+      JSON.stringify(env),
+    );
+  }
 });
 
 test.serial(
