@@ -138,7 +138,9 @@ export class SshServer {
 
   /** Null while all is well, else one sentence. */
   get problem(): string | null {
-    return this.#problems[0] ?? this.#options.recording?.spool.problem ?? null;
+    const { recording } = this.#options;
+    const isRecording = recording != null && recording.settings().mode !== 'off';
+    return this.#problems[0] ?? (isRecording ? recording.spool.problem : null);
   }
 
   /** As `ssh-keygen -l` writes it; null when there is no host key. */

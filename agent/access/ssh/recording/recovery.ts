@@ -1,6 +1,6 @@
 /**
  * Recordings that an agent left open when it was killed: the next one finishes them, as far as they came, as truncated.
- * One goes only when nothing can be made of it. With a full disk, say, it stays and is tried again.
+ * So are those that its own disk did not take at their end, as what they are where all of their text is there. One goes only when nothing can be made of it. With a full disk, say, it stays and is tried again.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ import type { Log } from '../../../../transport/net/log.ts';
 import { systemProblem } from '../../../problem.ts';
 import type { SessionClock } from '../../../session/ports.ts';
 import { parseSidecar } from './spool.ts';
-import type { RecordingSpool } from './spool.ts';
+import type { RecordingSidecar, RecordingSpool } from './spool.ts';
 
 /** Those that could not be finished are tried again after so long, in ms, and at each start of the agent. */
 export const RECOVERY_RETRY_MS = 600_000;
@@ -30,12 +30,12 @@ const DAMAGES: ReadonlySet<string | undefined> = new Set([
 
 /** What the recovery needs. */
 export interface RecoveryOptions {
-  readonly spool: Pick<RecordingSpool, 'left' | 'openFiles' | 'grew' | 'finish' | 'discard' | 'problem'>;
+  readonly spool: RecordingSpool;
   readonly clock: Pick<SessionClock, 'after'>;
   readonly log: Log;
 }
 
-/** The recovery of what was left open. Begins when it is made; nothing of it throws. */
+/** The recovery of what was left open, and of a spool whose disk takes nothing. Begins when it is made. Never throws. */
 export class RecordingRecovery {
   readonly #options: RecoveryOptions;
   #left: readonly string[];
@@ -43,11 +43,13 @@ export class RecordingRecovery {
   readonly #told = new Set<string>();
   #round: Promise<void>;
   #cancelNext: (() => void) | null = null;
+  #isTrying = false;
   #isClosed = false;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
     this.#left = options.spool.left;
+    options.spool.onProblem = () => this.#await();
     this.#round = this.#tryAll();
   }
 
@@ -65,11 +67,22 @@ export class RecordingRecovery {
 
   /** One after the other: a repair has a whole recording in memory. */
   async #tryAll(): Promise<void> {
+    const { spool } = this.#options;
     const stay: string[] = [];
-    for (const id of this.#left) if (this.#isClosed || !(await this.#isSettled(id))) stay.push(id);
+    this.#isTrying = true;
+    for (const id of new Set([...this.#left, ...spool.unfinished.keys()]))
+      if (this.#isClosed || !(await this.#isSettled(id))) stay.push(id);
     this.#left = stay;
-    if (stay.length === 0 || this.#isClosed) return;
+    if (spool.isBroken && !this.#isClosed) spool.probe();
+    this.#isTrying = false;
+    if (stay.length > 0 || spool.unfinished.size > 0 || spool.isBroken) this.#await();
+  }
+
+  /** Tries again later, once, whatever happens until then. */
+  #await(): void {
+    if (this.#isTrying || this.#isClosed || this.#cancelNext !== null) return;
     this.#cancelNext = this.#options.clock.after(RECOVERY_RETRY_MS, () => {
+      this.#cancelNext = null;
       this.#round = this.#tryAll();
     });
   }
@@ -96,14 +109,20 @@ export class RecordingRecovery {
 
   async #finish(id: string): Promise<void> {
     const { spool } = this.#options;
+    const known = spool.unfinished.get(id);
+    if (known?.truncated === false) return this.#store(known);
     const { sidecar: description, text } = spool.openFiles(id);
     const sidecar = await wholeOr('its description is damaged', async () =>
       parseSidecar(await readFile(description, 'utf8')),
     );
     const { durationMs, grownBytes } = await wholeOr('what it shows is damaged', () => repair(text));
     spool.grew(grownBytes);
-    if (!spool.finish({ ...sidecar, duration_ms: durationMs, truncated: true }))
-      throw new Error(spool.problem ?? 'it could not be stored');
+    this.#store({ ...sidecar, duration_ms: durationMs, truncated: true });
+  }
+
+  #store(sidecar: RecordingSidecar): void {
+    const { spool } = this.#options;
+    if (!spool.finish(sidecar)) throw new Error(spool.problem ?? 'it could not be stored');
   }
 }
 

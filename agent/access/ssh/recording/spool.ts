@@ -1,4 +1,5 @@
 /** Recordings of SSH sessions on this machine, from their first byte until an admin has them. */
+import { randomUUID } from 'node:crypto';
 import {
   createReadStream,
   mkdirSync,
@@ -56,8 +57,12 @@ export class RecordingSpool {
 
   /** Ids of those that were left open when this directory was opened: their agent was killed. See recovery.ts. */
   readonly left: readonly string[];
+  /** Descriptions of those that were over and could not be stored as finished, by their ids: they are open still. */
+  readonly unfinished = new Map<string, RecordingSidecar>();
   /** Called when one was finished. */
   onFinished: (() => void) | null = null;
+  /** Called when the disk did not take something: `problem` says why. */
+  onProblem: (() => void) | null = null;
 
   /** Opens the directory, which is made. */
   constructor(directory: string, bytesMax: number = SPOOL_BYTES_MAX) {
@@ -90,6 +95,11 @@ export class RecordingSpool {
     return `SSH sessions are not recorded: ${Math.round(this.#bytesMax / 1_048_576)} MiB of recordings wait for an admin`;
   }
 
+  /** Whether the disk did not take what it was given last. */
+  get isBroken(): boolean {
+    return this.#problem !== null;
+  }
+
   /** Room for a new one. The answer is the path to write to, or null: there is none. */
   begin(sidecar: RecordingSidecar): string | null {
     if (this.#bytes >= this.#bytesMax) return null;
@@ -107,7 +117,7 @@ export class RecordingSpool {
   }
 
   /**
-   * It is over. False: `problem` says why it could not be stored as finished, and it stays open. A crash in here leaves
+   * It is over. False: `problem` says why it could not be stored as finished, and it stays `unfinished`. A crash in here leaves
    * it open or finished, never without its text.
    */
   finish(sidecar: RecordingSidecar): boolean {
@@ -117,12 +127,26 @@ export class RecordingSpool {
       writeFileSync(this.#path(id, '.json.new'), JSON.stringify(sidecar), { mode: 0o600 });
       renameSync(this.#path(id, '.json.new'), this.#path(id, '.json'));
       renameSync(this.#path(id, '.open.gz'), this.#path(id, '.cast.gz'));
-      rmSync(this.#path(id, '.open.json'), { force: true });
       this.#finished.set(id, { ...sidecar, bytes: size });
       return true;
     });
+    if (isStored === null) this.unfinished.set(id, sidecar);
+    else {
+      this.unfinished.delete(id);
+      this.#removeFiles(id, ['.open.json']);
+    }
     this.onFinished?.();
     return isStored !== null;
+  }
+
+  /** Whether the disk takes something by now: `problem` says it. */
+  probe(): void {
+    const path = this.#path(randomUUID(), '.json.new'); // that of a killed agent is removed at the next start
+    this.#attempt(() => {
+      mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+      writeFileSync(path, '{}', { mode: 0o600 });
+      rmSync(path);
+    });
   }
 
   /** Where an open one has its description and its text. */
@@ -132,6 +156,7 @@ export class RecordingSpool {
 
   /** Removes an open one: nothing can be made of it. */
   discard(id: string): void {
+    this.unfinished.delete(id);
     this.#attempt(() => {
       this.#bytes -= statSync(this.#path(id, '.open.gz'), { throwIfNoEntry: false })?.size ?? 0;
     });
@@ -177,6 +202,7 @@ export class RecordingSpool {
       return done;
     } catch (error) {
       this.#problem = `SSH sessions are not recorded: ${systemProblem(error)}`;
+      this.onProblem?.();
       return null;
     }
   }

@@ -15,7 +15,7 @@ import { silentLog } from '../../../support/log.ts';
 import { peerTest } from '../../../support/run/peer-test.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';
-import { withAlice } from '../../../support/agent/ssh-fixture.ts';
+import { startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
 
 const spoolFile = join(import.meta.dirname, '../../../../agent/access/ssh/recording/spool.ts');
 const recorderFile = join(import.meta.dirname, '../../../../agent/access/ssh/recording/recorder.ts');
@@ -144,6 +144,16 @@ test('nothing is recorded that was not asked for, nor without room, which health
   spool.remove(entry.id);
   t.is(spool.problem, null);
   t.deepEqual(spool.list(), []);
+});
+
+test('a server whose sessions cannot be recorded is in trouble as long as they are to be', async (t) => {
+  let mode: SshRecordingSettings['mode'] = 'all';
+  const spool = new RecordingSpool(directory(t), 0);
+  const { server } = await startSshFixture(t, { recording: { spool, settings: () => ({ ...ALL, mode }) } });
+
+  t.regex(server.problem ?? '', /recordings wait for an admin/u);
+  mode = 'off';
+  t.is(server.problem, null);
 });
 
 test('the recording of an agent that was killed is finished by the next one, as far as it came', async (t) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { RECOVERY_RETRY_MS, RecordingRecovery } from '../../../../../../agent/access/ssh/recording/recovery.ts';
-import { RecordingSpool } from '../../../../../../agent/access/ssh/recording/spool.ts';
+import { RecordingSpool, type RecordingSidecar } from '../../../../../../agent/access/ssh/recording/spool.ts';
 import { createFakeClock } from '../../../../../support/fake-clock.ts';
 import { recordingLog } from '../../../../../support/log.ts';
 import { fill, smallDisk } from '../../../../../support/small-disk.ts';
@@ -18,20 +18,20 @@ const REMOVED = 'A recording of an SSH session is damaged beyond repair and was 
 
 const idOf = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
+const SIDECAR = {
+  ssh_username_id: idOf(99),
+  username: 'alice',
+  started_at_ms: 1_000,
+  duration_ms: 0,
+  width: 80,
+  height: 24,
+  command: null,
+  truncated: true,
+};
+
 /** Leaves a recording in the directory as an agent does that is killed in the middle of a line. */
 function leaveOpen(directory: string, id: string, text: Buffer | null = gzipSync(`${CAST}[2,"o","thr`)): void {
-  const sidecar = {
-    id,
-    ssh_username_id: idOf(99),
-    username: 'alice',
-    started_at_ms: 1_000,
-    duration_ms: 0,
-    width: 80,
-    height: 24,
-    command: null,
-    truncated: true,
-  };
-  writeFileSync(join(directory, `${id}.open.json`), JSON.stringify(sidecar));
+  writeFileSync(join(directory, `${id}.open.json`), JSON.stringify({ ...SIDECAR, id }));
   if (text !== null) writeFileSync(join(directory, `${id}.open.gz`), text);
 }
 
@@ -181,4 +181,68 @@ test('what was removed as damaged leaves its room to others', async (t) => {
 
   t.regex(whileThere ?? '', /recordings wait for an admin/u);
   t.is(spool.problem, null);
+});
+
+/** A recording of this agent itself, whose session is over. `text`: what came to the disk; null: nothing did. */
+async function endedIn(t: ExecutionContext, text: Buffer | null, isTruncated: boolean) {
+  const directory = temporaryDirectory(t);
+  const agent = startIn(t, directory);
+  await agent.recovery.round;
+  leaveOpen(directory, idOf(1), text);
+  const sidecar = JSON.parse(readFileSync(join(directory, `${idOf(1)}.open.json`), 'utf8')) as RecordingSidecar;
+  const blocked = join(directory, `${idOf(1)}.json.new`);
+  mkdirSync(blocked);
+  agent.spool.finish({ ...sidecar, duration_ms: 7_000, truncated: isTruncated });
+  const later = async (isFree: boolean) => {
+    if (isFree) rmSync(blocked, { recursive: true });
+    agent.clock.pass(RECOVERY_RETRY_MS);
+    await agent.recovery.round;
+    return agent.spool.list();
+  };
+  return { ...agent, directory, later };
+}
+
+test('a recording that the disk did not take at its end is finished later, with all that it shows', async (t) => {
+  const whole = await endedIn(t, gzipSync(CAST), false);
+  t.regex(whole.spool.problem ?? '', /^SSH sessions are not recorded: /u);
+  t.deepEqual([await whole.later(false), whole.clock.waiting()], [[], 1]);
+  t.like(await whole.later(true), [{ id: idOf(1), duration_ms: 7_000, truncated: false }]);
+  t.is(shown(whole.directory, idOf(1)), CAST);
+
+  const cut = await endedIn(t, gzipSync(CAST).subarray(0, -10), true);
+  t.like(await cut.later(true), [{ id: idOf(1), truncated: true }]);
+
+  for (const { spool, directory, clock } of [whole, cut])
+    t.deepEqual(
+      [spool.problem, readdirSync(directory), clock.waiting()],
+      [null, [`${idOf(1)}.cast.gz`, `${idOf(1)}.json`], 0],
+    );
+});
+
+test('one of which nothing came to the disk is no trouble for ever', async (t) => {
+  const { spool, directory, clock, later } = await endedIn(t, null, true);
+  t.not(spool.problem, null);
+
+  await later(true);
+
+  t.deepEqual([spool.problem, spool.list(), readdirSync(directory), clock.waiting()], [null, [], [], 0]);
+});
+
+test('a disk that took no new recording is looked at again although nobody logs in', async (t) => {
+  const directory = join(temporaryDirectory(t), 'spool');
+  const { spool, recovery, clock } = startIn(t, directory);
+  await recovery.round;
+  rmSync(directory, { recursive: true });
+  writeFileSync(directory, '');
+  const later = async () => {
+    clock.pass(RECOVERY_RETRY_MS);
+    await recovery.round;
+    return spool.problem;
+  };
+
+  t.is(spool.begin({ ...SIDECAR, id: idOf(1) }), null);
+  t.not(await later(), null);
+  rmSync(directory);
+  t.is(await later(), null);
+  t.deepEqual([readdirSync(directory), clock.waiting()], [[], 0]);
 });
