@@ -14,11 +14,10 @@ const RETRIED = new Set([408, 425, 429]);
 const Envelope = z.object({ data: EnrollAnswer });
 const ErrorEnvelope = z.object({ error: z.object({ code: z.string().max(64), message: z.string().max(512) }) });
 
-/**
- * The refusal of a cluster that has no room for another node: somebody may make some, so that no agent ends for it. It
- * is asked again after this at most, in ms, and after half of it at least.
- */
+/** The refusal of a cluster that has no room for another node: somebody may make some, so that no agent ends for it. */
 const FULL = 'node_limit_reached';
+
+/** A full cluster is asked again after this at most, in ms, and after half of it at least. */
 export const FULL_AGAIN_MS = 300_000;
 
 /** What the refusals of a key mean. Source: docs/architecture/sessions.md. */

@@ -63,7 +63,7 @@ export class LiveSession {
     this.#asking = new Asking(ports.runner, options);
   }
 
-  /** After the welcome: what the admin is to know. Results fill the socket: what is told only where there is room comes before. */
+  /** After the welcome: what the admin is to know. Results come late: what is said where there is room goes before. */
   begin(): void {
     this.askOpen();
     this.#tellOutcomes();

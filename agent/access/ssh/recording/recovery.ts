@@ -1,6 +1,7 @@
 /**
  * Recordings that an agent left open when it was killed: the next one finishes them, as far as they came, as truncated.
- * So are those that its own disk did not take at their end, as what they are where all of their text is there. One goes only when nothing can be made of it. With a full disk, say, it stays and is tried again.
+ * So are those that its own disk did not take at their end, as what they are where all of their text is there. One
+ * goes only when nothing can be made of it. With a full disk, say, it stays and is tried again.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -35,7 +36,7 @@ export interface RecoveryOptions {
   readonly log: Log;
 }
 
-/** The recovery of what was left open, and of a spool whose disk takes nothing. Begins when it is made. Never throws. */
+/** The recovery of what was left open, and of a disk that takes nothing. Begins when it is made; nothing throws. */
 export class RecordingRecovery {
   readonly #options: RecoveryOptions;
   #left: readonly string[];

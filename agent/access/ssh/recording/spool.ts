@@ -117,8 +117,8 @@ export class RecordingSpool {
   }
 
   /**
-   * It is over. False: `problem` says why it could not be stored as finished, and it stays `unfinished`. A crash in here leaves
-   * it open or finished, never without its text.
+   * It is over. False: `problem` says why it could not be stored as finished, and it stays `unfinished`. A crash in
+   * here leaves it open or finished, never without its text.
    */
   finish(sidecar: RecordingSidecar): boolean {
     const { id } = sidecar;
