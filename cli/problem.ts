@@ -67,12 +67,25 @@ export function problemOf(error: unknown, asked: AskedService): Problem {
   return new Problem(error instanceof Error ? oneLine(error.message) : 'something went wrong');
 }
 
+/** The same in a few words, for a line that says what is done about it. */
+export function reasonOf(error: unknown): string {
+  return isRefusal(error) ? oneLine(error.message) : rootCause(error);
+}
+
 /**
  * Whether the service answered, with a refusal: what was asked for cannot be had, and it may be asked for something
  * else.
  */
 export function isRefusal(error: unknown): error is Error {
   return isOfClient(error) && typeof (error.data as RefusalData | null | undefined)?.code === 'string';
+}
+
+/** Refusals that pass by themselves. */
+const PASSING: readonly (string | undefined)[] = ['rate_limited', 'service_unavailable'];
+
+/** Whether the service was not reached, or cannot answer now: what was read before can be read again later. */
+export function isPassing(error: unknown): boolean {
+  return isOfClient(error) && (!isRefusal(error) || PASSING.some((code) => isRefusedAs(error, code)));
 }
 
 /** Whether the service says that there is no such thing. */
@@ -182,8 +195,9 @@ function rootCause(error: unknown): string {
   let cause = error;
   for (let depth = 0; depth < 5 && cause instanceof Error && cause.cause instanceof Error; depth += 1)
     cause = cause.cause;
+  if (!(cause instanceof Error)) return oneLine(String(cause));
   const { code, message } = cause as NodeJS.ErrnoException;
-  return code ?? oneLine(message);
+  return typeof code === 'string' ? code : oneLine(message); // what is thrown at an abort has a number
 }
 
 /** What is wrong, field by field; null: the service does not say. */

@@ -10,11 +10,21 @@ const IDS_MAX = 100;
 /** Nodes whose names are looked up; of more, their ids stand for them. */
 const NAMED_NODES_MAX = 1_000;
 
+/** How one thing is read: once, or until there is an answer. */
+export type Reading = <T>(read: () => Promise<T>) => Promise<T>;
+
+const once: Reading = (read) => read();
+
 /** All executions of a command on these nodes, whole outputs included. */
-export async function executionsOn(api: Api, command: string, nodes: readonly string[]): Promise<readonly Execution[]> {
+export async function executionsOn(
+  api: Api,
+  command: string,
+  nodes: readonly string[],
+  reading = once,
+): Promise<readonly Execution[]> {
   const found: Execution[] = [];
-  for await (const page of pagesOn(api, command, nodes))
-    found.push(...(await Promise.all(page.map((execution) => whole(api, execution)))));
+  for await (const page of pagesOn(api, command, nodes, reading))
+    found.push(...(await Promise.all(page.map((execution) => whole(api, execution, reading)))));
   return found;
 }
 
@@ -23,30 +33,34 @@ export async function* eachExecutionOn(
   api: Api,
   command: string,
   nodes: readonly string[],
+  reading = once,
 ): AsyncGenerator<Execution, void, undefined> {
-  for await (const page of pagesOn(api, command, nodes))
-    for (const execution of page) yield await whole(api, execution);
+  for await (const page of pagesOn(api, command, nodes, reading))
+    for (const execution of page) yield await whole(api, execution, reading);
 }
 
 async function* pagesOn(
   api: Api,
   command: string,
   nodes: readonly string[],
+  reading: Reading,
 ): AsyncGenerator<readonly Execution[], void, undefined> {
   for (let from = 0; from < nodes.length; from += IDS_MAX) {
-    const { data } = await api.list_command_executions.query({
-      command_id__in: [command],
-      node_id__in: nodes.slice(from, from + IDS_MAX),
-      page_size: IDS_MAX,
-    });
+    const { data } = await reading(() =>
+      api.list_command_executions.query({
+        command_id__in: [command],
+        node_id__in: nodes.slice(from, from + IDS_MAX),
+        page_size: IDS_MAX,
+      }),
+    );
     yield data;
   }
 }
 
 // A page holds back outputs that would make it too long: a single read has them.
-function whole(api: Api, execution: Execution): Promise<Execution> {
-  const heldBack = execution.output_withheld;
-  return heldBack ? api.get_command_execution.query({ id: execution.id }) : Promise.resolve(execution);
+async function whole(api: Api, execution: Execution, reading: Reading): Promise<Execution> {
+  const { id, output_withheld: isHeldBack } = execution;
+  return isHeldBack ? reading(() => api.get_command_execution.query({ id })) : execution;
 }
 
 /** Aliases that are looked through, so that no machine is called by that of another. */
@@ -54,25 +68,35 @@ const ALIASES_MAX = 1_000;
 
 /**
  * What to call these nodes. One that is gone is called by the first characters of its id, and so is one whose machine
- * calls itself as another node is called by its alias, or may do: these are asked for apart from each other.
+ * calls itself as another node is called by its alias, or may do: these are asked for apart from each other. Rejects
+ * once the signal aborts.
  */
-export async function labelsFor(api: Api, ids: readonly string[]): Promise<(id: string) => string> {
+export async function labelsFor(
+  api: Api,
+  ids: readonly string[],
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<(id: string) => string> {
   if (ids.length > NAMED_NODES_MAX) return shortIds(ids);
   const nodes: Node[] = [];
   for (let from = 0; from < ids.length; from += IDS_MAX)
     nodes.push(
-      ...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX })).data,
+      ...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX }, options))
+        .data,
     );
-  const isTaken = await takenNames(api, nodes);
+  const isTaken = await takenNames(api, nodes, options);
   const labels = labelsOf(nodes.filter((node) => !isTaken(node)));
   return (id) => labels.get(id) ?? shortId(id);
 }
 
 /** Whether a node is called by a name that is an alias, and none of its own. */
-async function takenNames(api: Api, nodes: readonly Node[]): Promise<(node: Node) => boolean> {
+async function takenNames(
+  api: Api,
+  nodes: readonly Node[],
+  options: { readonly signal?: AbortSignal },
+): Promise<(node: Node) => boolean> {
   const hasOwnName = ({ name, aliases }: Node): boolean => aliases.some((alias) => alias.name === name);
   if (nodes.every(hasOwnName)) return () => false;
-  const { rows, totalCount } = await firstRows(ALIASES_MAX, (page) => api.list_aliases.query(page));
+  const { rows, totalCount } = await firstRows(ALIASES_MAX, (page) => api.list_aliases.query(page, options));
   const taken = new Set(rows.map(({ name }) => name));
   return (node) => !hasOwnName(node) && (totalCount > ALIASES_MAX || taken.has(node.name.toLowerCase()));
 }

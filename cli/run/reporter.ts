@@ -1,12 +1,14 @@
 /** What came out of a run, told as it comes or at the end. */
 import type { Api, Execution, LiveClient } from '../service/client.ts';
 import { groupedText, prefixedText } from '../output/grouping.ts';
-import { eachExecutionOn, executionsOn, labelsFor } from '../output/outputs.ts';
+import { eachExecutionOn, executionsOn, type Reading } from '../output/outputs.ts';
 import { tell, write, writeOutput } from '../output/output.ts';
-import { isNotFound } from '../problem.ts';
+import { isNotFound, reasonOf } from '../problem.ts';
+import { Patience } from '../service/patience.ts';
 import type { Format } from '../table/format.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText } from '../table/text.ts';
+import { labelsInTime } from './labels.ts';
 import { followOutput, TAILS_MAX } from './tails.ts';
 import { Unwritten } from './unwritten.ts';
 import { deletedEnds, isOver, type CommandState, type WatchedExecution } from './watch.ts';
@@ -37,7 +39,10 @@ export interface ReporterParts {
 /** Says what came out. */
 export interface Reporter {
   heard(state: CommandState, news: readonly WatchedExecution[]): void;
-  /** All is over, or what is left is not waited for. Resolves when all is written. */
+  /**
+   * All is over, or what is left is not waited for. Resolves when all is written. What is to be read for that is asked
+   * for until the service answers; rejects when somebody leaves meanwhile.
+   */
   finish(state: CommandState): Promise<void>;
 }
 
@@ -67,16 +72,18 @@ class FinalReporter implements Reporter {
       options: { format, summary, isRaw, isColoured },
     } = this.#parts;
     const nodes = [...executions.values()].map(({ node_id: node }) => node);
-    const found = await executionsOn(api, command, nodes);
+    const reading = readingOf(this.#parts);
+    const found = await executionsOn(api, command, nodes, reading);
     if (!isForPeople(format)) {
+      const whole = format === 'json' ? await reading(() => api.get_command.query({ id: command })) : null;
       clearLine();
       return write(
-        format === 'json'
-          ? recordText({ command: await api.get_command.query({ id: command }), executions: found }, 'json')
-          : found.map((execution) => recordText(execution, format)).join(''),
+        whole === null
+          ? found.map((execution) => recordText(execution, format)).join('')
+          : recordText({ command: whole, executions: found }, 'json'),
       );
     }
-    const label = await labelsFor(api, [...nodes, ...deleted.map(({ node_id: node }) => node)]);
+    const label = await labelsOf(this.#parts, [...nodes, ...deleted.map(({ node_id: node }) => node)]);
     clearLine();
     const outputs = found
       .filter(({ status }) => status === 'completed')
@@ -133,8 +140,9 @@ class LiveReporter implements Reporter {
     await Promise.all([...this.#tails.values()].map(({ done }) => done));
     const { api, command, clearLine } = this.#parts;
     const label = await this.#labels.promise;
+    const reading = readingOf(this.#parts);
     const rest = [...new Set(this.#waiting.map(({ node_id: node }) => node))];
-    for await (const { id, node_id: node, output } of eachExecutionOn(api, command, rest))
+    for await (const { id, node_id: node, output } of eachExecutionOn(api, command, rest, reading))
       if (!this.#tails.has(id)) await this.#unwritten.add(prefixedText({ label: label(node), output: output ?? '' }));
     await this.#unwritten.written();
     clearLine();
@@ -145,9 +153,8 @@ class LiveReporter implements Reporter {
   #askLabels(executions: CommandState['executions']): void {
     if (this.#hasAskedLabels) return;
     this.#hasAskedLabels = true;
-    this.#labels.promise.catch(() => {}); // who waits for them hears of it
     const nodes = [...executions.values()].map(({ node_id: node }) => node);
-    labelsFor(this.#parts.api, nodes).then(this.#labels.resolve, this.#labels.reject);
+    this.#labels.resolve(labelsOf(this.#parts, nodes));
   }
 
   #follow({ id, node_id: node }: WatchedExecution): void {
@@ -176,6 +183,32 @@ class LiveReporter implements Reporter {
       tell(line);
     });
   }
+}
+
+/** Reads until there is an answer, and tells the person when there is none. */
+function readingOf({ options: { leave: signal }, clearLine }: ReporterParts): Reading {
+  const patience = new Patience({
+    signal,
+    failing(error) {
+      clearLine();
+      tell(`what came of it cannot be read now (${reasonOf(error)}); trying again`);
+    },
+  });
+  return (read) => patience.ask(read);
+}
+
+/** What the nodes are called; who leaves them nameless is told. */
+function labelsOf(
+  { api, options: { leave }, clearLine }: ReporterParts,
+  nodes: readonly string[],
+): Promise<(node: string) => string> {
+  return labelsInTime(api, nodes, {
+    leave,
+    unknown(error) {
+      clearLine();
+      tell(`the names of the nodes cannot be had (${reasonOf(error)}): they are called by their ids`);
+    },
+  });
 }
 
 /** On stderr: which nodes did not end well, and how. Machines that are away are told in one line. */

@@ -3,7 +3,8 @@ import type { Api, Command, Inputs, LiveClient } from '../service/client.ts';
 import { countOfNodes } from '../names/node-names.ts';
 import { labelsFor } from '../output/outputs.ts';
 import { tell } from '../output/output.ts';
-import { EXIT, Problem, type ExitStatus } from '../problem.ts';
+import { EXIT, isConflict, Problem, reasonOf, type ExitStatus } from '../problem.ts';
+import { Patience } from '../service/patience.ts';
 import { shortId } from '../table/short-ids.ts';
 import { AwayWatch } from './away.ts';
 import { createProgress, endText } from './progress.ts';
@@ -54,10 +55,11 @@ export async function runCommand(
 
   const progress = createProgress(process.stderr, () => performance.now());
   const clearLine = (): void => progress.clear();
+  const ended = new AbortController();
   const cancelled = (): void => {
     clearLine();
     tell(`asking all nodes to stop ${id}; Ctrl-C again leaves at once`);
-    api.cancel_command.mutate({ id }).catch(() => tell('it could not be cancelled'));
+    void cancelPatiently(api, id, AbortSignal.any([options.leave, ended.signal]), clearLine);
   };
   options.cancel.addEventListener('abort', cancelled, { once: true });
   if (options.cancel.aborted) cancelled(); // while it was stored
@@ -83,22 +85,46 @@ export async function runCommand(
       hint = setTimeout(() => void tellWaiting(api, now, clearLine), HINT_MS);
     });
     clearTimeout(hint);
-    if (state === null || options.leave.aborted) {
-      tell(`left; the command goes on as ${id}: edge command get ${id}`);
-      return EXIT.interrupted;
-    }
+    if (state === null || options.leave.aborted) return left(id);
     await reporter.finish(state);
     if (state.summary.pending > 0) await tellAway(api, id, state);
     if (state.summary.sent > 0) await tellLost(api, id, state);
-    const ended = wholeSummary(state, summary.total);
-    if (options.isFramed) tell(`${endText(ended, performance.now() - startedMs)} (${shortId(id)})`);
-    return statusOf(ended);
+    const whole = wholeSummary(state, summary.total);
+    if (options.isFramed) tell(`${endText(whole, performance.now() - startedMs)} (${shortId(id)})`);
+    return statusOf(whole);
+  } catch (error) {
+    if (options.leave.aborted) return left(id);
+    throw error;
   } finally {
     clearTimeout(hint);
+    ended.abort();
     away?.end();
     clearLine();
     options.cancel.removeEventListener('abort', cancelled);
   }
+}
+
+/** Until the service takes it, or the signal aborts: the next Ctrl-C is no second try, it leaves. */
+async function cancelPatiently(api: Api, id: string, signal: AbortSignal, clearLine: () => void): Promise<void> {
+  const patience = new Patience({
+    signal,
+    failing(error) {
+      clearLine();
+      tell(`it cannot be cancelled now (${reasonOf(error)}); trying again`);
+    },
+  });
+  try {
+    await patience.ask(() => api.cancel_command.mutate({ id }, { signal }));
+  } catch (error) {
+    if (signal.aborted || isConflict(error)) return; // nobody waits for it any more, or it has ended
+    clearLine();
+    tell(`it could not be cancelled: ${reasonOf(error)}`);
+  }
+}
+
+function left(id: string): ExitStatus {
+  tell(`left; the command goes on as ${id}: edge command get ${id}`);
+  return EXIT.interrupted;
 }
 
 /** Only nodes that are not connected are left: without a word it would look as if this program hung. */
@@ -148,10 +174,6 @@ async function nodesThat(
     (_label, index) => index === 0 || labels.slice(0, index + 1).join(', ').length <= NAMES_COLUMNS_MAX,
   );
   return { count: found.length, names: [...fitting, ...(found.length > fitting.length ? ['...'] : [])].join(', ') };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function statusOf(summary: Command['summary']): ExitStatus {
