@@ -13,6 +13,12 @@ const CONNECT_MS_MAX = 10_000;
 /** It must have answered within this time, in ms: longer than its own limits, so that its own words come through. */
 const ANSWER_MS_MAX = 40_000;
 
+/**
+ * Silence after which a path is asked whether it is still there, in ms: one whose other end went without a word would
+ * be kept for good. The system asks ten times, a second apart, and cuts it then (libuv).
+ */
+export const KEEP_ALIVE_MS = 15_000;
+
 /** Longest head of an answer, and longest text of a refusal that is read, in bytes. Ours have a few hundred. */
 const HEAD_BYTES_MAX = 16_384;
 const REFUSAL_BYTES_MAX = 4_096;
@@ -76,7 +82,8 @@ function limitSilence(socket: Socket, { url }: Proxy, msMax: number): NodeJS.Tim
 
 async function connected(proxy: Proxy): Promise<Socket> {
   const { host, port } = proxy;
-  const options = { host, port, allowHalfOpen: true, noDelay: true };
+  const kept = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
+  const options = { host, port, allowHalfOpen: true, noDelay: true, ...kept };
   const socket = proxy.isTls
     ? (await import('node:tls')).connect({
         ...options,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { Problem } from '../problem.ts';
-import { dial } from './dial.ts';
+import { dial, KEEP_ALIVE_MS } from './dial.ts';
 import type { Proxy } from './proxy.ts';
 import { targetText, wayTo, type Forward, type Target } from './stream-targets.ts';
 
@@ -47,7 +47,8 @@ export async function startForwards(wanted: readonly Forward[], options: Forward
   try {
     const forwards: LocalForward[] = [];
     for (const { listen, target } of wanted) {
-      const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      const kept = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS }; // another machine may go without a word
+      const server = createServer({ allowHalfOpen: true, noDelay: true, ...kept }, (socket) => {
         sockets.add(socket);
         socket.once('close', () => sockets.delete(socket));
         void serve(socket, target, { ...options, failed });

@@ -7,6 +7,12 @@ import { EXIT, Problem } from '../problem.ts';
 import { keepHostKey } from './host-keys.ts';
 import type { NodePlace } from './places.ts';
 
+/**
+ * Silence after which ssh asks the machine whether it is there, in s; three questions without an answer end it. Its own
+ * TCPKeepAlive asks nobody behind a ProxyCommand.
+ */
+export const SERVER_ALIVE_SECONDS = 15;
+
 /** The file in which host keys of nodes are remembered; its directory is made. */
 export function knownHostsFile(env: Environment): string {
   const file = ownFile('known_hosts', env);
@@ -35,6 +41,7 @@ export function nodeOptions(place: NodePlace, env: Environment, isOtherServer: b
     `HostKeyAlias=${place.ownHost}`,
     `UserKnownHostsFile=${configWord(keyFile ?? knownHostsFile(env))}`,
     `StrictHostKeyChecking=${keyFile === null ? 'accept-new' : 'yes'}`,
+    `ServerAliveInterval=${SERVER_ALIVE_SECONDS}`,
   ].flatMap((option) => ['-o', option]);
 }
 

@@ -6,7 +6,7 @@ import { chosenContext, nonEmpty, type Environment } from '../service/contexts.t
 import { Problem } from '../problem.ts';
 import { hostKeysDirectory } from './host-keys.ts';
 import { SSH_PORT } from './host-names.ts';
-import { configWord, knownHostsFile, proxyCommand, shellWord } from './openssh.ts';
+import { configWord, knownHostsFile, proxyCommand, SERVER_ALIVE_SECONDS, shellWord } from './openssh.ts';
 
 /**
  * The block for all nodes whose host names end so, which must be a checked host name. It holds no key, and no port that
@@ -20,6 +20,7 @@ Host *.${domain}
   ProxyCommand ${proxyCommand([...contextWords(env), '--ssh', '%h', '%p'])}
   UserKnownHostsFile ${configWord(knownHostsFile(env))} ${keysWord(env)}
   StrictHostKeyChecking accept-new
+  ServerAliveInterval ${SERVER_ALIVE_SECONDS}
 `;
 }
 
