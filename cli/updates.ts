@@ -3,7 +3,9 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Api, Outputs } from './service/client.ts';
-import { ending } from './until-interrupted.ts';
+import { Patience } from './service/patience.ts';
+import { tell } from './output/output.ts';
+import { reasonOf } from './problem.ts';
 import { createProgressLine } from './run/progress.ts';
 
 /** A request, as the service answers it. */
@@ -12,21 +14,33 @@ export type Update = Outputs['get_self_update_request'];
 /** Between two reads, in ms: the service looks as often at nodes of other admins. */
 const READ_EVERY_MS = 1_000;
 
-/** Follows it. Null: somebody wants to leave before it is completed. Rejects when it cannot be read. */
-export async function followUpdate(api: Api, { id }: Pick<Update, 'id'>): Promise<Update | null> {
-  const { signal } = ending();
+/**
+ * Follows one that is there. Null: `signal` aborts before it is completed. A service that is away is told of once, and
+ * asked again; rejects with any other refusal.
+ */
+export async function followUpdate(api: Api, { id }: Pick<Update, 'id'>, signal: AbortSignal): Promise<Update | null> {
   const line = createProgressLine<Update>(process.stderr, () => performance.now(), {
     text: updateText,
     isLast: isOver,
   });
+  const patience = new Patience({
+    signal,
+    failing(error) {
+      line.clear();
+      tell(`how far it is cannot be read now (${reasonOf(error)}); trying again`);
+    },
+  });
   try {
     while (!signal.aborted) {
-      const update = await api.get_self_update_request.query({ id });
+      const update = await patience.ask(() => api.get_self_update_request.query({ id }, { signal }));
       if (isOver(update)) return update;
       line.show(update);
       await wait(READ_EVERY_MS, undefined, { signal }).catch(() => {}); // it only rejects when somebody wants to leave, which ends the loop
     }
     return null;
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw error;
   } finally {
     line.clear();
   }

@@ -7,11 +7,12 @@ import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import { countOfNodes } from '../names/node-names.ts';
 import { tell } from '../output/output.ts';
-import { EXIT, Problem } from '../problem.ts';
+import { EXIT, isPassing, Problem } from '../problem.ts';
 import { sessionOf, type Session } from '../service/session.ts';
 import type { Table, Tone } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
 import { addPlaceOptions, targetingOf, type Places } from '../names/targeting.ts';
+import { ending } from '../until-interrupted.ts';
 import { endText, followUpdate, updateText, type Update } from '../updates.ts';
 
 type Result = Outputs['list_self_update_results']['data'][number];
@@ -167,10 +168,15 @@ async function create(flags: CreateFlags, command: Program): Promise<void> {
     ...(maxFailures !== undefined && { max_failures: maxFailures }),
     ...(healthTimeout !== undefined && { health_timeout: healthTimeout }),
   });
-  const found = await session.api.get_self_update_request.query({ id: created.id });
-  if (flags.wait === true) return follow(session, found);
-  await session.record(shown(session, found));
-  tell(whoTakesPart(totalOf(found), created.id));
+  if (flags.wait === true) return follow(session, created);
+  const found = await session.api.get_self_update_request.query({ id: created.id }).catch((error: unknown) => {
+    if (isPassing(error)) return null; // it is created, and whoever created it has to know its id
+    throw error;
+  });
+  await session.record(shown(session, found ?? created));
+  tell(
+    found === null ? `edge update watch ${created.id} says how far it is` : whoTakesPart(totalOf(found), created.id),
+  );
 }
 
 function healthTimeoutOf({ healthTimeout, batch }: CreateFlags): number | undefined {
@@ -200,7 +206,7 @@ function totalOf({ progress }: Update): number {
 
 async function follow(session: Session, update: Update): Promise<void> {
   const startedMs = Date.parse(update.inserted_at);
-  const last = await followUpdate(session.api, update);
+  const last = await followUpdate(session.api, update, ending().signal);
   if (last === null) {
     process.exitCode = EXIT.interrupted;
     tell(`it goes on: edge update watch ${update.id} follows it again`);
