@@ -2,6 +2,8 @@
 import type { Command as Program } from 'commander';
 import { words } from '../arguments.ts';
 import type { Outputs } from '../service/client.ts';
+import { ending } from '../until-interrupted.ts';
+import { followEvents } from '../output/event-source.ts';
 import { eventHeadings, eventText, nodeOf, type Envelope } from '../output/event-text.ts';
 import { eventTypeOf, eventTypesOf } from '../names/event-types.ts';
 import { NodeNames } from '../output/outputs.ts';
@@ -10,6 +12,7 @@ import { plainJson, plainText } from '../output/plain-text.ts';
 import { addListCommand } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
+import { reasonOf } from '../problem.ts';
 import { sessionOf } from '../service/session.ts';
 
 const TYPES: Table<Outputs['list_event_types']['data'][number]> = {
@@ -65,12 +68,11 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
   const session = sessionOf(command);
   const types = flags.type === undefined ? null : await eventTypesOf(session.api, flags.type);
   let isLost = false;
-  const live = session.live({
-    lost() {
-      if (!isLost) tell(`lost ${session.connection.url}; trying again`);
-      isLost = true;
-    },
-  });
+  const lost = (how: string): void => {
+    if (!isLost) tell(`${how}; trying again`);
+    isLost = true;
+  };
+  const live = session.live({ lost: () => lost(`lost ${session.connection.url}`) });
   const names = new NodeNames(session.api);
   let isHeaded = false;
   let writing = Promise.resolve();
@@ -80,26 +82,20 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
     const name = await names.of(nodes);
     await write(events.map((event) => eventText(event, session.format, name)).join(''));
   };
+  const unwritten = Promise.withResolvers<never>();
+  const followed = followEvents(live.api, types, ending().signal, {
+    told(message) {
+      isLost = false;
+      // once the headings are there, nothing that happens is missed
+      if (!isHeaded) writing = write(eventHeadings(session.format));
+      isHeaded = true;
+      if (message.type === 'events') writing = show(message.events, writing);
+      writing.catch(unwritten.reject);
+    },
+    refused: (error) => lost(`the service tells no events now (${reasonOf(error)})`),
+  });
   try {
-    await new Promise<void>((resolve, reject) => {
-      process.once('SIGINT', () => resolve());
-      process.once('SIGTERM', () => resolve());
-      live.api.events.watch.subscribe(
-        { ...(types && { types: [...types] }) },
-        {
-          onData({ data }) {
-            isLost = false;
-            // once the headings are there, nothing that happens is missed
-            if (!isHeaded) writing = write(eventHeadings(session.format));
-            isHeaded = true;
-            if (data.type !== 'started') writing = show(data.events, writing);
-            writing.catch(reject);
-          },
-          onError: reject,
-          onComplete: resolve,
-        },
-      );
-    });
+    await Promise.race([followed, unwritten.promise]);
     await writing;
   } finally {
     live.close();

@@ -1,0 +1,61 @@
+/** Events as they happen, over a feed that outlives what passes by itself. */
+import { subscribePatiently } from '../../api/client/client.ts';
+import type { EventType } from '../names/event-types.ts';
+import { isPassing } from '../problem.ts';
+import type { LiveClient } from '../service/client.ts';
+import type { Envelope } from './event-text.ts';
+
+/** First that it has begun, which comes again after each cut; then events, of which there may be none. */
+export type EventsMessage =
+  | { readonly type: 'started' }
+  | { readonly type: 'events'; readonly events: readonly Envelope[] };
+
+/** Who hears. */
+export interface EventsListener {
+  readonly told: (message: EventsMessage) => void;
+  /** The service refuses for a while to go on; it is asked again, from the last event on. */
+  readonly refused: (error: unknown) => void;
+}
+
+/**
+ * Tells events of these types, all where null, until `signal` aborts, or the service ends the feed. Rejects with what
+ * it refuses at the beginning, so that whoever asked hears of it; later with what does not pass by itself.
+ */
+export function followEvents(
+  api: LiveClient['api'],
+  types: readonly EventType[] | null,
+  signal: AbortSignal,
+  { told, refused }: EventsListener,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let hasBegun = false;
+    const subscription = subscribePatiently<EventsMessage>(
+      (handlers, lastEventId) =>
+        api.events.watch.subscribe(
+          { ...(types && { types: [...types] }), ...(lastEventId !== undefined && { lastEventId }) },
+          {
+            onData: (message) => handlers.onData(message),
+            onError(error) {
+              if (!hasBegun) return reject(error);
+              if (isPassing(error)) refused(error);
+              return handlers.onError(error);
+            },
+            onComplete: resolve,
+          },
+        ),
+      {
+        data(message) {
+          hasBegun = true;
+          told(message);
+        },
+        failed: reject,
+      },
+    );
+    const end = (): void => {
+      subscription.unsubscribe();
+      resolve();
+    };
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+  });
+}
