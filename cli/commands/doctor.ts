@@ -2,6 +2,7 @@
 import type { Command as Program } from 'commander';
 import type { Api, Node } from '../service/client.ts';
 import { painted } from '../output/colours.ts';
+import { diagnosed, type Report } from '../doctor/diagnosed.ts';
 import { checksText, reportText } from '../doctor/report-text.ts';
 import { healthText } from '../output/health-text.ts';
 import { inTurns } from '../in-turns.ts';
@@ -10,7 +11,7 @@ import { labelsOf, nodeIdOf, ofNode } from '../names/node-names.ts';
 import { STATUS_TONES } from '../output/node-table.ts';
 import { tell, write, writeOutput } from '../output/output.ts';
 import { firstRows } from '../service/pages.ts';
-import { EXIT, isRefusal } from '../problem.ts';
+import { EXIT } from '../problem.ts';
 import { sessionOf } from '../service/session.ts';
 import { isForPeople } from '../table/format.ts';
 import type { View } from '../table/text.ts';
@@ -53,7 +54,7 @@ async function examineNode(name: string, command: Program): Promise<boolean> {
 
 /** The first nodes are diagnosed, all are listed. */
 async function examineAll(command: Program): Promise<boolean> {
-  const { api, record, format, view } = sessionOf(command);
+  const { api, connection, record, format, view } = sessionOf(command);
   const health = await api.check_admin_health.query({});
   // At once: where the database is away nothing else can be told.
   if (isForPeople(format)) await write(healthText(health.checks, view()));
@@ -62,7 +63,7 @@ async function examineAll(command: Program): Promise<boolean> {
     await inTurns(
       nodes.slice(0, NODES_DIAGNOSED_MAX),
       AT_ONCE_MAX,
-      async ({ id }) => [id, await diagnosed(api, id)] as const,
+      async ({ id }) => [id, await diagnosed(api, id, connection)] as const,
     ),
   );
   const isWell = health.healthy && totalCount === 0;
@@ -94,21 +95,6 @@ function nodesText(nodes: readonly Node[], reports: ReadonlyMap<string, Report |
       return `\n${shown}  ${wrapped(told, { width, indent: status.length + 2 })}\n${checks}`;
     })
     .join('');
-}
-
-type Report = Awaited<ReturnType<Api['get_node_diagnostics']['query']>>;
-
-/**
- * A node's report, or why there is none: one that was deleted meanwhile, or cannot be asked now, keeps nobody from
- * reading of the others.
- */
-async function diagnosed(api: Api, id: string): Promise<Report | string> {
-  try {
-    return await api.get_node_diagnostics.query({ id });
-  } catch (error) {
-    if (isRefusal(error)) return error.message;
-    throw error;
-  }
 }
 
 function reportOf(reports: ReadonlyMap<string, Report | string>, { id }: Node): Report | null {

@@ -5,7 +5,8 @@ import type { Api } from '../service/client.ts';
 import { nodeIdOf, ofNode } from '../names/node-names.ts';
 import { endingWithReader } from '../until-interrupted.ts';
 import { isReaderGone, shownOutput, tell, writeForReader } from '../output/output.ts';
-import { EXIT, isConflict, Problem } from '../problem.ts';
+import { EXIT, isConflict, Problem, reasonOf } from '../problem.ts';
+import { Patience } from '../service/patience.ts';
 import { followOutput } from '../run/tails.ts';
 import { Unwritten } from '../run/unwritten.ts';
 import { sessionOf } from '../service/session.ts';
@@ -78,7 +79,7 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
       again: () => unwritten.behind(() => tell('it ended before all was read; what was stored of it follows')),
     });
     hasEnded = !signal.aborted;
-    process.exitCode = hasEnded ? await endOf(api, execution) : EXIT.ok;
+    process.exitCode = hasEnded ? await endOf(api, execution, signal) : EXIT.ok;
   } finally {
     if (!hasEnded)
       await api.cancel_command.mutate({ id }).catch((error: unknown) => {
@@ -112,8 +113,14 @@ async function onlyExecution(api: Api, command: string): Promise<string> {
   return execution.id;
 }
 
-/** What it ended with is in its output already. */
-async function endOf(api: Api, execution: string): Promise<number> {
-  const { status, exit_code: exitCode } = await api.get_command_execution.query({ id: execution });
+/** What it ended with is in its output already. A service that is away once all was shown is asked again. */
+async function endOf(api: Api, execution: string, signal: AbortSignal): Promise<number> {
+  const patience = new Patience({
+    signal,
+    failing: (error) => tell(`how it ended cannot be read now (${reasonOf(error)}); trying again`),
+  });
+  const { status, exit_code: exitCode } = await patience.ask(() =>
+    api.get_command_execution.query({ id: execution }, { signal }),
+  );
   return status === 'completed' && exitCode === 0 ? EXIT.ok : EXIT.failed;
 }

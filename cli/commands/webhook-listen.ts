@@ -85,7 +85,7 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
     const webhook =
       types === null
         ? null
-        : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, service: connection });
+        : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, service: connection, say: tell });
     tell(
       webhook === null
         ? `listening on ${receiver.url}; Ctrl-C ends`

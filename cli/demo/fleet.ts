@@ -1,7 +1,7 @@
 /** The demo's admin and agents, started and enrolled. */
 import { mkdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createClient, createLiveClient, type Api } from '../service/client.ts';
+import { createClient, createLiveClient, subscribePatiently, type Api, type Node } from '../service/client.ts';
 import type { Connection } from '../service/connection.ts';
 import { Problem } from '../problem.ts';
 import type { DemoHome } from './home.ts';
@@ -75,7 +75,8 @@ export function adminSettings(home: DemoHome, ports: DemoPorts): Readonly<Record
 export async function healthy(url: string): Promise<void> {
   const deadlineMs = performance.now() + READY_MS_MAX;
   while (performance.now() < deadlineMs) {
-    const ok = await fetch(`${url}/healthz`).then(
+    const restMs = Math.max(1, Math.ceil(deadlineMs - performance.now()));
+    const ok = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(restMs) }).then(
       (answer) => answer.ok,
       () => false,
     );
@@ -148,6 +149,14 @@ export async function ensureCluster(api: Api, name: string): Promise<void> {
   if (data.length === 0) await api.create_cluster.mutate({ name });
 }
 
+type NodesMessage =
+  | { readonly type: 'snapshot'; readonly nodes: readonly Node[] }
+  | {
+      readonly type: 'changed';
+      readonly nodes: readonly ({ readonly id: string } & Partial<Node>)[];
+      readonly removed: readonly string[];
+    };
+
 /** Watches the nodes of these clusters until so many are healthy. */
 async function allHealthy(connection: Connection, clusters: readonly string[], count: number): Promise<void> {
   const live = createLiveClient(connection);
@@ -155,15 +164,15 @@ async function allHealthy(connection: Connection, clusters: readonly string[], c
   try {
     await new Promise<void>((resolve, reject) => {
       const statuses = new Map<string, string>();
-      live.api.nodes.watch.subscribe(
-        { cluster_name__in: [...clusters] },
+      subscribePatiently<NodesMessage>(
+        (handlers) => live.api.nodes.watch.subscribe({ cluster_name__in: [...clusters] }, handlers),
         {
-          onData({ data }) {
-            for (const node of data.nodes) if (node.status !== undefined) statuses.set(node.id, node.status);
-            if (data.type === 'changed') for (const id of data.removed) statuses.delete(id);
+          data(message) {
+            for (const node of message.nodes) if (node.status !== undefined) statuses.set(node.id, node.status);
+            if (message.type === 'changed') for (const id of message.removed) statuses.delete(id);
             if ([...statuses.values()].filter((status) => status === 'healthy').length >= count) resolve();
           },
-          onError: reject,
+          failed: reject,
         },
       );
       deadline.addEventListener(

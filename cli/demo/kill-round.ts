@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createClient, createLiveClient, type Api, type Execution, type LiveClient } from '../service/client.ts';
 import type { Connection } from '../service/connection.ts';
 import { EXIT, Problem } from '../problem.ts';
+import { Patience } from '../service/patience.ts';
 import { shellWord } from '../reach/openssh.ts';
 import { followCommand } from '../run/watch.ts';
 import { ownersNow, type OwnerWatch } from './owner-watch.ts';
@@ -50,7 +51,8 @@ export async function killRound({ connection, admins, clusters, watch, say }: Ki
     process.kill(victim.pid, 'SIGKILL');
     const second = followed(live, await created('echo it runs'), late);
     await Promise.all([first.over, second.over, Promise.race([watch.takenOver(victim.name), aborted(late)])]);
-    const executions = await Promise.all([first.id, second.id].map((id) => executionsOf(api, id)));
+    const patience = new Patience({ signal: late, failing() {} }); // the balancer may not know yet who is gone
+    const executions = await Promise.all([first.id, second.id].map((id) => patience.ask(() => executionsOf(api, id))));
     return judged(executions, { nodes: clusters.length, starts: linesOf(ledger), say });
   } finally {
     live.close();

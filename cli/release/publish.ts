@@ -7,6 +7,7 @@ import { RELEASE_FILES_PATH, RELEASE_PIECE_BYTES_MAX } from '../../transport/pro
 import type { Api, Outputs } from '../service/client.ts';
 import type { Connection } from '../service/connection.ts';
 import { EXIT, Problem } from '../problem.ts';
+import { Patience } from '../service/patience.ts';
 import { hashOf, type Repository } from './repository.ts';
 
 /** Tries of one piece, and the wait before each further one, in ms: an admin that restarts is back within this time. */
@@ -55,7 +56,14 @@ export async function publishRepository(repository: Repository, publishing: Publ
     const bytes = await bring(repository.pathOf(target.path), target, publishing);
     if (bytes > 0) sent = { files: sent.files + 1, bytes: sent.bytes + bytes };
   }
-  const releases = await publishing.api.publish_release_metadata.mutate({ ...texts, roots: [...texts.roots] });
+  const { api, retryMs = RETRY_MS } = publishing;
+  // the same metadata may be published twice: it is tried for as long as a piece
+  const patience = new Patience({
+    signal: AbortSignal.timeout(TRIES_MAX * retryMs),
+    failing() {}, // the last failure is told
+    againMs: retryMs,
+  });
+  const releases = await patience.ask(() => api.publish_release_metadata.mutate({ ...texts, roots: [...texts.roots] }));
   return { releases, ...sent };
 }
 

@@ -4,7 +4,7 @@ import { createClient as createClientBy, type Connection } from '../../api/clien
 import { createsRetried } from './retried-creates.ts';
 
 export type { Api, Inputs, Outputs } from '../../api/client/api.ts';
-export { createLiveClient, type LiveClient, type LiveListener } from '../../api/client/client.ts';
+export { createLiveClient, subscribePatiently, type LiveClient, type LiveListener } from '../../api/client/client.ts';
 
 /** As of programs of others, and sooner there. What it creates is made once, also where an answer is lost. */
 export function createClient(connection: Connection, signal?: AbortSignal): Api {

@@ -1,7 +1,14 @@
 /** A webhook that lives as long as the receiver. */
 import type { Api } from '../service/client.ts';
 import type { EventType } from '../names/event-types.ts';
-import { isNotFound, Problem, problemOf, type AskedService } from '../problem.ts';
+import { isNotFound, Problem, problemOf, reasonOf, type AskedService } from '../problem.ts';
+import { Patience } from '../service/patience.ts';
+
+/**
+ * The deletion of a webhook is tried for so long, in ms: twice the time within which every cluster has an owner after a
+ * kill (O2). It would send to nobody for good.
+ */
+const DELETED_MS_MAX = 10_000;
 
 /** What is created, and where. */
 export interface Wanted {
@@ -10,17 +17,23 @@ export interface Wanted {
   readonly types: readonly EventType[];
   /** The service, for what is told. */
   readonly service: AskedService;
+  /** Told that the webhook cannot be deleted now, and that this is tried again. */
+  readonly say: (line: string) => void;
+  readonly deletedMsMax?: number;
 }
 
 /** A webhook that was created for a while. */
 export interface Subscription {
   readonly id: string;
-  /** Deletes it. Rejects with a Problem that names it when that is not possible. */
+  /** Deletes it, as soon as the service can. Rejects with a Problem that names it when that is not possible in time. */
   end(): Promise<void>;
 }
 
 /** Creates the webhook. */
-export async function subscribe(api: Api, { url, secret, types, service }: Wanted): Promise<Subscription> {
+export async function subscribe(
+  api: Api,
+  { url, secret, types, service, say, deletedMsMax = DELETED_MS_MAX }: Wanted,
+): Promise<Subscription> {
   const { id } = await api.create_webhook
     .mutate({ url, secret, subscribed_events: [...types] })
     .catch((error: unknown) => {
@@ -29,8 +42,13 @@ export async function subscribe(api: Api, { url, secret, types, service }: Wante
   return {
     id,
     async end() {
+      const signal = AbortSignal.timeout(deletedMsMax);
+      const patience = new Patience({
+        signal,
+        failing: (error) => say(`webhook ${id} cannot be deleted now (${reasonOf(error)}); trying again`),
+      });
       try {
-        await api.delete_webhook.mutate({ id });
+        await patience.ask(() => api.delete_webhook.mutate({ id }, { signal }));
       } catch (error) {
         if (isNotFound(error)) return; // somebody removed it meanwhile
         throw new Problem(
