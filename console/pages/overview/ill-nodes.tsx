@@ -1,9 +1,8 @@
 /** Nodes that are not well: why, and what to do. */
 import { useSignal } from '@preact/signals';
-import { refusalOf } from '../../../api/client/client.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { nodesAddress, WHOLE_FLEET } from '../../fleet/query.ts';
-import { remedyOf } from '../../fleet/remedy.ts';
+import { diagnosedBy, illnessOf, remedyOf, type Diagnosed } from '../../fleet/remedy.ts';
 import { latestOf } from '../../fleet/view.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
@@ -57,7 +56,7 @@ export function IllNodes({ nodes, live }: { readonly nodes: ReadonlyMap<string, 
                   <bdi>{node.status_reason}</bdi>
                 </td>
                 <td>
-                  <Remedy node={node} live={live} />
+                  <Remedy key={illnessOf(node)} node={node} live={live} />
                 </td>
               </tr>
             ))}
@@ -69,50 +68,42 @@ export function IllNodes({ nodes, live }: { readonly nodes: ReadonlyMap<string, 
   );
 }
 
-/** What its status says, and what the node itself says once it is asked. */
+/** What its status says, and what the node itself says of it once it is asked; where it could not be, again. */
 function Remedy({ node, live }: { readonly node: NodeResource; readonly live: Live }) {
-  const answer = useSignal<'asking' | readonly string[] | null>(null);
+  const answer = useSignal<'asking' | Diagnosed | null>(null);
   const remedy = remedyOf(node);
   if (remedy === null) return null;
-  if (Array.isArray(answer.value))
-    return (
-      <ul class="remedies" role="status">
-        {answer.value.map((hint) => (
-          <li key={hint}>
-            <bdi>{hint}</bdi>
-          </li>
-        ))}
-      </ul>
-    );
+  const isAsking = answer.value === 'asking';
+  const diagnosed = answer.value === 'asking' ? null : answer.value;
   const ask = async (): Promise<void> => {
+    if (isAsking) return;
     answer.value = 'asking';
-    answer.value = await hintsOf(node, live);
+    answer.value = await diagnosedBy(() => live.api.get_node_diagnostics.query({ id: node.id }), T);
   };
   return (
     <>
-      {T.remedies[remedy]}{' '}
-      {node.status === 'unhealthy' && (
+      {diagnosed === null ? (
+        T.remedies[remedy]
+      ) : (
+        <ul class="remedies" role="status">
+          {diagnosed.lines.map((line) => (
+            <li key={line}>
+              <bdi>{line}</bdi>
+            </li>
+          ))}
+        </ul>
+      )}{' '}
+      {node.status === 'unhealthy' && diagnosed?.isAnswer !== true && (
         <button
           type="button"
           class="small"
           aria-label={T.diagnoseOf(node.name)}
-          aria-disabled={answer.value === 'asking'}
+          aria-disabled={isAsking}
           onClick={() => void ask()}
         >
-          {answer.value === 'asking' ? T.diagnosing : T.diagnose}
+          {isAsking ? T.diagnosing : T.diagnose}
         </button>
       )}
     </>
   );
-}
-
-/** What a diagnosis advises, each once. */
-async function hintsOf({ id }: NodeResource, { api }: Live): Promise<readonly string[]> {
-  try {
-    const { checks } = await api.get_node_diagnostics.query({ id });
-    const hints = checks.flatMap(({ hint }) => hint ?? []);
-    return hints.length === 0 ? [T.noHint] : [...new Set(hints)];
-  } catch (error) {
-    return [refusalOf(error)?.message ?? T.notAsked];
-  }
 }
