@@ -13,6 +13,12 @@ export type FeedProblem = { readonly kind: 'too-many' } | { readonly kind: 'refu
 /** How often a page that nobody sees takes note of what changed, in ms: browsers draw no frames of it. */
 const HIDDEN_MS = 1_000;
 
+/**
+ * So long after all nodes were too many they are asked for again where somebody wants them, in ms: each time the
+ * service counts them.
+ */
+export const TOO_MANY_MS = 60_000;
+
 /** Clusters that are offered where one has to be chosen: one page of a list. */
 const CLUSTERS_MAX = 100;
 
@@ -25,15 +31,21 @@ export class Fleet {
   readonly #api: Live['api'];
   #subscription: Subscription | null = null;
   #cluster: string | null = null;
+  /** When all nodes were too many, by `performance.now()`; null: they were not. */
+  #tooManyAtMs: number | null = null;
   #isDrawing = false;
 
   constructor(api: Live['api']) {
     this.#api = api;
   }
 
-  /** Follows all nodes, or where these are too many the nodes of one cluster. */
-  follow(cluster: string | null): void {
-    const isNarrow = this.problem.value?.kind === 'too-many' || this.#cluster !== null;
+  /**
+   * Follows all nodes, or where these are too many the nodes of one cluster. A while later there may be fewer, and they
+   * are asked for once more. `isAsked`: somebody asks for it now.
+   */
+  follow(cluster: string | null, isAsked = false): void {
+    const sinceMs = this.#tooManyAtMs === null ? Infinity : performance.now() - this.#tooManyAtMs;
+    const isNarrow = this.#tooManyAtMs !== null && (cluster !== null || (sinceMs < TOO_MANY_MS && !isAsked));
     const wanted = isNarrow ? cluster : null;
     if (this.#subscription !== null && wanted === this.#cluster) return;
     this.stop();
@@ -50,6 +62,7 @@ export class Fleet {
       (handlers, lastEventId) => this.#api.nodes.watch.subscribe({ ...filter, lastEventId }, handlers),
       {
         data: (message) => {
+          if (wanted === null) this.#tooManyAtMs = null;
           this.rows.apply(message);
           this.#draw();
         },
@@ -78,8 +91,9 @@ export class Fleet {
     const refusal = refusalOf(error);
     this.#subscription = null;
     // the one thing that can be wrong with a filter which this page made
-    this.problem.value =
-      refusal?.code === 'bad_request' ? { kind: 'too-many' } : { kind: 'refused', message: messageOf(error) };
+    const isTooMany = refusal?.code === 'bad_request';
+    if (isTooMany) this.#tooManyAtMs = performance.now();
+    this.problem.value = isTooMany ? { kind: 'too-many' } : { kind: 'refused', message: messageOf(error) };
   }
 
   #draw(): void {

@@ -1,10 +1,11 @@
 /** What stands in place of nodes as long as there are none to show, and why. */
-import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Fleet } from '../fleet/feed.ts';
 import { nodesAddress, WHOLE_FLEET } from '../fleet/query.ts';
+import { Asked } from '../parts/asked.tsx';
 import { State } from '../parts/state.tsx';
+import { usePolled } from '../poll.ts';
 import { TEXTS } from '../texts.ts';
 
 /** `children` draw the nodes, once there are some. `cluster`: the one that is followed where all are too many. */
@@ -41,26 +42,22 @@ export function FleetState({
   return <>{children()}</>;
 }
 
-/** Where all nodes are more than a page can follow: one cluster at a time can be. */
+/** Where all nodes are more than a page can follow: one cluster at a time can be, and all once there are fewer. */
 function ChooseCluster({ fleet }: { readonly fleet: Fleet }) {
-  const names = useSignal<readonly string[]>([]);
-  useEffect(() => {
-    // a connection that is lost is told by the bar
-    const none = (): readonly string[] => [];
-    void fleet
-      .clusterNames()
-      .catch(none)
-      .then((found) => (names.value = found));
-  }, [fleet]);
+  const names = usePolled(() => fleet.clusterNames());
   return (
     <State text={TEXTS.nodes.tooMany}>
+      <Asked polled={names.value} />
       <ul class="choices" aria-label={TEXTS.nodes.chooseCluster}>
-        {names.value.map((cluster) => (
+        {names.value.data?.map((cluster) => (
           <li key={cluster}>
             <a href={nodesAddress({ ...WHOLE_FLEET, cluster })}>{cluster}</a>
           </li>
         ))}
       </ul>
+      <button type="button" onClick={() => fleet.follow(null, true)}>
+        {TEXTS.nodes.followAll}
+      </button>
     </State>
   );
 }

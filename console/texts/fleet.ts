@@ -150,6 +150,7 @@ export const FLEET = {
     loading: (known: number, total: number) => `Loading ${number(known)} of ${number(total)} nodes.`,
     tooMany: 'There are more nodes than a page can follow at once. Choose a cluster.',
     chooseCluster: 'Choose a cluster',
+    followAll: 'Try all nodes again',
     withoutVersions: 'edge takes no choice of versions, a request no more than one.',
     otherOrder: 'The request answers by the time of enrolment: it has no order by name, or by how long a status lasts.',
     chosen: (count: number) => `${number(count)} chosen`,
