@@ -31,6 +31,12 @@ const SIGN_OF_LIFE: SignOfLife = {
   quietMs: 15_000,
 };
 
+/**
+ * From saying where to until it is open, in ms. The admin itself gives up after 30 s and says so: LOGIN_MS_MAX of
+ * api/terminal/limits.ts. Whose path died meanwhile hears nothing, and nothing is asked for a sign of life before.
+ */
+export const OPENED_MS_MAX = 35_000;
+
 /** Where to, and as whom. */
 export interface Login {
   readonly node: string;
@@ -63,6 +69,7 @@ export class Connection {
   #isOver = false;
   #isOpen = false;
   #teller: ReturnType<typeof setTimeout> | null = null;
+  #late: ReturnType<typeof setTimeout> | undefined;
 
   constructor(login: Login, heard: ConnectionHeard) {
     this.#login = login;
@@ -116,6 +123,7 @@ export class Connection {
     const { node, username, size } = this.#login;
     const signIn = await this.#signIn();
     if (signIn === null) return this.#notSigned();
+    if (!this.#isOver) this.#late = setTimeout(() => this.#socket.close(), OPENED_MS_MAX);
     this.#send({
       type: 'open',
       node_id: node as Extract<ClientMessage, { readonly type: 'open' }>['node_id'],
@@ -150,6 +158,7 @@ export class Connection {
 
   #opened({ answers_pings: answersPings }: Extract<ServiceMessage, { readonly type: 'opened' }>): void {
     this.#isOpen = true;
+    clearTimeout(this.#late);
     if (answersPings) askForSignsOfLife(this.#socket, window, SIGN_OF_LIFE);
   }
 
@@ -219,6 +228,7 @@ export class Connection {
     this.#isOver = true;
     this.#isOpen = false;
     if (this.#teller !== null) clearTimeout(this.#teller);
+    clearTimeout(this.#late);
     this.#makeRoom();
     this.#heard.over(message);
   }
