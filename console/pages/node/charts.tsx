@@ -4,6 +4,7 @@ import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';
+import { loadUntilThere } from '../../loading.ts';
 import { State } from '../../parts/state.tsx';
 import { bytesOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
@@ -41,8 +42,9 @@ export function Charts({ live, node }: { readonly live: Live; readonly node: Nod
     hasFailed: false,
   });
   useEffect(() => {
-    if (isForbidden) return;
-    import('./chart.tsx').then(
+    if (isForbidden) return undefined;
+    return loadUntilThere(
+      () => import('./chart.tsx'),
       ({ Chart }) => (drawn.value = { Chart, hasFailed: false }),
       () => (drawn.value = { Chart: null, hasFailed: true }),
     );

@@ -1,0 +1,30 @@
+/** Parts of a page that are loaded when they are wanted: tried again where the admin was away. */
+
+/** Waited before it is tried again, in ms. */
+export const LOAD_AGAIN_MS = 10_000;
+
+/**
+ * Loads it, and again until it is there or the returned function is called. `failed`: told each time it could not be
+ * loaded; browsers ask for it anew then.
+ */
+export function loadUntilThere<T>(load: () => Promise<T>, there: (loaded: T) => void, failed: () => void): () => void {
+  let isWanted = true;
+  let again: ReturnType<typeof setTimeout> | undefined;
+  const attempt = (): void => {
+    load().then(
+      (loaded) => {
+        if (isWanted) there(loaded);
+      },
+      () => {
+        if (!isWanted) return;
+        failed();
+        again = setTimeout(attempt, LOAD_AGAIN_MS);
+      },
+    );
+  };
+  attempt();
+  return () => {
+    isWanted = false;
+    clearTimeout(again);
+  };
+}
