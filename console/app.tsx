@@ -5,12 +5,13 @@ import { connect } from './live.ts';
 import { stopBulk } from './pages/nodes/bulk.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { UnknownPage } from './pages/unknown.tsx';
+import { TransportBar } from './parts/bars.tsx';
 import { Page } from './parts/page.tsx';
 import { Shell } from './parts/shell.tsx';
 import { State } from './parts/state.tsx';
 import { route } from './router.ts';
 import { Submissions } from './run/submission.ts';
-import { signedIn, type Me } from './session.ts';
+import { askWho, signedIn, type Me } from './session.ts';
 import { TEXTS } from './texts.ts';
 
 /** What stands in the body of the page. */
@@ -23,16 +24,34 @@ export function App() {
           <State kind="loading" text={TEXTS.states.loading} />
         </main>
       );
+    case 'unreached':
+      return <Unreached />;
     case 'out':
       return <SignInPage why={now.why} />;
     case 'in':
-      return <Signed me={now.me} />;
+      return <Signed key={now.me.principal} me={now.me} />;
     default:
       return now satisfies never;
   }
 }
 
-/** One connection for as long as somebody is signed in. */
+/** It is asked again by itself. */
+function Unreached() {
+  return (
+    <>
+      <TransportBar />
+      <main class="sign-in" id="content">
+        <State kind="failed" text={TEXTS.signIn.away}>
+          <button type="button" onClick={() => void askWho(true)}>
+            {TEXTS.states.again}
+          </button>
+        </State>
+      </main>
+    </>
+  );
+}
+
+/** One connection for as long as the same one is signed in. */
 function Signed({ me }: { readonly me: Me }) {
   const live = useMemo(connect, []);
   const fleet = useMemo(() => new Fleet(live.api), [live]);

@@ -4,7 +4,7 @@ import { App } from './app.tsx';
 import { startClock } from './clock.ts';
 import { startKeys } from './keys.ts';
 import { takeOverLinks } from './router.ts';
-import { askWho, tellOfKeys } from './session.ts';
+import { askWhenBack, askWho, tellOfKeys } from './session.ts';
 import { startSeen } from './seen.ts';
 import { startTheme } from './theme.ts';
 
@@ -14,5 +14,6 @@ startSeen();
 startKeys();
 takeOverLinks();
 tellOfKeys();
+askWhenBack();
 render(<App />, document.getElementById('app') ?? document.body);
 await askWho(true);

@@ -1,5 +1,6 @@
 /** Who is signed in: asked of the admin, which knows by a cookie that no script sees. */
 import { signal } from '@preact/signals';
+import { serving, type Serving } from './serving.ts';
 import { TEXTS } from './texts.ts';
 
 const SESSION_PATH = '/console/session';
@@ -8,16 +9,22 @@ const SESSIONS_PATH = '/console/session/all';
 /** While somebody uses the page, the admin is told so at most this often, in ms: unused sessions end. */
 const USED_EVERY_MS = 60_000;
 
-/** The one who is signed in, and where. */
+/** A page that could not ask yet who is signed in asks again after this, in ms. */
+export const UNREACHED_MS = 3_000;
+
+/** An answer that takes longer is waited for no more, in ms: an admin whose database is away says so within 5 s. */
+export const ANSWER_MS_MAX = 10_000;
+
+/** The one who is signed in. */
 export interface Me {
   /** What the key reaches: `master` or `api`; `anonymous`: none is asked for. */
   readonly principal: string;
-  readonly admin: { readonly name: string; readonly version: string };
 }
 
-/** What is known of it. */
+/** What is known of it. `unreached`: nothing yet, as the admin or its database is away; it is asked again. */
 export type SignedIn =
   | { readonly kind: 'asking' }
+  | { readonly kind: 'unreached' }
   | { readonly kind: 'out'; readonly why: string | null }
   | { readonly kind: 'in'; readonly me: Me };
 
@@ -47,6 +54,7 @@ async function ask<T>(method: string, path: string, body?: object): Promise<Answ
   try {
     const answer = await fetch(path, {
       method,
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
       ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     });
     const text = await answer.text();
@@ -57,25 +65,61 @@ async function ask<T>(method: string, path: string, body?: object): Promise<Answ
   }
 }
 
+/** Questions of who is signed in that were asked, and the latest of them that was answered. */
+let asked = 0;
+let answered = 0;
+let again: ReturnType<typeof setTimeout> | undefined;
+
 /**
  * Asks who is signed in. `isUse`: somebody does something, so the session is used; a page that only comes back to its
- * admin uses nothing. What cannot be asked stays as it is.
+ * admin uses nothing. What cannot be asked stays as it is; where nothing is known yet, it is asked again.
  */
 export async function askWho(isUse = false): Promise<void> {
+  const turn = (asked += 1);
   const path = isUse ? `${SESSION_PATH}?use=true` : SESSION_PATH;
-  const answer = await ask<{ readonly principal: string | null; readonly admin: Me['admin'] }>('GET', path);
-  if (answer?.status !== 200 || answer.data === null) {
-    if (signedIn.value.kind === 'asking') signedIn.value = { kind: 'out', why: TEXTS.signIn.unreached };
-    return;
-  }
+  const answer = await ask<{ readonly principal: string | null; readonly admin: Serving }>('GET', path);
+  if (turn < answered) return; // a later one knows better
+  if (answer === null || answer.status === 429 || answer.status >= 500) return unreached();
+  answered = turn;
+  if (answer.data === null) return refused(answer.error?.message ?? TEXTS.signIn.unreached);
   const { principal, admin } = answer.data;
+  if (signedIn.value.kind !== 'in') serving.value = admin; // the connection tells it from then on
+  return known(principal);
+}
+
+function known(principal: string | null): void {
+  const now = signedIn.value;
   if (principal !== null) {
     // the same one again is no news: what hangs on it would begin anew
-    if (signedIn.value.kind !== 'in') signedIn.value = { kind: 'in', me: { principal, admin } };
-  } else if (signedIn.value.kind !== 'out') {
+    if (now.kind !== 'in' || now.me.principal !== principal) signedIn.value = { kind: 'in', me: { principal } };
+  } else if (now.kind !== 'out') {
     // asked twice at a time, the second answer knows no more of why
-    signedIn.value = { kind: 'out', why: signedIn.value.kind === 'in' ? TEXTS.signIn.over : null };
+    signedIn.value = { kind: 'out', why: now.kind === 'in' ? TEXTS.signIn.over : null };
   }
+}
+
+function refused(why: string): void {
+  const { kind } = signedIn.value;
+  if (kind === 'asking' || kind === 'unreached') signedIn.value = { kind: 'out', why };
+}
+
+function unreached(): void {
+  const { kind } = signedIn.value;
+  if (kind === 'asking') signedIn.value = { kind: 'unreached' };
+  if (kind !== 'asking' && kind !== 'unreached') return;
+  clearTimeout(again);
+  again = setTimeout(askIfUnreached, UNREACHED_MS);
+}
+
+/** A page that nobody sees asks once it is seen. */
+function askIfUnreached(): void {
+  if (signedIn.value.kind === 'unreached' && !document.hidden) void askWho();
+}
+
+/** Asks at once when somebody comes back to a page that could not ask yet, or its network is there again. */
+export function askWhenBack(): void {
+  document.addEventListener('visibilitychange', askIfUnreached);
+  addEventListener('online', askIfUnreached);
 }
 
 /** Exchanges a key for a session. Null: it worked; else why it did not. */
@@ -86,6 +130,7 @@ export async function signIn(key: string): Promise<string | null> {
     const { code = '', message = TEXTS.signIn.unreached } = answer.error ?? {};
     return code === 'unauthorized' ? TEXTS.signIn.wrong : message;
   }
+  signedIn.value = { kind: 'asking' }; // if it cannot be asked now, it is later
   await askWho();
   return null;
 }
@@ -110,12 +155,13 @@ export async function endSession(id: string): Promise<boolean> {
   return answer !== null && (answer.status < 300 || answer.status === 404);
 }
 
-let toldAtMs = Date.now();
+let toldAtMs = performance.now(); // a clock that nobody sets back
 
 /** Tells the admin, now and then, that somebody uses this page: what a page does by itself keeps no session alive. */
 export function tellOfUse(): void {
-  if (signedIn.value.kind !== 'in' || Date.now() - toldAtMs < USED_EVERY_MS) return;
-  toldAtMs = Date.now();
+  const nowMs = performance.now();
+  if (signedIn.value.kind !== 'in' || nowMs - toldAtMs < USED_EVERY_MS) return;
+  toldAtMs = nowMs;
   void askWho(true);
 }
 

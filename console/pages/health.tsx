@@ -1,7 +1,9 @@
 /** Whether the service works: the checks of the admin that answers, all admins, and what it is doing. */
 import type { ComponentChildren } from 'preact';
 import type { PeerAdminStatus } from '../../actors/resources/peer-admin.ts';
+import { nowMs } from '../clock.ts';
 import type { Live } from '../live.ts';
+import { Ago } from '../parts/ago.tsx';
 import { Asked } from '../parts/asked.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
@@ -10,6 +12,7 @@ import { State } from '../parts/state.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
 import { addressOf } from '../routes.ts';
+import { serving } from '../serving.ts';
 import { TEXTS } from '../texts.ts';
 import { HEALTH } from '../texts/health.ts';
 
@@ -25,17 +28,19 @@ export function HealthPage({ live, me }: PageProps) {
       <Heading text={TEXTS.pages.health} />
       <p class="lead">{T.lead}</p>
       <Elsewhere cli="edge health" curl={`curl '${location.origin}/healthz'`} />
-      <Checks live={live} admin={me.admin.name} />
+      <Checks live={live} />
       <Everywhere live={live} />
       {me.principal === 'api' ? <State text={T.doing.forbidden} /> : <Doing live={live} />}
     </>
   );
 }
 
-function Checks({ live, admin }: { readonly live: Live; readonly admin: string }) {
-  const health = usePolled(() => live.api.check_admin_health.query({}));
-  const { data } = health.value;
-  const checks = data?.checks.toSorted((one, other) => Number(one.healthy) - Number(other.healthy)) ?? [];
+function Checks({ live }: { readonly live: Live }) {
+  const admin = serving.value?.name ?? null;
+  const health = usePolled(() => live.api.check_admin_health.query({}), admin ?? '');
+  const { data, isOld } = health.value;
+  const found = isOld ? undefined : data?.checks; // those of another admin are not its own
+  const checks = found?.toSorted((one, other) => Number(one.healthy) - Number(other.healthy)) ?? [];
   return (
     <section>
       <h2>{T.checks(admin)}</h2>
@@ -118,11 +123,18 @@ function Fact({ isWell, children }: { readonly isWell: boolean; readonly childre
   return <li class={isWell ? 'well' : 'ill'}>{children}</li>;
 }
 
-/** Asked once, not again and again: reading them begins the measurement of the event loop anew for all who read. */
+/**
+ * Asked once, and of another admin once more, not again and again: reading them begins the measurement of the event
+ * loop anew for all who read.
+ */
 function Doing({ live }: { readonly live: Live }) {
-  const asked = usePolled(() => live.api.get_admin_metrics.query({}), '', { isOnce: true });
-  const { data, again } = asked.value;
-  if (data === null) return <Asked polled={asked.value} />;
+  const ask = async () => ({
+    ...(await live.api.get_admin_metrics.query({})),
+    at: new Date(nowMs.peek()).toISOString(),
+  });
+  const asked = usePolled(ask, serving.value?.name ?? '', { isOnce: true });
+  const { data, again, isOld, failure } = asked.value;
+  if (data === null || isOld) return <Asked polled={asked.value} />;
   const { relay, broker, webhooks, events, sessions, executions, database, commits } = data;
   const numbers: readonly (readonly [name: string, value: number | string | null])[] = [
     [T.doing.sessions, sessions.open],
@@ -150,9 +162,16 @@ function Doing({ live }: { readonly live: Live }) {
           </div>
         ))}
       </dl>
-      <button type="button" onClick={again}>
-        {T.doing.again}
-      </button>
+      <p class="soft">
+        {T.doing.asked} <Ago at={data.at} />
+      </p>
+      {failure === null ? (
+        <button type="button" onClick={again}>
+          {T.doing.again}
+        </button>
+      ) : (
+        <Asked polled={asked.value} />
+      )}
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isHelpOpen, isPaletteOpen, PALETTE_KEYS } from '../keys.ts';
 import { route } from '../router.ts';
 import { addressOf, BASE, GROUPS, OWN_PAGES, placeOf, sectionOf, type PageName } from '../routes.ts';
+import { serving } from '../serving.ts';
 import type { Me } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 import { choose, theme, THEMES } from '../theme.ts';
@@ -84,11 +85,14 @@ export function PaletteButton() {
 }
 
 function Tools({ me }: { readonly me: Me }) {
+  const admin = serving.value;
   return (
     <div class="tools">
-      <span class="admin" title={`${me.admin.name} ${me.admin.version}`}>
-        {me.admin.name} <span class="soft">{me.admin.version}</span>
-      </span>
+      {admin !== null && (
+        <span class="admin" title={`${admin.name} ${admin.version}`}>
+          {admin.name} <span class="soft">{admin.version}</span>
+        </span>
+      )}
       <ThemeChoice />
       <button type="button" aria-keyshortcuts="?" onClick={() => (isHelpOpen.value = true)}>
         {TEXTS.shell.keys} <kbd aria-hidden>?</kbd>

@@ -3,7 +3,7 @@
 /** By where they stand. */
 export const HEALTH = {
   lead: 'What fails stands first. The checks are those of the admin that answers this page; the rest is of all of them.',
-  checks: (admin: string) => `Checks of ${admin}`,
+  checks: (admin: string | null) => `Checks of ${admin ?? 'the admin that answers'}`,
   columns: { check: 'Check', state: 'State', took: 'Took', error: 'What is wrong' },
   passes: 'passes',
   fails: 'fails',
@@ -51,6 +51,7 @@ export const HEALTH = {
     brokerBacklog: 'Events not yet taken by the broker',
     relay: 'Members at its relay',
     relayDropped: 'Packets its relay dropped',
+    asked: 'Asked',
     again: 'Ask again',
     forbidden: 'What it does is told to sessions of MASTER_KEY.',
   },
