@@ -9,15 +9,18 @@ import { refusalOf } from '../api/client/client.ts';
 import { isNotSent, NotSent } from './failure.ts';
 import { TEXTS } from './texts.ts';
 
+/** What is sent now or never: what changes something, or all that is no feed, as it leads to a change. */
+export type Held = 'changes' | 'all';
+
 /**
  * What changes something is sent at once, or refused as `NotSent`: tRPC itself keeps it until the connection is back,
  * when whoever asked for it may have given up long ago. `isOpen`: whether there is a connection; it may wait for the
  * first.
  */
-export function sentNowOrNever(isOpen: () => Promise<boolean>): TRPCLink<AppRouter> {
+export function sentNowOrNever(isOpen: () => Promise<boolean>, held: Held): TRPCLink<AppRouter> {
   return () =>
     ({ op, next }) => {
-      if (op.type !== 'mutation') return next(op);
+      if (op.type === 'subscription' || (op.type === 'query' && held === 'changes')) return next(op);
       return observable((observer) => {
         let sent: Unsubscribable | null = null;
         let isOver = false;

@@ -5,7 +5,8 @@ import type { Api } from '../api/client/api.ts';
 import { promptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { lookAtBuild } from './build.ts';
-import { saidWhenLost, sentNowOrNever } from './calls.ts';
+import { saidWhenLost, sentNowOrNever, type Held } from './calls.ts';
+import { followServing } from './serving.ts';
 import { askWho } from './session.ts';
 import { askForSignsOfLife } from './sign-of-life.ts';
 
@@ -50,6 +51,11 @@ export const link = signal<Link>({ state: 'connecting', since: new Date().toISOS
 /** A connection with what goes over it. */
 export interface Live {
   readonly api: Api;
+  /**
+   * The same for what leads to a change, questions before it included: what cannot be asked at once is refused as
+   * `NotSent`. A question that waits for a connection would have the change done whenever there is one again.
+   */
+  readonly now: Api;
   close(): void;
 }
 
@@ -64,8 +70,10 @@ export function connect(): Live {
     if (state !== 'connecting') first.resolve();
   };
   let isClosed = false;
+  const isUp = (): boolean => socket.connection?.ws.readyState === WebSocket.OPEN;
   const lost = (): void => {
     if (isClosed) return;
+    if (isUp()) return; // one that took a while to close: what was asked meanwhile has opened another
     told('lost');
     void askWho();
   };
@@ -77,7 +85,9 @@ export function connect(): Live {
     keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
     onOpen() {
       void lookAtBuild(); // it may be another admin, or the same after an upgrade
+      void askWho(); // the cookie may be of another session by now
       told('open');
+      serving.ask();
     },
     onClose: lost,
     onError: lost,
@@ -85,12 +95,18 @@ export function connect(): Live {
   /** One that is being closed as nobody answers is told to be lost a moment later. */
   const isOpen = async (): Promise<boolean> => {
     await first.promise;
-    return link.value.state === 'open' && socket.connection?.state !== 'closed';
+    return isUp();
   };
+  const apiBy = (held: Held): Api =>
+    createTRPCClient<AppRouter>({ links: [saidWhenLost, sentNowOrNever(isOpen, held), wsLink({ client: socket })] });
+  const [api, now] = [apiBy('changes'), apiBy('all')];
+  const serving = followServing(() => api.get_admin.query({}));
   return {
-    api: createTRPCClient<AppRouter>({ links: [saidWhenLost, sentNowOrNever(isOpen), wsLink({ client: socket })] }),
+    api,
+    now,
     close() {
       isClosed = true;
+      serving.stop();
       void socket.close();
     },
   };

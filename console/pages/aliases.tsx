@@ -135,7 +135,7 @@ function Create({ live, node, onMade, onClose }: CreateProps) {
       onClose={onClose}
       send={async (valueOf) => {
         const named = valueOf('node');
-        const [id, another] = await idsOf(live.api, named);
+        const [id, another] = await idsOf(live.now, named);
         if (id === undefined) throw new Error(GROUPS.form.noNode(named));
         if (another !== undefined) throw new Error(GROUPS.form.manyNodes(named));
         const name = valueOf('name');

@@ -27,7 +27,7 @@ export function CreateGroup({ live, onClose }: { readonly live: Live; readonly o
         const targeting = plainTargetingOf({
           type: type.value,
           clusters: valueOf('clusters'),
-          nodes: type.value === 'nodes' ? await nodeIdsIn(live.api, valueOf('nodes')) : [],
+          nodes: type.value === 'nodes' ? await nodeIdsIn(live.now, valueOf('nodes')) : [],
           labels: valueOf('labels'),
           version: valueOf('version'),
         });

@@ -33,7 +33,7 @@ export function CreateUpdate({ live, onClose }: { readonly live: Live; readonly 
           labels,
           version,
         });
-        const { node_count: count, nodes } = await live.api.preview_targeting.query({
+        const { node_count: count, nodes } = await live.now.preview_targeting.query({
           targeting,
           max_nodes: NAMED_NODES_MAX,
         });

@@ -235,7 +235,7 @@ async function isWanted(
   { targeting, command_text: script }: NewCommand,
   isThere: { readonly current: boolean },
 ): Promise<boolean> {
-  const { node_count: count, nodes } = await live.api.preview_targeting.query({
+  const { node_count: count, nodes } = await live.now.preview_targeting.query({
     targeting,
     max_nodes: NAMED_NODES_MAX,
   });

@@ -1,6 +1,6 @@
 /** The nodes that the form names: looked up by their names, as somebody types them. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { messageOf } from '../../failure.ts';
 import { idsOf, isNodeId, nodesNamed, type Named } from '../../lists/named-nodes.ts';
 import type { Live } from '../../live.ts';
@@ -28,7 +28,7 @@ export interface NamedNodes {
   readonly problem: ReadonlySignal<string | null>;
   /**
    * Resolves once the names were looked up anew: an alias may lead to another node by now, and the service may answer
-   * again. Never for a page that was left.
+   * again. Without a connection that is a problem at once. Never for a page that was left.
    */
   readonly settled: () => Promise<void>;
 }
@@ -37,6 +37,8 @@ export interface NamedNodes {
 export function useNamed(live: Live, form: Signal<RunForm>): NamedNodes {
   const found = useSignal<Found | null>(null);
   const round = useSignal(0);
+  /** They are looked up as somebody sends them off. */
+  const isPressed = useRef(false);
   const text = useComputed(() => (form.value.place === 'nodes' ? form.value.nodes : ''));
   const current = useComputed(() => (found.value?.of === text.value ? found.value : null));
   const ids = useComputed(() => current.value?.ids ?? null);
@@ -45,6 +47,8 @@ export function useNamed(live: Live, form: Signal<RunForm>): NamedNodes {
   useEffect(() => {
     const of = text.value;
     const names = namesIn(of);
+    const api = isPressed.current ? live.now : live.api;
+    isPressed.current = false;
     let isWanted = true;
     const tell = (news: Partial<Found>): void => {
       if (isWanted) found.value = { of, ids: null, problem: null, ...news };
@@ -54,7 +58,7 @@ export function useNamed(live: Live, form: Signal<RunForm>): NamedNodes {
       return undefined;
     }
     const timer = setTimeout(() => {
-      nodesNamed(names, (name) => idsOf(live.api, name)).then(
+      nodesNamed(names, (name) => idsOf(api, name)).then(
         (one) => tell('ids' in one ? { ids: one.ids } : { problem: problemWith(one) }),
         (error: unknown) => tell({ problem: messageOf(error) }),
       );
@@ -67,6 +71,7 @@ export function useNamed(live: Live, form: Signal<RunForm>): NamedNodes {
   const settled = (): Promise<void> => {
     if (!namesIn(text.value).every(isNodeId)) {
       found.value = null;
+      isPressed.current = true;
       round.value += 1;
     }
     return whenTrue(isSettled);

@@ -17,7 +17,7 @@ function calling(isOpen: () => Promise<boolean>) {
         observer.next({ result: { type: 'data', data: {} } });
         observer.complete();
       });
-  return { sent, api: createTRPCClient<AppRouter>({ links: [sentNowOrNever(isOpen), answering] }) };
+  return { sent, api: createTRPCClient<AppRouter>({ links: [sentNowOrNever(isOpen, 'changes'), answering] }) };
 }
 
 test('without a connection nothing is changed, now or later, and what is only asked waits for it', async (t) => {
