@@ -81,6 +81,22 @@ test.serial(
   },
 );
 
+test.serial('a page that is loaded while the database is away is signed in as soon as it is back', async (t) => {
+  const { page } = await open(t, { bypassCSP: true });
+  await signIn(page);
+  await heading(page, 'Overview');
+  const sessions = /\/console\/session(?:\?|$)/u;
+  const error = { code: 'service_unavailable', message: 'The database is away.' };
+
+  await page.route(sessions, (route) => route.fulfill({ status: 503, json: { error } }));
+  await page.reload();
+  await page.getByText('does not answer, so it is not known whether you are signed in').waitFor();
+  await partLooksWell(t, page, 'main', 'that nobody can be asked');
+  await page.unroute(sessions);
+
+  await heading(page, 'Overview');
+});
+
 test.serial('a page says that it came in the clear from another machine, and that no key is asked for', async (t) => {
   const plain = (page: Page) => page.getByText('This page came over plain HTTP');
   const keyless = (page: Page) => page.getByText('No key is asked for here');

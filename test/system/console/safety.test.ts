@@ -264,6 +264,7 @@ test.serial('whichever admin dies, a page behind a balancer goes on at another o
     const name = `after-${dying.name}`;
     await aliasAt(staying.url, id, name);
     await seen(page, name);
+    await page.locator('.tools .admin').getByText(staying.name).waitFor({ timeout: BACK_MS_MAX });
     await dying.start();
   }
   t.true(sockets >= 2, 'one of them had the page');

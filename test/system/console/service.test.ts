@@ -118,6 +118,10 @@ test.serial('what fails stands first, with what to do about it', async (t) => {
     .waitFor();
   await page.getByText('All admins check in.').waitFor();
   await page.getByText('Agents connected').waitFor();
+  await page
+    .getByRole('region', { name: /^What .+ does$/u })
+    .getByText(/^Asked /u)
+    .waitFor();
 
   await page.getByText('Look whether the broker runs').waitFor({ timeout: ASKED_MS_MAX });
   const states = await page.locator('main table tbody td:nth-of-type(1)').allTextContents();
@@ -183,6 +187,38 @@ test.serial(
     await drainedIs('live');
 
     t.deepEqual(asked, ['drain_admin', 'resume_admin']);
+  },
+);
+
+test.serial(
+  'a command that is sent off without a connection runs neither then nor later, by name nor for all',
+  async (t) => {
+    const way = await openCuttable(t, () => fleet.admin().url);
+    const { page } = await openPage(t, { browser, url: way.url }, '/console/run?in=nodes&nodes=till-01&text=true');
+    const asked: (string | undefined)[] = [];
+    hearFrames(page, {
+      sent: ({ method, params }) => method === 'mutation' && asked.push(params?.path),
+      received() {},
+    });
+    await signIn(page, FLEET_KEYS.MASTER_KEY);
+    await heading(page, 'Run');
+    await page.locator('.run-preview').getByText('1 node', { exact: true }).waitFor();
+    const run = page.getByRole('button', { name: 'Run', exact: true });
+
+    way.cut('broken');
+    await page.getByText('No connection since').waitFor();
+    await run.click();
+    await page.locator('.wrong').getByText('There is no connection: nothing was done.').waitFor();
+    await page.getByRole('radio', { name: 'All nodes' }).check();
+    await run.click();
+    await page.getByRole('alert').getByText('There is no connection: nothing was done.').waitFor();
+    way.mend();
+    await page.getByText('No connection since').waitFor({ state: 'detached', timeout: ASKED_MS_MAX });
+    await page.getByRole('radio', { name: 'These nodes' }).check();
+    await run.click();
+    await heading(page, 'Command');
+
+    t.deepEqual(asked, ['create_command']);
   },
 );
 
