@@ -12,9 +12,7 @@ export function loadUntilThere<T>(load: () => Promise<T>, there: (loaded: T) => 
   let again: ReturnType<typeof setTimeout> | undefined;
   const attempt = (): void => {
     load().then(
-      (loaded) => {
-        if (isWanted) there(loaded);
-      },
+      (loaded) => (isWanted ? there(loaded) : undefined),
       () => {
         if (!isWanted) return;
         failed();

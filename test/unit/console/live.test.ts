@@ -11,7 +11,7 @@ import { ROOT } from '../../support/source/source-text.ts';
 /** As much of it as is looked at here: all of it is written for a browser. */
 interface Page {
   readonly link: { readonly value: { readonly state: string }; subscribe(told: () => void): () => void };
-  connect(): { readonly api: Api; readonly now: Api; close(): void };
+  readonly connect: () => { readonly api: Api; readonly now: Api; close(): void };
 }
 
 interface Asked {

@@ -106,7 +106,7 @@ test.serial('a page that nobody sees asks as soon as it is seen, or its network 
 test.serial('an answer that never comes is waited for no longer than its limit', async (t) => {
   const limits: number[] = [];
   const late = new AbortController();
-  const { timeout } = AbortSignal;
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
   AbortSignal.timeout = (ms) => {
     limits.push(ms);
     return late.signal;
