@@ -1,10 +1,14 @@
 /** The channel of the webhooks: stored events become deliveries, and the webhooks that have new ones are told. */
+import { NothingWritten } from '../../actors/ports.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
 
 /** What routing asks of the rows. */
 export interface RoutingPort {
-  /** Routes some events, in one transaction. Null: the channel is not held under this epoch any more. */
+  /**
+   * Routes some events, in one transaction, after any before it has ended. Null: the channel is not held under this
+   * epoch any more. Rejects with anything but NothingWritten where it may have been stored all the same.
+   */
   route(
     epoch: number,
   ): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean; readonly unsettled: boolean } | null>;
@@ -27,6 +31,8 @@ export class WebhooksChannel {
   /** Told of deliveries, and too busy to hear. */
   #untold: readonly string[] = [];
   #workedUnder: number | null = null;
+  /** Events may have been routed with an answer that was lost: no later round names their webhooks. */
+  #isInDoubt = false;
 
   constructor(ports: WebhooksChannelPorts) {
     this.#ports = ports;
@@ -78,11 +84,23 @@ export class WebhooksChannel {
       this.#tell(await routing.waiting());
       this.#workedUnder = epoch;
     }
-    const routed = await routing.route(epoch);
+    const routed = await this.#route(epoch);
     if (routed === null) return 'lost';
-    this.#tell([...new Set([...this.#untold, ...routed.webhooks])]);
+    // Read after it: the transaction of which nothing was heard has ended by then.
+    const waiting = this.#isInDoubt ? await routing.waiting() : [];
+    this.#isInDoubt = false;
+    this.#tell([...new Set([...this.#untold, ...routed.webhooks, ...waiting])]);
     if (routed.more) return 'more';
     return routed.unsettled || this.#untold.length > 0 ? 'soon' : 'none';
+  }
+
+  async #route(epoch: number): Promise<Awaited<ReturnType<RoutingPort['route']>>> {
+    try {
+      return await this.#ports.routing.route(epoch);
+    } catch (error) {
+      if (!(error instanceof NothingWritten)) this.#isInDoubt = true;
+      throw error;
+    }
   }
 
   #tell(webhooks: readonly string[]): void {

@@ -3,31 +3,37 @@
  * busy to hear.
  */
 import test from 'ava';
+import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
 import { WebhooksChannel, type RoutingPort } from '../../../../supervisors/publishing/webhooks-channel.ts';
-import { SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
+import { BACK_OFF_MS, SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
 type Routed = Awaited<ReturnType<RoutingPort['route']>>;
 
+/** What the beginning comes to where nobody has deliveries. */
+const STARTED = ['evict all', 'caught up', 'rows read'];
+
 const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
 
-function openWebhooksChannel(waiting: readonly string[] = []) {
+function openWebhooksChannel(waiting: readonly string[] | (() => readonly string[]) = []) {
   const fixture = channelFixture();
   const happened: string[] = [];
-  const routed: Routed[] = [];
+  const routed: (Routed | Error)[] = [];
   const busy = new Set<string>();
   const channel = new WebhooksChannel({
     ...fixture.ports,
     routing: {
       async route(epoch) {
         if (fixture.row.holder !== 'me' || fixture.row.epoch !== epoch) return null;
-        return routed.shift() ?? NOTHING;
+        const round = routed.shift() ?? NOTHING;
+        if (round instanceof Error) throw round;
+        return round;
       },
       caughtUp: async () => void happened.push('caught up'),
       waiting: async () => {
         happened.push('rows read');
-        return waiting;
+        return typeof waiting === 'function' ? waiting() : waiting;
       },
     },
     directory: {
@@ -38,7 +44,7 @@ function openWebhooksChannel(waiting: readonly string[] = []) {
       evictWebhooks: (ids) => void happened.push(`evict ${ids?.join(' ') ?? 'all'}`),
     },
   });
-  const route = (...rounds: readonly Routed[]): void => {
+  const route = (...rounds: readonly (Routed | Error)[]): void => {
     routed.push(...rounds);
     channel.wake();
   };
@@ -125,4 +131,55 @@ test('after a pause in which nobody took over, actors start from their rows: the
   await pass(RENEW_MS);
 
   t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
+});
+
+test('deliveries that were stored by a commit whose answer was lost are told of once that transaction has ended, and once', async (t) => {
+  const stored: string[] = [];
+  const { channel, happened, route, pass } = openWebhooksChannel(() => stored);
+  await channel.start();
+  await pass(100);
+  happened.length = 0;
+
+  stored.push('a'); // committed, and nothing was heard of it: the next round finds nothing to route
+  route(new DatabaseUnavailable('the connection was lost'));
+  await pass(BACK_OFF_MS + 100);
+  t.deepEqual(happened, ['rows read', 'deliveries-stored a']);
+  route(NOTHING);
+  await pass(100);
+
+  t.is(happened.length, 2);
+});
+
+test('while the webhooks with deliveries cannot be read after a lost answer, they are asked for again, and no other is forgotten', async (t) => {
+  const failures = [new DatabaseUnavailable('away')];
+  const { channel, happened, route, pass } = openWebhooksChannel(() => {
+    const isStarted = happened.length > STARTED.length;
+    const failure = isStarted ? failures.shift() : undefined;
+    if (failure !== undefined) throw failure;
+    return isStarted ? ['a', 'b'] : [];
+  });
+  await channel.start();
+  await pass(100);
+  t.deepEqual(happened, STARTED);
+
+  route(new DatabaseUnavailable('the connection was lost'), { webhooks: ['b'], more: false, unsettled: false });
+  await pass(2 * BACK_OFF_MS + 100);
+
+  t.deepEqual(happened.slice(STARTED.length), [
+    'rows read', // in vain
+    'rows read',
+    'deliveries-stored a',
+    'deliveries-stored b',
+  ]);
+});
+
+test('where nothing can have been stored, nobody is asked for', async (t) => {
+  const { channel, happened, route, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+
+  route(new NothingWritten('no connection was to be had'));
+  await pass(BACK_OFF_MS + 100);
+
+  t.deepEqual(happened, STARTED);
 });
