@@ -22,6 +22,11 @@ export interface LiveTails extends Tails {
   arrived(node: NodeId, piece: Piece): void;
   /** A node has a new session, on which nothing was asked for yet. */
   welcomed(node: NodeId): void;
+  /**
+   * The session of a node ended, and no newer one has said hello: each stream is to be opened anew, as the next session
+   * may be at another admin.
+   */
+  left(node: NodeId): void;
 }
 
 /**
@@ -51,6 +56,11 @@ export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => b
     },
     welcomed(node) {
       for (const { renewed } of openOf(node)) renewed(); // each comes back into the map
+    },
+    left(node) {
+      const ended = openOf(node);
+      for (const [execution, one] of open) if (one.node === node) open.delete(execution);
+      for (const { renewed } of ended) renewed();
     },
   };
 }

@@ -250,20 +250,17 @@ export class Sessions implements SessionLink {
   }
 
   #gone(connection: Connection): void {
+    const { id: session, node, greeted, heardMs: lastHeardMs } = connection;
+    const isCurrent = this.#connections.of(node) === connection; // else the tails go on with the newer one
     if (!this.#connections.remove(connection)) return;
     this.#unstored.ended(connection);
     this.#departures.forget(connection);
-    if (connection.greeted) this.#heardNodes.left(connection.node, connection.heardMs);
-    if (connection.greeted)
-      this.#ports.tell({
-        to: { kind: 'node', id: connection.node },
-        message: {
-          type: 'agent-disconnected',
-          session: connection.id,
-          lastHeardMs: connection.heardMs,
-          isOurs: connection.heardMs < this.#stallDetector.endedMs(),
-        },
-      });
+    if (!greeted) return;
+    this.#heardNodes.left(node, lastHeardMs);
+    const isOurs = lastHeardMs < this.#stallDetector.endedMs();
+    const message: NodeMessage = { type: 'agent-disconnected', session, lastHeardMs, isOurs };
+    this.#ports.tell({ to: { kind: 'node', id: node }, message });
+    if (isCurrent) this.tails.left(node);
   }
 
   #sweep(): void {

@@ -101,6 +101,35 @@ test.serial(
   },
 );
 
+test.serial(
+  'it goes on without a gap and without a repeat when its owner, where it is read too, is drained',
+  async (t) => {
+    t.timeout(hangAfter(TEST_MS_MAX));
+    const { rest, owner } = await admins();
+    const gate = gateOf('drained');
+    const execution = await running(rest, `${gate.countingUntilOpen}; echo end`);
+    const readers = fleet.admins.map((admin) => tailed(admin, execution));
+    await until('some of it at each', () => readers.every(({ text }) => text.includes('line 5\n')));
+
+    await rest.post(`/admins/${owner.name}/drain`);
+    await until('another owner', async () => (await ownership(fleet)).owner !== owner);
+    await fleet.settled(await fleet.run('true')); // the agents are there as well
+    const had = readers.map(({ text }) => text.length);
+    await until('more of it at each', () => readers.every(({ text }, place) => text.length > (had[place] ?? 0) + 100));
+    const live = readers.map(({ end }) => end);
+    await rest.post(`/admins/${owner.name}/resume`);
+    gate.open();
+    await until('its end', () => readers.every(({ end }) => end !== null), scaled(60_000));
+    const { output } = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
+
+    t.deepEqual(live, [null, null, null], 'it came before the end');
+    t.deepEqual(
+      readers.map(({ text, faults, beganAnew, end }) => ({ text, faults, beganAnew, end })),
+      readers.map(() => ({ text: output, faults: [], beganAnew: 0, end: 'completed' })),
+    );
+  },
+);
+
 test.serial('it goes on without a gap and without a repeat after its owner was killed', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const { rest, owner, others } = await admins();
