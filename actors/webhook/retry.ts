@@ -8,6 +8,9 @@ const GROWTH = 4;
 /** Longest wait between two tries, in ms, unless the receiver wishes a longer one. */
 export const RETRY_WAIT_MS_MAX = 600_000;
 
+/** Longest wait that a receiver may wish for by Retry-After, in ms. A longer wish is taken for this one. */
+export const RETRY_AFTER_MS_MAX = 900_000;
+
 /** The one refusal for good. Any other may pass: a receiver that is being deployed answers 404 or 401 for a moment. */
 const GONE = 410;
 

@@ -19,7 +19,7 @@ export interface WebhookState {
   readonly record: WebhookRecord | null;
   /**
    * First those asked for by hand, at most REDELIVERIES_MAX, then unfinished deliveries in the order of their events,
-   * at most WINDOW_DELIVERIES_MAX.
+   * at most WINDOW_DELIVERIES_MAX, and half as many more behind the last `unsure` one when it is read.
    */
   readonly window: readonly Windowed[];
   /** Where loading goes on: the cursor of the last delivery that was loaded. Null: at the beginning. */

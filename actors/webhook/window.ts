@@ -1,7 +1,11 @@
 /** The window over a webhook's unfinished deliveries: who may be sent now, and when more are loaded. Pure. */
 import type { Effect } from '../step.ts';
 import type { DeliveryRef } from './delivery.ts';
+import { RETRY_AFTER_MS_MAX, RETRY_WAIT_MS_MAX } from './retry.ts';
 import { WINDOW_DELIVERIES_MAX, type WebhookState, type Windowed } from './state.ts';
+
+/** No try waits longer for its time, in ms: where it seems to, a clock was wrong when it was stored, and it is due. */
+const DUE_AFTER_MS_MAX = Math.max(RETRY_WAIT_MS_MAX, RETRY_AFTER_MS_MAX);
 
 /** What a step of the window comes to. */
 export interface Moved {
@@ -87,8 +91,8 @@ export function without(state: WebhookState, id: string): WebhookState {
 
 /**
  * Starts what may start: of each subject the oldest delivery alone, `concurrency` at a time, those that wait for their
- * time by a reminder; and asks for more when the window runs low. Looks no further than there is room: this runs after
- * every try.
+ * time by a reminder; and asks for more when the window runs low, or holds `unsure` ones that are not read yet. Looks no
+ * further than there is room: this runs after every try.
  */
 export function advanced(state: WebhookState, concurrency: number, nowMs: number): Moved {
   const { record, window } = state;
@@ -97,8 +101,10 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   const held = new Set<string>();
   let room = concurrency;
   let redeliveries = 0;
+  let hasUnread = false;
   for (const { ref, phase, isRedelivery } of window) {
     if (isRedelivery) redeliveries += 1;
+    else if (phase === 'unsure') hasUnread ||= state.loadedTo === null || isBehind(ref.cursor, state.loadedTo);
     if (phase !== 'sending') continue;
     room -= 1;
     if (!isRedelivery) held.add(ref.subject);
@@ -109,7 +115,7 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
     const isHeld = !one.isRedelivery && held.has(one.ref.subject);
     if (!one.isRedelivery) held.add(one.ref.subject);
     if (one.phase !== 'ready' || isHeld) continue;
-    const waitMs = (one.ref.dueAtMs ?? 0) - nowMs;
+    const waitMs = waitOf(one.ref, nowMs);
     if (waitMs <= 0) room -= 1;
     effects.push(
       waitMs > 0
@@ -121,9 +127,16 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   }
   const moved = next === null ? state : { ...state, window: next };
   const inOrderNow = window.length - redeliveries;
-  return moved.supply === 'more' && inOrderNow <= WINDOW_DELIVERIES_MAX / 2
-    ? supplied(moved, effects, WINDOW_DELIVERIES_MAX - inOrderNow)
+  const limit = Math.max(WINDOW_DELIVERIES_MAX / 2, WINDOW_DELIVERIES_MAX - inOrderNow);
+  return moved.supply === 'more' && (hasUnread || inOrderNow <= WINDOW_DELIVERIES_MAX / 2)
+    ? supplied(moved, effects, limit)
     : { state: moved, effects };
+}
+
+/** In ms; 0 or less: it is due. */
+function waitOf({ dueAtMs }: DeliveryRef, nowMs: number): number {
+  const waitMs = (dueAtMs ?? 0) - nowMs;
+  return waitMs > DUE_AFTER_MS_MAX ? 0 : waitMs;
 }
 
 function supplied(state: WebhookState, effects: readonly Effect[], limit: number): Moved {

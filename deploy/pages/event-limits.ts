@@ -10,7 +10,6 @@ import * as webhookDelivery from '../../actors/webhook/delivery.ts';
 import * as webhookRetry from '../../actors/webhook/retry.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
 import * as webhookState from '../../actors/webhook/state.ts';
-import * as webhooks from '../../transport/events/webhooks/limits.ts';
 
 /** In the order of the page. The link in the last column of each row leads to the file. */
 export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
@@ -25,8 +24,6 @@ export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
   ]),
   limits('actors/webhook/retry.ts', webhookRetry, [
     ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],
-  ]),
-  limits('transport/events/webhooks/limits.ts', webhooks, [
     ['RETRY_AFTER_MS_MAX', 'Longest wish of a receiver by `Retry-After`. A longer one counts as this.'],
   ]),
   limits('actors/webhook/delivery.ts', webhookDelivery, [['ANSWER_BYTES_MAX', "Kept of a receiver's answer."]]),

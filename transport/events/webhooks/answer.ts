@@ -1,6 +1,6 @@
 /** What is kept of a receiver's answer: the beginning of its body, and when it wishes to be asked again. Pure. */
 import { ANSWER_BYTES_MAX } from '../../../actors/webhook/delivery.ts';
-import { RETRY_AFTER_MS_MAX } from './limits.ts';
+import { RETRY_AFTER_MS_MAX } from '../../../actors/webhook/retry.ts';
 
 const SECONDS = /^\d+$/u;
 

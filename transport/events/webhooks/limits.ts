@@ -3,9 +3,6 @@
  * actors/webhook/delivery.ts.
  */
 
-/** Longest wait that a receiver may wish for by Retry-After, in ms. A longer wish is taken for this one. */
-export const RETRY_AFTER_MS_MAX = 900_000;
-
 /** Header lines of one answer, in bytes: what Node, nginx and Apache take at most in the other direction. */
 export const ANSWER_HEADER_BYTES_MAX = 16_384;
 

@@ -1,7 +1,8 @@
 /** Which deliveries a webhook reads, and when. */
 import test from 'ava';
+import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
 import { refuse } from '../../../../actors/refusal.ts';
-import { unloaded, WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
+import { REDELIVERIES_MAX, unloaded, WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
 import { id, NOW_MS } from '../../../support/actors.ts';
 import {
   after,
@@ -128,3 +129,49 @@ test('one that is read once more takes its place in the order of events', (t) =>
     ],
   );
 });
+
+/**
+ * A webhook whose window is full, with as many asked for by hand that are older, and what its rows hold. The tries of
+ * the first `unsure` of the window were decided, and their write is refused.
+ */
+function refusedBehindRedeliveries(unsure: number) {
+  const byHand = numbers(1, REDELIVERIES_MAX).map((number) => delivery(number, { cursor: `1-${number}` }));
+  const inOrder = numbers(1_001, 1_000 + WINDOW_DELIVERIES_MAX).map((number, place) =>
+    delivery(number, { cursor: `2-${number}`, subject: id<string>('b', 2_000 + (place % unsure)) }),
+  );
+  const redelivered = byHand.map((ref) => ({ ref, phase: 'sending', isRedelivery: true }) as const);
+  const tried = inOrder.slice(0, unsure).map(sending);
+  const full = webhook([...redelivered, ...tried, ...inOrder.slice(unsure)], { supply: 'more', loadedTo: '2-9999' });
+  const { changes } = after(full, attempted(inOrder[0]!, answered(503)));
+  const refusal = refuse('conflict', 'no').refusal;
+  const refused = inOrder.slice(0, unsure).map(({ id: one }): WebhookMessage => {
+    const write = { ...changes[0]!.write, delivery: one } as Extract<WebhookMessage, { type: 'refused' }>['write'];
+    return { type: 'refused', write, refusal };
+  });
+  const { state } = after(behaviour.refreshed(full, unloaded(RECORD)), ...refused);
+  return { state, rows: [...byHand, ...inOrder], unsure: () => state.window.filter(({ phase }) => phase === 'unsure') };
+}
+
+for (const unsure of [WINDOW_DELIVERIES_MAX, 50])
+  test(`${unsure} deliveries of whose tries only the rows know are all read, however many older ones stand before them`, (t) => {
+    const { state: begun, rows, unsure: before } = refusedBehindRedeliveries(unsure);
+    t.is(before().length, unsure);
+
+    let state = begun;
+    let asked: { readonly load: number; readonly after: string | null; readonly limit: number } | undefined = {
+      load: state.load,
+      after: null,
+      limit: WINDOW_DELIVERIES_MAX,
+    };
+    for (let loads = 0; asked !== undefined && loads < 5; loads += 1) {
+      const { load, after: behind, limit } = asked;
+      const from = behind === null ? 0 : rows.findIndex(({ cursor }) => cursor === behind) + 1;
+      const more = rows.length > from + limit;
+      const read = after(state, loadedBy(load, rows.slice(from, from + limit), more));
+      state = read.state;
+      asked = read.effects.find((effect) => effect.type === 'load-deliveries');
+    }
+
+    t.is(state.window.filter(({ phase }) => phase === 'unsure').length, 0);
+    t.is(state.window.length, REDELIVERIES_MAX + WINDOW_DELIVERIES_MAX, 'nothing twice');
+  });

@@ -1,5 +1,6 @@
 /** When a webhook sends its deliveries, and what becomes of each try. */
 import test from 'ava';
+import { RETRY_AFTER_MS_MAX } from '../../../../actors/webhook/retry.ts';
 import { refuse } from '../../../../actors/refusal.ts';
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
 import {
@@ -105,6 +106,20 @@ test('a delivery found with a time to come waits for it, one whose time has pass
   t.deepEqual(ofType(effects, 'remind'), [
     { type: 'remind', key: late.id, afterMs: 3_000, message: { type: 'delivery-due', delivery: late.id } },
   ]);
+});
+
+test('one whose time is further away than any try waits is due: the clock was ahead when it was stored', (t) => {
+  const [ahead, honest] = [RETRY_AFTER_MS_MAX + 1, RETRY_AFTER_MS_MAX].map((waitMs, place) =>
+    delivery(place + 1, { attempts: 1, dueAtMs: NOW_MS + waitMs }),
+  );
+
+  const { effects } = after(webhook(), { type: 'deliveries-stored' }, loadedBy(1, [ahead!, honest!]));
+
+  t.deepEqual(sentBy(effects), [ahead?.id]);
+  t.deepEqual(
+    ofType(effects, 'remind').map(({ key, afterMs }) => [key, afterMs]),
+    [[honest?.id, RETRY_AFTER_MS_MAX]],
+  );
 });
 
 test('sending again adds one more try, in no order, and holds up nobody', (t) => {
