@@ -8,6 +8,7 @@ import { inTransaction } from '../connections/transaction.ts';
 import { settledBefore } from '../reads/events.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { NEXT_TRANSACTION, PARTITION_LOCK_MS_MAX, readPartitions, type EventPartition } from './partitions.ts';
+import { SET_ASIDE_MS_MAX, setAside } from './set-aside.ts';
 
 /** Partitions in the time for which events are kept: each of half a day where that is a week. */
 export const PARTITIONS_OF_RETENTION = 14;
@@ -37,26 +38,33 @@ const GROWTH_MAX = 4;
 const MADE_MAX = 16;
 
 /**
- * What lies in the default partition is looked through when another is made, and nobody stores anything there
- * meanwhile. Above this size, in bytes, none is made: events go on to be deleted row by row, until it is small again.
+ * What lies in the default partition is looked through each time that another is made, and nobody reads events
+ * meanwhile. Above this size, in bytes, it is set aside first, once, and an empty one takes its place.
  */
 export const AHEAD_BYTES_MAX = 67_108_864;
 
 /**
  * Makes partitions while there is less than half of one ahead. False: somebody reads the events in one long
- * transaction, such as a backup, or the default one is too large: it is tried again later. `retentionDays` is how
- * long events are kept.
+ * transaction, such as a backup, or the default one is too large and cannot be set aside: it is tried again later.
+ * `retentionDays` is how long events are kept.
  */
-export async function keepAhead(pool: Pool, retentionDays: number, aheadBytesMax = AHEAD_BYTES_MAX): Promise<boolean> {
+export async function keepAhead(
+  pool: Pool,
+  retentionDays: number,
+  { aheadBytesMax = AHEAD_BYTES_MAX, setAsideMsMax = SET_ASIDE_MS_MAX } = {},
+): Promise<boolean> {
   const transactions = await transactionsIn(pool, (retentionDays * DAY_MS) / PARTITIONS_OF_RETENTION);
   for (let made = 0; made < MADE_MAX; made += 1) {
     const partitions = await readPartitions(pool);
     const last = partitions?.all.at(-1);
     if (partitions === null || (last !== undefined && last.to - partitions.next >= transactions / 2n)) return true;
     const from = last !== undefined && last.to > partitions.next ? last.to : partitions.next + BigInt(LEAD);
+    if ((await aheadBytes(pool)) > aheadBytesMax) {
+      if (!(await unlessLockedOut(() => setAside(pool, partitions, from, setAsideMsMax)))) return false;
+      continue;
+    }
     const before = last === undefined || last.from === null ? BigInt(TRANSACTIONS_AT_FIRST) : last.to - last.from;
     const width = minOf(transactions, before * BigInt(GROWTH_MAX));
-    if ((await aheadBytes(pool)) > aheadBytesMax) return false;
     if (!(await unlessLockedOut(() => make(pool, from, from + width)))) return false;
   }
   return true;
@@ -122,10 +130,9 @@ async function isOver(pool: Pool, { from, to }: EventPartition, before: Sql): Pr
 }
 
 /** False: not now. */
-async function unlessLockedOut(change: () => Promise<void>): Promise<boolean> {
+async function unlessLockedOut(change: () => Promise<boolean | void>): Promise<boolean> {
   try {
-    await change();
-    return true;
+    return (await change()) !== false;
   } catch (error) {
     if (isLockedOut(error)) return false;
     throw error;

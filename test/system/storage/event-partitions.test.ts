@@ -6,16 +6,12 @@ import {
   PARTITION_LOCK_MS_MAX,
   readPartitions,
 } from '../../../persistence/event-partitions/partitions.ts';
-import {
-  AHEAD_BYTES_MAX,
-  dropOldest,
-  keepAhead,
-  TRANSACTIONS_MIN,
-} from '../../../persistence/event-partitions/upkeep.ts';
+import { dropOldest, keepAhead, TRANSACTIONS_MIN } from '../../../persistence/event-partitions/upkeep.ts';
 import { before, DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { sql } from '../../../persistence/reads/sql.ts';
 import { scaled } from '../../support/busy.ts';
 import { openedDatabase } from '../../support/database/opened.ts';
+import { until } from '../../support/until.ts';
 import { storeEvents } from '../../support/database/stored-rows.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
 
@@ -187,10 +183,17 @@ test('nothing is made or dropped while somebody reads the events for long, and w
   await keepAhead(pool, WEEK);
   await storeEvents(pool, 1, '9 days');
   await pass(1_100_000);
+  await pool.query(
+    `insert into event_ahead select (txid::text::bigint + 3000000)::text::xid8, seq, gen_random_uuid(), type, subject, time, data from event`,
+  );
   const backup = await reader(t, pool.options);
   const there = await partitions();
 
-  for (const change of [() => keepAhead(pool, WEEK), () => dropOldest(pool, before(DATABASE_NOW, WEEK_MS))]) {
+  for (const change of [
+    () => keepAhead(pool, WEEK),
+    () => keepAhead(pool, WEEK, { aheadBytesMax: 0 }),
+    () => dropOldest(pool, before(DATABASE_NOW, WEEK_MS)),
+  ]) {
     const tried = change();
     const beganMs = performance.now();
     await storeEvents(pool, 1);
@@ -221,16 +224,60 @@ test('a sweep drops partitions, and deletes what is older than two of them elsew
   t.deepEqual(await counts(), [['event_from_', 5]]);
 });
 
-test('where too much lies in the default partition none is made, since all of it would be looked through', async (t) => {
-  const { pool, pass, partitions } = await opened(t);
+test('where too much lies in the default partition it becomes one with bounds, and an empty one takes what no other is for', async (t) => {
+  const { pool, reads, pass, partitions, counts } = await opened(t);
+  const { cursor } = await reads.eventsAfter(null, 1);
   await pass(5_000_000);
-  await storeEvents(pool, 1);
+  await storeEvents(pool, 2, '9 days');
   const there = await partitions();
 
-  t.false(await keepAhead(pool, WEEK, 0));
+  await until('partitions', () => keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
+  await storeEvents(pool, 3, '9 days'); // they go where those before them went
+  await pass(20_000);
+  await storeEvents(pool, 4);
+
+  const made = (await partitions()).slice(there.length);
+  t.true(made.length > 1, 'and others were made behind it');
+  t.deepEqual(
+    made.slice(1).map(([from]) => from),
+    made.slice(0, -1).map(([, to]) => to),
+  );
+  t.deepEqual(await counts(), [
+    ['event_from_', 5],
+    ['event_from_', 4],
+  ]);
+  const { rows } = await pool.query<{ id: string }>('select id from event order by seq');
+  t.deepEqual(
+    (await reads.eventsAfter(cursor, 100)).events.map(({ id }) => id),
+    rows.map(({ id }) => id),
+  );
+  await pass(100_000_000); // what no partition is for is stored and looked after as ever
+  await storeEvents(pool, 6);
+  await until('partitions', () => keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
+  while (await dropOldest(pool, before(DATABASE_NOW, WEEK_MS)));
+  t.deepEqual(
+    (await counts()).map(([, count]) => count).toSorted(),
+    [4, 6],
+    'those of before went with their partition',
+  );
+});
+
+test('what lies before and behind another partition, or takes too long to look through, stays in the default one', async (t) => {
+  const { pool, pass, partitions, counts } = await opened(t);
+  await pass(5_000_000);
+  await storeEvents(pool, 20_000);
+  const there = await partitions();
+
+  t.false(await keepAhead(pool, WEEK, { aheadBytesMax: 0, setAsideMsMax: 1 }), 'a millisecond for all of it');
   t.deepEqual(await partitions(), there);
-  t.true(await keepAhead(pool, WEEK, AHEAD_BYTES_MAX));
-  t.not((await partitions()).length, there.length);
+  await until('partitions', () => keepAhead(pool, WEEK));
+  await pass(100_000_000);
+  await storeEvents(pool, 1);
+  const made = await partitions();
+
+  t.false(await keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
+  t.deepEqual(await partitions(), made);
+  t.deepEqual(await counts(), [['event_ahead', 20_001]]);
 });
 
 test('all that a backup can hold lies in the first partition, and what comes after the restore behind it', async (t) => {
