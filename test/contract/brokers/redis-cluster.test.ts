@@ -6,7 +6,7 @@ import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { trust } from '../../support/net/certificates.ts';
 import { publishAll } from './contract.ts';
-import { opened, events } from './redis-fixture.ts';
+import { opened, openedAsking, events } from './redis-fixture.ts';
 
 const test = await peerTest('redis-server');
 
@@ -62,7 +62,7 @@ test('a sentinel that refuses the password, or knows no such master, says which 
   );
 });
 
-test('a node of a cluster passes events on to subscribers of every node, in order, and another takes over when it is gone', async (t) => {
+test('a node of a cluster passes events on to subscribers of every node, in order, and another takes over when it is gone, or its cluster is down', async (t) => {
   const nodes = await startRedisCluster(t);
   const env = {
     EVENT_BROKER_REDIS_MODE: 'cluster',
@@ -82,8 +82,11 @@ test('a node of a cluster passes events on to subscribers of every node, in orde
     );
   }
   const used = await passedOnBy(nodes);
+  const [other] = nodes.filter((_node, index) => index !== used);
+  const asking = await openedAsking(t, { ...env, EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${other?.port}` });
   await nodes[used]?.kill();
   await broker.lost;
+  t.regex((await asking.lost).message, /^Redis at \S+ is not used any more: its cluster is down\.$/u);
   const { made: later, seen } = events('edge.core.test');
   await (await opened(t, env)).publish(later);
   const left = readers.filter((_reader, index) => index !== used);

@@ -6,7 +6,7 @@ import { recordingLog } from '../../support/log.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { trust } from '../../support/net/certificates.ts';
-import { opened, events } from './redis-fixture.ts';
+import { opened, openedAsking, events } from './redis-fixture.ts';
 import { hangsNobody, isToldAsLost, outlivesDamage, publishAll, refusalOf, strangers, type Env } from './contract.ts';
 
 const test = await peerTest('redis-server');
@@ -63,6 +63,27 @@ test('wrong credentials are refused with the names of their settings, and are no
     await refused({ ...locked.env, EVENT_BROKER_REDIS_USERNAME: 'nobody' }),
     'it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.',
   );
+});
+
+test('a server that is made the replica of another is left; one that was a replica already is not', async (t) => {
+  const [server, another] = [await startRedis(t), await startRedis(t)];
+  const asked = async (): Promise<number> =>
+    Number(/cmdstat_role:calls=(\d+)/u.exec(await server.cli('INFO', 'commandstats'))?.[1] ?? 0);
+  const broker = await openedAsking(t, server.env);
+  await until('it to be asked', async () => (await asked()) > 1);
+
+  await server.cli('REPLICAOF', '127.0.0.1', String(another.port));
+
+  t.is(
+    (await broker.lost).message,
+    `Redis at 127.0.0.1:${server.port} is not used any more: it was made the replica of another.`,
+  );
+  await broker.close();
+  const meant = await openedAsking(t, server.env);
+  const before = await asked();
+  await until('it to be asked', async () => (await asked()) > before + 2);
+  await meant.publish(events('edge.core.test').made);
+  t.is(await Promise.race([meant.lost, 'used']), 'used');
 });
 
 test('a password that the server does not want is told, and no obstacle', async (t) => {

@@ -7,8 +7,9 @@ import type { Redis } from 'ioredis';
 import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker } from './broker.ts';
 import { within } from './deadline.ts';
-import { connectRedis, goneReason, nameOf, permitted, redisServers, type RedisServer } from './redis-connection.ts';
+import { connectRedis, goneReason, nameOf, redisServers, type RedisServer } from './redis-connection.ts';
 import { findMaster } from './redis-sentinel.ts';
+import { asBefore, asMaster, inCluster, STANDING_EVERY_MS, watchStanding, type Standing } from './redis-standing.ts';
 import type { RedisSettings } from './settings.ts';
 
 /** A connection to the server that events go to, and what else ends with it. */
@@ -17,6 +18,8 @@ interface Connected {
   readonly server: RedisServer;
   /** Resolves when the events should go elsewhere. */
   readonly changed?: Promise<Error>;
+  /** What it must go on to be. */
+  readonly standing: Standing;
   readonly close: () => void;
 }
 
@@ -24,8 +27,13 @@ interface Connected {
  * Connects to the first server, node or sentinel that takes us. A node of a cluster that calls it broken may be cut off
  * from the others, or there may be no node for some keys, which is nothing to us: such a node is taken when there is no
  * other.
+ * One that was right and is not any more, by its own word each `standingEveryMs`, is lost.
  */
-export async function openRedis(settings: RedisSettings, log: Log): Promise<Broker> {
+export async function openRedis(
+  settings: RedisSettings,
+  log: Log,
+  standingEveryMs = STANDING_EVERY_MS,
+): Promise<Broker> {
   const servers = redisServers(settings);
   const attempts = [...servers, ...(settings.mode.type === 'cluster' ? servers : [])];
   const deadlineMs = performance.now() + CONNECT_MS_MAX;
@@ -33,7 +41,7 @@ export async function openRedis(settings: RedisSettings, log: Log): Promise<Brok
   for (const [index, server] of attempts.entries()) {
     const msMax = (deadlineMs - performance.now()) / (attempts.length - index);
     try {
-      return brokerOf(await connect(settings, server, msMax, log, index < servers.length));
+      return brokerOf(await connect(settings, server, msMax, log, index < servers.length), standingEveryMs);
     } catch (error) {
       problems.add(error instanceof Error ? error.message : String(error));
     }
@@ -51,9 +59,9 @@ async function connect(
 ): Promise<Connected> {
   if (settings.mode.type !== 'sentinel') {
     const client = await connectRedis(server, msMax / 2, log);
-    if (settings.mode.type === 'cluster')
-      await checked(client, server, msMax / 2, (node) => inCluster(node, isWholeCluster));
-    return { client, server, close: () => client.disconnect() };
+    const standing = settings.mode.type === 'cluster' ? inCluster(isWholeCluster) : asBefore();
+    if (settings.mode.type === 'cluster') await checked(client, server, msMax / 2, standing);
+    return { client, server, standing, close: () => client.disconnect() };
   }
   const shareMs = msMax / 4;
   const master = await findMaster(settings, settings.mode.group, server, shareMs, log);
@@ -64,6 +72,7 @@ async function connect(
       client,
       server: master.server,
       changed: master.changed,
+      standing: asMaster,
       close() {
         client.disconnect();
         master.close();
@@ -76,15 +85,10 @@ async function connect(
 }
 
 /** Rejects, without the client, where the server is not what it should be. */
-async function checked(
-  client: Redis,
-  server: RedisServer,
-  msMax: number,
-  check: (client: Redis) => Promise<string | null>,
-): Promise<void> {
+async function checked(client: Redis, server: RedisServer, msMax: number, standing: Standing): Promise<void> {
   const problem = await within(
     msMax,
-    check(client),
+    standing(client),
     () => new Error(`it does not answer within ${Math.round(msMax)} ms`),
   ).catch((error: unknown) => goneReason(client, server, error));
   if (problem === null) return;
@@ -92,27 +96,15 @@ async function checked(
   throw new Error(`Redis at ${nameOf(server)} cannot be used: ${problem}.`);
 }
 
-/** What is wrong with it as a node of a cluster. */
-async function inCluster(client: Redis, isWholeCluster: boolean): Promise<string | null> {
-  const info = await permitted(client.cluster('INFO')).catch((error: unknown) => {
-    if (String(error).includes('cluster support disabled')) return 'disabled';
-    throw error;
-  });
-  if (info === 'disabled') return 'EVENT_BROKER_REDIS_MODE is "cluster", but it is no node of one';
-  return info === null || !isWholeCluster || info.includes('cluster_state:ok') ? null : 'its cluster is down';
-}
-
-/** What is wrong with it as the master: a sentinel may be the last to hear. */
-async function asMaster(client: Redis): Promise<string | null> {
-  const role = (await permitted(client.role())) as readonly unknown[] | null;
-  return role === null || role[0] === 'master' ? null : 'it is not the master any more';
-}
-
-function brokerOf({ client, server, changed, close }: Connected): Broker {
+function brokerOf({ client, server, changed, standing, close }: Connected, standingEveryMs: number): Broker {
   const name = `Redis at ${nameOf(server)}`;
   const lost = Promise.withResolvers<Error>();
   let isEnded = false;
+  const endWatch = watchStanding(client, standing, standingEveryMs, (problem) =>
+    lost.resolve(new Error(`${name} is not used any more: ${problem}.`)),
+  );
   client.on('end', () => {
+    endWatch();
     if (!isEnded) lost.resolve(new Error(`The connection to ${name} is lost: ${goneReason(client, server)}.`));
   });
   void changed?.then((reason) => isEnded || lost.resolve(reason));
@@ -136,6 +128,7 @@ function brokerOf({ client, server, changed, close }: Connected): Broker {
     },
     async close() {
       isEnded = true;
+      endWatch();
       close();
     },
   };
