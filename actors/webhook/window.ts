@@ -4,7 +4,7 @@ import type { DeliveryRef } from './delivery.ts';
 import { RETRY_AFTER_MS_MAX, RETRY_WAIT_MS_MAX } from './retry.ts';
 import { WINDOW_DELIVERIES_MAX, type WebhookState, type Windowed } from './state.ts';
 
-/** No try waits longer for its time, in ms: where it seems to, a clock was wrong when it was stored, and it is due. */
+/** No try waits longer, in ms: where one seems to, a clock was wrong when its time was stored, and it is due. */
 const DUE_AFTER_MS_MAX = Math.max(RETRY_WAIT_MS_MAX, RETRY_AFTER_MS_MAX);
 
 /** What a step of the window comes to. */
@@ -91,8 +91,8 @@ export function without(state: WebhookState, id: string): WebhookState {
 
 /**
  * Starts what may start: of each subject the oldest delivery alone, `concurrency` at a time, those that wait for their
- * time by a reminder; and asks for more when the window runs low, or holds `unsure` ones that are not read yet. Looks no
- * further than there is room: this runs after every try.
+ * time by a reminder; and asks for more when the window runs low, or holds `unsure` ones that are not read yet.
+ * Looks no further than there is room: this runs after every try.
  */
 export function advanced(state: WebhookState, concurrency: number, nowMs: number): Moved {
   const { record, window } = state;

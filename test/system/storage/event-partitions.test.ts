@@ -10,35 +10,11 @@ import { dropOldest, keepAhead, TRANSACTIONS_MIN } from '../../../persistence/ev
 import { before, DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { sql } from '../../../persistence/reads/sql.ts';
 import { scaled } from '../../support/busy.ts';
-import { openedDatabase } from '../../support/database/opened.ts';
-import { until } from '../../support/until.ts';
 import { storeEvents } from '../../support/database/stored-rows.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
+import { opened, WEEK } from './event-partitions-fixture.ts';
 
-const WEEK = 7;
 const WEEK_MS = WEEK * 86_400_000;
-
-async function opened(t: ExecutionContext) {
-  const { pool, reads } = await openedDatabase(t);
-  return {
-    pool,
-    reads,
-    /** So many transactions go by. */
-    pass: (transactions: number) =>
-      pool.query('update database_incarnation set xid_base = xid_base + $1', [transactions]),
-    partitions: async () => {
-      const all = (await readPartitions(pool))?.all ?? [];
-      return all.map(({ from, to }) => [from, to] as const);
-    },
-    /** How many events lie in each table. */
-    counts: async () =>
-      (
-        await pool.query<{ name: string; count: number }>(
-          'select tableoid::regclass::text as name, count(*)::int as count from event group by 1 order by 1',
-        )
-      ).rows.map(({ name, count }) => [name.replace(/\d+$/u, ''), count]),
-  };
-}
 
 /** Somebody who reads the events in one transaction that stays open, such as a backup. */
 async function reader(t: ExecutionContext, options: object): Promise<Client> {
@@ -222,62 +198,6 @@ test('a sweep drops partitions, and deletes what is older than two of them elsew
   t.deepEqual(await counts(), [['event_from_', 7]]);
   t.like(await events(), { count: 2, isFull: false });
   t.deepEqual(await counts(), [['event_from_', 5]]);
-});
-
-test('where too much lies in the default partition it becomes one with bounds, and an empty one takes what no other is for', async (t) => {
-  const { pool, reads, pass, partitions, counts } = await opened(t);
-  const { cursor } = await reads.eventsAfter(null, 1);
-  await pass(5_000_000);
-  await storeEvents(pool, 2, '9 days');
-  const there = await partitions();
-
-  await until('partitions', () => keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
-  await storeEvents(pool, 3, '9 days'); // they go where those before them went
-  await pass(20_000);
-  await storeEvents(pool, 4);
-
-  const made = (await partitions()).slice(there.length);
-  t.true(made.length > 1, 'and others were made behind it');
-  t.deepEqual(
-    made.slice(1).map(([from]) => from),
-    made.slice(0, -1).map(([, to]) => to),
-  );
-  t.deepEqual(await counts(), [
-    ['event_from_', 5],
-    ['event_from_', 4],
-  ]);
-  const { rows } = await pool.query<{ id: string }>('select id from event order by seq');
-  t.deepEqual(
-    (await reads.eventsAfter(cursor, 100)).events.map(({ id }) => id),
-    rows.map(({ id }) => id),
-  );
-  await pass(100_000_000); // what no partition is for is stored and looked after as ever
-  await storeEvents(pool, 6);
-  await until('partitions', () => keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
-  while (await dropOldest(pool, before(DATABASE_NOW, WEEK_MS)));
-  t.deepEqual(
-    (await counts()).map(([, count]) => count).toSorted(),
-    [4, 6],
-    'those of before went with their partition',
-  );
-});
-
-test('what lies before and behind another partition, or takes too long to look through, stays in the default one', async (t) => {
-  const { pool, pass, partitions, counts } = await opened(t);
-  await pass(5_000_000);
-  await storeEvents(pool, 20_000);
-  const there = await partitions();
-
-  t.false(await keepAhead(pool, WEEK, { aheadBytesMax: 0, setAsideMsMax: 1 }), 'a millisecond for all of it');
-  t.deepEqual(await partitions(), there);
-  await until('partitions', () => keepAhead(pool, WEEK));
-  await pass(100_000_000);
-  await storeEvents(pool, 1);
-  const made = await partitions();
-
-  t.false(await keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
-  t.deepEqual(await partitions(), made);
-  t.deepEqual(await counts(), [['event_ahead', 20_001]]);
 });
 
 test('all that a backup can hold lies in the first partition, and what comes after the restore behind it', async (t) => {

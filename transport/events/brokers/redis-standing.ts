@@ -26,7 +26,7 @@ export const asMaster: Standing = async (client) => {
   return role === null || role === 'master' ? null : 'it is not the master any more';
 };
 
-/** As the server of that name, whatever it was when it was asked first: a replica may be meant, a demoted master not. */
+/** As the server of that name: a replica may be meant, and a master that is demoted after it was asked first is not. */
 export function asBefore(): Standing {
   let before: string | null = null;
   return async (client) => {
