@@ -83,7 +83,7 @@ test('a server that is made the replica of another is left; one that was a repli
   const before = await asked();
   await until('it to be asked', async () => (await asked()) > before + 2);
   await meant.publish(events('edge.core.test').made);
-  t.is(await Promise.race([meant.lost, 'used']), 'used');
+  t.is(await Promise.race([meant.lost, Promise.resolve('used')]), 'used');
 });
 
 test('a password that the server does not want is told, and no obstacle', async (t) => {

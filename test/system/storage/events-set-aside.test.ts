@@ -26,10 +26,13 @@ test('where too much lies in the default partition it becomes one with bounds, a
     made.slice(1).map(([from]) => from),
     made.slice(0, -1).map(([, to]) => to),
   );
-  t.deepEqual(await counts(), [
-    ['event_from_', 5],
-    ['event_from_', 4],
-  ]);
+  t.deepEqual(
+    (await counts()).toSorted(([, one], [, other]) => Number(one) - Number(other)),
+    [
+      ['event_from_', 4],
+      ['event_from_', 5],
+    ],
+  );
   const { rows } = await pool.query<{ id: string }>('select id from event order by seq');
   t.deepEqual(
     (await reads.eventsAfter(cursor, 100)).events.map(({ id }) => id),
@@ -40,8 +43,11 @@ test('where too much lies in the default partition it becomes one with bounds, a
   await until('partitions', () => keepAhead(pool, WEEK, { aheadBytesMax: 0 }));
   while (await dropOldest(pool, before(DATABASE_NOW, WEEK_MS)));
   t.deepEqual(
-    (await counts()).map(([, count]) => count).toSorted(),
-    [4, 6],
+    (await counts()).toSorted(([, one], [, other]) => Number(one) - Number(other)),
+    [
+      ['event_from_', 4],
+      ['event_from_', 6],
+    ],
     'those of before went with their partition',
   );
 });
