@@ -274,13 +274,13 @@ export class EnrolledAgent {
 
   #configured(settings: AgentSettings, clusterName: string | null, reachedBy: string | null): void {
     this.#enrollment.keep(settings, clusterName, reachedBy);
-    if (clusterName === null) this.#vpn?.configured(settings, this.#adminUrl, false); // else the welcome tells it
+    if (clusterName === null) this.#vpn?.configured(settings, this.#adminUrl); // else the welcome tells it
   }
 
   #live(url: string): void {
     this.#enrollment.noteDeletion(false);
     this.#adminUrl = url;
-    this.#vpn?.configured(this.#enrollment.settings, url, true);
+    this.#vpn?.configured(this.#enrollment.settings, url);
     this.#trim.connected();
   }
 

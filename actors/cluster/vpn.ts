@@ -54,6 +54,7 @@ export function vpnRead(
       ...incomplete(record, leftOut, vpn.leftOut),
       ...leftOut.flatMap((peer) => refusalOf(record, vpn, peer)),
       ...(isChanged ? toldOf(next, set, record, domain) : []),
+      ...(vpn.revision === null ? toAsk(next, record) : []),
       ...(isNews ? [gatewayOf(next, record)] : []),
     ],
   );
@@ -125,6 +126,17 @@ function toldOf(vpn: ClusterVpn, set: readonly VpnPeer[], record: ClusterRecord,
     );
 }
 
+/**
+ * An actor that is anew, after a crash or at another admin, knows nobody who listens (R4). So each member hears of a
+ * change in which nothing is: one that holds another state cannot follow it, and asks for what it misses.
+ */
+function toAsk(vpn: ClusterVpn, record: ClusterRecord): readonly Effect[] {
+  const { revision, listeners, ofNode } = vpn;
+  if (revision === null) return [];
+  const nothing = changedBody({ from: revision, to: revision, set: [], removed: [] });
+  return [...ofNode.keys()].filter((node) => !listeners.has(node)).map((node) => tellNode(record, node, nothing));
+}
+
 /** Not for each of many that are left out: when others than before are named. */
 function incomplete(
   { name: cluster }: ClusterRecord,
@@ -194,6 +206,7 @@ export function directWanted(
   { node, publicKey }: MessageOf<'direct-wanted'>,
   nowMs: number,
 ): Step<ClusterState> {
+  if (state.vpn.revision === null) return step(state, [], [{ type: 'read-vpn' }]); // it asks again
   const [asking, asked] = [state.vpn.ofNode.get(node), state.vpn.peers.get(publicKey)];
   if (asking === undefined || asked === undefined) {
     // one that asks without end does not fill the log

@@ -96,8 +96,8 @@ export class Membership {
     if (this.#networkMap !== null) this.#held.open();
   }
 
-  /** Settings came, with a welcome (`isWelcome`) or between. */
-  configured(settings: VpnSettings | undefined, adminUrl: string, isWelcome: boolean): void {
+  /** Settings came, with a welcome or between. */
+  configured(settings: VpnSettings | undefined, adminUrl: string): void {
     // an admin of an older version, while others are newer: it says nothing of VPNs, and what is known goes on
     if (settings === undefined) return;
     if (settings.mode !== 'embedded') {
@@ -108,7 +108,9 @@ export class Membership {
     void this.#observers.look(settings.observers, adminUrl);
     const isThere = this.#held.member !== null;
     this.#held.open();
-    if (isThere && (isWelcome || this.#refused !== null)) this.#advertise(); // a VPN that was full may have room
+    // Also between welcomes: what was said before may be lost, as with a cluster that was told too much at once, and a
+    // VPN that was full may have room.
+    if (isThere) this.#advertise();
   }
 
   /** The relay map in force; null: there are no relays. */

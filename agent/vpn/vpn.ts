@@ -39,8 +39,8 @@ export interface AgentVpnOptions {
 export interface AgentVpn {
   readonly session: SessionVpn;
   readonly services: readonly Service[];
-  /** Settings came, with a welcome (`isWelcome`) or between, from the admin at this URL. */
-  configured(settings: AgentSettings, adminUrl: string, isWelcome: boolean): void;
+  /** Settings came, with a welcome or between, from the admin at this URL. */
+  configured(settings: AgentSettings, adminUrl: string): void;
   /** By public key. */
   peers(): ReadonlyMap<string, NamedPeer>;
   /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
@@ -96,8 +96,8 @@ export function openVpn({
       { ...membership.service, note: () => membership.service.note?.() ?? netclient.note() },
       { name: 'names', problem: () => names.problem(), note: () => names.note() },
     ],
-    configured(settings, adminUrl, isWelcome) {
-      membership.configured(settings.mesh, adminUrl, isWelcome);
+    configured(settings, adminUrl) {
+      membership.configured(settings.mesh, adminUrl);
       relayMap.refresh(settings.derp_map_urls);
     },
     peers: () => membership.peers(),

@@ -123,6 +123,7 @@ const FOR_OWNER: ReadonlySet<Message['type']> = new Set([
   'count-changed',
   'agent-disconnected',
   'report-late',
+  'vpn-told', // a node that is not here has no session either
 ]);
 
 /**

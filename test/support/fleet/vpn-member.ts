@@ -117,7 +117,7 @@ export function startVpnMember(
         settings = next;
         clusterName = name ?? clusterName;
       },
-      onLive: (admin) => membership.configured(settings?.mesh, admin, true),
+      onLive: (admin) => membership.configured(settings?.mesh, admin),
     },
     {
       journal: EMPTY,

@@ -2,7 +2,8 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { actorFields, type ActorKind, type Address } from '../../../actors/messages.ts';
-import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import type { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import { HEALTHY, session } from '../../support/actors.ts';
 import { selfUpdateRecord } from '../../support/self-updates.ts';
 import { until } from '../../support/until.ts';
@@ -133,6 +134,37 @@ test('after a crash of its node, an execution is delivered again to the agent th
     await fixture.eventsOf(execution),
     ['created', 'sent', 'completed'].map((what) => `edge.command_execution.${what}`),
   );
+});
+
+test('after a crash of its cluster, members that are connected hear when the VPN changes', async (t) => {
+  const { bug, kinds } = oneBug();
+  const fixture = await startOwner(t, { kinds });
+  const cluster = await fixture.createCluster();
+  const key = await fixture.createKey(cluster);
+  const join = async (number: number): Promise<NodeId> => {
+    const node = await fixture.enroll(cluster, key);
+    fixture.connect(node, number);
+    const publicKey = makeKeyPair().publicKey;
+    const place = { public_key: publicKey, listen_port: 51_820, endpoints: [], relay_region: null, revision: null };
+    fixture.tell('node', node, { type: 'vpn-advertised', session: session(number), advertisement: place, from: null });
+    await fixture.sent('mesh-network', number);
+    return node;
+  };
+  await join(1);
+  await join(2);
+  bug.armed = { kind: 'cluster', type: 'delete-key' };
+  t.is(codeOf(await fixture.ask('cluster', cluster, { type: 'delete-key', id: v7() })), 'internal_error');
+  const before = fixture.sessions.frames.length;
+
+  await join(3);
+
+  for (const number of [1, 2])
+    await until('a frame that this member cannot follow', () =>
+      fixture.sessions.frames
+        .slice(before)
+        .some(({ frame, session: to }) => frame.type === 'mesh-changed' && to === session(number)),
+    );
+  t.is(fixture.tree.directory.counters.crashes, 1);
 });
 
 test('a crash of one actor leaves its neighbours alone', async (t) => {

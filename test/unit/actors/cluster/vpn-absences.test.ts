@@ -1,6 +1,7 @@
 /** What a cluster tells members that were away, and what an owner does that comes new. */
 import test from 'ava';
 import * as fc from 'fast-check';
+import { NO_VPN } from '../../../../actors/cluster/state.ts';
 import { VPN_CHANGES_MAX } from '../../../../actors/cluster/vpn.ts';
 import type { VpnBody } from '../../../../actors/node/messages.ts';
 import type { VpnMemberRecord } from '../../../../actors/records.ts';
@@ -55,10 +56,35 @@ test('a new owner, and an actor that crashed, count on from where nobody has bee
   t.deepEqual(column(after.wants(1, before.revision).told(1), 'type'), ['mesh-network']);
 });
 
+test('after a crash of its actor each member that is connected hears that it may miss something, and asks for it (R4)', (t) => {
+  const cluster = new Listening()
+    .read([member(1), member(2), member(3)])
+    .wants(1)
+    .wants(2);
+  const held = learned(null, cluster.told(2));
+  cluster.state = { ...cluster.state, vpn: NO_VPN };
+  cluster.nowMs += 1_000;
+
+  cluster.read([member(1), member(2)]);
+
+  t.deepEqual(learned(held, cluster.told(2)), null, 'what it holds is not what the change follows');
+  t.deepEqual(cluster.told(1), cluster.told(2));
+  const now = learned(held, cluster.wants(2, held?.revision).told(2));
+  t.deepEqual([...(now?.peers.keys() ?? [])], [key(1)]);
+  cluster.read([member(1), member(2), member(3)]);
+  t.deepEqual([column(cluster.told(1), 'type'), column(cluster.told(2), 'type')], [[], ['mesh-changed']]);
+});
+
+test('a path that is wanted before the rows were read has them read, and nobody is warned of a stranger', (t) => {
+  const cluster = new Listening().say({ type: 'direct-wanted', node: node(1), publicKey: key(2) });
+
+  t.deepEqual(cluster.effects, [{ type: 'read-vpn' }]);
+});
+
 test('whatever joins, leaves and changes, and whoever is away meanwhile, each member has exactly the VPN of the rows in the end', (t) => {
   const change = fc.record({
     number: fc.integer({ min: 1, max: 6 }),
-    what: fc.constantFrom('join', 'leave', 'rotate', 'alias', 'away', 'back', 'own', 'gateway'),
+    what: fc.constantFrom('join', 'leave', 'rotate', 'alias', 'away', 'back', 'own', 'gateway', 'crash'),
   });
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
@@ -68,9 +94,12 @@ test('whatever joins, leaves and changes, and whoever is away meanwhile, each me
       let epoch = EPOCH;
       let gateway: typeof GATEWAY | null = null;
       const hear = (): void => {
+        const told = new Map([...networkMaps.keys()].map((number) => [number, cluster.told(number)]));
         for (const [number, networkMap] of networkMaps) {
-          const bodies = cluster.told(number);
-          if (bodies.length > 0) networkMaps.set(number, learned(networkMap, bodies));
+          const bodies = told.get(number) ?? [];
+          if (bodies.length === 0) continue;
+          const next = learned(networkMap, bodies);
+          networkMaps.set(number, next ?? learned(null, cluster.wants(number, networkMap?.revision).told(number)));
         }
       };
       const away = new Map<number, NetworkMap | null>();
@@ -92,6 +121,7 @@ test('whatever joins, leaves and changes, and whoever is away meanwhile, each me
           networkMaps.delete(number);
         }
         if (what === 'own') epoch += 1;
+        if (what === 'crash') cluster.state = { ...cluster.state, vpn: NO_VPN };
         if (what === 'gateway') gateway = gateway === null ? GATEWAY : null;
         cluster.nowMs += 1_000;
         cluster.read([...rows.values()], gateway, epoch);

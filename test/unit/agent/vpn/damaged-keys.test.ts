@@ -89,7 +89,7 @@ test('a key that cannot be read now is kept, told, and used as soon as it can be
   const whole = stored(t, privateKey, null);
   symlinkSync(keysPath, keysPath); // which no right of this user lets be read
 
-  membership.configured(EMBEDDED, ADMIN, true);
+  membership.configured(EMBEDDED, ADMIN);
   t.regex(membership.service.note?.() ?? '', /^This machine joins no VPN: the WireGuard key cannot be read: /u);
   t.throws(() => storedPublicKey(keysPath), { instanceOf: AgentProblem, message: /cannot be read/u });
   rmSync(keysPath);
@@ -125,7 +125,7 @@ test('a fault of ours in making an interface costs the VPN alone, and is told', 
   const fixture = open(t, { fault: new Error('a fault of ours') });
   const { membership } = fixture;
 
-  fixture.membership.configured({ mode: 'embedded', observers: [] }, 'http://192.0.2.1', true);
+  fixture.membership.configured({ mode: 'embedded', observers: [] }, 'http://192.0.2.1');
 
   const { level, fields } = await fixture.log.seen(/could not be begun/u);
   t.regex((fields as { stack: string }).stack, /^at .*damaged-keys\.test\.ts:\d+/u, 'where it is');

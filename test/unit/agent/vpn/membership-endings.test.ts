@@ -9,7 +9,7 @@ import { ADMIN, EMBEDDED, type Fixture, open, welcomed } from './membership-fixt
 test('a machine that can have no interface says so in its health, which is good, and tries again later', async (t) => {
   const fixture = open(t, { problem: 'it needs root' });
 
-  fixture.membership.configured(EMBEDDED, ADMIN, true);
+  fixture.membership.configured(EMBEDDED, ADMIN);
   await until('the note', () => fixture.membership.service.note?.() !== null);
 
   t.is(fixture.membership.service.note?.(), 'This machine joins no VPN: it needs root');
@@ -24,7 +24,7 @@ test('an admin without a VPN, or with another kind of it, ends the membership', 
     await welcomed(fixture);
     fixture.joins(7);
 
-    fixture.membership.configured(settings, ADMIN, true);
+    fixture.membership.configured(settings, ADMIN);
 
     await until('its end', () => fixture.ends.length > 0);
     t.deepEqual([fixture.ends, fixture.named.at(-1)], [[{ isKept: false }], null]);
@@ -37,7 +37,7 @@ test('an admin of a version without VPNs ends none: it is there while others bec
   await welcomed(fixture);
   fixture.joins(7);
 
-  fixture.membership.configured(undefined, ADMIN, true);
+  fixture.membership.configured(undefined, ADMIN);
   await fixture.membership.close({ isKept: true });
 
   t.deepEqual(fixture.ends, [{ isKept: true }]);
@@ -45,12 +45,12 @@ test('an admin of a version without VPNs ends none: it is there while others bec
 
 test('an interface that is still being opened goes when the admin has no VPN, and when the machine must leave', async (t) => {
   for (const act of [
-    (fixture: Fixture) => fixture.membership.configured({ mode: 'off' }, ADMIN, true),
+    (fixture: Fixture) => fixture.membership.configured({ mode: 'off' }, ADMIN),
     (fixture: Fixture) => void fixture.membership.close({ isKept: false }),
   ]) {
     const opened = Promise.withResolvers<void>();
     const fixture = open(t, { opened: opened.promise });
-    fixture.membership.configured(EMBEDDED, ADMIN, true);
+    fixture.membership.configured(EMBEDDED, ADMIN);
 
     act(fixture);
     opened.resolve();
@@ -64,7 +64,7 @@ test('an interface that cannot be removed is said, and ends nothing', async (t) 
   const fixture = open(t, { ends: () => Promise.reject(new Error('ip: it failed')) });
   await welcomed(fixture);
 
-  fixture.membership.configured({ mode: 'off' }, ADMIN, true);
+  fixture.membership.configured({ mode: 'off' }, ADMIN);
 
   await t.notThrowsAsync(fixture.membership.close({ isKept: false }));
 });

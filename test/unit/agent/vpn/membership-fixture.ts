@@ -214,6 +214,6 @@ function network(
 
 /** The agent once it was welcomed, and said where it is. */
 export async function welcomed(fixture: Fixture): Promise<void> {
-  fixture.membership.configured(EMBEDDED, ADMIN, true);
+  fixture.membership.configured(EMBEDDED, ADMIN);
   await until('an advertisement', () => fixture.said.length > 0);
 }

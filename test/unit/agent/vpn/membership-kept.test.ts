@@ -17,7 +17,7 @@ test('an agent that starts again is in its VPN before any admin answers, and say
   const second = open(t, { directory });
   await until('a member', () => second.wanted.length > 0);
   t.deepEqual([...(second.wanted[0]?.peers.keys() ?? [])], [PEER.public_key, GATEWAY.public_key]);
-  second.membership.configured(EMBEDDED, ADMIN, true);
+  second.membership.configured(EMBEDDED, ADMIN);
 
   t.is(second.publicKey(), first.publicKey());
   await until('what it holds', () =>
@@ -38,12 +38,12 @@ test('an agent says once where it is when it starts, also where no admin hears i
   const second = open(t, { directory, isHeard: () => isHeard });
   await until('a member that became what is known', () => second.wanted.length > 1);
   isHeard = true;
-  second.membership.configured(EMBEDDED, ADMIN, true);
+  second.membership.configured(EMBEDDED, ADMIN);
   await until('a member that says where it is', () => second.wanted.length > 2);
   t.true(second.ports().moved(PLACE));
   t.deepEqual(column(second.said, 'type'), ['mesh-advertise']);
 
-  second.membership.configured(EMBEDDED, ADMIN, true);
+  second.membership.configured(EMBEDDED, ADMIN);
   t.deepEqual(column(second.said, 'type'), ['mesh-advertise', 'mesh-advertise'], 'another session');
 });
 

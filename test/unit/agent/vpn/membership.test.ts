@@ -159,6 +159,20 @@ test('a machine that was moved, and is not let into the VPN of its cluster, leav
   t.false(existsSync(join(directory, 'mesh-network.json')));
 });
 
+test('a machine says again what it holds when settings come between welcomes: what it said before, or was told, may be lost', async (t) => {
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.joins(7);
+  fixture.said.length = 0;
+
+  fixture.membership.configured(EMBEDDED, ADMIN);
+
+  t.deepEqual(
+    fixture.said.map((word) => word.type === 'mesh-advertise' && word.advertisement.revision),
+    [{ epoch: 1, number: 7 }],
+  );
+});
+
 test('a machine that was refused asks again when settings come', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
@@ -169,7 +183,7 @@ test('a machine that was refused asks again when settings come', async (t) => {
   });
   fixture.said.length = 0;
 
-  fixture.membership.configured(EMBEDDED, ADMIN, false);
+  fixture.membership.configured(EMBEDDED, ADMIN);
 
   t.deepEqual(column(fixture.said, 'type'), ['mesh-advertise']);
 });
@@ -212,7 +226,7 @@ test('a machine whose VPN is switched off and on again tells how well it is conn
   const fixture = open(t);
   await welcomed(fixture);
   fixture.clock.pass(10_000);
-  fixture.membership.configured({ mode: 'off' }, ADMIN, true);
+  fixture.membership.configured({ mode: 'off' }, ADMIN);
   await until('its end', () => fixture.ends.length > 0);
   fixture.said.length = 0;
 

@@ -40,7 +40,7 @@ test('a scrape looks at the paths of all peers once', async (t) => {
     sentBytes: 1,
   }));
   const fixture = open(t, { paths });
-  fixture.membership.configured(EMBEDDED, ADMIN, true);
+  fixture.membership.configured(EMBEDDED, ADMIN);
   await until('the member', () => fixture.said.length > 0);
   fixture.joins(
     1,
