@@ -117,15 +117,15 @@ export class OwnKeys {
   }
 
   /**
-   * The others know this public key: if it is the one that is to follow, it is the one from now on. False: it is not. A
-   * problem: it is used all the same, but could not be stored.
+   * The others know this public key: if it is the one that is to follow, it is the one from now on, also where that
+   * cannot be stored, and the log is told. Else nothing happens.
    */
-  turnTo(publicKey: string): false | { readonly problem: string | null } {
+  turnTo(publicKey: string): void {
     const next = this.#keys?.nextPrivateKey ?? null;
-    if (this.#keys === null || next === null || publicKeyOf(next) !== publicKey) return false;
+    if (this.#keys === null || next === null || publicKeyOf(next) !== publicKey) return;
     this.#keys = { ...this.#keys, privateKey: next, nextPrivateKey: null };
     const stored = storeVpnKeys(this.#path, this.#keys);
-    return { problem: stored.ok ? null : stored.problem };
+    this.#log.info(stored.ok ? {} : { problem: stored.problem }, 'The WireGuard key was changed');
   }
 }
 

@@ -79,7 +79,7 @@ export class Membership {
     this.#held = new HeldMember({
       clock,
       log,
-      prepare: () => this.#keys.open(),
+      prepare: () => this.#openKeys(),
       create: () => this.#create(),
       opened: () => {
         this.#become();
@@ -208,15 +208,17 @@ export class Membership {
     this.#networkMap = next;
     this.#refused = null;
     this.#question.close();
-    const turned = this.#keys.turnTo(next.network.public_key);
-    if (turned !== false)
-      this.#options.log.info(
-        turned.problem === null ? {} : { problem: turned.problem },
-        'The WireGuard key was changed',
-      );
+    this.#keys.turnTo(next.network.public_key);
     this.#file.storeSoon(next);
     this.#sayLeftOut();
     this.#become();
+  }
+
+  /** The map may be of the key that is to follow, where an earlier run turned to it and could not store that. */
+  #openKeys(): string | null {
+    const problem = this.#keys.open();
+    if (problem === null && this.#networkMap !== null) this.#keys.turnTo(this.#networkMap.network.public_key);
+    return problem;
   }
 
   #create(): Promise<CreatedMember> {

@@ -55,7 +55,7 @@ test('a key that was to follow and is none is left out; the one in use stays, an
     const keys = new OwnKeys(path, 0, log);
 
     t.is(keys.open(), null);
-    t.is(keys.turnTo(makeKeyPair().publicKey), false);
+    keys.turnTo(makeKeyPair().publicKey);
     t.deepEqual(keys.held, { privateKey, nextPrivateKey: null, listenPort: 20_001 });
     t.is(storedPublicKey(path), publicKey);
     t.deepEqual(openVpnKeys(path, 0), { ok: true, keys: keys.held, wasDamaged: false });

@@ -89,6 +89,29 @@ test('a rotation that no admin has heard of goes on after a restart', async (t) 
   );
 });
 
+test('a new key that is known to the others, and could not be stored as the one in use, is it after a restart', async (t) => {
+  const directory = temporaryDirectory(t);
+  const first = open(t, { directory });
+  await welcomed(first);
+  first.joins(7);
+  first.membership.rotate();
+  const unturned = readFileSync(first.keysPath);
+  const next = first.said.flatMap((word) => (word.type === 'mesh-advertise' ? [word.advertisement.public_key] : []));
+  first.joins(8, [PEER, GATEWAY], next.at(-1));
+  await first.membership.close({ isKept: true });
+  writeFileSync(first.keysPath, unturned);
+
+  const second = open(t, { directory });
+  await welcomed(second);
+
+  t.is(second.publicKey(), next.at(-1));
+  t.deepEqual(second.peers(), [PEER.public_key, GATEWAY.public_key]);
+  t.like(second.said.at(-1), {
+    type: 'mesh-advertise',
+    advertisement: { public_key: next.at(-1), revision: { epoch: 1, number: 8 } },
+  });
+});
+
 test('changes that come together are stored together, and all of them at the end', async (t) => {
   const directory = temporaryDirectory(t);
   const fixture = open(t, { directory });
