@@ -22,7 +22,10 @@ const LOOK_MS = 60_000;
 /** Least pause between two rounds, in ms: changes meanwhile are found together. */
 const GATHER_MS = 100;
 
-/** So many times as long as a round took is waited before the next: Netmaker has other things to do. */
+/**
+ * So many times as long as a round took is waited before the next, but no longer than after failures: Netmaker has other
+ * things to do, and a process may have stood still during the round.
+ */
 const REST_FACTOR = 4;
 
 /** Waits after failures, in ms: the first, and the longest. */
@@ -116,7 +119,8 @@ export class Reconciler {
       const turning = this.#turn();
       this.#turning = turning;
       const { restMs, idleMs } = await turning;
-      await this.#sleep(Math.max(GATHER_MS, restMs, (monotonicMs() - beganMs) * REST_FACTOR), false);
+      const easyMs = Math.min(BACK_OFF_MS_MAX, (monotonicMs() - beganMs) * REST_FACTOR);
+      await this.#sleep(Math.max(GATHER_MS, restMs, easyMs), false);
       if (!this.#isWoken) await this.#sleep(idleMs, true);
     }
   }

@@ -4,7 +4,7 @@ import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
 import { TASK_LEASE_MS } from '../../../../persistence/ownership/task-leases.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
-import { BACK_OFF_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
+import { BACK_OFF_MS, BACK_OFF_MS_MAX, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
@@ -128,6 +128,36 @@ test('a manager that is away is asked later each time, and told of once when it 
     log.lines.filter((line) => line.level === 'warn').map((line) => (line.fields as { problem?: string }).problem),
     ['Netmaker did not answer.'],
   );
+});
+
+test('a process that stood still during a round waits no longer for the next than after failures', async (t) => {
+  let rounds = 0;
+  const { clock, reconciler, rest } = reconcilerFixture(
+    t,
+    {},
+    {
+      moves: async () => {
+        rounds += 1;
+        if (rounds === 2) clock.pass(600_000);
+        return [];
+      },
+      lease: { claim: async () => 1, renew: async () => true, release: async () => {} },
+    },
+  );
+  reconciler.start();
+  await until('the round in which it stands still', async () => {
+    await rest(1_000);
+    return rounds === 2;
+  });
+
+  const thawedAtMs = clock.nowMs();
+  reconciler.wake();
+  await until('the next round', async () => {
+    await rest(1_000);
+    return rounds === 3;
+  });
+
+  t.true(clock.nowMs() - thawedAtMs < 2 * BACK_OFF_MS_MAX);
 });
 
 test('whoever loses the right to reconcile changes nothing more', async (t) => {
