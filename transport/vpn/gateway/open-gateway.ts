@@ -7,6 +7,7 @@ import { createVet } from '../../net/outbound-guard/vetting.ts';
 import { createMember } from '../member/create-member.ts';
 import { makeKeyPair } from '../wireguard/keys.ts';
 import { DEVICE_LIMITS } from '../wireguard/limits.ts';
+import { removeDevice } from '../wireguard/open.ts';
 import { Gateway, type GatewayPorts } from './gateway.ts';
 import { createFirewall } from './firewall.ts';
 
@@ -60,8 +61,11 @@ export function openGateway(
     keys: makeKeyPair(),
     firewall: createFirewall(interfaceName),
     open: isEnabled
-      ? async (wanted, memberPorts) =>
-          createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts)
+      ? async (wanted, memberPorts) => {
+          // What a killed run left has the port, and is of no use: its key was of that run alone.
+          await removeDevice(interfaceName).catch(() => {}); // what is in the way is told by who makes it anew
+          return createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);
+        }
       : null,
     followRelayMap: (mapped) => followRelayMap(maps, ports, mapped),
   });

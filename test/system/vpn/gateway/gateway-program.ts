@@ -1,5 +1,5 @@
 /**
- * The gateway of an admin with a real interface and a real firewall, in so many clusters of so many members. Says each
+ * The gateway of an admin with a real interface and a real firewall, in so many clusters of so many members, at a UDP port if one is given. Says each
  * second how it is, and how long the process stood still.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -14,7 +14,7 @@ import type { Log } from '../../../../transport/net/log.ts';
 /** Between two lines, in ms. */
 const SAY_MS = 250;
 
-const [adminId = '', clusters = '', membersEach = ''] = process.argv.slice(2);
+const [adminId = '', clusters = '', membersEach = '', port = '0'] = process.argv.slice(2);
 
 const say = (line: object): void => console.log(JSON.stringify(line));
 const warned =
@@ -25,7 +25,7 @@ const log: Log = { debug() {}, info() {}, warn: warned('warn'), error: warned('e
 
 const gateway = openGateway(
   adminId,
-  { isEnabled: true, port: 0, host: null, peersMax: 20_000 },
+  { isEnabled: true, port: Number(port), host: null, peersMax: 20_000 },
   {
     clock: systemClock,
     log,

@@ -17,6 +17,9 @@ const test = await peerTest('root', 'tun', 'ip', 'nft', 'wireguard-go', 'wg');
 /** Two addresses for each cluster, one after the other, in ms. */
 const JOINED_MS_MAX = 90_000;
 
+/** UDP, of the machine that is the admin's alone. */
+const PORT = 51_900;
+
 const scope = createScope();
 const PROGRAM = new URL('gateway-program.ts', import.meta.url).pathname;
 let machine: Machine;
@@ -42,15 +45,16 @@ function start(
   t: ExecutionContext,
   clusters: number,
   members: number,
-): { readonly program: Program; readonly interfaceName: string } {
+  more: { readonly adminId?: string; readonly port?: number } = {},
+): { readonly program: Program; readonly adminId: string; readonly interfaceName: string } {
   runs += 1;
-  const adminId = `0190f5c2-7a11-7c3e-8f01-${String(process.pid * 10 + runs).padStart(12, '0')}`;
-  const program = machine.spawn(process.execPath, [PROGRAM, adminId, `${clusters}`, `${members}`]);
+  const { adminId = `0190f5c2-7a11-7c3e-8f01-${String(process.pid * 10 + runs).padStart(12, '0')}`, port = 0 } = more;
+  const program = machine.spawn(process.execPath, [PROGRAM, adminId, `${clusters}`, `${members}`, `${port}`]);
   t.teardown(async () => {
     program.kill();
     await machine.run('ip', ['link', 'delete', 'dev', gatewayInterface(adminId)]).catch(() => {});
   });
-  return { program, interfaceName: gatewayInterface(adminId) };
+  return { program, adminId, interfaceName: gatewayInterface(adminId) };
 }
 
 /** The last line in which it says how it is. */
@@ -115,3 +119,21 @@ test.serial(
     await program.logged('closed');
   },
 );
+
+test.serial('an admin that was killed has its port again, though the interface of before is there', async (t) => {
+  const inVpn = (program: Program) => until('its VPN', () => now(program)?.peers === 1, JOINED_MS_MAX);
+  const { program, adminId, interfaceName } = start(t, 1, 1, { port: PORT });
+  const port = async (): Promise<string> =>
+    (await machine.run('wg', ['show', interfaceName, 'listen-port'])).stdout.trim();
+  await inVpn(program);
+  program.kill();
+  await program.ended();
+  t.is(await port(), `${PORT}`);
+
+  const next = start(t, 1, 1, { adminId, port: PORT });
+  await inVpn(next.program);
+
+  t.is(await port(), `${PORT}`);
+  next.program.terminate();
+  await next.program.logged('closed');
+});

@@ -153,7 +153,7 @@ test('a process that stood still during a round waits no longer for the next tha
   const thawedAtMs = clock.nowMs();
   reconciler.wake();
   await until('the next round', async () => {
-    await rest(1_000);
+    await rest(BACK_OFF_MS_MAX / 4);
     return rounds === 3;
   });
 
