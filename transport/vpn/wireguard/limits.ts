@@ -20,6 +20,8 @@ export interface DeviceLimits extends AnswerLimits {
   readonly addressesMax: number;
   /** Calls that wait for the ones before them; one more is refused. */
   readonly waitingCallsMax: number;
+  /** Questions to wireguard-go in a row that had no answer: with this one the interface counts as lost. */
+  readonly unansweredMax: number;
   /** One run of `ip` or `wg`. */
   readonly programMsMax: number;
   /** What such a run may say. */
@@ -51,6 +53,7 @@ export const DEVICE_LIMITS: DeviceLimits = {
   answerBytesMax: 33_554_432,
   lineBytesMax: 1_024,
   answerMsMax: 10_000,
+  unansweredMax: 3,
   programMsMax: 10_000,
   programBytesMax: 33_554_432,
   startMsMax: 15_000,

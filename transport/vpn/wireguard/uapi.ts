@@ -6,13 +6,13 @@ import { connect } from 'node:net';
 import type { AnswerLimits } from './limits.ts';
 
 /**
- * How a question ended. `refused`: it was heard, and what it asks is not taken. `gone`: nobody listens there (any
- * more).
+ * How a question ended. `refused`: it was heard, and what it asks is not taken. `isSilent`: no answer came, or
+ * none that ended, in the time that it has. `gone`: nobody listens there (any more).
  */
 export type UapiOutcome =
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly reason: string }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly isSilent?: true }
   | { readonly kind: 'gone' };
 
 /** Takes one line of an answer; what it returns is why the answer is wrong, null: go on. */
@@ -44,7 +44,7 @@ export function ask(socketPath: string, request: string, take: TakeLine, limits:
     const lines = new AnswerLines(take, limits);
     const socket = connect(socketPath);
     const timer = setTimeout(
-      () => settle(failed(`it did not answer within ${limits.answerMsMax} ms`)),
+      () => settle({ kind: 'failed', isSilent: true, reason: `it did not answer within ${limits.answerMsMax} ms` }),
       limits.answerMsMax,
     );
     const settle = (outcome: UapiOutcome): void => {

@@ -26,6 +26,8 @@ export class UserSpaceControls implements Controls {
   readonly backend = 'user-space';
   readonly #name: string;
   readonly #reach: Reach;
+  /** Questions without an answer since the last one that had any. */
+  #unanswered = 0;
 
   constructor(name: string, reach: Reach) {
     this.#name = name;
@@ -90,7 +92,12 @@ export class UserSpaceControls implements Controls {
   }
 
   async #ask(request: string, take: TakeLine): Promise<void> {
-    const outcome = await ask(this.#path, request, take, this.#reach.limits);
+    const { limits } = this.#reach;
+    const outcome = await ask(this.#path, request, take, limits);
+    this.#unanswered = outcome.kind === 'failed' && outcome.isSilent === true ? this.#unanswered + 1 : 0;
+    // One that is only late is taken over again as it is, one that hangs is replaced.
+    if (this.#unanswered >= limits.unansweredMax)
+      throw new DeviceGone(`the interface ${this.#name} is lost: its program wireguard-go does not answer any more`);
     if (outcome.kind === 'gone')
       throw new DeviceGone(`the interface ${this.#name} is gone: its program wireguard-go ended`);
     if (outcome.kind === 'refused')

@@ -1,56 +1,18 @@
 /** The socket of an interface: what a real one would say, and programs in its place that lie, flood or say nothing. */
 import { existsSync, writeFileSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
-import { DEVICE_LIMITS, type DeviceLimits } from '../../../../../transport/vpn/wireguard/limits.ts';
+import { DEVICE_LIMITS } from '../../../../../transport/vpn/wireguard/limits.ts';
 import { DeviceGone, DeviceProblem } from '../../../../../transport/vpn/wireguard/problem.ts';
-import { ProgrammedDevice } from '../../../../../transport/vpn/wireguard/programmed-device.ts';
 import { ask } from '../../../../../transport/vpn/wireguard/uapi.ts';
-import { isRunning, sweepSocket, UserSpaceControls } from '../../../../../transport/vpn/wireguard/user-space.ts';
-import { listeningAt } from '../../../../support/net/listening.ts';
+import { isRunning, sweepSocket } from '../../../../../transport/vpn/wireguard/user-space.ts';
 import { LINUX } from '../../../../../transport/vpn/wireguard/programs.ts';
-import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
+import { controlsAt, deviceAt, serve } from './uapi-fixture.ts';
 
 const KEY = 'c'.repeat(64);
 const BASE64 = Buffer.from(KEY, 'hex').toString('base64');
-
-/** What stands for wireguard-go: answers each question in its own way, and keeps what it heard. */
-async function serve(
-  t: ExecutionContext,
-  answer: (socket: Socket, question: string) => void,
-): Promise<{ sockets: string; heard: string[]; close: () => void }> {
-  const sockets = temporaryDirectory(t);
-  const open = new Set<Socket>();
-  const heard: string[] = [];
-  const server = createServer((socket) => {
-    let question = '';
-    open.add(socket.on('error', () => {}).setEncoding('latin1'));
-    socket.on('data', (text: string) => {
-      question += text;
-      if (!question.endsWith('\n\n')) return;
-      heard.push(question);
-      answer(socket, question);
-    });
-  });
-  await listeningAt(t, server, join(sockets, 'wg0.sock'));
-  const close = (): void => {
-    server.close();
-    for (const socket of open) socket.destroy();
-  };
-  return { sockets, heard, close };
-}
-
-function controlsAt(sockets: string, limits: Partial<DeviceLimits> = {}): UserSpaceControls {
-  return new UserSpaceControls('wg0', { machine: { ...LINUX, sockets }, limits: { ...DEVICE_LIMITS, ...limits } });
-}
-
-function deviceAt(sockets: string, limits: Partial<DeviceLimits> = {}): ProgrammedDevice {
-  const options = { name: 'wg0', privateKey: makeKeyPair().privateKey, listenPort: 51_820, mtu: 1_280 };
-  const reach = { machine: { ...LINUX, sockets }, limits: { ...DEVICE_LIMITS, ...limits } };
-  return new ProgrammedDevice(options, null, new UserSpaceControls('wg0', reach), reach);
-}
 
 function pour(socket: Socket, text: string): void {
   const more = (): void => {
@@ -264,16 +226,6 @@ test('an interface whose calls fail is not lost while its program runs, and lost
   await t.throwsAsync(device.read(), { message: 'the interface wg0 is gone: its program wireguard-go ended' });
   device.onLost((problem) => lost.push(problem));
   t.is(lost.length, 2, 'who asks later hears it too');
-});
-
-test('of calls that wait for a program that hangs only so many wait, and others are refused at once', async (t) => {
-  const { sockets } = await serve(t, () => {});
-  const device = deviceAt(sockets, { answerMsMax: 1_000, waitingCallsMax: 3 });
-
-  const ends = await Promise.all(Array.from({ length: 4 }, () => device.read().catch((error: Error) => error.message)));
-
-  const late = 'wireguard-go failed for the interface wg0: it did not answer within 1000 ms';
-  t.deepEqual(ends, [late, late, late, 'more than 3 calls wait for the interface wg0']);
 });
 
 test('a socket that nobody listens on is gone, and is swept away; one that somebody has stays', async (t) => {
