@@ -19,8 +19,8 @@ export interface AgentSettingsSettings {
 export interface AgentSettingsBoard {
   /** As it is now, whenever a field is read. */
   readonly settings: Readonly<AgentSettings>;
-  /** Who coordinates VPNs, and by what it sees from where members come. */
-  coordinates(vpn: AgentSettings['mesh']): void;
+  /** Who coordinates VPNs, and by what it sees from where members come, now. */
+  coordinates(vpn: () => AgentSettings['mesh']): void;
   /**
    * Where the map of the relays inside admins is now, for those who were given no other: the same at each, in the order
    * in which they are tried, and none twice. Empty: there are none.
@@ -35,7 +35,7 @@ export function createAgentSettings(
   settings: AgentSettingsSettings,
   urls: () => readonly string[],
 ): AgentSettingsBoard {
-  let vpn: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
+  let vpn = (): AgentSettings['mesh'] => ({ mode: 'embedded', observers: [] });
   let ownMapUrls = (): readonly string[] => [];
   let hasPeers = (): boolean => false;
   return {
@@ -54,7 +54,7 @@ export function createAgentSettings(
         ms_max: settings.SSH_RECORDING_MAX_MS,
       },
       get mesh() {
-        return vpn;
+        return vpn();
       },
       get ping_ms() {
         return hasPeers() ? PEERED_PING_MS : undefined;

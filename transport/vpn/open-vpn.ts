@@ -157,7 +157,9 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       );
       observer = started;
       ends.add('the observer', () => started.close());
-      told.coordinates(isEmbedded ? { mode: 'embedded', observers: [...started.observers] } : { mode: 'netmaker' });
+      told.coordinates(() =>
+        isEmbedded ? { mode: 'embedded', observers: [...started.observers()] } : { mode: 'netmaker' },
+      );
     },
     async relayFor(step) {
       ends.add('the relay', () => relay.close());

@@ -32,10 +32,10 @@ export interface AdminObserverPorts {
 /** A running one, or none. */
 export interface AdminObserver {
   /**
-   * As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be
-   * had.
+   * As agents are told of them now: at the host of the URL that they use. None: it is switched off, or no port could be
+   * had yet.
    */
-  readonly observers: readonly VpnObserver[];
+  observers(): readonly VpnObserver[];
   /** For metrics. Null: it is switched off. */
   readings():
     | (Readonly<ObserverCounters> & {
@@ -51,7 +51,8 @@ export async function startAdminObserver(
   settings: AdminObserverSettings,
   ports: AdminObserverPorts,
 ): Promise<AdminObserver> {
-  if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], readings: () => null, close: () => Promise.resolve() };
+  if (!settings.ADMIN_OBSERVER_ENABLED)
+    return { observers: () => [], readings: () => null, close: () => Promise.resolve() };
   const { memberOf, owns, tell, ...rest } = ports;
   const observer = await EndpointObserver.start({
     host: settings.ADMIN_OBSERVER_HOST,
@@ -64,7 +65,7 @@ export async function startAdminObserver(
     },
   });
   return {
-    observers: observer.places.map(({ port, publicKey }) => ({ host: null, port, public_key: publicKey })),
+    observers: () => observer.places.map(({ port, publicKey }) => ({ host: null, port, public_key: publicKey })),
     readings: () => ({ ...observer.counters, ports: observer.ports(), members: observer.members() }),
     close: () => observer.close(),
   };

@@ -40,15 +40,16 @@ export function neverSeen(ports: number): ObservedEndpoints {
   };
 }
 
-/** One port got a packet of the member from there. */
+/** One port got a packet of the member from there: it may be one more than there were when the member was seen first. */
 export function observe(observed: ObservedEndpoints, port: number, endpoint: string, nowMs: number): ObservedEndpoints {
   return {
     ...observed,
-    observations: observed.observations.map((observation, at) =>
-      at === port
+    observations: Array.from({ length: Math.max(observed.observations.length, port + 1) }, (_, at) => {
+      const observation = observed.observations[at] ?? null;
+      return at === port
         ? { endpoint, heardMs: nowMs, changedMs: observation?.endpoint === endpoint ? observation.changedMs : nowMs }
-        : observation,
-    ),
+        : observation;
+    }),
   };
 }
 

@@ -10,7 +10,7 @@ import { plainAddress } from '../../net/addresses.ts';
 import { endpointOf } from '../../net/endpoints.ts';
 import { noneObserved } from './counters.ts';
 import type { ObserverCounters } from './counters.ts';
-import { SESSION_MS_MAX, SWEEP_MS } from './limits.ts';
+import { SESSION_MS_MAX, SHUT_MS, SWEEP_MS } from './limits.ts';
 import { Responder } from './noise.ts';
 import { ObserverPort } from './port.ts';
 import { createHandshakeQuota } from './quota.ts';
@@ -64,24 +64,27 @@ export class EndpointObserver<Member> {
   /** Members of whom there is something to tell later. */
   readonly #due = new Set<string>();
   readonly #opened: Opened<Member>[] = [];
-  /** Why ports could not be had. */
-  readonly #failures: string[] = [];
+  /** Ports that could not be had. */
+  #missing: readonly number[] = [];
+  #isClosed = false;
   #cancel: () => void = () => undefined;
+  #cancelTry: () => void = () => undefined;
+  #trying: Promise<void> = Promise.resolve();
 
   private constructor(options: ObserverOptions<Member>) {
     this.#options = options;
   }
 
-  /** Starts one. A port that is taken is done without, and said once. */
+  /** Starts one. A port that is taken is done without until it can be had, which is tried each SHUT_MS, and said once. */
   static async start<Member>(options: ObserverOptions<Member>): Promise<EndpointObserver<Member>> {
     const observer = new EndpointObserver(options);
-    await observer.#openPorts();
+    await observer.#openAll();
     observer.#sweepLater();
     return observer;
   }
 
   /**
-   * Ports that could be had; without any, nobody is seen, and members reach each other on their LAN, by their own
+   * Ports that could be had until now; without any, nobody is seen, and members reach each other on their LAN, by their own
    * addresses, or by relays.
    */
   get places(): readonly ObserverPlace[] {
@@ -100,30 +103,51 @@ export class EndpointObserver<Member> {
   /** Its ports: `closed` for the moment, by a flood; `missing`: could not be had. */
   ports(): Readonly<Record<'open' | 'closed' | 'missing', number>> {
     const open = this.#opened.filter(({ socket }) => socket.isOpen()).length;
-    return { open, closed: this.#opened.length - open, missing: this.#failures.length };
+    return { open, closed: this.#opened.length - open, missing: this.#missing.length };
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#cancel();
+    this.#cancelTry();
+    await this.#trying;
     await Promise.all(this.#opened.map(({ socket }) => socket.close()));
   }
 
-  async #openPorts(): Promise<void> {
+  async #openAll(): Promise<void> {
     const { port: first, log } = this.#options;
-    for (let at = 0; at < PORTS; at++) {
-      const wanted = first === 0 ? 0 : first + at;
-      try {
-        this.#opened.push(await this.#openPort(this.#opened.length, wanted));
-      } catch (error) {
-        const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-        this.#failures.push(`UDP port ${wanted} cannot be listened on (${code})`);
-      }
-    }
-    if (this.#failures.length > 0)
+    const failures = await this.#openPorts(Array.from({ length: PORTS }, (_, at) => (first === 0 ? 0 : first + at)));
+    if (failures.length > 0)
       log.warn(
-        { problem: this.#failures.join('; ') },
+        { problem: failures.join('; ') },
         'the observer of the VPN does without a port: machines behind NAT may have to use relays',
       );
+  }
+
+  /** Why some could not be had; these are tried again. */
+  async #openPorts(ports: readonly number[]): Promise<readonly string[]> {
+    const failed: { readonly port: number; readonly why: string }[] = [];
+    for (const port of ports) {
+      try {
+        this.#opened.push(await this.#openPort(this.#opened.length, port));
+      } catch (error) {
+        const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+        failed.push({ port, why: `UDP port ${port} cannot be listened on (${code})` });
+      }
+    }
+    this.#missing = failed.map(({ port }) => port);
+    if (failed.length > 0 && !this.#isClosed)
+      this.#cancelTry = this.#options.clock.after(SHUT_MS, () => {
+        this.#trying = this.#tryAgain();
+      });
+    return failed.map(({ why }) => why);
+  }
+
+  async #tryAgain(): Promise<void> {
+    const before = this.#opened.length;
+    await this.#openPorts(this.#missing);
+    for (const { place } of this.#opened.slice(before))
+      this.#options.log.info({ port: place.port }, 'the observer of the VPN has a port that it did without');
   }
 
   async #openPort(at: number, wanted: number): Promise<Opened<Member>> {

@@ -19,7 +19,9 @@ test('agents are told what is known when they ask, as a frame carries it', (t) =
   const early = JSON.stringify(told.settings);
 
   urls.listensAt('http://127.0.0.1:44000');
-  told.coordinates({ mode: 'embedded', observers: [observer] });
+  let observers: (typeof observer)[] = [];
+  told.coordinates(() => ({ mode: 'embedded', observers }));
+  observers = [observer]; // a port that could not be had at first
   told.relaysAt(() => ['http://127.0.0.1:44000/map']);
 
   const common = { refresh_ms: 300_000, ssh_recording: { mode: 'off', bytes_max: 1_024, ms_max: 1_000 } };

@@ -30,6 +30,13 @@ function watch(ports = 2) {
   };
 }
 
+test('a port that the observer got later than it saw the member counts from then on', (t) => {
+  const member = watch(1);
+
+  t.deepEqual(member.see(0, '198.51.100.7:1000'), { endpoint: '198.51.100.7:1000', isStable: null });
+  t.deepEqual(member.see(1, '198.51.100.7:1000'), { endpoint: '198.51.100.7:1000', isStable: true });
+});
+
 test('the same place at both ports is stable, and told once', (t) => {
   const member = watch();
 

@@ -86,8 +86,11 @@ test('as many packets in the time that they may take close nothing', async (t) =
   t.true(packets > 0);
 });
 
-test('a port that somebody has is done without, and said in one line', async (t) => {
-  const taken = await client(t);
+test('a port that somebody has is done without until it is given back, and said in one line', async (t) => {
+  const clock = createFakeClock();
+  const taken = createSocket('udp4').unref();
+  taken.bind(0, '127.0.0.1');
+  await once(taken, 'listening');
   const { port } = taken.address();
   const log = recordingLog();
 
@@ -96,7 +99,7 @@ test('a port that somebody has is done without, and said in one line', async (t)
     port,
     memberOf: async () => null,
     seen: () => {},
-    clock: createFakeClock(),
+    clock,
     monotonicMs: () => 0,
     log,
   });
@@ -109,6 +112,16 @@ test('a port that somebody has is done without, and said in one line', async (t)
   t.is(observer.ports().missing, 2 - observer.places.length);
   t.is(log.lines.length, 1);
   t.regex(JSON.stringify(log.lines[0]), new RegExp(`UDP port ${port} cannot be listened on \\(EADDRINUSE\\)`, 'u'));
+  clock.pass(SHUT_MS);
+  taken.close();
+  await once(taken, 'close');
+
+  await until('the port', () => {
+    clock.pass(SHUT_MS);
+    return observer.places.some((place) => place.port === port);
+  });
+
+  t.is(log.lines.filter(({ level }) => level === 'warn').length, 1);
 });
 
 test('two ports have two keys, and another start has others', async (t) => {
