@@ -25,6 +25,12 @@ const TOLD_CHARACTERS_MAX = 160;
 /** An admin that says the same again so soon after it was done has not seen the host yet: in ms. */
 const SETTLED_MS = 300_000;
 
+/**
+ * An admin asks a machine that is no host again within a minute. One that has not for so long, in ms, has found it, or
+ * is away: what failed before is of no concern any more.
+ */
+export const PROBLEM_MS_MAX = 300_000;
+
 /** Addresses in what it says. */
 const ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?:\/\d{1,2})?|(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?:\/\d{1,3})?/giu;
 
@@ -57,6 +63,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   const statePath = join(directory, NETMAKER_FILE);
   const ending = new AbortController();
   let problem: string | null = null;
+  let toldAtMs = -Infinity;
   let next: Extract<AdminVpnFrame, { type: 'netmaker-join' }> | null = null;
   let running: Promise<void> | null = null;
   let done: { readonly network: string; readonly token: string; readonly atMs: number } | null = null;
@@ -65,6 +72,8 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     if (done?.network === network && done.token === token && clock.nowMs() - done.atMs < SETTLED_MS) return;
     const entered = enteredNetwork(statePath);
     if (entered !== null && entered !== network) await leaveFormer(entered, log, env, ending.signal);
+    // Before the run: one that fails may have entered all the same.
+    if (entered !== network) noteEntered(statePath, network, log);
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
     if (ending.signal.aborted) return;
@@ -76,7 +85,6 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     }
     problem = null;
     done = { network, token, atMs: clock.nowMs() };
-    noteEntered(statePath, network, log);
     log.info({ network }, 'This machine has asked Netmaker into the VPN of its cluster');
   }
 
@@ -92,9 +100,11 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   return {
     told(order) {
       next = order;
+      toldAtMs = clock.nowMs();
       running ??= work();
     },
-    note: () => (problem === null ? null : `This machine joins no VPN: ${problem}`),
+    note: () =>
+      problem === null || clock.nowMs() - toldAtMs >= PROBLEM_MS_MAX ? null : `This machine joins no VPN: ${problem}`,
     async close() {
       ending.abort();
       await running;
@@ -102,7 +112,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   };
 }
 
-/** So that it is left when the agent is told to enter another. */
+/** So that it is left when the agent is told to enter another, or leaves. */
 function noteEntered(statePath: string, network: string, log: Log): void {
   try {
     writeDurably(statePath, `${JSON.stringify({ network })}\n`);

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
-import { createNetclient, leaveNetmaker } from '../../../../agent/vpn/netclient.ts';
+import { createNetclient, leaveNetmaker, PROBLEM_MS_MAX } from '../../../../agent/vpn/netclient.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
@@ -101,6 +101,20 @@ test('what a failing client says is told without the token and addresses', async
 
   t.is(netclient.note(), 'This machine joins no VPN: netclient failed (3): bad token … from … and ….');
   t.false(lines.join('\n').includes(TOKEN));
+});
+
+test('a client that failed and has entered all the same is no problem once the admin asks no more, and leaves with the agent', async (t) => {
+  const { directory, env, log, netclient, calls, clock } = await open(t, '[ "$1" = leave ]');
+  netclient.told(order('cluster-one'));
+  await until('the sentence', () => netclient.note());
+
+  clock.pass(PROBLEM_MS_MAX - 1);
+  t.is(netclient.note(), 'This machine joins no VPN: netclient failed (1).');
+  clock.pass(1);
+  t.is(netclient.note(), null);
+  await leaveNetmaker(directory, 'one', log, env);
+
+  t.deepEqual((await calls()).slice(1), ['leave cluster-one']);
 });
 
 test('leaving the agent leaves its network, once', async (t) => {
