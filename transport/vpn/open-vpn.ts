@@ -8,6 +8,7 @@ import { monotonicMs } from '../net/clock.ts';
 import type { Unwind } from '../net/unwind.ts';
 import type { ClusterId } from '../protocol/ids.ts';
 import { RELAY_MAP_PATH } from '../protocol/version.ts';
+import type { VpnSettings as VpnSettingsOfAgents } from '../protocol/vpn.ts';
 import type { AgentSettingsBoard } from '../sessions/agent-settings.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { createTunnelGate } from '../tunnels/gate.ts';
@@ -157,9 +158,7 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       );
       observer = started;
       ends.add('the observer', () => started.close());
-      told.coordinates(() =>
-        isEmbedded ? { mode: 'embedded', observers: [...started.observers()] } : { mode: 'netmaker' },
-      );
+      told.coordinates(() => coordinated(isEmbedded, started));
     },
     async relayFor(step) {
       ends.add('the relay', () => relay.close());
@@ -183,6 +182,10 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       relay: relay.readings(),
     }),
   };
+}
+
+function coordinated(isEmbedded: boolean, observer: AdminObserver): VpnSettingsOfAgents {
+  return isEmbedded ? { mode: 'embedded', observers: [...observer.observers()] } : { mode: 'netmaker' };
 }
 
 /** Netmaker where its URL is set, else the service itself. Opens nothing before the first call. */
