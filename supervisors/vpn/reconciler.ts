@@ -23,8 +23,8 @@ const LOOK_MS = 60_000;
 const GATHER_MS = 100;
 
 /**
- * So many times as long as a round took is waited before the next, but no longer than after failures: Netmaker has other
- * things to do, and a process may have stood still during the round.
+ * So many times as long as a round took is waited before the next, but no longer than after failures: Netmaker has
+ * other things to do, and a process may have stood still during the round.
  */
 const REST_FACTOR = 4;
 

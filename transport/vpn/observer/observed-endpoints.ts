@@ -40,7 +40,9 @@ export function neverSeen(ports: number): ObservedEndpoints {
   };
 }
 
-/** One port got a packet of the member from there: it may be one more than there were when the member was seen first. */
+/**
+ * One port got a packet of the member from there: it may be one more than there were when the member was seen first.
+ */
 export function observe(observed: ObservedEndpoints, port: number, endpoint: string, nowMs: number): ObservedEndpoints {
   return {
     ...observed,

@@ -75,7 +75,9 @@ export class EndpointObserver<Member> {
     this.#options = options;
   }
 
-  /** Starts one. A port that is taken is done without until it can be had, which is tried each SHUT_MS, and said once. */
+  /**
+   * Starts one. A port that is taken is done without until it can be had, which is tried each SHUT_MS, and said once.
+   */
   static async start<Member>(options: ObserverOptions<Member>): Promise<EndpointObserver<Member>> {
     const observer = new EndpointObserver(options);
     await observer.#openAll();
@@ -84,8 +86,8 @@ export class EndpointObserver<Member> {
   }
 
   /**
-   * Ports that could be had until now; without any, nobody is seen, and members reach each other on their LAN, by their own
-   * addresses, or by relays.
+   * Ports that could be had until now; without any, nobody is seen, and members reach each other on their LAN, by their
+   * own addresses, or by relays.
    */
   get places(): readonly ObserverPlace[] {
     return this.#opened.map(({ place }) => place);

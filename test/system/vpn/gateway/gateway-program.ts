@@ -1,6 +1,6 @@
 /**
- * The gateway of an admin with a real interface and a real firewall, in so many clusters of so many members, at a UDP port if one is given. Says each
- * second how it is, and how long the process stood still.
+ * The gateway of an admin with a real interface and a real firewall, in so many clusters of so many members, at a UDP
+ * port if one is given. Says each second how it is, and how long the process stood still.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
