@@ -81,7 +81,10 @@ test('a node that came into a cluster of this admin is started by the first that
     );
   const rescan = { type: 'rescan' } as const;
 
-  fixture.tree.directory.tell({ to: { kind: 'node', id: silent as never }, message: rescan });
+  const body = { type: 'mesh-refused', reason: 'x' } as const;
+  const told = { type: 'vpn-told', cluster, body } as const; // with each first reading of a VPN, to all that are in it
+  for (const message of [rescan, told])
+    fixture.tree.directory.tell({ to: { kind: 'node', id: silent as never }, message });
   t.is(fixture.tree.directory.count('node'), 1, 'it is not known whose it is');
   fixture.tree.directory.tell({ to: { kind: 'node', id: came as never }, message: rescan }, cluster);
   await until('it is here', () =>
