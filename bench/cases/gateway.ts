@@ -103,8 +103,16 @@ async function side(fixture: Fixture, member: Member, cluster: string, mib: numb
   const ask = async (path: string): Promise<{ readonly seconds: number; readonly firstByte: number }> => {
     const { stdout } = await fixture.host.run('curl', [
       '-sS',
-      ...['--max-time', '120', '-o', '/dev/null', '-w', '%{time_total} %{time_starttransfer} %{http_code}'],
-      ...['-x', `http://127.0.0.1:${PROXY_PORT}`, '-U', `_:${FLEET_KEYS.PROXY_KEY}`],
+      '--max-time',
+      '120',
+      '-o',
+      '/dev/null',
+      '-w',
+      '%{time_total} %{time_starttransfer} %{http_code}',
+      '-x',
+      `http://127.0.0.1:${PROXY_PORT}`,
+      '-U',
+      `_:${FLEET_KEYS.PROXY_KEY}`,
       `http://${nodeName(member, cluster)}:${WEB_PORT}${path}`,
     ]);
     const [seconds, firstByte, status] = stdout.split(' ').map(Number);
