@@ -1,15 +1,31 @@
 /** One Redis server: how it is signed in to, trusted, published to, and lost. */
 import { numberedEvents } from '../../support/brokers/events.ts';
-import { REDIS_MODES, startRedis } from '../../support/brokers/redis.ts';
+import { REDIS_MODES, startRedis, type RedisServer } from '../../support/brokers/redis.ts';
 import { freeze } from '../../support/frozen.ts';
 import { recordingLog } from '../../support/log.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { trust } from '../../support/net/certificates.ts';
-import { opened, openedAsking, events } from './redis-fixture.ts';
+import { adapterAsking, opened, openedAsking, events } from './redis-fixture.ts';
 import { hangsNobody, isToldAsLost, outlivesDamage, publishAll, refusalOf, strangers, type Env } from './contract.ts';
 
 const test = await peerTest('redis-server');
+
+const LEFT = 'is not used any more: it is the replica of another.';
+
+const urlOf = ({ port }: RedisServer): string => `redis://127.0.0.1:${port}`;
+
+/** How often it was asked, or refused to say, what it is. */
+async function countOf(server: RedisServer, what: 'calls' | 'rejected_calls'): Promise<number> {
+  const line = /cmdstat_role:.*/u.exec(await server.cli('INFO', 'commandstats'))?.[0] ?? '';
+  return Number(new RegExp(`[:,]${what}=(?<count>\\d+)`, 'u').exec(line)?.groups?.['count'] ?? 0);
+}
+
+/** Resolves when it was asked and has answered what it is now: one question may be on its way. */
+async function isAskedOnceMore(server: RedisServer): Promise<void> {
+  const before = await countOf(server, 'calls');
+  await until('it to be asked', async () => (await countOf(server, 'calls')) > before + 2);
+}
 
 for (const mode of REDIS_MODES) {
   test(`signing in by ${mode}, events reach a subscriber of the channels that are their types`, async (t) => {
@@ -65,25 +81,49 @@ test('wrong credentials are refused with the names of their settings, and are no
   );
 });
 
-test('a server that is made the replica of another is left; one that was a replica already is not', async (t) => {
+test('a server that is made the replica of another is left for that one, and is not taken again before it', async (t) => {
   const [server, another] = [await startRedis(t), await startRedis(t)];
-  const asked = async (): Promise<number> =>
-    Number(/cmdstat_role:calls=(\d+)/u.exec(await server.cli('INFO', 'commandstats'))?.[1] ?? 0);
-  const broker = await openedAsking(t, server.env);
-  await until('it to be asked', async () => (await asked()) > 1);
+  const reader = await another.read();
+  const open = adapterAsking({ EVENT_BROKER_REDIS_URLS: [server, another].map(urlOf).join(',') });
+  const broker = await open(t);
 
   await server.cli('REPLICAOF', '127.0.0.1', String(another.port));
 
-  t.is(
-    (await broker.lost).message,
-    `Redis at 127.0.0.1:${server.port} is not used any more: it was made the replica of another.`,
-  );
-  await broker.close();
-  const meant = await openedAsking(t, server.env);
-  const before = await asked();
-  await until('it to be asked', async () => (await asked()) > before + 2);
+  t.is((await broker.lost).message, `Redis at 127.0.0.1:${server.port} ${LEFT}`);
+  const { made, seen } = events('edge.core.test');
+  await (await open(t)).publish(made);
+  await until('the event at the one that is none', () => reader.messages().length > 0);
+  t.deepEqual(reader.messages(), seen);
+});
+
+test('a replica is taken where there is no other, and left again and again unless it always was one', async (t) => {
+  const [server, another] = [await startRedis(t), await startRedis(t)];
+  const replicate = async (...whom: readonly string[]): Promise<string> => server.cli('REPLICAOF', ...whom);
+  const open = adapterAsking({ EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:1,${urlOf(server)}` });
+  await replicate('127.0.0.1', String(another.port));
+
+  const meant = await open(t);
+  await isAskedOnceMore(server);
   await meant.publish(events('edge.core.test').made);
   t.is(await Promise.race([meant.lost, Promise.resolve('used')]), 'used');
+  await replicate('NO', 'ONE');
+  await isAskedOnceMore(server);
+  await replicate('127.0.0.1', String(another.port));
+
+  for (const broker of [meant, await open(t), await open(t)])
+    t.is((await broker.lost).message, `Redis at 127.0.0.1:${server.port} ${LEFT}`);
+});
+
+test('a server that does not tell what it is, or that others may ask, is taken and not asked again', async (t) => {
+  const [acl, renamed] = [await startRedis(t, 'acl'), await startRedis(t, 'none', ['rename-command ROLE ""'])];
+  const all = { EVENT_BROKER_REDIS_USERNAME: 'tests', EVENT_BROKER_REDIS_PASSWORD: 'any' };
+
+  await (await openedAsking(t, acl.env)).publish(events('edge.core.test').made);
+  await (await openedAsking(t, renamed.env)).publish(events('edge.core.test').made);
+  await openedAsking(t, { ...acl.env, ...all });
+  await isAskedOnceMore(acl);
+
+  t.is(await countOf(acl, 'rejected_calls'), 1);
 });
 
 test('a password that the server does not want is told, and no obstacle', async (t) => {
@@ -188,7 +228,7 @@ test('1,000 connections that are damaged while they are opened or amid publishin
   await outlivesDamage(t, {
     port,
     connections: 1_000,
-    pieces: 5,
+    pieces: 6,
     unasked: ['$-1\r\n', '*-1\r\n', '+OK\r\n', '-ERR no\r\n', '*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n'],
     opened: (scope, at) => opened(scope, { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${at}` }),
   });

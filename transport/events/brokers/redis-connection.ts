@@ -124,10 +124,10 @@ async function signedIn(client: Redis, server: RedisServer, log: Log): Promise<v
   await permitted(client.ping());
 }
 
-/** The answer, or null where this user may not ask: who may only publish is as welcome. */
+/** The answer, or null where this user may not ask, or nobody may: who may only publish is as welcome. */
 export async function permitted<T>(answer: Promise<T>): Promise<T | null> {
   return answer.catch((error: unknown) => {
-    if (error instanceof Error && error.message.startsWith('NOPERM')) return null;
+    if (error instanceof Error && /^(?:NOPERM|ERR unknown command)/u.test(error.message)) return null;
     throw error;
   });
 }

@@ -5,35 +5,57 @@ import { permitted } from './redis-connection.ts';
 /** How often a server that is used is asked, in ms. */
 export const STANDING_EVERY_MS = 30_000;
 
-/** What is wrong with a server as the one to publish to, as a part of a sentence; null: nothing is. */
-export type Standing = (client: Redis) => Promise<string | null>;
+/** What a server said of itself. */
+export interface Said {
+  /** What is wrong with it as the one to publish to, as a part of a sentence; null: nothing is, as far as is known. */
+  readonly problem: string | null;
+  /** Whether it is to be asked again: not where this user may not ask, as it counts what it refuses. */
+  readonly isWatched: boolean;
+}
 
-/** As a node of a cluster, which may be called broken by it unless `isWholeCluster`. */
+/** Asks a server whether it is what it should be. */
+export type Standing = (client: Redis) => Promise<Said>;
+
+const STANDS: Said = { problem: null, isWatched: true };
+const UNWATCHED: Said = { problem: null, isWatched: false };
+
+const IS_REPLICA = 'it is the replica of another';
+
+/** As a node of a cluster, which it may call broken unless `isWholeCluster`; nothing can change with it then. */
 export function inCluster(isWholeCluster: boolean): Standing {
   return async (client) => {
     const info = await permitted(client.cluster('INFO')).catch((error: unknown) => {
       if (String(error).includes('cluster support disabled')) return 'disabled';
       throw error;
     });
-    if (info === 'disabled') return 'EVENT_BROKER_REDIS_MODE is "cluster", but it is no node of one';
-    return info === null || !isWholeCluster || info.includes('cluster_state:ok') ? null : 'its cluster is down';
+    if (info === 'disabled') return fallen('EVENT_BROKER_REDIS_MODE is "cluster", but it is no node of one');
+    if (info === null || !isWholeCluster) return UNWATCHED;
+    return info.includes('cluster_state:ok') ? STANDS : fallen('its cluster is down');
   };
 }
 
 /** As the master: a sentinel may be the last to hear. */
 export const asMaster: Standing = async (client) => {
   const role = await roleOf(client);
-  return role === null || role === 'master' ? null : 'it is not the master any more';
+  if (role === null) return UNWATCHED;
+  return role === 'master' ? STANDS : fallen('it is not the master any more');
 };
 
-/** As the server of that name: a replica may be meant, and a master that is demoted after it was asked first is not. */
-export function asBefore(): Standing {
-  let before: string | null = null;
+/**
+ * As a server by itself, and no replica, unless `isReplicaTaken` for want of any other: one that never was anything
+ * else is meant then. `masters` are the names of those that were, as far as this adapter has seen; it is added to.
+ */
+export function byItself(name: string, masters: Set<string>, isReplicaTaken: boolean): Standing {
   return async (client) => {
     const role = await roleOf(client);
-    before ??= role;
-    return role === before || role !== 'slave' ? null : 'it was made the replica of another';
+    if (role === null) return UNWATCHED;
+    if (role !== 'slave') masters.add(name);
+    return role === 'slave' && (!isReplicaTaken || masters.has(name)) ? fallen(IS_REPLICA) : STANDS;
   };
+}
+
+function fallen(problem: string): Said {
+  return { problem, isWatched: true };
 }
 
 async function roleOf(client: Redis): Promise<string | null> {
@@ -42,8 +64,8 @@ async function roleOf(client: Redis): Promise<string | null> {
 }
 
 /**
- * Asks again and again until something is wrong, which is told once, or the returned function is called. A server that
- * does not answer is found out by the next publish, and not told.
+ * Asks again and again until something is wrong, which is told once, there is nothing to ask any more, or the returned
+ * function is called. A server that does not answer is found out by the next publish, and not told.
  */
 export function watchStanding(
   client: Redis,
@@ -53,10 +75,14 @@ export function watchStanding(
 ): () => void {
   let timer: NodeJS.Timeout;
   let isOver = false;
+  const heard = ({ problem, isWatched }: Said): void => {
+    if (problem !== null) fell(problem);
+    else if (isWatched) wait();
+  };
   const wait = (): void => {
     if (isOver) return;
     timer = setTimeout(() => {
-      standing(client).then((problem) => (problem === null ? wait() : fell(problem)), wait);
+      standing(client).then(heard, wait);
     }, everyMs);
     timer.unref();
   };
