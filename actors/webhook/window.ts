@@ -4,8 +4,14 @@ import type { DeliveryRef } from './delivery.ts';
 import { RETRY_AFTER_MS_MAX, RETRY_WAIT_MS_MAX } from './retry.ts';
 import { WINDOW_DELIVERIES_MAX, type WebhookState, type Windowed } from './state.ts';
 
+/**
+ * An admin knows the clock of the database only as well as that answers in time, and a clock may be set a little: a
+ * time that another admin stored may seem so much further away, in ms.
+ */
+const CLOCKS_APART_MS_MAX = 60_000;
+
 /** No try waits longer, in ms: where one seems to, a clock was wrong when its time was stored, and it is due. */
-const DUE_AFTER_MS_MAX = Math.max(RETRY_WAIT_MS_MAX, RETRY_AFTER_MS_MAX);
+const DUE_AFTER_MS_MAX = Math.max(RETRY_WAIT_MS_MAX, RETRY_AFTER_MS_MAX) + CLOCKS_APART_MS_MAX;
 
 /** What a step of the window comes to. */
 export interface Moved {
