@@ -5,7 +5,7 @@
  */
 import type { Pool } from 'pg';
 import { isOvertime } from '../connections/availability.ts';
-import { inTransaction } from '../connections/transaction.ts';
+import { inOneMessage, inTransaction } from '../connections/transaction.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { PARTITION_LOCK_MS_MAX, type EventPartitions } from './partitions.ts';
 
@@ -65,16 +65,18 @@ async function lookThrough(pool: Pool, msMax: number): Promise<void> {
   });
 }
 
-/** In one statement: nobody waits for round trips. Attaching looks whether all lies within the bounds. */
+/** In one message: nobody waits for round trips. Attaching looks whether all lies within the bounds. */
 async function swap(pool: Pool, from: bigint, to: bigint, msMax: number): Promise<void> {
   const name = `event_from_${from}`;
-  await inTransaction(pool, 'setting the default partition of events aside', async (client) => {
-    await client.query(`set local lock_timeout = ${PARTITION_LOCK_MS_MAX}; set local statement_timeout = ${msMax}`);
-    await client.query(`do $$ begin
+  await inOneMessage(
+    pool,
+    'setting the default partition of events aside',
+    `set local lock_timeout = ${PARTITION_LOCK_MS_MAX}; set local statement_timeout = ${msMax};
+    do $$ begin
       alter table event detach partition event_ahead;
       alter table event_ahead rename to ${name};
       alter table event attach partition ${name} for values from ('${from}') to ('${to}');
       create table event_ahead partition of event default;
-    end $$`);
-  });
+    end $$`,
+  );
 }

@@ -4,10 +4,16 @@
  */
 import type { Pool } from 'pg';
 import { isLockedOut } from '../connections/availability.ts';
-import { inTransaction } from '../connections/transaction.ts';
+import { inOneMessage } from '../connections/transaction.ts';
 import { settledBefore } from '../reads/events.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { NEXT_TRANSACTION, PARTITION_LOCK_MS_MAX, readPartitions, type EventPartition } from './partitions.ts';
+import {
+  NEXT_TRANSACTION,
+  PARTITION_LOCK_MS_MAX,
+  readPartitions,
+  type EventPartition,
+  type EventPartitions,
+} from './partitions.ts';
 import { SET_ASIDE_MS_MAX, setAside } from './set-aside.ts';
 
 /** Partitions in the time for which events are kept: each of half a day where that is a week. */
@@ -38,6 +44,12 @@ const GROWTH_MAX = 4;
 const MADE_MAX = 16;
 
 /**
+ * SQLSTATEs of a partition that is there already: its name is taken, its bounds are those of another, or both are made
+ * at once.
+ */
+const ALREADY_MADE = new Set(['42P07', '42P17', '23505']);
+
+/**
  * What lies in the default partition is looked through each time that another is made, and nobody reads events
  * meanwhile. Above this size, in bytes, it is set aside first, once, and an empty one takes its place.
  */
@@ -45,7 +57,8 @@ export const AHEAD_BYTES_MAX = 67_108_864;
 
 /**
  * Makes partitions while there is less than half of one ahead. False: somebody reads the events in one long
- * transaction, such as a backup, or the default one is too large and cannot be set aside: it is tried again later.
+ * transaction, such as a backup, another admin does the same, or the default one is too large and cannot be set aside:
+ * it is tried again later.
  * `retentionDays` is how long events are kept.
  */
 export async function keepAhead(
@@ -60,12 +73,13 @@ export async function keepAhead(
     if (partitions === null || (last !== undefined && last.to - partitions.next >= transactions / 2n)) return true;
     const from = last !== undefined && last.to > partitions.next ? last.to : partitions.next + BigInt(LEAD);
     if ((await aheadBytes(pool)) > aheadBytesMax) {
-      if (!(await unlessLockedOut(() => setAside(pool, partitions, from, setAsideMsMax)))) return false;
+      if (!(await unlessHindered(pool, partitions, () => setAside(pool, partitions, from, setAsideMsMax))))
+        return false;
       continue;
     }
     const before = last === undefined || last.from === null ? BigInt(TRANSACTIONS_AT_FIRST) : last.to - last.from;
     const width = minOf(transactions, before * BigInt(GROWTH_MAX));
-    if (!(await unlessLockedOut(() => make(pool, from, from + width)))) return false;
+    if (!(await unlessHindered(pool, partitions, () => make(pool, from, from + width)))) return false;
   }
   return true;
 }
@@ -77,8 +91,8 @@ export async function keepAhead(
 export async function dropOldest(pool: Pool, before: Sql): Promise<boolean> {
   const partitions = await readPartitions(pool);
   const oldest = partitions?.all[0];
-  if (oldest === undefined || !(await isOver(pool, oldest, before))) return false;
-  return unlessLockedOut(() => drop(pool, oldest.name));
+  if (partitions === null || oldest === undefined || !(await isOver(pool, oldest, before))) return false;
+  return unlessHindered(pool, partitions, () => drop(pool, oldest.name));
 }
 
 /** How many there were in so much time lately; see the bounds above. Those of an incarnation before lie far below. */
@@ -101,18 +115,21 @@ async function transactionsIn(pool: Pool, ms: number): Promise<bigint> {
 /** Nobody waits for the index of a table without rows, and writers of others do not wait at all. */
 async function make(pool: Pool, from: bigint, to: bigint): Promise<void> {
   const name = `event_from_${from}`;
-  await inTransaction(pool, 'making a partition of the events', async (client) => {
-    await client.query(`set local lock_timeout = ${PARTITION_LOCK_MS_MAX}`);
-    await client.query(`create table ${name} (like event including defaults)`);
-    await client.query(`alter table event attach partition ${name} for values from ('${from}') to ('${to}')`);
-  });
+  await inOneMessage(
+    pool,
+    'making a partition of the events',
+    `set local lock_timeout = ${PARTITION_LOCK_MS_MAX}; create table ${name} (like event including defaults);
+    alter table event attach partition ${name} for values from ('${from}') to ('${to}')`,
+  );
 }
 
+/** Another admin may have dropped it just now. */
 async function drop(pool: Pool, name: string): Promise<void> {
-  await inTransaction(pool, 'dropping a partition of the events', async (client) => {
-    await client.query(`set local lock_timeout = ${PARTITION_LOCK_MS_MAX}`);
-    await client.query(`drop table ${name}`);
-  });
+  await inOneMessage(
+    pool,
+    'dropping a partition of the events',
+    `set local lock_timeout = ${PARTITION_LOCK_MS_MAX}; drop table if exists ${name}`,
+  );
 }
 
 /** One without events is over as soon as nobody can store any in it. */
@@ -129,14 +146,28 @@ async function isOver(pool: Pool, { from, to }: EventPartition, before: Sql): Pr
   return row?.over === true;
 }
 
-/** False: not now. */
-async function unlessLockedOut(change: () => Promise<boolean | void>): Promise<boolean> {
+/**
+ * False: not now. Somebody has the table, or another admin did the same since `seen` was read; where all partitions are
+ * as they were, what stands in the way is no admin's, and is thrown.
+ */
+async function unlessHindered(
+  pool: Pool,
+  seen: EventPartitions,
+  change: () => Promise<boolean | void>,
+): Promise<boolean> {
   try {
     return (await change()) !== false;
   } catch (error) {
     if (isLockedOut(error)) return false;
+    if (ALREADY_MADE.has(String((error as { code?: unknown }).code)) && !isSame(await readPartitions(pool), seen))
+      return false;
     throw error;
   }
+}
+
+function isSame(now: EventPartitions | null, seen: EventPartitions): boolean {
+  const namesOf = ({ all }: EventPartitions): string => all.map(({ name }) => name).join();
+  return now !== null && namesOf(now) === namesOf(seen);
 }
 
 async function aheadBytes(pool: Pool): Promise<number> {
