@@ -104,7 +104,10 @@ export async function runCommand(
   }
 }
 
-/** Until the service takes it, or the signal aborts: the next Ctrl-C is no second try, it leaves. */
+/**
+ * Until the service takes it, or the signal aborts: the next Ctrl-C is no second try, it leaves. What is on its way
+ * then is not taken back: the program has some time left after its end.
+ */
 async function cancelPatiently(api: Api, id: string, signal: AbortSignal, clearLine: () => void): Promise<void> {
   const patience = new Patience({
     signal,
@@ -114,7 +117,7 @@ async function cancelPatiently(api: Api, id: string, signal: AbortSignal, clearL
     },
   });
   try {
-    await patience.ask(() => api.cancel_command.mutate({ id }, { signal }));
+    await patience.ask(() => api.cancel_command.mutate({ id }));
   } catch (error) {
     if (signal.aborted || isConflict(error)) return; // nobody waits for it any more, or it has ended
     clearLine();

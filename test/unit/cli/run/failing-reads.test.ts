@@ -12,18 +12,23 @@ import { until } from '../../../support/until.ts';
 
 const COMMAND = idOf(TAILS_MAX + 7);
 
+/** A call fails with this, has no answer until it is taken back, or ends well. */
+type Failure = Error | 'hangs' | null;
+
 /** A run on so many nodes, on which all ends well, at an admin whose calls fail as `fails` says. */
 function run(
   nodes: number,
-  { fails, ...more }: Partial<RunOptions> & { readonly fails: (operation: string, call: number) => Error | null },
+  { fails, ...more }: Partial<RunOptions> & { readonly fails: (operation: string, call: number) => Failure },
 ) {
   const calls = new Map<string, number>();
+  const takenBack: string[] = [];
   let watch: Handlers<object> | undefined;
-  const answer = async (operation: string, result: object): Promise<object> => {
+  const answer = async (operation: string, result: object, signal?: AbortSignal): Promise<object> => {
     const call = (calls.get(operation) ?? 0) + 1;
     calls.set(operation, call);
     const failure = fails(operation, call);
-    if (failure !== null) throw failure;
+    if (failure === 'hangs') await takenBackBy(signal).finally(() => takenBack.push(operation));
+    else if (failure !== null) throw failure;
     return result;
   };
   const summary = (some: Partial<Command['summary']>) => ({
@@ -42,8 +47,8 @@ function run(
     output_withheld: true,
   }));
   const asked = (operation: string, result: (input: { readonly id: string }) => object) => ({
-    query: (input: { readonly id: string }) => answer(operation, result(input)),
-    mutate: (input: { readonly id: string }) => answer(operation, result(input)),
+    query: (input: { readonly id: string }, given?: Given) => answer(operation, result(input), given?.signal),
+    mutate: (input: { readonly id: string }, given?: Given) => answer(operation, result(input), given?.signal),
   });
   const subscribe = (of: (handlers: Handlers<object>) => void) => ({
     subscribe(_input: unknown, handlers: Handlers<object>) {
@@ -72,12 +77,26 @@ function run(
   return {
     status,
     calls,
+    takenBack,
     ends: async () => {
       await until('the feed is asked for', () => watch !== undefined);
       const data = { type: 'snapshot', page: 1, pages: 1, command: { summary: done }, executions };
       watch?.onData({ id: '1', data });
     },
   };
+}
+
+interface Given {
+  readonly signal?: AbortSignal;
+}
+
+/** As the client ends a call: at once where the signal has aborted. */
+function takenBackBy(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_answer, reject) => {
+    const taken = (): void => reject(unreachable());
+    signal?.addEventListener('abort', taken, { once: true });
+    if (signal?.aborted === true) taken();
+  });
 }
 
 const firstFails = (operation: string, call: number): Error | null =>
@@ -141,4 +160,38 @@ test('a run is cancelled by one Ctrl-C, also while the admin is away', async (t)
   await ends();
 
   t.is(await status, EXIT.ok);
+});
+
+test('a cancel that is on its way is not taken back, whether somebody leaves or the run ends meanwhile', async (t) => {
+  for (const isLeft of [true, false]) {
+    const [cancel, leave] = [new AbortController(), new AbortController()];
+    const { status, calls, takenBack, ends } = run(1, {
+      fails: (operation) => (operation === 'cancel' ? 'hangs' : null),
+      cancel: cancel.signal,
+      leave: leave.signal,
+    });
+    cancel.abort();
+    await until('it is asked for', () => calls.has('cancel'));
+
+    if (isLeft) leave.abort();
+    else await ends();
+
+    t.is(await status, isLeft ? EXIT.interrupted : EXIT.ok);
+    t.deepEqual(takenBack, []);
+  }
+});
+
+test('one signal that cancels and leaves, as that of the demo, sends the cancel', async (t) => {
+  const stop = new AbortController();
+  const { status, calls, takenBack } = run(1, {
+    fails: (operation) => (operation === 'cancel' ? 'hangs' : null),
+    cancel: stop.signal,
+    leave: stop.signal,
+  });
+  await until('it is stored', () => calls.has('create'));
+
+  stop.abort();
+
+  t.is(await status, EXIT.interrupted);
+  t.deepEqual([calls.get('cancel'), takenBack], [1, []]);
 });
