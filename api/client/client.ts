@@ -30,7 +30,7 @@ const PONG_MS_MAX = 10_000;
 const REFUSED_MS = 1_000;
 
 /**
- * Longest wait before a refused subscription is tried again, in ms; a longer one that the service asks for is taken for
+ * Longest wait before what was refused is tried again, in ms; a longer one that the service asks for is taken for
  * this one: timers fire at once where they cannot hold their time.
  */
 const REFUSED_MS_MAX = 900_000;
@@ -160,7 +160,7 @@ export function subscribePatiently<M>(
         onError(error) {
           const refusal = refusalOf(error);
           if (refusal === null || !PASSING.has(refusal.code)) return failed(error);
-          timer = setTimeout(start, pauseMs(refusal));
+          timer = setTimeout(start, pauseMs(refusal, REFUSED_MS));
         },
       },
       lastEventId,
@@ -175,9 +175,10 @@ export function subscribePatiently<M>(
   };
 }
 
-function pauseMs({ retry_after_seconds: seconds }: Refusal): number {
+/** How long to wait before what was refused is asked again, in ms: as the refusal says, or else `otherwiseMs`. */
+export function pauseMs({ retry_after_seconds: seconds }: Refusal, otherwiseMs: number): number {
   const askedMs = (seconds ?? 0) * 1_000;
-  return askedMs > 0 ? Math.min(askedMs, REFUSED_MS_MAX) : REFUSED_MS;
+  return askedMs > 0 ? Math.min(askedMs, REFUSED_MS_MAX) : otherwiseMs;
 }
 
 /** Refusals of a subscription that pass by themselves. */

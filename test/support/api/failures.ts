@@ -8,7 +8,13 @@ export function unreachable(): Error {
   );
 }
 
-/** The service refused: `code` is that of docs/api.md, What can go wrong. */
-export function refused(code: string, message = 'No'): Error {
-  return TRPCClientError.from({ error: { message, code: -32_603, data: { code } } });
+/** Somebody on the path answered with a page of this status. */
+export function blocked(status: number): Error {
+  return TRPCClientError.from(Object.assign(new Error(`HTTP ${status} without JSON`), { status }));
+}
+
+/** The service refused: `code` is that of docs/api.md, What can go wrong; it may say when to try again. */
+export function refused(code: string, message = 'No', retryAfterSeconds: number | null = null): Error {
+  const data = { code, retry_after_seconds: retryAfterSeconds };
+  return TRPCClientError.from({ error: { message, code: -32_603, data } });
 }
