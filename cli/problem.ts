@@ -58,7 +58,7 @@ export interface AskedService {
 /** Any error as a problem. */
 export function problemOf(error: unknown, asked: AskedService): Problem {
   if (error instanceof Problem) return error;
-  if (isOfClient(error)) {
+  if (isFailedCall(error)) {
     const data = error.data as RefusalData | null | undefined;
     return typeof data?.code === 'string'
       ? refusalProblem(error.message, data, asked)
@@ -77,15 +77,31 @@ export function reasonOf(error: unknown): string {
  * else.
  */
 export function isRefusal(error: unknown): error is Error {
-  return isOfClient(error) && typeof (error.data as RefusalData | null | undefined)?.code === 'string';
+  return isFailedCall(error) && typeof (error.data as RefusalData | null | undefined)?.code === 'string';
 }
 
 /** Refusals that pass by themselves. */
 const PASSING: readonly (string | undefined)[] = ['rate_limited', 'service_unavailable'];
 
-/** Whether the service was not reached, or cannot answer now: what was read before can be read again later. */
+/** What a gateway says of a service that does not answer it. Source: RFC 9110, 15.6. */
+const OF_GATEWAYS: readonly unknown[] = [502, 503, 504];
+
+/**
+ * Whether the service was not reached, or cannot answer now: what was read before can be read again later. Another
+ * answer of whoever stands on the path would be the same then.
+ */
 export function isPassing(error: unknown): boolean {
-  return isOfClient(error) && (!isRefusal(error) || PASSING.some((code) => isRefusedAs(error, code)));
+  if (!isFailedCall(error)) return false;
+  const status = statusOf(error);
+  return isRefusal(error)
+    ? PASSING.some((code) => isRefusedAs(error, code))
+    : status === undefined || OF_GATEWAYS.includes(status);
+}
+
+/** The status of an answer that is not the service's; undefined: there was none. */
+function statusOf({ meta, cause }: TRPCClientError<never>): unknown {
+  const answer = meta?.['response'] ?? cause; // the latter where it is no JSON
+  return (answer as { readonly status?: unknown } | undefined)?.status;
 }
 
 /** Whether the service says that there is no such thing. */
@@ -103,7 +119,7 @@ const OBJECTIONS: readonly (string | undefined)[] = ['bad_request', 'validation_
 
 /** What the service has against what was asked; null: it fails otherwise. */
 export function objectionIn(error: unknown): Problem | null {
-  if (!isOfClient(error)) return null;
+  if (!isFailedCall(error)) return null;
   const data = (error.data ?? {}) as RefusalData;
   return OBJECTIONS.includes(data.code) ? refusalProblem(error.message, data, { url: '', key: null }) : null;
 }
@@ -114,11 +130,12 @@ export function leavesOpen(message: string): boolean {
 }
 
 function isRefusedAs(error: unknown, code: RefusalData['code']): boolean {
-  return isOfClient(error) && (error.data as RefusalData | null | undefined)?.code === code;
+  return isFailedCall(error) && (error.data as RefusalData | null | undefined)?.code === code;
 }
 
-// By its name: programs that ask the service nothing need not load its client.
-function isOfClient(error: unknown): error is TRPCClientError<never> {
+/** Whether a call of the service failed, for whatever reason: all else is a bug. */
+export function isFailedCall(error: unknown): error is TRPCClientError<never> {
+  // by its name: programs that ask the service nothing need not load its client
   return error instanceof Error && error.name === 'TRPCClientError';
 }
 

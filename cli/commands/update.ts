@@ -7,7 +7,7 @@ import { existing, idOf } from '../names/id-names.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import { countOfNodes } from '../names/node-names.ts';
 import { tell } from '../output/output.ts';
-import { EXIT, isPassing, Problem } from '../problem.ts';
+import { EXIT, isFailedCall, Problem } from '../problem.ts';
 import { sessionOf, type Session } from '../service/session.ts';
 import type { Table, Tone } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
@@ -170,7 +170,7 @@ async function create(flags: CreateFlags, command: Program): Promise<void> {
   });
   if (flags.wait === true) return follow(session, created);
   const found = await session.api.get_self_update_request.query({ id: created.id }).catch((error: unknown) => {
-    if (isPassing(error)) return null; // it is created, and whoever created it has to know its id
+    if (isFailedCall(error)) return null; // it is created, and whoever created it has to know its id
     throw error;
   });
   await session.record(shown(session, found ?? created));

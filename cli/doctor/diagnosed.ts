@@ -1,5 +1,5 @@
 /** Diagnoses of many nodes, of which one that cannot be had keeps nobody from reading the others. */
-import { isPassing, isRefusal, problemOf, type AskedService } from '../problem.ts';
+import { isFailedCall, isRefusal, problemOf, type AskedService } from '../problem.ts';
 import type { Api } from '../service/client.ts';
 
 /** What a node says of itself. */
@@ -14,7 +14,7 @@ export async function diagnosed(api: Api, id: string, asked: AskedService): Prom
     return await api.get_node_diagnostics.query({ id });
   } catch (error) {
     if (isRefusal(error)) return error.message;
-    if (isPassing(error)) return problemOf(error, asked).message;
+    if (isFailedCall(error)) return problemOf(error, asked).message;
     throw error;
   }
 }

@@ -36,7 +36,8 @@ export interface Answer {
 
 /**
  * As `fetch`, for bodies that are text. What redirects is left to `fetch` itself, which knows where keys may go.
- * Rejects with a lost answer where more than reading was asked for, and the connection was cut before its end.
+ * Rejects with a lost answer where more than reading was asked for, and the connection was cut before its end. A body
+ * that is no JSON is an error with the `status` of the answer.
  */
 export async function plainFetch(
   at: string | URL | Request,
@@ -46,7 +47,15 @@ export async function plainFetch(
   if (!(typeof at === 'string' || at instanceof URL)) return fetch(at, init);
   const { status, body } = await textAt(at, init, answerMsMax);
   if (GATEWAY_FAILURES.includes(status) && changes(init)) throw lostAnswer();
-  return { ok: status >= 200 && status < 300, status, json: async () => Promise.resolve(JSON.parse(body) as unknown) };
+  return { ok: status >= 200 && status < 300, status, json: async () => Promise.resolve(jsonIn(body, status)) };
+}
+
+function jsonIn(body: string, status: number): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    throw Object.assign(new Error(`HTTP ${status} without JSON`), { status }); // where a page begins helps nobody
+  }
 }
 
 /** What was asked for may be done, and nobody knows. */

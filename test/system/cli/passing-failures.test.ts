@@ -1,7 +1,7 @@
 /** `edge` at a service that was there, and is away for a moment afterwards. */
 import test from 'ava';
 import { idOf } from '../../support/api/rows.ts';
-import { edge, service, stranger } from './foreign-service.ts';
+import { edge, notFound, service, stranger } from './foreign-service.ts';
 
 const UPDATE = {
   id: idOf(0),
@@ -32,16 +32,18 @@ test('an update that was created is followed to its end, though the service cann
 });
 
 test('whoever created an update hears its id, though nothing more can be told of it', async (t) => {
-  const { url } = await service(t, {
-    create_self_update_request: UPDATE,
-    get_self_update_request: () => {
-      throw new Error('The database is away.');
-    },
-  });
+  for (const failure of [new Error('The database is away.'), notFound()]) {
+    const { url } = await service(t, {
+      create_self_update_request: UPDATE,
+      get_self_update_request: () => {
+        throw failure;
+      },
+    });
 
-  const { status, stdout, stderr } = await edge(stranger(t, url), 'update', 'create', '--all', '-o', 'json');
+    const { status, stdout, stderr } = await edge(stranger(t, url), 'update', 'create', '--all', '-o', 'json');
 
-  t.is(status, 0, stderr);
-  t.is((JSON.parse(stdout) as { readonly id: string }).id, UPDATE.id);
-  t.is(stderr, `edge: edge update watch ${UPDATE.id} says how far it is\n`);
+    t.is(status, 0, stderr);
+    t.is((JSON.parse(stdout) as { readonly id: string }).id, UPDATE.id);
+    t.is(stderr, `edge: edge update watch ${UPDATE.id} says how far it is\n`);
+  }
 });

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { diagnosed } from '../../../../cli/doctor/diagnosed.ts';
 import type { Api } from '../../../../cli/service/client.ts';
-import { refused, unreachable } from '../../../support/api/failures.ts';
+import { blocked, refused, unreachable } from '../../../support/api/failures.ts';
 import { idOf } from '../../../support/api/rows.ts';
 
 test('a node whose admin refuses, or dies as it is asked, is told with the reason in place of its report', async (t) => {
@@ -14,5 +14,6 @@ test('a node whose admin refuses, or dies as it is asked, is told with the reaso
 
   t.is(await why(refused('not_found', 'Resource not found')), 'Resource not found');
   t.regex((await why(unreachable())) as string, /^cannot reach http:\/\/admin\.example \(ECONNREFUSED\): /u);
+  t.regex((await why(blocked(403))) as string, /is not this service/u);
   await t.throwsAsync(why(new TypeError('a bug')), { message: 'a bug' });
 });
