@@ -52,7 +52,9 @@ export async function killRound({ connection, admins, clusters, watch, say }: Ki
     const second = followed(live, await created('echo it runs'), late);
     await Promise.all([first.over, second.over, Promise.race([watch.takenOver(victim.name), aborted(late)])]);
     const patience = new Patience({ signal: late, failing() {} }); // the balancer may not know yet who is gone
-    const executions = await Promise.all([first.id, second.id].map((id) => patience.ask(() => executionsOf(api, id))));
+    const executions = await Promise.all(
+      [first.id, second.id].map((id) => patience.ask((signal) => executionsOf(api, id, signal))),
+    );
     return judged(executions, { nodes: clusters.length, starts: linesOf(ledger), say });
   } finally {
     live.close();
@@ -83,8 +85,8 @@ async function ownerOfMost(api: Api, admins: readonly DemoAdmin[]): Promise<Demo
   return most;
 }
 
-async function executionsOf(api: Api, command: string): Promise<readonly Execution[]> {
-  return (await api.list_command_executions.query({ command_id__in: [command], page_size: 100 })).data;
+async function executionsOf(api: Api, command: string, signal: AbortSignal): Promise<readonly Execution[]> {
+  return (await api.list_command_executions.query({ command_id__in: [command], page_size: 100 }, { signal })).data;
 }
 
 function judged(

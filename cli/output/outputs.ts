@@ -10,10 +10,10 @@ const IDS_MAX = 100;
 /** Nodes whose names are looked up; of more, their ids stand for them. */
 const NAMED_NODES_MAX = 1_000;
 
-/** How one thing is read: once, or until there is an answer. */
-export type Reading = <T>(read: () => Promise<T>) => Promise<T>;
+/** How one thing is read: once, or until there is an answer. What is read is given up once the signal aborts. */
+export type Reading = <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
-const once: Reading = (read) => read();
+const once: Reading = (read) => read(new AbortController().signal);
 
 /** All executions of a command on these nodes, whole outputs included. */
 export async function executionsOn(
@@ -46,13 +46,8 @@ async function* pagesOn(
   reading: Reading,
 ): AsyncGenerator<readonly Execution[], void, undefined> {
   for (let from = 0; from < nodes.length; from += IDS_MAX) {
-    const { data } = await reading(() =>
-      api.list_command_executions.query({
-        command_id__in: [command],
-        node_id__in: nodes.slice(from, from + IDS_MAX),
-        page_size: IDS_MAX,
-      }),
-    );
+    const page = { command_id__in: [command], node_id__in: nodes.slice(from, from + IDS_MAX), page_size: IDS_MAX };
+    const { data } = await reading((signal) => api.list_command_executions.query(page, { signal }));
     yield data;
   }
 }
@@ -60,7 +55,7 @@ async function* pagesOn(
 // A page holds back outputs that would make it too long: a single read has them.
 async function whole(api: Api, execution: Execution, reading: Reading): Promise<Execution> {
   const { id, output_withheld: isHeldBack } = execution;
-  return isHeldBack ? reading(() => api.get_command_execution.query({ id })) : execution;
+  return isHeldBack ? reading((signal) => api.get_command_execution.query({ id }, { signal })) : execution;
 }
 
 /** Aliases that are looked through, so that no machine is called by that of another. */
@@ -68,35 +63,27 @@ const ALIASES_MAX = 1_000;
 
 /**
  * What to call these nodes. One that is gone is called by the first characters of its id, and so is one whose machine
- * calls itself as another node is called by its alias, or may do: these are asked for apart from each other. Rejects
- * once the signal aborts.
+ * calls itself as another node is called by its alias, or may do: these are asked for apart from each other.
  */
-export async function labelsFor(
-  api: Api,
-  ids: readonly string[],
-  options: { readonly signal?: AbortSignal } = {},
-): Promise<(id: string) => string> {
+export async function labelsFor(api: Api, ids: readonly string[], reading = once): Promise<(id: string) => string> {
   if (ids.length > NAMED_NODES_MAX) return shortIds(ids);
   const nodes: Node[] = [];
-  for (let from = 0; from < ids.length; from += IDS_MAX)
-    nodes.push(
-      ...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX }, options))
-        .data,
-    );
-  const isTaken = await takenNames(api, nodes, options);
+  for (let from = 0; from < ids.length; from += IDS_MAX) {
+    const page = { node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX };
+    nodes.push(...(await reading((signal) => api.list_nodes.query(page, { signal }))).data);
+  }
+  const isTaken = await takenNames(api, nodes, reading);
   const labels = labelsOf(nodes.filter((node) => !isTaken(node)));
   return (id) => labels.get(id) ?? shortId(id);
 }
 
 /** Whether a node is called by a name that is an alias, and none of its own. */
-async function takenNames(
-  api: Api,
-  nodes: readonly Node[],
-  options: { readonly signal?: AbortSignal },
-): Promise<(node: Node) => boolean> {
+async function takenNames(api: Api, nodes: readonly Node[], reading: Reading): Promise<(node: Node) => boolean> {
   const hasOwnName = ({ name, aliases }: Node): boolean => aliases.some((alias) => alias.name === name);
   if (nodes.every(hasOwnName)) return () => false;
-  const { rows, totalCount } = await firstRows(ALIASES_MAX, (page) => api.list_aliases.query(page, options));
+  const { rows, totalCount } = await firstRows(ALIASES_MAX, (page) =>
+    reading((signal) => api.list_aliases.query(page, { signal })),
+  );
   const taken = new Set(rows.map(({ name }) => name));
   return (node) => !hasOwnName(node) && (totalCount > ALIASES_MAX || taken.has(node.name.toLowerCase()));
 }

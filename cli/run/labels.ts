@@ -1,12 +1,12 @@
 /** What the nodes of a run are called where it tells of them. */
 import type { Api } from '../service/client.ts';
-import { labelsFor } from '../output/outputs.ts';
+import { labelsFor, type Reading } from '../output/outputs.ts';
 import { Patience } from '../service/patience.ts';
 import { shortIds } from '../table/short-ids.ts';
 
 /**
- * Outputs wait for names no longer than this, in ms: within 5 s a service answers or says that it cannot (L3), and it
- * may be asked again.
+ * No page of names is waited for longer than this, in ms: within 5 s a service answers or says that it cannot (L3), and
+ * it may be asked again.
  */
 const NAMES_MS_MAX = 10_000;
 
@@ -16,19 +16,22 @@ export interface LabelOptions {
   readonly leave: AbortSignal;
   /** Told why the ids stand for the names. */
   readonly unknown: (error: unknown) => void;
-  readonly msMax?: number;
+  /** Made for each page: aborts when it is waited for no longer. */
+  readonly limit?: () => AbortSignal;
 }
 
 /** The names of these nodes, or as much of their ids as tells them apart where no names come in time. Never rejects. */
 export async function labelsInTime(
   api: Api,
   nodes: readonly string[],
-  { leave, unknown, msMax = NAMES_MS_MAX }: LabelOptions,
+  { leave, unknown, limit = () => AbortSignal.timeout(NAMES_MS_MAX) }: LabelOptions,
 ): Promise<(node: string) => string> {
-  const signal = AbortSignal.any([leave, AbortSignal.timeout(msMax)]);
-  const patience = new Patience({ signal, failing() {} }); // the last failure is told, where none of the names come
+  const reading: Reading = (read) => {
+    const signal = AbortSignal.any([leave, limit()]);
+    return new Patience({ signal, failing() {} }).ask(read); // the last failure is told, where no names come
+  };
   try {
-    return await patience.ask(() => labelsFor(api, nodes, { signal }));
+    return await labelsFor(api, nodes, reading);
   } catch (error) {
     if (!leave.aborted) unknown(error);
     return shortIds(nodes);

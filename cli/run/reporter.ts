@@ -75,7 +75,8 @@ class FinalReporter implements Reporter {
     const reading = readingOf(this.#parts);
     const found = await executionsOn(api, command, nodes, reading);
     if (!isForPeople(format)) {
-      const whole = format === 'json' ? await reading(() => api.get_command.query({ id: command })) : null;
+      const whole =
+        format === 'json' ? await reading((signal) => api.get_command.query({ id: command }, { signal })) : null;
       clearLine();
       return write(
         whole === null

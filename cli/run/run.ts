@@ -82,13 +82,13 @@ export async function runCommand(
       progress.show(now.summary);
       away?.heard(now);
       clearTimeout(hint);
-      hint = setTimeout(() => void tellWaiting(api, now, clearLine), HINT_MS);
+      hint = setTimeout(() => void tellWaiting(api, now, { leave: options.leave, clearLine }), HINT_MS);
     });
     clearTimeout(hint);
     if (state === null || options.leave.aborted) return left(id);
     await reporter.finish(state);
-    if (state.summary.pending > 0) await tellAway(api, id, state);
-    if (state.summary.sent > 0) await tellLost(api, id, state);
+    if (state.summary.pending > 0) await tellAway(api, id, state, options.leave);
+    if (state.summary.sent > 0) await tellLost(api, id, state, options.leave);
     const whole = wholeSummary(state, summary.total);
     if (options.isFramed) tell(`${endText(whole, performance.now() - startedMs)} (${shortId(id)})`);
     return statusOf(whole);
@@ -131,17 +131,22 @@ function left(id: string): ExitStatus {
 }
 
 /** Only nodes that are not connected are left: without a word it would look as if this program hung. */
-async function tellWaiting(api: Api, state: CommandState, clearLine: () => void): Promise<void> {
+async function tellWaiting(
+  api: Api,
+  state: CommandState,
+  { leave, clearLine }: { readonly leave: AbortSignal; readonly clearLine: () => void },
+): Promise<void> {
   if (state.summary.pending === 0 || state.summary.sent > 0) return;
-  const { count, names } = await nodesThat(api, state, 'pending');
+  const { count, names } = await nodesThat(api, state, 'pending', leave);
+  if (leave.aborted) return;
   clearLine();
   tell(`waiting for ${count} that ${count === 1 ? 'is' : 'are'} not connected (${names})`);
   tell('Ctrl-C cancels, and --expires 5m would give up by itself');
 }
 
-/** Who is left, and how to look later. */
-async function tellAway(api: Api, id: string, state: CommandState): Promise<void> {
-  const { count, names } = await nodesThat(api, state, 'pending');
+/** Who is left, and how to look later. Who leaves does not wait for their names. */
+async function tellAway(api: Api, id: string, state: CommandState, leave: AbortSignal): Promise<void> {
+  const { count, names } = await nodesThat(api, state, 'pending', leave);
   tell(
     count === 1
       ? `${names} is away and runs it when it is back`
@@ -152,8 +157,8 @@ async function tellAway(api: Api, id: string, state: CommandState): Promise<void
 }
 
 /** Who went away with it, and how to look later. */
-async function tellLost(api: Api, id: string, state: CommandState): Promise<void> {
-  const { count, names } = await nodesThat(api, state, 'sent');
+async function tellLost(api: Api, id: string, state: CommandState, leave: AbortSignal): Promise<void> {
+  const { count, names } = await nodesThat(api, state, 'sent', leave);
   tell(
     count === 1
       ? `${names} went away while it ran; when it is back:`
@@ -166,10 +171,11 @@ async function nodesThat(
   api: Api,
   { executions }: CommandState,
   are: 'pending' | 'sent',
+  leave: AbortSignal,
 ): Promise<{ readonly count: number; readonly names: string }> {
   const found = [...executions.values()].flatMap(({ status, node_id: node }) => (status === are ? [node] : []));
   const named = found.slice(0, NAMED_NODES_MAX);
-  const labels = await labelsFor(api, named).then(
+  const labels = await labelsFor(api, named, (read) => read(leave)).then(
     (label) => named.map(label),
     () => named.map(shortId),
   );

@@ -78,9 +78,16 @@ function run(
     status,
     calls,
     takenBack,
-    ends: async () => {
+    ends: async (status: 'completed' | 'pending' = 'completed') => {
       await until('the feed is asked for', () => watch !== undefined);
-      const data = { type: 'snapshot', page: 1, pages: 1, command: { summary: done }, executions };
+      const command = { summary: status === 'completed' ? done : summary({ pending: nodes }) };
+      const data = {
+        type: 'snapshot',
+        page: 1,
+        pages: 1,
+        command,
+        executions: executions.map((execution) => ({ ...execution, status })),
+      };
       watch?.onData({ id: '1', data });
     },
   };
@@ -146,6 +153,45 @@ test('who does not want to wait for an admin that stays away leaves', async (t) 
   leave.abort();
 
   t.is(await status, EXIT.interrupted);
+});
+
+for (const [operation, more] of [
+  ['outputs', { summary: 'grouped' }],
+  ['whole', { summary: 'grouped' }],
+  ['command', { format: 'json' }],
+] as const)
+  test(`who leaves does not wait for an answer that does not come (${operation})`, async (t) => {
+    const leave = new AbortController();
+    const { status, calls, takenBack, ends } = run(1, {
+      fails: (asked) => (asked === operation ? 'hangs' : null),
+      leave: leave.signal,
+      ...more,
+    });
+    await ends();
+    await until('it is asked for', () => calls.has(operation));
+
+    leave.abort();
+
+    t.is(await status, EXIT.interrupted);
+    t.deepEqual(takenBack, [operation]);
+  });
+
+test('who leaves does not wait for the names of machines that are away', async (t) => {
+  const leave = new AbortController();
+  const { status, calls, takenBack, ends } = run(1, {
+    // asked first whether they are connected, then for the outputs
+    fails: (operation, call) => (operation === 'names' && call === 3 ? 'hangs' : null),
+    summary: 'grouped',
+    waitsForAway: false,
+    leave: leave.signal,
+  });
+  await ends('pending');
+  await until('they are asked for', () => calls.get('names') === 3);
+
+  leave.abort();
+
+  t.is(await status, EXIT.someUnfinished);
+  t.deepEqual(takenBack, ['names']);
 });
 
 test('a run is cancelled by one Ctrl-C, also while the admin is away', async (t) => {

@@ -7,8 +7,8 @@ import { idOf } from '../../../support/api/rows.ts';
 
 const [FIRST, SECOND] = [idOf(0), idOf(1)];
 
-/** A limit that no test here reaches, in ms. */
-const NEVER = 300_000;
+const never = (): AbortSignal => new AbortController().signal;
+const soon = (): AbortSignal => AbortSignal.timeout(50);
 
 type List = (signal: AbortSignal, call: number) => Promise<object>;
 
@@ -17,17 +17,20 @@ const named = async () => ({
 });
 
 /** What the two nodes are called by a service that answers so, and what was told of missing names. */
-async function labelled(list: List, { msMax = NEVER, leave = new AbortController() } = {}) {
+async function labelled(
+  list: List,
+  { limit = never, leave = new AbortController(), more = [] as readonly string[] } = {},
+) {
   const told: string[] = [];
   let calls = 0;
   const query = (_input: object, { signal }: { readonly signal: AbortSignal }): Promise<object> => {
     calls += 1;
     return list(signal, calls);
   };
-  const label = await labelsInTime({ list_nodes: { query } } as unknown as Api, [FIRST, SECOND], {
+  const label = await labelsInTime({ list_nodes: { query } } as unknown as Api, [FIRST, SECOND, ...more], {
     leave: leave.signal,
     unknown: (error) => told.push((error as Error).message),
-    msMax,
+    limit,
   });
   return { called: [label(FIRST), label(SECOND)], told, calls };
 }
@@ -42,12 +45,34 @@ test('names that cannot be had in one moment are asked for again', async (t) => 
   t.deepEqual([told, calls], [[], 2]);
 });
 
+test('each page of names has its time, and is kept while a later one is asked for again', async (t) => {
+  const limits: AbortController[] = [];
+  const limit = (): AbortSignal => {
+    limits.push(new AbortController());
+    return limits.at(-1)!.signal;
+  };
+  const more = Array.from({ length: 100 }, (_none, place) => idOf(place + 2));
+
+  const { called, told, calls } = await labelled(
+    async (_signal, call) => {
+      if (call === 1) return named();
+      limits[0]?.abort(); // the first page was asked for that long ago
+      if (call === 2) throw unreachable();
+      return { data: [] };
+    },
+    { limit, more },
+  );
+
+  t.deepEqual(called, ['web-1', 'web-2']);
+  t.deepEqual([told, calls], [[], 3]);
+});
+
 test('ids stand for names that do not come in time, whether the service stands still or is away, and that is told once', async (t) => {
   const standing = await labelled(
     (signal) => new Promise((_answer, reject) => signal.addEventListener('abort', () => reject(unreachable()))),
-    { msMax: 50 },
+    { limit: soon },
   );
-  const away = await labelled(() => Promise.reject(unreachable()), { msMax: 50 });
+  const away = await labelled(() => Promise.reject(unreachable()), { limit: soon });
 
   for (const { called, told } of [standing, away]) {
     t.is(new Set(called).size, 2);
