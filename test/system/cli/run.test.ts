@@ -3,6 +3,7 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { FLEET_KEYS } from '../../support/fleet.ts';
+import { openFailingGateway } from '../../support/net/failing-gateway.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { startEdge } from '../../support/edge-program.ts';
@@ -193,4 +194,16 @@ test.serial('the log of a machine is shown, and followed until Ctrl-C ends it th
   await until('its end there', () => isLastCancelled());
   t.is((await edge(['logs', 'db-1', '--file', '/nonexistent'])).status, 1);
   t.is((await edge(['logs', 'db-1', '-u', 'x', '--file', 'y'])).stderr, 'edge: say either --unit or --file\n');
+});
+
+test.serial('how what shows a log ended is asked again where the service cannot be reached at first', async (t) => {
+  const file = join(temporaryDirectory(t), 'log');
+  writeFileSync(file, 'one\n');
+  const gateway = await openFailingGateway(t, envOf().EDGE_URL, 'get_command_execution');
+
+  const words = ['logs', 'db-1', '--file', file];
+  const { status, stdout, stderr } = await startEdge(words, { ...envOf(), EDGE_URL: gateway.url }).ended;
+
+  t.deepEqual([status, stdout, gateway.failed()], [0, 'one\n', 1]);
+  t.is(stderr, 'edge: how it ended cannot be read now (HTTP 503 without JSON); trying again\n');
 });
