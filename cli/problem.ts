@@ -100,7 +100,7 @@ export function isPassing(error: unknown): boolean {
 
 /** The status of an answer that is not the service's; undefined: there was none. */
 function statusOf({ meta, cause }: TRPCClientError<never>): unknown {
-  const answer = meta?.['response'] ?? cause; // the latter where it is no JSON
+  const answer: unknown = meta?.['response'] ?? cause; // the latter where it is no JSON
   return (answer as { readonly status?: unknown } | undefined)?.status;
 }
 

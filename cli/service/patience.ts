@@ -51,11 +51,11 @@ export class Patience {
   }
 
   /** Until it is asked again. Rejects with the failure where the signal aborts before. */
-  async #pause(error: unknown): Promise<void> {
+  async #pause(failure: unknown): Promise<void> {
     const { signal, againMs = AGAIN_MS } = this.#options;
-    const refusal = refusalOf(error);
+    const refusal = refusalOf(failure);
     await pause(refusal === null ? againMs : pauseMs(refusal, againMs), undefined, { signal }).catch(() => {
-      throw error;
+      throw failure;
     });
   }
 }
