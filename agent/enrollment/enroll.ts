@@ -17,8 +17,12 @@ const ErrorEnvelope = z.object({ error: z.object({ code: z.string().max(64), mes
 /** The refusal of a cluster that has no room for another node: somebody may make some, so that no agent ends for it. */
 const FULL = 'node_limit_reached';
 
-/** A full cluster is asked again after this at most, in ms, and after half of it at least. */
+/**
+ * A full cluster is asked again after this at most, in ms, twice as long after each further time, up to FULL_MS_MAX, and
+ * after half of that at least: many machines may wait at it, for days.
+ */
 export const FULL_AGAIN_MS = 300_000;
+export const FULL_MS_MAX = 3_600_000;
 
 /** What the refusals of a key mean. Source: docs/architecture/sessions.md. */
 const KEY_REFUSALS: Readonly<Record<string, string>> = {
@@ -52,19 +56,34 @@ export interface Enrolment {
  */
 export async function enroll(options: EnrollmentOptions): Promise<Enrolment> {
   const { adminUrls, log, random, sleep, request, post } = options;
+  // An admin at which many wait says 429 to most of them, which takes nothing back of what it said before.
+  const full = new Set<string>();
+  let fullRounds = 0;
   for (let round = 0; ; round += 1) {
-    let isFull = false;
-    let refusal: string | null = null;
+    const refusals: { readonly admin: string; readonly problem: string }[] = [];
     for (const adminUrl of adminUrls) {
       const answer = await attempt(adminUrl, request, post);
       if (!('problem' in answer)) return { adminUrl, answer };
-      if (answer.isFinal) refusal ??= `Enrolment was refused by ${adminUrl}: ${answer.problem}`;
-      else log.warn({ admin: adminUrl, problem: answer.problem }, 'Enrolment did not succeed; it is tried again');
-      isFull ||= answer.isFull === true;
+      const said = { admin: adminUrl, problem: answer.problem };
+      if (answer.isFinal) refusals.push(said);
+      else log.warn(said, 'Enrolment did not succeed; it is tried again');
+      if (answer.isFull === true) full.add(adminUrl);
+      else if (answer.isFinal) full.delete(adminUrl);
     }
-    if (refusal !== null && !isFull) throw new AgentProblem(refusal, EXIT_STATUS.refused);
-    await sleep(isFull ? Math.ceil(FULL_AGAIN_MS * (0.5 + random() / 2)) : reconnectDelayMs(round, random()));
+    const [refusal] = refusals;
+    if (refusal !== undefined && full.size === 0)
+      throw new AgentProblem(`Enrolment was refused by ${refusal.admin}: ${refusal.problem}`, EXIT_STATUS.refused);
+    for (const said of refusals)
+      log.warn(said, 'Enrolment was refused; it is tried again, as another admin says that the cluster is full');
+    fullRounds = full.size === 0 ? 0 : fullRounds + 1;
+    await sleep(fullRounds > 0 ? fullDelayMs(fullRounds, random()) : reconnectDelayMs(round, random()));
   }
+}
+
+/** After so many rounds in which the cluster was full. `random` is in [0, 1). */
+function fullDelayMs(rounds: number, random: number): number {
+  const longestMs = Math.min(FULL_MS_MAX, FULL_AGAIN_MS * 2 ** Math.min(rounds - 1, 32));
+  return Math.ceil(longestMs * (0.5 + random / 2));
 }
 
 /**

@@ -16,7 +16,7 @@ import type { Forwarding } from '../forwarding/forwarding.ts';
 import { withFreedCapacity } from '../forwarding/freed-capacity.ts';
 import { detailsOf } from '../inputs/parse.ts';
 import { rateLimited } from '../principals.ts';
-import { createAddressLimiter, createWindowLimiter } from '../../transport/net/window-limiter.ts';
+import { createAddressLimiter, createWindowLimiter, type WindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { KEYLESS_BODY_BYTES_MAX } from './keyless-bodies.ts';
 import { addressOf } from './requests.ts';
@@ -35,6 +35,13 @@ const FAILURES_PER_MINUTE_MAX = 60;
 export const REFUSED_EVENTS_PER_MINUTE_MAX = 600;
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
+
+/**
+ * A machine that was refused for a full cluster asks again for as long as that lasts, and is told so without an event
+ * and without its cluster's actor for this, in ms; so many machines are remembered at once.
+ */
+export const FULL_TOLD_MS = 86_400_000;
+const FULL_MACHINES_MAX = 10_000;
 
 /** Refusals that tell a guesser something. */
 const COUNTED: ReadonlySet<string> = new Set([
@@ -62,6 +69,10 @@ export function registerEnrollment(
     { perWindowMax: REFUSED_EVENTS_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: 1 },
     ports.clock,
   );
+  const full = createWindowLimiter(
+    { perWindowMax: 1, windowMs: FULL_TOLD_MS, keysMax: FULL_MACHINES_MAX },
+    ports.clock,
+  );
 
   app.post(ENROLL_PATH, { bodyLimit: KEYLESS_BODY_BYTES_MAX }, async (request, reply) => {
     const address = addressOf(request.raw);
@@ -72,10 +83,11 @@ export function registerEnrollment(
       tell: () => tellRefused(ports),
       tellsMs: (isTold) => (isTold ? told.add(EVERYBODY) : told.waitMs(EVERYBODY)),
       isFirst: () => throttled.add(address) === 0,
+      full,
       isHeard: () => request.raw.socket.writable,
     });
     if (result.ok) return sendData(reply, 201, result.value);
-    if (COUNTED.has(result.refusal.code)) failures.add(address);
+    if (COUNTED.has(result.refusal.code) && result !== STILL_FULL) failures.add(address);
     return sendRefusal(reply, result.refusal);
   });
 
@@ -101,12 +113,17 @@ interface Treatment {
    * follow are not.
    */
   readonly isFirst: () => boolean;
+  /** Machines that were refused for a full cluster, by their node ids. */
+  readonly full: WindowLimiter;
   /** Whether its client is still there for an answer. */
   readonly isHeard: () => boolean;
 }
 
 /** Of an attempt that nobody waits for any more. */
 const LEFT = refuse('service_unavailable', 'The client left before it was let in.');
+
+/** Of one that its cluster's actor has refused for that before. It leaves no event and is no failure of its address. */
+const STILL_FULL = refuse('node_limit_reached', KEY_REFUSALS.node_limit_reached);
 
 /** As `rateLimited`, where it was others. */
 const MANY_REFUSED = 'Too many attempts to enrol were refused. Try again later.';
@@ -125,6 +142,8 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
     const key = blob === null ? null : await reads.enrollmentKeyByNonce(vault.sha256(blob.nonce));
     // The node after the key: whoever sees that an earlier try of this machine has spent a use sees its node too.
     const existing = await reads.nodeForEnrollment(request.node_id);
+    if (key !== null && existing === null && (await isStillFull(request, key, ports, treatment.full)))
+      return STILL_FULL;
     const pauseMs = key === null ? waitMs : existing === null ? await uselessMs(key, ports, treatment) : 0;
     if (pauseMs > 0) {
       if (isFirst()) await tell();
@@ -151,7 +170,10 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
     };
     const entered = () => Promise.resolve(key.cluster);
     const result = await withFreedCapacity(() => forward(letIn), { entered, ports, forward });
-    if (!result.ok && result.refusal.code === 'node_limit_reached') treatment.tellsMs(true);
+    if (!result.ok && result.refusal.code === 'node_limit_reached') {
+      treatment.tellsMs(true);
+      treatment.full.add(request.node_id);
+    }
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
     return result;
@@ -174,9 +196,23 @@ async function uselessMs(
   if (isUsedUp(key, clock.nowMs())) return waitMs > 0 ? waitMs : tellsMs(true);
   const pauseMs = Math.max(waitMs, tellsMs(false));
   if (pauseMs === 0) return 0;
+  return (await isFull(key, reads)) ? pauseMs : 0;
+}
+
+/** Whether this machine was refused for a full cluster, and would be again. One with a recovery key is no new node. */
+async function isStillFull(
+  request: EnrollRequest,
+  key: EnrollmentKeyRecord,
+  { reads, clock }: EnrollPorts,
+  full: WindowLimiter,
+): Promise<boolean> {
+  if (full.waitMs(request.node_id) === 0 || request.recovery_key != null || isUsedUp(key, clock.nowMs())) return false;
+  return isFull(key, reads);
+}
+
+async function isFull(key: EnrollmentKeyRecord, reads: EnrollPorts['reads']): Promise<boolean> {
   const cluster = await reads.get('clusters', key.clusterName);
-  const isFull = cluster !== null && cluster.node_limit !== null && cluster.node_count >= cluster.node_limit;
-  return isFull ? pauseMs : 0;
+  return cluster !== null && cluster.node_limit !== null && cluster.node_count >= cluster.node_limit;
 }
 
 /** Whether it lets no new node in. What really counts is decided by its cluster's actor. */

@@ -190,6 +190,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('api/rest/enroll.ts', enrolling, [
       ['REFUSED_EVENTS_PER_MINUTE_MAX', 'Events of refused enrolments in a minute, at each admin; then 429 or none.'],
+      ['FULL_TOLD_MS', 'A machine that waits at a full cluster leaves one event in this, at each admin.'],
     ]),
     limits('api/operations/scrapes.ts', scrapes, [
       ['TARGETS_MAX', 'Scrape targets in one answer of MCP and tRPC. The discovery routes have no bound.'],

@@ -87,7 +87,7 @@ const ENROLMENT_KEYS: Section = {
         ['`invalid_key`', 'There is no such key. It was removed, or is of another service.'],
         ['`key_expired`', 'Its time is over.'],
         ['`key_spent`', 'As many machines as it was made for have joined by it.'],
-        ['`node_limit_reached`', 'The cluster is full. The machine asks again every few minutes.'],
+        ['`node_limit_reached`', 'The cluster is full. The machine asks again by itself, after an hour at most.'],
       ],
     },
   ],

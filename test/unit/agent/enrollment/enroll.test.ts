@@ -1,5 +1,5 @@
 import test from 'ava';
-import { enroll, FULL_AGAIN_MS } from '../../../../agent/enrollment/enroll.ts';
+import { enroll, FULL_AGAIN_MS, FULL_MS_MAX } from '../../../../agent/enrollment/enroll.ts';
 import type { EnrollmentOptions } from '../../../../agent/enrollment/enroll.ts';
 import type { HttpAnswer } from '../../../../agent/outbound/http-exchange.ts';
 import { AgentProblem } from '../../../../agent/problem.ts';
@@ -43,7 +43,7 @@ function attempts(
     request: REQUEST,
     adminUrls,
     log,
-    random: () => 0.999_999,
+    random: () => 0.999_999_999,
     sleep: async (ms) => {
       waits.push(ms);
     },
@@ -111,7 +111,7 @@ test('a refusal that another admin does not share ends nothing', async (t) => {
   t.deepEqual([posted.length, waits], [2, []]);
 });
 
-test('a full cluster is asked again every few minutes, with a line that says so, whatever the other admins refuse', async (t) => {
+test('a full cluster is asked again after minutes, with a line that says so, whatever the other admins refuse, which is said too', async (t) => {
   const log = recordingLog();
   const answers = [refusal('key_spent'), refusal('node_limit_reached'), { status: 201, body: { data: ANSWER } }];
   const { result, waits } = attempts(answers, undefined, log);
@@ -120,8 +120,41 @@ test('a full cluster is asked again every few minutes, with a line that says so,
   t.deepEqual(waits, [FULL_AGAIN_MS]);
   t.deepEqual(
     log.lines.map(({ fields }) => fields),
-    [{ admin: 'https://b.test', problem: 'the cluster has reached its node limit: raise it or remove a node' }],
+    [
+      { admin: 'https://b.test', problem: 'the cluster has reached its node limit: raise it or remove a node' },
+      { admin: 'http://a.test/base/', problem: 'ENROLLMENT_KEY has no uses left: make a new key' },
+    ],
   );
+});
+
+test('an admin that says nothing more of a full cluster takes nothing back of it: the waits go on, and grow to an hour', async (t) => {
+  const full = refusal('node_limit_reached');
+  const passing = [{ status: 429, body: null }, new Error('connection refused'), { status: 404, body: '<html>' }];
+  const { result, waits } = attempts(
+    [new Error('connection refused'), full, ...passing, full, { status: 429, body: null }, refusal('key_spent')],
+    ['http://a.test'],
+  );
+
+  await t.throwsAsync(result, { instanceOf: AgentProblem, message: /has no uses left/u });
+
+  t.true((waits[0] ?? Infinity) < 1_000);
+  t.deepEqual(waits.slice(1), [
+    FULL_AGAIN_MS,
+    2 * FULL_AGAIN_MS,
+    4 * FULL_AGAIN_MS,
+    8 * FULL_AGAIN_MS,
+    FULL_MS_MAX,
+    FULL_MS_MAX,
+  ]);
+});
+
+test('a refusal does not end it while the admin that said that the cluster is full is away, but once that one refuses as well', async (t) => {
+  const [full, spent, away] = [refusal('node_limit_reached'), refusal('key_spent'), new Error('connection refused')];
+  const { result, posted } = attempts([full, spent, away, spent, spent, spent]);
+
+  await t.throwsAsync(result, { instanceOf: AgentProblem });
+
+  t.is(posted.length, 6);
 });
 
 test('a refusal is final once all admins were asked, names the admin, and says what to do', async (t) => {

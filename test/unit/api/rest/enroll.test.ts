@@ -6,9 +6,10 @@ import { refuse } from '../../../../actors/refusal.ts';
 import type { DomainEvent } from '../../../../actors/event-catalogue.ts';
 import { encodeEnrollmentBlob } from '../../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../../transport/protocol/version.ts';
-import { REFUSED_EVENTS_PER_MINUTE_MAX } from '../../../../api/rest/enroll.ts';
+import { FULL_TOLD_MS, REFUSED_EVENTS_PER_MINUTE_MAX } from '../../../../api/rest/enroll.ts';
 import { serveApi, SOME_ID, type FakeOptions } from '../../../support/api/fakes.ts';
 import { PORTS } from '../../../support/actors.ts';
+import { idOf } from '../../../support/api/rows.ts';
 
 const NONCE = 'a-nonce-of-at-least-22-characters';
 const key = encodeEnrollmentBlob({ admin_urls: ['http://127.0.0.1:44000'], cluster_name: 'one', nonce: NONCE });
@@ -237,7 +238,8 @@ for (const [why, keyed, refusal] of [
       },
     });
 
-    const statuses = await fromMany(url, body);
+    // each of another machine: one that waits at a full cluster is told of once
+    const statuses = await fromMany(url, body, idOf);
 
     t.deepEqual([...new Set(statuses)], [403, 429]);
     t.is(asked, REFUSED_EVENTS_PER_MINUTE_MAX);
@@ -247,11 +249,41 @@ for (const [why, keyed, refusal] of [
     t.is(await enrollFrom(url, body, '127.0.0.99'), 403);
   });
 
+test('a machine that waits at a full cluster is told so as often as it asks, and its cluster once a day; one with room is asked', async (t) => {
+  const asked: string[] = [];
+  const cluster = { node_count: 3, node_limit: 3 };
+  const { request, clock } = await serveApi(t, {
+    reads: { ...known, get: (async () => cluster) as never },
+    ports: {
+      ask: async (make) => {
+        const { message } = make('a' as never);
+        asked.push(message.type === 'enroll' ? message.request.node_id : message.type);
+        return refuse('node_limit_reached', 'The cluster has reached its node limit.');
+      },
+    },
+  });
+  const enrolled = (n: number) => request('POST', ENROLL_PATH, { ...noKey, body: { ...body, node_id: idOf(n) } });
+
+  for (let tries = 0; tries < 70; tries += 1) t.is((await enrolled(1)).body?.error?.code, 'node_limit_reached');
+  await enrolled(2);
+  t.deepEqual(asked, [idOf(1), idOf(2)]);
+  clock.nowMs += FULL_TOLD_MS;
+  await enrolled(1);
+  cluster.node_limit = 4;
+  await enrolled(1);
+  t.deepEqual(asked.slice(2), [idOf(1), idOf(1)]);
+});
+
 /** What comes of 60 attempts of each of twelve addresses. */
-async function fromMany(url: string, sent: object): Promise<readonly number[]> {
+async function fromMany(
+  url: string,
+  sent: object,
+  nodeOf: (n: number) => string = () => SOME_ID,
+): Promise<readonly number[]> {
   const statuses: number[] = [];
   for (let last = 2; last <= 13; last += 1)
-    for (let tries = 0; tries < 60; tries += 1) statuses.push(await enrollFrom(url, sent, `127.0.0.${last}`));
+    for (let tries = 0; tries < 60; tries += 1)
+      statuses.push(await enrollFrom(url, { ...sent, node_id: nodeOf(statuses.length) }, `127.0.0.${last}`));
   return statuses;
 }
 
