@@ -4,7 +4,7 @@
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { Connection } from './connection.ts';
-import { isAnswerOfAdmin } from './endings.ts';
+import { isNoAdmin } from './endings.ts';
 import { OtherAdmins } from './other-admins.ts';
 import type { SessionPorts } from './ports.ts';
 import { Suspicion } from './suspicion.ts';
@@ -80,11 +80,7 @@ export class Beside {
     this.#noteGreeting();
     this.#second = null;
     const isNextAtOnce =
-      code === CLOSE.elsewhere
-        ? others.redirected(reason)
-        : isAnswerOfAdmin(code)
-          ? others.refused()
-          : others.unreached();
+      code === CLOSE.elsewhere ? others.redirected(reason) : isNoAdmin(code) ? others.unreached() : others.refused();
     this.#suspicion.refused(nowMs, isNextAtOnce, this.#ports.random());
   }
 

@@ -23,6 +23,9 @@ export function isFinal({ code, reason }: Pick<Ending, 'code' | 'reason'>): bool
   return code === CLOSE.revoked && (reason === DELETED_REASON || reason === RECOVERED_REASON);
 }
 
+/** The close code of a connection that ended without one. Source: RFC 6455, 7.4.1. */
+const NOBODY = 1_006;
+
 /** The first close code that is an application's own. Source: RFC 6455, 7.4.2. */
 const CLOSE_OWN_MIN = 4_000;
 
@@ -32,6 +35,14 @@ const CLOSE_OWN_MIN = 4_000;
  */
 export function isAnswerOfAdmin(code: number): boolean {
   return code >= CLOSE_OWN_MIN || code === 401 || code === 429;
+}
+
+/**
+ * Whether an end without a welcome surely came of no admin: nobody is there, or what is there says that it has nothing
+ * of the kind. One that starts, ends or has no room answers 5xx, by an ingress too, and is asked again.
+ */
+export function isNoAdmin(code: number): boolean {
+  return code === NOBODY || (code < 500 && !isAnswerOfAdmin(code));
 }
 
 /** Notes an end after which the next admin is tried. */

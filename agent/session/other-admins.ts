@@ -5,7 +5,7 @@ import { isFollowed, isSameAdmin, REDIRECTS_MAX } from './session-options.ts';
 export class OtherAdmins {
   readonly #own: string;
   readonly #urls: () => readonly string[];
-  /** Those that gave no answer meanwhile. */
+  /** Those at which no admin was meanwhile. */
   readonly #unreached: string[] = [];
   #place = 0;
   #count = 0;
@@ -40,13 +40,13 @@ export class OtherAdmins {
     return true;
   }
 
-  /** It gave no answer. True: the next of the list may be asked at once; false: all of them were. */
+  /** What is there is no admin. True: the next of the list may be asked at once; false: all of them were. */
   unreached(): boolean {
     this.#unreached.push(this.#asked);
     return this.refused();
   }
 
-  /** It answered something else than a welcome. True and false as above. */
+  /** It answered something else than a welcome, and may be one all the same. True and false as above. */
   refused(): boolean {
     this.#redirects = 0;
     return this.#place < this.#count;

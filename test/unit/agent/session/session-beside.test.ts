@@ -161,6 +161,23 @@ test('where what is no admin answers for the one to which another one sends the 
   t.deepEqual(urlsOf(links), [A, B, C, B]);
 });
 
+test('the admin to which another one sends the node is asked again where it had no room, started or ended just then', (t) => {
+  for (const code of [503, 500, 429, 1_011, CLOSE.shuttingDown]) {
+    const { clock, link, links } = doubting([A, B]);
+    const sendOn = () => {
+      link().open();
+      link().hangUp(CLOSE.elsewhere, C);
+      clock.pass(1);
+    };
+    sendOn();
+    link().hangUp(code, `it answered ${code}`);
+    clock.pass(1_000);
+    sendOn();
+
+    t.deepEqual(urlsOf(links), [A, B, C, B, C], String(code));
+  }
+});
+
 test('the next of several others is asked at once where one is not there', (t) => {
   const { clock, link, links } = doubting([A, B, C]);
   link(1).hangUp(1006, 'connection refused');
