@@ -27,6 +27,8 @@ export class AdminChoice {
   /** Who sent it where it is dialling now; null: it was sent by nobody. */
   #sentBy: string | null = null;
   #isFollowing = false;
+  /** The admin that was dialled last sent it to its own URL. */
+  #namedItself = false;
   /** Where the owner was not reached just before: the dial that follows says so, and no other one. */
   #unreached: string | null = null;
   #stranded: string | null = null;
@@ -87,6 +89,7 @@ export class AdminChoice {
     this.#reachedBy = this.#options.adminUrls().find((known) => isSameAdmin(known, url)) ?? this.#listed;
     this.answers(url);
     this.#sentBy = null;
+    this.#namedItself = false;
     this.#liveMs = nowMs;
     this.#refusals.welcomed();
   }
@@ -142,8 +145,12 @@ export class AdminChoice {
   /** An admin sends it to another: after so many ms it is the next. Null: it is not followed. */
   redirected(url: string): number | null {
     this.answers(this.#url);
+    // Once may be the owner itself, which has its lease and has not heard of it yet.
+    const namesItself = isSameAdmin(this.#url, url);
+    const isAgain = namesItself && this.#namedItself;
+    this.#namedItself = namesItself;
     if (this.#stranded !== null && isSameAdmin(this.#stranded, url)) return null; // it cannot be passed on
-    if (isSameAdmin(this.#url, url)) {
+    if (isAgain) {
       const backMs = this.#back(); // the owner's URL leads to another admin, which names it too
       if (backMs !== null) return backMs;
     }
@@ -161,7 +168,7 @@ export class AdminChoice {
     }
     this.#ports.log.info({ admin: url }, 'Another admin owns this cluster');
     this.#redirect = url;
-    this.#sentBy = this.#url;
+    if (!namesItself || !this.#isFollowing) this.#sentBy = this.#url;
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
   }
 

@@ -33,23 +33,50 @@ test('the admin that named the owner is asked to pass the session on when that o
   t.true(session.isLive);
 });
 
-test('what is at the URL of the owner and is no admin, or sends it there again, is not the owner', (t) => {
+test('what is at the URL of the owner and is no admin, or sends it there again and again, is not the owner', (t) => {
   const ends = [
-    ...[1_006, 502, 404, 403, 200, 302, 1_011].map((code) => [code, ''] as const),
-    [CLOSE.elsewhere, `${OWNER}/`] as const,
+    ...[1_006, 502, 404, 403, 200, 302, 1_011].map((code) => [[code, '']] as const),
+    [
+      [CLOSE.elsewhere, OWNER],
+      [CLOSE.elsewhere, `${OWNER}/`],
+    ] as const,
+    [
+      [CLOSE.elsewhere, OWNER],
+      [1_006, ''],
+    ] as const,
   ];
-  for (const [code, reason] of ends) {
+  for (const codes of ends) {
     const { dialled, link, links, clock, session } = sent();
 
-    link().hangUp(code, reason);
-    clock.pass(1);
+    for (const [code, reason] of codes) {
+      link().hangUp(code, reason);
+      clock.pass(1);
+    }
     const back = dialled();
     link().welcome();
 
-    t.deepEqual([back.url, back.stranded], ['http://a.test', OWNER], String(code));
+    t.deepEqual([back.url, back.stranded], ['http://a.test', OWNER], JSON.stringify(codes));
     t.true(session.isLive);
     t.is(links.filter(({ stranded }) => stranded !== undefined).length, 1);
   }
+});
+
+test('an owner that names itself for a moment, as one does that has not heard of its lease yet, is dialled again', (t) => {
+  const { dialled, link, clock } = sent();
+
+  link().hangUp(CLOSE.elsewhere, OWNER);
+  clock.pass(1);
+  const again = dialled();
+  link().welcome();
+  link().hangUp(1_006);
+  clock.pass(1_000);
+  link().hangUp(CLOSE.elsewhere, OWNER);
+  clock.pass(1);
+  link().hangUp(CLOSE.elsewhere, OWNER);
+  clock.pass(1);
+
+  t.deepEqual([again.url, again.stranded], [OWNER, undefined]);
+  t.deepEqual([dialled().url, dialled().stranded], [OWNER, undefined], 'and so at its next moment');
 });
 
 test('it is said with one dial: whoever does not pass it on is left, and the owner tried anew later', (t) => {
