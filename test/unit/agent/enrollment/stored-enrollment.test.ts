@@ -91,3 +91,19 @@ test('where an admin sends it on, it is the one that did so which leads back', (
 
   t.deepEqual(round(), [TYPO, OLD]);
 });
+
+test('from admins that are all reached over TLS an agent does not go back to the plain URL of before', (t) => {
+  const moved = agentOf(t, [OLD]);
+  moved.link().welcome(told('https://edge.test'));
+  moved.link().hangUp(CLOSE.shuttingDown);
+  const mixed = agentOf(t, [OLD]);
+  mixed.link().welcome(told('https://edge.test', TYPO));
+  mixed.link().hangUp(CLOSE.shuttingDown);
+  const back = agentOf(t, ['https://edge.test']);
+  back.link().welcome(told(TYPO));
+  back.link().hangUp(CLOSE.shuttingDown);
+
+  t.deepEqual(moved.round(), ['https://edge.test']);
+  t.deepEqual(mixed.round(), ['https://edge.test', TYPO, OLD]);
+  t.deepEqual(back.round(), [TYPO, 'https://edge.test']);
+});
