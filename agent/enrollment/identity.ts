@@ -10,7 +10,7 @@ import { AgentProblem, EXIT_STATUS, systemProblem } from '../problem.ts';
 /**
  * What the file holds: before enrolment the id and the secret, so that a retry after a lost answer asks with the same
  * ones, and shows that it is the same machine (E1). `was_deleted`: an admin said so, and nobody took it back since.
- * `reached_by`: the URL that led to an admin last.
+ * `reached_by`: the URL that led to an admin when this was stored last.
  */
 const IdentityFile = z.object({
   node_id: NodeId,

@@ -15,11 +15,14 @@ export class StoredEnrollment {
   readonly #path: string;
   readonly #log: Log;
   #identity: Enrolled;
+  /** As the disk was given it last: only the URL that led to an admin may be another one there. */
+  #written: Enrolled;
 
   /** `identity` is what the file at `path` says. */
   constructor(path: string, identity: Enrolled, log: Log) {
     this.#path = path;
     this.#identity = identity;
+    this.#written = identity;
     this.#log = log;
   }
 
@@ -43,8 +46,7 @@ export class StoredEnrollment {
 
   /** As admins said last, and the one by which an admin was reached last. */
   get adminUrls(): readonly string[] {
-    const { enrollment, reached_by: reachedBy } = this.#identity;
-    return knownUrls(enrollment.admin_urls, reachedBy);
+    return urlsOf(this.#identity);
   }
 
   /** Of the cluster that the node is in, as an admin said last. */
@@ -63,8 +65,9 @@ export class StoredEnrollment {
   }
 
   /**
-   * Settings that changed go to the disk, so that the next start finds the admins that are there by then; so does the
-   * URL that led to the admin, where one welcomed this node.
+   * Settings that changed go to the disk, so that the next start finds the admins that are there by then. The URL that
+   * led to the admin, where one welcomed this node, goes there only where the next start would know other admins by it:
+   * a fsync at each welcome by another one would be one for each change of owner.
    */
   keep(settings: AgentSettings, clusterName: string | null, reachedBy: string | null): void {
     const enrollment = {
@@ -74,7 +77,10 @@ export class StoredEnrollment {
       cluster_name: clusterName ?? this.clusterName,
     };
     const next = { ...this.#identity, enrollment, ...(reachedBy !== null && { reached_by: reachedBy }) };
-    if (JSON.stringify(next) !== JSON.stringify(this.#identity)) this.#store(next);
+    const isKnown =
+      isEqual(enrollment, this.#written.enrollment) && isEqual(urlsOf(next), urlsOf({ ...this.#written, enrollment }));
+    if (isKnown) this.#identity = next;
+    else this.#store(next);
   }
 
   /** Notes that an admin said whether somebody deleted this node: only what is said is ever undone. */
@@ -85,10 +91,20 @@ export class StoredEnrollment {
 
   #store(next: Enrolled): void {
     this.#identity = next;
+    this.#written = next;
     try {
       storeIdentity(this.#path, next);
     } catch (error) {
       this.#log.warn({}, (error as Error).message);
     }
   }
+}
+
+function urlsOf({ enrollment, reached_by: reachedBy }: Enrolled): readonly string[] {
+  return knownUrls(enrollment.admin_urls, reachedBy);
+}
+
+/** Of values that are made in one place each, so that their fields are in one order. */
+function isEqual(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

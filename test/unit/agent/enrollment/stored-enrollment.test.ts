@@ -1,4 +1,5 @@
 /** Which admins an agent dials after what admins told it of themselves, over its restarts. */
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { newIdentity, readIdentity } from '../../../../agent/enrollment/identity.ts';
@@ -49,7 +50,9 @@ function agentOf(t: ExecutionContext, listed: readonly string[]) {
     if (read?.enrollment == null) throw new Error('nothing was stored');
     return started({ ...read, enrollment: read.enrollment });
   };
-  return { ...started(identity), restarted };
+  /** Which file it is: each is written anew. */
+  const file = () => (existsSync(path) ? statSync(path).ino : null);
+  return { ...started(identity), restarted, file };
 }
 
 test('an admin that tells agents of a wrong URL for one start loses none of them, also where they start anew', (t) => {
@@ -106,4 +109,28 @@ test('from admins that are all reached over TLS an agent does not go back to the
   t.deepEqual(moved.round(), ['https://edge.test']);
   t.deepEqual(mixed.round(), ['https://edge.test', TYPO, OLD]);
   t.deepEqual(back.round(), [TYPO, 'https://edge.test']);
+});
+
+test('by whichever of the listed URLs an admin is reached, the disk is left alone, and has it once it leaves the list', (t) => {
+  const [one, other] = ['http://one.test', 'http://other.test'];
+  const { clock, link, restarted, file } = agentOf(t, [one, other]);
+  const next = () => {
+    link().hangUp(1_006);
+    clock.pass(1_000);
+  };
+  const welcomes = [one, other, one, other].map((url) => {
+    while (link().url !== url) next();
+    link().welcome(told(one, other));
+    link().hangUp(1_006);
+    clock.pass(1_000);
+    return file();
+  });
+  while (link().url !== other) next();
+  link().welcome(told(one, other));
+  link().hear({ type: 'settings', settings: told(TYPO) });
+  const later = restarted();
+  later.link().hangUp(1_006);
+
+  t.deepEqual(welcomes, [null, null, null, null]);
+  t.deepEqual(later.round(), [other, TYPO]);
 });
