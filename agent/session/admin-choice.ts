@@ -157,7 +157,7 @@ export class AdminChoice {
     const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
     this.#redirects += 1;
     if (!isSafe || this.#redirects > REDIRECTS_MAX) {
-      this.#redirects = 0; // a wait follows, which is longer each time
+      this.#redirects = 0; // a wait follows, which is longer after each whole round
       this.#ports.log.info(
         { admin: this.#url },
         isSafe
