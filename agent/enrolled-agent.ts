@@ -124,8 +124,7 @@ export class EnrolledAgent {
       ...visibility.services,
       ...(vpn?.services ?? []),
     );
-    const session = this.#createSession(reach, reports);
-    this.#session = session;
+    const session = (this.#session = this.#createSession(reach, reports));
 
     executor.recover();
     this.#beat();
@@ -177,6 +176,7 @@ export class EnrolledAgent {
       node: this.#enrollment.node,
       clusterName: () => this.#enrollment.clusterName,
       adminUrls: () => this.#adminUrls(),
+      listedCount: () => config.ADMIN_URLS?.length ?? this.#enrollment.listedCount,
       clock: CLOCK,
       log,
       say: (message) => this.#session?.say(message) ?? false,

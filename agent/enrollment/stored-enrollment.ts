@@ -49,6 +49,11 @@ export class StoredEnrollment {
     return urlsOf(this.#identity);
   }
 
+  /** How many of these admins named. */
+  get listedCount(): number {
+    return this.#identity.enrollment.admin_urls.length;
+  }
+
   /** Of the cluster that the node is in, as an admin said last. */
   get clusterName(): string {
     return this.#identity.enrollment.cluster_name;

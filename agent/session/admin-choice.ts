@@ -17,7 +17,7 @@ export interface Rest {
 
 /** One session's. Whether an admin is reached, it is told. */
 export class AdminChoice {
-  readonly #options: Pick<SessionOptions, 'adminUrls'>;
+  readonly #options: Pick<SessionOptions, 'adminUrls' | 'listedCount'>;
   readonly #ports: Pick<SessionPorts, 'random' | 'log'>;
   readonly #refusals = new Refusals();
   #attempt = 0;
@@ -40,7 +40,7 @@ export class AdminChoice {
   #silent: readonly string[] = [];
   #liveMs = 0;
 
-  constructor(options: Pick<SessionOptions, 'adminUrls'>, ports: Pick<SessionPorts, 'random' | 'log'>) {
+  constructor(options: Pick<SessionOptions, 'adminUrls' | 'listedCount'>, ports: Pick<SessionPorts, 'random' | 'log'>) {
     this.#options = options;
     this.#ports = ports;
   }
@@ -114,7 +114,7 @@ export class AdminChoice {
 
   /** This admin does not know the node. */
   refused(wasDeleted: boolean): void {
-    this.#refusals.refused(wasDeleted);
+    this.#refusals.refused(wasDeleted, this.#listed === null || this.#named().includes(this.#listed));
   }
 
   /**
@@ -126,7 +126,7 @@ export class AdminChoice {
     const admins = this.#options.adminUrls().length;
     this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
     if (this.#attempt !== 0) return { waitMs: reconnectDelayMs(0, random()), isUnknown: false };
-    const refused = this.#refusals.round(admins, random());
+    const refused = this.#refusals.round(this.#named().length, random());
     if (refused?.sentence != null) log[refused.isLasting ? 'error' : 'warn']({ admin: this.#url }, refused.sentence);
     return {
       waitMs: refused?.waitMs ?? reconnectDelayMs(this.#round++, random()),
@@ -184,6 +184,12 @@ export class AdminChoice {
       'The admin that owns this cluster is not reached: the one that named it is asked to pass the session on',
     );
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
+  }
+
+  /** Those of the known URLs that are asked before it is said that no admin knows this node. */
+  #named(): readonly string[] {
+    const { adminUrls, listedCount } = this.#options;
+    return adminUrls().slice(0, listedCount?.());
   }
 
   #inOrder(): readonly string[] {

@@ -26,6 +26,7 @@ export interface RefusedRound {
 /** Counts them. One wrong answer changes nothing but a wait. */
 export class Refusals {
   #inRound = 0;
+  #listedInRound = 0;
   #deletedInRound = 0;
   #rounds = 0;
   #state: Refused | null = null;
@@ -35,9 +36,10 @@ export class Refusals {
     return this.#state;
   }
 
-  /** An admin answered 401. */
-  refused(wasDeleted: boolean): void {
+  /** An admin answered 401. `isListed`: by a URL that admins named, so that it is one of those that a round is through. */
+  refused(wasDeleted: boolean, isListed: boolean): void {
     this.#inRound += 1;
+    if (isListed) this.#listedInRound += 1;
     if (wasDeleted) {
       this.#deletedInRound += 1;
       this.#state = 'deleted';
@@ -48,16 +50,19 @@ export class Refusals {
   /** An admin welcomed it. */
   welcomed(): void {
     this.#inRound = 0;
+    this.#listedInRound = 0;
     this.#deletedInRound = 0;
     this.#rounds = 0;
     this.#state = null;
   }
 
-  /** A round through so many admins is over; null: none of them refused. `random` is in [0, 1). */
+  /** A round through so many listed admins, and any others, is over; null: none of them refused. `random` is in [0, 1). */
   round(admins: number, random: number): RefusedRound | null {
     const refusals = this.#inRound;
-    const isDeletedNoMore = this.#state === 'deleted' && this.#deletedInRound === 0 && refusals === admins;
+    const isByAll = this.#listedInRound >= admins;
+    const isDeletedNoMore = this.#state === 'deleted' && this.#deletedInRound === 0 && isByAll;
     this.#inRound = 0;
+    this.#listedInRound = 0;
     this.#deletedInRound = 0;
     if (refusals === 0) return null;
     if (isDeletedNoMore) {
@@ -69,7 +74,7 @@ export class Refusals {
     const isLasting = isDeleted || this.#rounds > 1;
     const longestMs = isLasting ? UNKNOWN_MS_MAX : UNKNOWN_AGAIN_MS;
     return {
-      waitMs: refusals === admins ? Math.ceil(longestMs * (0.5 + random / 2)) : null,
+      waitMs: isByAll ? Math.ceil(longestMs * (0.5 + random / 2)) : null,
       isLasting,
       sentence: this.#rounds <= 2 ? sentenceOf(isDeleted, isLasting) : null,
     };

@@ -32,6 +32,7 @@ function agentOf(t: ExecutionContext, listed: readonly string[]) {
     const stored = new StoredEnrollment(path, of, silentLog);
     const fixture = sessionFixture({
       adminUrls: () => stored.adminUrls,
+      listedCount: () => stored.listedCount,
       onSettings: (settings, cluster, reachedBy) => stored.keep(settings, cluster, reachedBy),
     });
     /** The URLs of the next round through them, none of which answers. */
@@ -133,4 +134,31 @@ test('by whichever of the listed URLs an admin is reached, the disk is left alon
 
   t.deepEqual(welcomes, [null, null, null, null]);
   t.deepEqual(later.round(), [other, TYPO]);
+});
+
+test('a URL that no admin names any more counts neither way: the node is unknown where those that are named say so', (t) => {
+  /** Ms from each of three rounds to the next, where the admin that is named and the one of before end so. */
+  const waits = (named: number, before: number) => {
+    const { clock, link, links } = agentOf(t, [OLD]);
+    const next = () => {
+      const [known, from] = [links.length, clock.nowMs()];
+      while (links.length === known) clock.pass(500);
+      return clock.nowMs() - from;
+    };
+    link().welcome(told(OWNER));
+    link().hangUp(1_006);
+    next();
+    return Array.from({ length: 3 }, () => {
+      t.is(link().url, OWNER);
+      link().hangUp(named);
+      next();
+      t.is(link().url, OLD);
+      link().hangUp(before);
+      return next();
+    });
+  };
+
+  t.deepEqual(waits(401, 1_006), [1_500, 300_000, 300_000]);
+  t.deepEqual(waits(401, 401), [1_500, 300_000, 300_000]);
+  t.deepEqual(waits(1_006, 401), [500, 500, 500]);
 });
