@@ -104,7 +104,7 @@ export class RecordingSpool {
   begin(sidecar: RecordingSidecar): string | null {
     if (this.#bytes >= this.#bytesMax) return null;
     const isBegun = this.#attempt(() => {
-      writeFileSync(this.#path(sidecar.id, '.open.json'), JSON.stringify(sidecar), { mode: 0o600 });
+      writeWhole(this.#path(sidecar.id, '.open.json'), JSON.stringify(sidecar));
       return true;
     });
     return isBegun === null ? null : this.#path(sidecar.id, '.open.gz');
@@ -124,7 +124,7 @@ export class RecordingSpool {
     const { id } = sidecar;
     const isStored = this.#attempt(() => {
       const size = statSync(this.#path(id, '.open.gz')).size;
-      writeFileSync(this.#path(id, '.json.new'), JSON.stringify(sidecar), { mode: 0o600 });
+      writeWhole(this.#path(id, '.json.new'), JSON.stringify(sidecar));
       renameSync(this.#path(id, '.json.new'), this.#path(id, '.json'));
       renameSync(this.#path(id, '.open.gz'), this.#path(id, '.cast.gz'));
       this.#finished.set(id, { ...sidecar, bytes: size });
@@ -144,7 +144,7 @@ export class RecordingSpool {
     const path = this.#path(randomUUID(), '.json.new'); // that of a killed agent is removed at the next start
     this.#attempt(() => {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-      writeFileSync(path, '{}', { mode: 0o600 });
+      writeWhole(path, '{}');
       rmSync(path);
     });
   }
@@ -211,6 +211,16 @@ export class RecordingSpool {
 /** A description as it is stored. Throws unless it is whole. */
 export function parseSidecar(text: string): RecordingSidecar {
   return Sidecar.parse(JSON.parse(text));
+}
+
+/** Or nothing: a full disk takes the name of a file and not its text. */
+function writeWhole(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { mode: 0o600 });
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  }
 }
 
 function readSidecar(path: string): RecordingSidecar | null {

@@ -80,6 +80,31 @@ test('a recording stays while the disk is full, and is finished when there is ro
   t.is(clock.waiting(), 0);
 });
 
+test('a full disk is tried again and again, and keeps nothing of it, nor of recordings that were not begun', async (t) => {
+  const disk = smallDisk(t, 64);
+  if (disk === null) {
+    t.log('not tried: this user cannot mount a disk');
+    t.pass();
+    return;
+  }
+  const { spool, recovery, clock } = startIn(t, disk);
+  await recovery.round;
+  const free = fill(disk);
+
+  for (const number of [1, 2]) t.is(spool.begin({ ...SIDECAR, id: idOf(number) }), null);
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.pass(RECOVERY_RETRY_MS);
+    await recovery.round;
+    t.is(spool.problem, 'SSH sessions are not recorded: the disk is full');
+  }
+
+  t.deepEqual(readdirSync(disk), ['filler']);
+  free();
+  clock.pass(RECOVERY_RETRY_MS);
+  await recovery.round;
+  t.deepEqual([spool.problem, readdirSync(disk)], [null, []]);
+});
+
 test('a recording that cannot be read now is tried at the next start, and keeps no other back', async (t) => {
   const directory = temporaryDirectory(t);
   for (const number of [1, 2]) leaveOpen(directory, idOf(number));
