@@ -11,6 +11,12 @@ export const RESTART_MS_MAX = 120_000;
 /** Asking for a log or a state takes at most so long, in ms. */
 const ASK_MS_MAX = 5_000;
 
+/**
+ * What edge-agentctl's own supervisor says of a service that nothing starts again. Never a word of systemctl, such as
+ * activating: systemd says that of one that it is about to start by itself.
+ */
+const ABANDONED = 'abandoned';
+
 /** What is kept of a log, in bytes, and what is read to find it. */
 export const LOG_TAIL_BYTES = 4_096;
 const LOG_LINES = 200;
@@ -60,7 +66,7 @@ export function createAgentService(config: UpdaterConfig): AgentService {
       return (await stateOf(asked)) === 'inactive';
     },
     async isAbandoned() {
-      return state !== undefined && (await stateOf(shell(state))) === 'activating'; // systemd starts it by itself
+      return state !== undefined && (await stateOf(shell(state))) === ABANDONED;
     },
   };
 }

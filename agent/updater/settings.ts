@@ -78,7 +78,7 @@ export const UPDATER_SETTINGS = {
   UPDATER_STATE_COMMAND: text().optional().meta({
     defaultText: 'systemctl is-active with UPDATER_AGENT_SERVICE, unless UPDATER_RESTART_COMMAND is set',
     description:
-      'Command for /bin/sh that prints inactive where somebody stopped the agent, so that it is left alone, and activating where nothing starts it again although nobody did: it is started then once it was silent for 10 minutes. Without one, where UPDATER_RESTART_COMMAND is set, a stopped agent is taken for a dead one.',
+      'Command for /bin/sh that prints inactive where somebody stopped the agent, so that it is left alone, and abandoned where nothing starts it again although nobody did: it is started then once it was silent for 10 minutes. Without one, where UPDATER_RESTART_COMMAND is set, a stopped agent is taken for a dead one.',
   }),
   UPDATER_AGENT_LOG: path().optional().meta({
     defaultText: 'the journal of systemd',

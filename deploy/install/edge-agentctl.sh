@@ -185,7 +185,8 @@ status() {
 }
 
 # In the words of systemctl, and with its status: inactive is one that somebody stopped, or never started; failed one
-# that another start would not help; activating one whose supervisor ended, which whoever looks after it is to start.
+# that another start would not help. A word of its own, abandoned, is for one whose supervisor ended, which whoever looks
+# after it is to start: systemctl says activating of one that it starts by itself.
 is_active() {
   if is_running "$1"; then
     echo active
@@ -193,7 +194,7 @@ is_active() {
     echo failed
     return 3
   elif [ -e "$RUN/$1.pid" ]; then
-    echo activating
+    echo abandoned
     return 3
   else
     echo inactive

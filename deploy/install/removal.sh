@@ -47,7 +47,7 @@ end_services() {
 leave_fleet() {
   ran=
   for name in updater agent; do
-    case $("$LIB/edge-agentctl" is-active "$name" 2>/dev/null) in active | activating) ran="$name $ran" ;; esac
+    case $("$LIB/edge-agentctl" is-active "$name" 2>/dev/null) in active | activating | abandoned) ran="$name $ran" ;; esac
     "$LIB/edge-agentctl" stop "$name" >/dev/null 2>&1 || true
   done
   message=$("$LIB/edge-agent" leave 2>&1) || {

@@ -58,7 +58,7 @@ test('an agent that somebody stopped is told from one that was killed, and from 
   t.deepEqual(states, [
     ['never started', 'inactive'],
     ['started', 'active'],
-    ['killed', 'activating'],
+    ['killed', 'abandoned'],
     ['restarted', 'active'],
     ['stopped', 'inactive'],
     ['gave up', 'failed'],

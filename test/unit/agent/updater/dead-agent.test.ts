@@ -12,7 +12,8 @@ import { recordingLog } from '../../../support/log.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 for (const [state, isStarted] of [
-  ['activating', true],
+  ['abandoned', true],
+  ['activating', false],
   ['failed', false],
   ['inactive', false],
   ['active', false],

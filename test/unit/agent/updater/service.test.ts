@@ -13,10 +13,11 @@ function serviceWith(env: Readonly<Record<string, string>>) {
 
 const RESTART = { UPDATER_RESTART_COMMAND: 'true' };
 
-test('an agent that another than systemd starts was stopped on purpose where its command prints inactive, and is abandoned where that prints activating', async (t) => {
+test('an agent that another than systemd starts was stopped on purpose where its command prints inactive, and is abandoned where that prints so, not where systemd is about to start it', async (t) => {
   const cases: readonly (readonly [Readonly<Record<string, string>>, 'stopped' | 'abandoned' | null])[] = [
     [{ UPDATER_STATE_COMMAND: 'echo inactive; exit 3' }, 'stopped'],
-    [{ UPDATER_STATE_COMMAND: 'echo activating; exit 3' }, 'abandoned'],
+    [{ UPDATER_STATE_COMMAND: 'echo abandoned; exit 3' }, 'abandoned'],
+    [{ UPDATER_STATE_COMMAND: 'echo activating; exit 3' }, null],
     [{ UPDATER_STATE_COMMAND: 'echo failed; exit 3' }, null],
     [{ UPDATER_STATE_COMMAND: 'echo active' }, null],
     [{ UPDATER_STATE_COMMAND: '/nowhere/status inactive' }, null],
