@@ -89,8 +89,8 @@ supervise() {
     child=
     rm -f "$RUN/$name.child"
     case " $FINAL " in *" $status "*)
-      : >"$RUN/$name.final"
       echo "edge-agentctl: $name ended with status $status and is not started again"
+      true >"$RUN/$name.final" || : # not by a colon: it is special, and a shell ends where its file cannot be made
       break
       ;;
     esac
@@ -125,7 +125,7 @@ keep_log() {
     wait "$!"
     [ "$(wc -c <"$LOGS/$name.log")" -le "$LOG_BYTES_MAX" ] || {
       cp "$LOGS/$name.log" "$LOGS/$name.log.1"
-      : >"$LOGS/$name.log"
+      true >"$LOGS/$name.log"
     }
   done
 }

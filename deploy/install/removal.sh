@@ -73,7 +73,10 @@ remove_programs() {
   for name in $COMMANDS; do
     [ "$(readlink "$BIN/$name" 2>/dev/null)" != "$LIB/$name" ] || rm -f "$BIN/$name"
   done
-  rm -rf "$STATE" "$LIB" "$RUN/agent.pid" "$RUN/updater.pid" "$RUN/agent.child" "$RUN/updater.child" "$RUN/agent.begun" "$RUN/updater.begun"
+  for name in agent updater; do
+    rm -f "$RUN/$name.pid" "$RUN/$name.child" "$RUN/$name.begun" "$RUN/$name.final"
+  done
+  rm -rf "$STATE" "$LIB"
   remove_empty "$RUN" "$UNITS/multi-user.target.wants" "$UNITS/default.target.wants"
 }
 

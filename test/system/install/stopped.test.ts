@@ -54,6 +54,11 @@ test('an agent that somebody stopped is told from one that was killed, and from 
   states.push(['started after that', await state()]);
   await machine.run(`${CONTROL} stop agent`);
   states.push(['stopped after that', await state()]);
+  machine.write(LAUNCH, '#!/bin/sh\nexit 3\n', 0o755);
+  await machine.run(`${CONTROL} start agent`);
+  await until('the end of its supervisor', async () => (await state()) !== 'active');
+  await machine.run(`rm ${CONTROL}`);
+  await machine.run('sh -s -- --uninstall', { stdin: script });
 
   t.deepEqual(states, [
     ['never started', 'inactive'],
@@ -65,6 +70,7 @@ test('an agent that somebody stopped is told from one that was killed, and from 
     ['started after that', 'active'],
     ['stopped after that', 'inactive'],
   ]);
+  t.is((await machine.run('ls -d /run/edge')).stdout, '');
 });
 
 test('where systemd starts the agent of one user, that is asked', async (t) => {

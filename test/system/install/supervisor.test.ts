@@ -49,6 +49,20 @@ test('a supervisor that is told to end as it starts the agent anew leaves none r
   t.false(has('agent.pid'));
 });
 
+test('a supervisor whose agent ended for good ends in order where it cannot note that, and leaves nothing behind', async (t) => {
+  const { place, begin } = controlled(t, {
+    launch: 'until [ -s sleeper ]; do /bin/sleep 0.01; done; exit 3',
+    'bin/sleep': 'echo $$ >new; mv new sleeper; exec /bin/sleep "$@"',
+  });
+  mkdirSync(join(place, 'agent.final')); // as a disk that takes nothing
+  const supervisor = begin('sh', 'edge-agentctl', 'supervise', 'agent');
+
+  t.deepEqual(await once(supervisor, 'exit'), [0, null]);
+
+  const sleeper = readFileSync(join(place, 'sleeper'), 'utf8').trim();
+  await until('the end of what looks after its log', () => spawnSync('kill', ['-0', sleeper]).status !== 0);
+});
+
 test('an agent that was started while its supervisor was told to stop is ended with it', async (t) => {
   const { place, env, begin, has } = controlled(t, {
     // what waits for the end of the supervisor sees another agent
