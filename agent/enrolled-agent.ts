@@ -176,7 +176,6 @@ export class EnrolledAgent {
       node: this.#enrollment.node,
       clusterName: () => this.#enrollment.clusterName,
       adminUrls: () => this.#adminUrls(),
-      listedCount: () => config.ADMIN_URLS?.length ?? this.#enrollment.listedCount,
       clock: CLOCK,
       log,
       say: (message) => this.#session?.say(message) ?? false,
@@ -254,6 +253,7 @@ export class EnrolledAgent {
       token: this.#enrollment.token,
       registration: registrationOf(config, version, this.#ports),
       adminUrls: () => this.#adminUrls(),
+      listedCount: () => config.ADMIN_URLS?.length ?? this.#enrollment.listedCount,
       onSettings: (settings, clusterName, reachedBy) => this.#configured(settings, clusterName, reachedBy),
       onConfirmed: () => this.#confirmed(),
       onLive: (url) => {

@@ -189,7 +189,7 @@ export class AdminChoice {
   /** Those of the known URLs that are asked before it is said that no admin knows this node. */
   #named(): readonly string[] {
     const { adminUrls, listedCount } = this.#options;
-    return adminUrls().slice(0, listedCount?.());
+    return adminUrls().slice(0, listedCount());
   }
 
   #inOrder(): readonly string[] {

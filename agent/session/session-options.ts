@@ -14,10 +14,9 @@ export interface SessionOptions {
   /** http(s) URLs of admins in order of preference; read before every attempt, never empty. */
   readonly adminUrls: () => readonly string[];
   /**
-   * How many of these, from the first on, admins named, at least 1: those that follow may lead nowhere any more. Default:
-   * all.
+   * How many of these, from the first on, admins named, at least 1: those that follow may lead nowhere any more.
    */
-  readonly listedCount?: () => number;
+  readonly listedCount: () => number;
   /**
    * Called with every welcome and every later change. `reachedBy`: the one of `adminUrls` that led to this welcome;
    * null: it is none of them, or there is no welcome.

@@ -60,6 +60,7 @@ function connect(port: number, index: number): Promise<void> {
       token: nodeToken(index),
       registration: REGISTRATION,
       adminUrls: () => [`http://127.0.0.1:${port}`],
+      listedCount: () => 1,
       onLive: () => resolve(),
       onConfirmed: () => {
         confirmed += 1;

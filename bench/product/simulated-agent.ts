@@ -115,6 +115,7 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger, reac
       token: nodeToken(index),
       registration: REGISTRATION,
       adminUrls: () => adminUrls,
+      listedCount: () => adminUrls.length,
       onLive: () => ledger.live(index),
       onSettings: (settings: AgentSettings) => {
         if (settings.admin_urls.length > 0) adminUrls = settings.admin_urls;

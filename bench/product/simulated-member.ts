@@ -111,6 +111,7 @@ export function simulatedMember(url: string, index: number, counts: VpnCounts, l
       token: nodeToken(index),
       registration: REGISTRATION,
       adminUrls: () => [url],
+      listedCount: () => 1,
       onLive: advertise,
     },
     {

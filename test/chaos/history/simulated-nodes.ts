@@ -48,7 +48,14 @@ export class SimulatedNodes {
     const urls = this.#admins.map((_, index) => this.#admins[(index + place) % this.#admins.length]?.dialledUrl ?? '');
     const spans = this.#spansOf(node);
     const session = new Session(
-      { node: NodeId.parse(node), token, registration: REGISTRATION, adminUrls: () => urls, onLive: spans.live },
+      {
+        node: NodeId.parse(node),
+        token,
+        registration: REGISTRATION,
+        adminUrls: () => urls,
+        listedCount: () => urls.length,
+        onLive: spans.live,
+      },
       {
         journal,
         runner: scripts,

@@ -179,6 +179,7 @@ export function sessionFixture(
       node: NODE,
       token: 'token',
       adminUrls: () => ['http://a.test'],
+      listedCount: () => more.adminUrls?.().length ?? 1,
       registration: {
         version: '1',
         id_type: 'persistent',

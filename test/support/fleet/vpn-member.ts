@@ -113,6 +113,7 @@ export function startVpnMember(
         self_update_enabled: false,
       },
       adminUrls: () => [url],
+      listedCount: () => 1,
       onSettings: (next, name) => {
         settings = next;
         clusterName = name ?? clusterName;
