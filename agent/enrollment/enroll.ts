@@ -18,8 +18,8 @@ const ErrorEnvelope = z.object({ error: z.object({ code: z.string().max(64), mes
 const FULL = 'node_limit_reached';
 
 /**
- * A full cluster is asked again after this at most, in ms, twice as long after each further time, up to FULL_MS_MAX, and
- * after half of that at least: many machines may wait at it, for days.
+ * A full cluster is asked again after this at most, in ms, twice as long after each further time, up to FULL_MS_MAX,
+ * and after half of that at least: many machines may wait at it, for days.
  */
 export const FULL_AGAIN_MS = 300_000;
 export const FULL_MS_MAX = 3_600_000;

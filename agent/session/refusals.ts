@@ -36,7 +36,7 @@ export class Refusals {
     return this.#state;
   }
 
-  /** An admin answered 401. `isListed`: by a URL that admins named, so that it is one of those that a round is through. */
+  /** An admin answered 401. `isListed`: by a URL that admins named, which a round is through. */
   refused(wasDeleted: boolean, isListed: boolean): void {
     this.#inRound += 1;
     if (isListed) this.#listedInRound += 1;
@@ -56,7 +56,7 @@ export class Refusals {
     this.#state = null;
   }
 
-  /** A round through so many listed admins, and any others, is over; null: none of them refused. `random` is in [0, 1). */
+  /** A round through so many listed admins, and any others, is over; null: none refused. `random` is in [0, 1). */
   round(admins: number, random: number): RefusedRound | null {
     const refusals = this.#inRound;
     const isByAll = this.#listedInRound >= admins;

@@ -154,6 +154,11 @@ export function declareNodeEvents(fixture: EventsFixture): void {
     t.like(await data('key_spent', spent.id), { cluster_name: CLUSTER, name: null, uses_remaining: 0 });
     t.like(await data('node_limit_reached', full.id), { cluster_name: 'full', name: null, uses_remaining: 8 });
     t.like(await data('invalid_key', null), { cluster_name: null, name: null, uses_remaining: null });
+    t.is(
+      fixture.events.filter(({ data: { enrollment_key_id: key, result } }) => key === full.id && result !== 'verified')
+        .length,
+      1,
+    );
   });
 
   test('a node whose answer was lost enrols again: its key was used again, and nothing was spent', async (t) => {
