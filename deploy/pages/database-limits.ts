@@ -1,6 +1,7 @@
 /** Limits of what is asked of the database. */
 import { limits, type Limit } from './limit.ts';
 import * as answerFrames from '../../persistence/connections/answer-frames.ts';
+import * as databaseClient from '../../persistence/connections/database-client.ts';
 import * as database from '../../persistence/connections/database.ts';
 import * as serverSettlement from '../../persistence/incarnations/server-settlement.ts';
 
@@ -8,9 +9,16 @@ import * as serverSettlement from '../../persistence/incarnations/server-settlem
 export const DATABASE_LIMITS: readonly (readonly Limit[])[] = [
   limits('persistence/connections/database.ts', database, [
     ['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.'],
+    [
+      'KEEP_ALIVE_MS',
+      'A connection that was silent for so long is asked by the system whether it is there; it is lost ten unanswered questions, one each second, later.',
+    ],
   ]),
   limits('persistence/connections/answer-frames.ts', answerFrames, [
     ['ANSWER_BYTES_MAX', 'One message of the database. A connection on which a longer one is announced is closed.'],
+  ]),
+  limits('persistence/connections/database-client.ts', databaseClient, [
+    ['GOODBYE_MS_MAX', 'How long the database may take to end a connection that is closed; then it is cut.'],
   ]),
   limits('persistence/incarnations/server-settlement.ts', serverSettlement, [
     [

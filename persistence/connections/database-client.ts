@@ -1,11 +1,19 @@
 /** The one client of PostgreSQL: what a server says ends at most the connection on which it says that. */
+import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { Client, type ClientConfig } from 'pg';
 import { AnswerFrames } from './answer-frames.ts';
 
+/**
+ * How long a server may take to end a connection to which it was said goodbye, in ms. One that is silent would never,
+ * and whoever closes the connection waits for that: a pool too, before it tells why a new one cannot be had.
+ */
+export const GOODBYE_MS_MAX = 1_000;
+
 /** What `pg` 8 has in a client and its connection, and its types do not tell. */
-interface ConnectionInside {
+interface ConnectionInside extends EventEmitter {
   readonly stream: Duplex;
+  end(): void;
   attachListeners(stream: Duplex): void;
 }
 interface ClientInside {
@@ -17,8 +25,8 @@ interface ClientInside {
 /**
  * As the client of `pg`, whose parser throws within the socket's own events at what it cannot read, which would end the
  * process. Here such a connection is lost: whoever waits for it is told as of one that the server reset, and what
- * became of a commit is in doubt. To be used in every place where a server is dialled; pools take it by
- * `placeDatabase`.
+ * became of a commit is in doubt. One that is ended is over within GOODBYE_MS_MAX, whatever the server does. To be used
+ * in every place where a server is dialled; pools take it by `placeDatabase`.
  */
 export class DatabaseClient extends Client {
   constructor(config?: string | ClientConfig) {
@@ -29,6 +37,12 @@ export class DatabaseClient extends Client {
     connection.attachListeners = (stream) => {
       attach(stream);
       containReaders(stream);
+    };
+    const sayGoodbye = connection.end.bind(connection);
+    connection.end = () => {
+      sayGoodbye();
+      const late = setTimeout(() => connection.stream.destroy(), GOODBYE_MS_MAX);
+      connection.once('end', () => clearTimeout(late));
     };
     // Answered later, when a password was looked for: a server may ask for one where none is set.
     // eslint-disable-next-line no-underscore-dangle -- as pg calls it

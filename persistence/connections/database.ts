@@ -46,6 +46,13 @@ export const LOCK_MS_MAX = 1_500;
  */
 export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
 
+/**
+ * A connection that said nothing for so long is asked by the system whether it is there, in ms, and is lost where ten
+ * such questions, one each second, stay unanswered: one that a firewall forgot, while a commit is waited for on it
+ * without a limit, would be silent for two hours otherwise.
+ */
+export const KEEP_ALIVE_MS = 10_000;
+
 /** A spare connection is closed after this, in ms. */
 const IDLE_CONNECTION_MS_MAX = 30_000;
 
@@ -119,8 +126,11 @@ export async function openDatabase({ connection, poolMax, log, limits: given }: 
   const limits = { ...DATABASE_LIMITS, ...given };
   const place = placeDatabase(connection, log);
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
-  const settlement = new ServerSettlement(untimed(place.options));
-  const admitted = { ...timed(place.options, limits), onConnect: (client: ClientBase) => settlement.admit(client) };
+  const settlement = new ServerSettlement({ ...untimed(place.options), connectionTimeoutMillis: limits.connectMs });
+  const admitted = {
+    ...timed(place.options, limits),
+    onConnect: (client: ClientBase) => settlement.admit(client as Client),
+  };
   const opened = (max: number): Pool => {
     // what is asked without waiting for the answer before is sent at once: a batch is few round trips then
     const pipelined = { ...admitted, pipeline: true };
@@ -197,7 +207,13 @@ function timed(place: PoolConfig, limits: DatabaseLimits): PoolConfig {
 
 /** For migrations, which may take their time once they have begun. */
 function untimed(place: PoolConfig): PoolConfig {
-  return { ...place, connectionTimeoutMillis: PATIENT_CONNECT_MS_MAX, keepAlive: true, application_name: 'edge-admin' };
+  return {
+    ...place,
+    connectionTimeoutMillis: PATIENT_CONNECT_MS_MAX,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: 'edge-admin',
+  };
 }
 
 /** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */

@@ -45,7 +45,7 @@ export class ListeningConnection {
 
   constructor(ports: ListeningPorts) {
     this.#ports = ports;
-    this.#client = new DatabaseClient({ ...ports.options, keepAlive: true });
+    this.#client = new DatabaseClient(ports.options);
     this.#client.on('error', (error) => {
       ports.log.debug({ error: error.message }, 'lost the connection that listens to the database');
       this.#lost();
@@ -80,9 +80,7 @@ export class ListeningConnection {
   async lock(name: string): Promise<boolean | null> {
     this.#lockName = name;
     if (this.#isLocked) return true;
-    const cancel = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
     const rows = await this.#ask<{ locked: boolean }>(TRY_LOCK, [`edge-fleet-control admin ${name}`]);
-    cancel();
     if (rows === null) return null;
     this.#isLocked = rows[0]?.locked === true;
     return this.#isLocked;
@@ -96,10 +94,11 @@ export class ListeningConnection {
     await this.#giveUp();
   }
 
-  /** Null: it was lost. */
+  /** Null: it was lost, or did not answer in time and is given up. */
   async #ask<R extends object>(text: string, values: readonly string[] = []): Promise<readonly R[] | null> {
     const asked = this.#last.then(() => this.#client.query<R>(text, [...values]));
     this.#last = asked;
+    const cancel = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
     try {
       const { rows } = await asked;
       this.#ports.heard();
@@ -107,6 +106,8 @@ export class ListeningConnection {
     } catch {
       this.#lost(); // whoever needs the database says that it is away
       return null;
+    } finally {
+      cancel();
     }
   }
 
@@ -116,9 +117,7 @@ export class ListeningConnection {
 
   async #beat(): Promise<void> {
     if (this.#beatOn === null) return;
-    this.#cancelBeat = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
     if ((await this.#ask(`listen ${this.#beatOn}`)) === null) return;
-    this.#cancelBeat();
     if (this.#lockName !== null && (await this.lock(this.#lockName)) === null) return;
     this.#rest();
   }

@@ -41,7 +41,8 @@ export class ServerSettlement {
   #barrier: Barrier | null = null;
 
   /**
-   * `options`: of a connection without limits of time. The commit is waited for as long as it takes, on one connection.
+   * `options`: of a connection without limits of time, but for its dial. The commit is waited for as long as it takes,
+   * on one connection.
    */
   constructor(options: PoolConfig) {
     this.#options = options;
@@ -49,9 +50,19 @@ export class ServerSettlement {
 
   /**
    * Resolves once what is read on this new connection is durable: at once on a server that is known. Rejects with
-   * DatabaseUnavailable after SETTLED_MS_MAX, or when the server is lost.
+   * DatabaseUnavailable after SETTLED_MS_MAX, or when the server is lost; the connection is lost then. A pool would say
+   * goodbye to the server, and tell nobody before that has answered.
    */
-  async admit(connection: ClientBase): Promise<void> {
+  async admit(connection: Client): Promise<void> {
+    try {
+      await this.#durable(connection);
+    } catch (error) {
+      connection.connection.stream.destroy();
+      throw error;
+    }
+  }
+
+  async #durable(connection: ClientBase): Promise<void> {
     const startedAt = await startOf(connection);
     if (startedAt === this.#settled) return;
     const { passed } = this.#barrierOf(startedAt);
@@ -85,7 +96,8 @@ export class ServerSettlement {
     client.on('error', () => {}); // told by what was asked
     try {
       await client.connect();
-      if ((await startOf(client)) !== startedAt) throw new NotSettled('The database was started again meanwhile.');
+      if ((await startOf(client, SETTLED_MS_MAX)) !== startedAt)
+        throw new NotSettled('The database was started again meanwhile.');
       await client.query(BARRIER);
       this.#settled = startedAt;
     } finally {
@@ -94,7 +106,9 @@ export class ServerSettlement {
   }
 }
 
-async function startOf(connection: ClientBase): Promise<string | undefined> {
-  const { rows } = await connection.query<{ at: string }>(STARTED_AT);
+/** Rejects after `msMax`; 0: after the limit of this connection. */
+async function startOf(connection: ClientBase, msMax = 0): Promise<string | undefined> {
+  const asked = { text: STARTED_AT, query_timeout: msMax }; // of which the types of pg 8 do not tell
+  const { rows } = await connection.query<{ at: string }>(asked);
   return rows[0]?.at;
 }

@@ -11,18 +11,13 @@ import { DatabaseClient } from '../../../../persistence/connections/database-cli
 import { Series } from '../../../../persistence/connections/series.ts';
 import { selfSigned } from '../../../../transport/vpn/relay/self-signed.ts';
 import { damagedMessages, message } from '../../../support/database/damaged-messages.ts';
+import { LET_IN } from '../../../support/database/silent-server.ts';
 import { forEachAnswer } from '../../../support/net/hostile-answers.ts';
 import { listening } from '../../../support/net/listening.ts';
 import { seededNumbers } from '../../../support/seeded.ts';
 import { ROOT } from '../../../support/source/source-text.ts';
 
-/** How an honest server lets somebody in, and answers one statement. Source: PostgreSQL, protocol-message-formats. */
-const LET_IN = [
-  message('R', Buffer.alloc(4)),
-  message('S', 'server_encoding\0UTF8\0'),
-  message('K', Buffer.alloc(8, 1)),
-  message('Z', 'I'),
-];
+/** How such a server answers one statement. Source: PostgreSQL, protocol-message-formats. */
 const COLUMN = Buffer.concat([
   Buffer.from('\0\u0001one\0'),
   Buffer.alloc(6),

@@ -1,0 +1,69 @@
+/** A server of PostgreSQL that lets everybody in, answers what a test says, and never ends a connection. */
+import type { Socket } from 'node:net';
+import { openTarget } from '../net/listening.ts';
+import type { Scope } from '../scope.ts';
+import { message } from './damaged-messages.ts';
+
+const READY = message('Z', 'I');
+
+/** How an honest server lets somebody in. Source: PostgreSQL, protocol-message-formats. */
+export const LET_IN: readonly Buffer[] = [
+  message('R', Buffer.alloc(4)),
+  message('S', 'server_encoding\0UTF8\0'),
+  message('K', Buffer.alloc(8, 1)),
+  READY,
+];
+
+/** One row of one text. */
+function row(column: string, value: string): Buffer {
+  const described = Buffer.concat([
+    Buffer.of(0, 1),
+    Buffer.from(`${column}\0`),
+    Buffer.alloc(6),
+    Buffer.of(0, 0, 0, 25, 255, 255),
+    Buffer.alloc(6),
+  ]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(value.length);
+  const data = Buffer.concat([Buffer.of(0, 1), length, Buffer.from(value)]);
+  return Buffer.concat([message('T', described), message('D', data), message('C', 'SELECT 1\0'), READY]);
+}
+
+/** What such a server did. */
+export interface SilentServer {
+  readonly port: number;
+  /** Statements that came, in their order. */
+  readonly asked: readonly string[];
+  /** Connections that its clients have not given up. */
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+/** Starts one until the scope ends. `isAnswered`: whether a statement is, by one row that says 1. */
+export async function startSilentServer(
+  scope: Scope,
+  isAnswered: (statement: string) => boolean,
+): Promise<SilentServer> {
+  const asked: string[] = [];
+  const { port, sockets } = await openTarget(scope, (socket) => {
+    let rest = Buffer.alloc(0);
+    let isIn = false;
+    socket.on('data', (bytes: Buffer) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (;;) {
+        const head = isIn ? 1 : 0; // the first message has no type
+        const length = rest.length < head + 4 ? Infinity : head + rest.readUInt32BE(head);
+        if (rest.length < length) return;
+        const whole = rest.subarray(0, length);
+        rest = rest.subarray(length);
+        if (!isIn) socket.write(Buffer.concat(LET_IN));
+        else if (whole[0] === 'Q'.charCodeAt(0)) {
+          const statement = whole.toString('utf8', 5, length - 1);
+          asked.push(statement);
+          if (isAnswered(statement)) socket.write(row('at', '1'));
+        }
+        isIn = true;
+      }
+    });
+  });
+  return { port, asked, sockets };
+}
