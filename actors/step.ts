@@ -42,7 +42,13 @@ export type RuntimeEffect =
   /** `cluster`: the one that who is told belongs to, where it is known. */
   | { readonly type: 'tell'; readonly told: Addressed; readonly cluster?: ClusterId }
   | { readonly type: 'answer'; readonly to: ReplyTo; readonly result: Result<unknown> }
-  | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
+  /** `cluster`: whose the session is from now on, as its node is in this cluster. */
+  | {
+      readonly type: 'send';
+      readonly session: SessionId;
+      readonly frame: AdminFrameBody;
+      readonly cluster?: ClusterId;
+    }
   | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }
   /**
    * The session ends, and its agent says hello again on the same connection where it can: its node moved to this

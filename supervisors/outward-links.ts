@@ -29,7 +29,7 @@ export function createOutwardLinks(): ConnectableLinks {
       connected = to;
     },
     sessions: {
-      send: (session, frame) => links().sessions.send(session, frame),
+      send: (session, frame, cluster) => links().sessions.send(session, frame, cluster),
       hangUp: (session, code, reason) => links().sessions.hangUp(session, code, reason),
       renew: (session, cluster) => links().sessions.renew(session, cluster),
       hangUpNode: (node, code, reason) => links().sessions.hangUpNode(node, code, reason),

@@ -91,9 +91,9 @@ export interface WakeUps {
 export interface SessionLink {
   /**
    * Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is
-   * cut, so this never grows without bound.
+   * cut, so this never grows without bound. `cluster`: whose the session is from now on.
    */
-  send(session: SessionId, frame: AdminFrameBody): void;
+  send(session: SessionId, frame: AdminFrameBody, cluster?: ClusterId): void;
   hangUp(session: SessionId, code: CloseCode, reason: string): void;
   /**
    * Ends a session whose node moved to this cluster. Its agent says hello again on the same connection; one that is too

@@ -69,6 +69,7 @@ export function connected(
   const welcome: Effect = {
     type: 'send',
     session: id,
+    cluster: state.record.cluster, // the gate may have read its row before the node moved
     frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings: agent },
   };
   return step(

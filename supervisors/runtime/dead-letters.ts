@@ -39,6 +39,8 @@ export class DeadLetters {
     if (message.type === 'agent-connected')
       sessions.hangUp(message.session, isGone ? CLOSE.revoked : CLOSE.elsewhere, '');
     else if (isGone && 'session' in message) sessions.hangUp(message.session, CLOSE.shuttingDown, IN_DOUBT_REASON);
+    // whoever gave its cluster away knew its session by another one: the node moved behind the gate
+    else if (refusal.notOwner === true && 'session' in message) sessions.hangUp(message.session, CLOSE.elsewhere, '');
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 }

@@ -96,11 +96,11 @@ export class Performer implements Requester {
    * A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late
    * decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8).
    */
-  #send({ session, frame }: Extract<Effect, { type: 'send' }>): void {
+  #send({ session, frame, cluster }: Extract<Effect, { type: 'send' }>): void {
     // An agent that is asked twice to update answers what it has: nothing is to be decided anew for it.
     if (frame.type === 'update')
       return this.#ports.whenOwned(this.self, () => this.#ports.sessions.send(session, frame));
-    if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame);
+    if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame, cluster);
     let isLate = false;
     this.#ports.whenOwned(this.self, () => {
       if (isLate)

@@ -2,11 +2,12 @@
 import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
 import type { SessionLink, WebhookSender } from '../../supervisors/ports.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
-import type { NodeId, SessionId } from '../../transport/protocol/ids.ts';
+import type { ClusterId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 
 /** What sessions were told, in order. */
 export interface RecordedSessions extends SessionLink {
-  readonly frames: { readonly session: SessionId; readonly frame: AdminFrameBody }[];
+  /** `cluster`: whose the session is from then on, where that was said. */
+  readonly frames: { readonly session: SessionId; readonly frame: AdminFrameBody; readonly cluster?: ClusterId }[];
   readonly hungUp: { readonly session: SessionId | null; readonly node: NodeId | null; readonly code: number }[];
 }
 
@@ -17,7 +18,7 @@ export function recordedSessions(): RecordedSessions {
   return {
     frames,
     hungUp,
-    send: (session, frame) => void frames.push({ session, frame }),
+    send: (session, frame, cluster) => void frames.push({ session, frame, ...(cluster !== undefined && { cluster }) }),
     hangUp: (session, code) => void hungUp.push({ session, node: null, code }),
     renew: (session) => void hungUp.push({ session, node: null, code: 4010 }),
     hangUpNode: (node, code) => void hungUp.push({ session: null, node, code }),

@@ -50,8 +50,9 @@ export interface ConnectionParts {
 export class Connection {
   readonly id: SessionId;
   readonly node: NodeId;
-  readonly cluster: ClusterId;
-  readonly #socket: WebSocket;
+  /** In which its node was when its token was read; from the welcome on, in which it is. */
+  cluster: ClusterId;
+  readonly socket: WebSocket;
   readonly openedMs: number;
   heardMs: number;
   reportedMs: number;
@@ -83,7 +84,7 @@ export class Connection {
     this.id = id;
     this.node = node;
     this.cluster = cluster;
-    this.#socket = socket;
+    this.socket = socket;
     this.openedMs = nowMs;
     this.heardMs = nowMs;
     this.reportedMs = nowMs;
@@ -96,17 +97,13 @@ export class Connection {
    * again.
    */
   renewed(id: SessionId, cluster: ClusterId, nowMs: number): Connection {
-    const parts = { node: this.node, cluster, socket: this.#socket, quota: this.#quota, via: this.#via };
+    const parts = { node: this.node, cluster, socket: this.socket, quota: this.#quota, via: this.#via };
     const next = new Connection(id, parts, nowMs);
     next.protocol = this.protocol;
     next.#isRenewed = true;
     next.#sentSeq = this.#sentSeq;
     next.#heardSeq = this.#heardSeq;
     return next;
-  }
-
-  get socket(): WebSocket {
-    return this.#socket;
   }
 
   /**
@@ -174,7 +171,7 @@ export class Connection {
 
   /** Sends a frame. False when the agent does not read: too much waits. */
   send(body: AdminFrameBody): boolean {
-    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) return false;
+    if (this.socket.bufferedAmount > BUFFERED_BYTES_MAX) return false;
     if (body.type === 'welcome' || body.type === 'settings') {
       this.#toldPingMs = body.settings.ping_ms;
       this.#toldRelays = body.settings.derp_map_urls.join(' ');
@@ -185,17 +182,17 @@ export class Connection {
   }
 
   close(code: CloseCode, reason: string): void {
-    this.#socket.close(code, closeReason(reason));
+    this.socket.close(code, closeReason(reason));
   }
 
   /** Ends it now: the peer does not answer. */
   terminate(): void {
-    this.#socket.terminate();
+    this.socket.terminate();
   }
 
   /** Bytes that the agent did not read yet. */
   get bufferedBytes(): number {
-    return this.#socket.bufferedAmount;
+    return this.socket.bufferedAmount;
   }
 
   /** Whether its socket is not read for now. */
@@ -206,12 +203,12 @@ export class Connection {
   /** Stops reading its socket, until every reason to is gone. */
   pause(reason: Hold): void {
     this.#holds |= HOLD_BITS[reason];
-    this.#socket.pause();
+    this.socket.pause();
   }
 
   resume(reason: Hold): void {
     this.#holds &= ~HOLD_BITS[reason];
-    if (this.#holds === 0) this.#socket.resume();
+    if (this.#holds === 0) this.socket.resume();
   }
 
   /** Takes bytes from the share of its node. Answers how long it is used up for, in ms. */
@@ -243,13 +240,13 @@ export class Connection {
   /** Past `ws` to its stream, as one buffer: the session uses no compression, so nothing of `ws` waits in between. */
   #write(text: string): void {
     const stream = this.#stream;
-    if (this.#socket.readyState !== this.#socket.OPEN || !stream) return;
+    if (this.socket.readyState !== this.socket.OPEN || !stream) return;
     stream.write(textFrame(text));
   }
 
   get #stream(): Socket | null | undefined {
     // eslint-disable-next-line no-underscore-dangle -- the name is that of ws
-    return (this.#socket as unknown as { readonly _socket?: Socket | null })._socket;
+    return (this.socket as unknown as { readonly _socket?: Socket | null })._socket;
   }
 }
 

@@ -88,23 +88,21 @@ export class Sessions implements SessionLink {
   has = (node: NodeId): boolean => this.#connections.of(node)?.welcomed === true;
 
   /** The admin, by its name, that passes the session of a node on; null: none does, or it has no session here. */
-  relayedBy(node: NodeId): string | null {
-    return this.#connections.of(node)?.relayedBy ?? null;
-  }
+  relayedBy = (node: NodeId): string | null => this.#connections.of(node)?.relayedBy ?? null;
 
   /** The version that the agent of a node speaks; 0: it has no session here. */
-  protocolOf(node: NodeId): number {
-    return this.#connections.of(node)?.protocol ?? 0;
-  }
+  protocolOf = (node: NodeId): number => this.#connections.of(node)?.protocol ?? 0;
 
   /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
   snapshots(limit: number): readonly SessionSnapshot[] {
     return [...this.#connections.values()].sort((one, other) => one.heardMs - other.heardMs).slice(0, limit);
   }
 
-  send(session: SessionId, frame: AdminFrameBody): void {
+  send(session: SessionId, frame: AdminFrameBody, cluster?: ClusterId): void {
     const one = this.#connections.get(session);
-    if (one !== undefined) this.#transmit(one, frame);
+    if (one === undefined) return;
+    if (cluster !== undefined) one.cluster = cluster;
+    this.#transmit(one, frame);
   }
 
   /** Sends to the live session of the node. False: none was welcomed here, or its agent does not know such frames. */

@@ -1,6 +1,7 @@
 /** What an admin reads of nodes that it is told of: those of others, and those that come to it. */
 import test from 'ava';
 import { v7 } from 'uuid';
+import { HEALTHY, session } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import { startOwner } from './fixture.ts';
 
@@ -92,4 +93,19 @@ test('a node that came into a cluster of this admin is started by the first that
   );
 
   t.is(fixture.tree.directory.count('node'), 2);
+});
+
+test('an agent that is connected here for a node whose cluster another admin owns is sent there by what it says', async (t) => {
+  const owner = await startOwner(t);
+  const { node, cluster } = await owner.createLiveNode();
+  const edge = await startOwner(t, { connection: owner.connection });
+
+  edge.tell('node', node, { type: 'agent-reported', session: session(1), report: HEALTHY });
+  await until('it is hung up', () => edge.sessions.hungUp.length > 0);
+
+  t.deepEqual(edge.sessions.hungUp, [{ session: session(1), node: null, code: 4010 }]);
+  t.deepEqual(
+    owner.sessions.frames.map((frame) => frame.cluster),
+    [cluster],
+  );
 });

@@ -7,6 +7,7 @@ import { recordedSender, recordedSessions } from '../../support/recorded-links.t
 
 const SESSION = 1 as SessionId;
 const NODE = 'node' as NodeId;
+const CLUSTER = 'cluster' as ClusterId;
 
 test('what an actor does goes where the links were connected to', (t) => {
   const [sessions, webhookSender, vpns] = [recordedSessions(), recordedSender(), [] as GatewayVpn[]];
@@ -14,14 +15,14 @@ test('what an actor does goes where the links were connected to', (t) => {
   const vpn = {} as GatewayVpn;
 
   links.connect({ sessions, webhookSender, gateway: { become: (one) => void vpns.push(one) } });
-  links.sessions.send(SESSION, { type: 'pong' });
+  links.sessions.send(SESSION, { type: 'pong' }, CLUSTER);
   links.sessions.hangUp(SESSION, 4001, '');
-  links.sessions.renew(SESSION, 'cluster' as ClusterId);
+  links.sessions.renew(SESSION, CLUSTER);
   links.sessions.hangUpNode(NODE, 4001, '');
   links.gateway.become(vpn);
   links.webhookSender.cut('webhook');
 
-  t.deepEqual(sessions.frames, [{ session: SESSION, frame: { type: 'pong' } }]);
+  t.deepEqual(sessions.frames, [{ session: SESSION, frame: { type: 'pong' }, cluster: CLUSTER }]);
   t.deepEqual(sessions.hungUp, [
     { session: SESSION, node: null, code: 4001 },
     { session: SESSION, node: null, code: 4010 },

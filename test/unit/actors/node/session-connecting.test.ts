@@ -2,6 +2,7 @@
 import test from 'ava';
 import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import {
+  CLUSTER,
   evidence,
   execution,
   liveNode,
@@ -60,6 +61,7 @@ test('a node that connects becomes healthy, with the event that says what it was
     {
       type: 'send',
       session: session(1),
+      cluster: CLUSTER,
       frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent },
     },
   ]);
@@ -81,6 +83,7 @@ test('a node that reconnects hangs up its older session and stores nothing', (t)
     {
       type: 'send',
       session: session(2),
+      cluster: CLUSTER,
       frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent },
     },
   ]);

@@ -1,12 +1,13 @@
 /** How sessions end, over real sockets, and when an agent was last heard. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { createBus } from '../../../../actors/bus.ts';
 import { IN_DOUBT_REASON } from '../../../../transport/protocol/close-codes.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../../../../transport/protocol/limits.ts';
 import { endRevoked } from '../../../../transport/sessions/revocations.ts';
+import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
-import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { CLUSTER, HEALTHY, NODE, REGISTRATION } from '../../../support/actors.ts';
+import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
+import { CLUSTER, HEALTHY, NODE, OTHER_CLUSTER, REGISTRATION, SETTINGS } from '../../../support/actors.ts';
 import { BUSY_MS, scaled } from '../../../support/busy.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/log.ts';
@@ -81,6 +82,33 @@ test('a session of a cluster that is on its way to another admin, or there, ends
 
   t.deepEqual(await agent.closed(), { code: 4000, reason: IN_DOUBT_REASON });
   t.is(other.socket.readyState, other.socket.OPEN);
+});
+
+/** A node that moved between the look at its agent's token and its hello: its actor lives in the other cluster. */
+async function moveBehindGate(t: ExecutionContext, held: readonly ClusterId[]) {
+  const fixture = await openGate(t, { clock: createFakeClock(), holds: (cluster) => held.includes(cluster) });
+  const agent = await fixture.live();
+  const { session } = fixture.messages('agent-connected')[0]!;
+  const welcome = { protocol: PROTOCOL_VERSION, cluster_name: 'b', settings: SETTINGS.agent };
+  fixture.sessions.send(session, { type: 'welcome', ...welcome }, OTHER_CLUSTER);
+  return { sessions: fixture.sessions, agent };
+}
+
+test('an agent whose node moved behind the gate goes where the cluster goes in which it was welcomed', async (t) => {
+  const { sessions, agent } = await moveBehindGate(t, [CLUSTER, OTHER_CLUSTER]);
+
+  sessions.depart(new Set([CLUSTER]), 'http://a');
+  sessions.depart(new Set([OTHER_CLUSTER]), 'http://b');
+
+  t.deepEqual(await agent.closed(), { code: 4010, reason: 'http://b' });
+});
+
+test('a session whose node moved behind the gate ends with the news that it is revoked, once the new cluster is given away (E5)', async (t) => {
+  const { sessions, agent } = await moveBehindGate(t, [CLUSTER]);
+
+  sessions.strays.end(NODE);
+
+  t.deepEqual(await agent.closed(), { code: 4000, reason: IN_DOUBT_REASON });
 });
 
 test('an agent that says how seldom it is heard is waited for in proportion', async (t) => {
