@@ -192,7 +192,8 @@ export class Ownership {
     this.#standing.is(standingOf(admins, free, assigned));
     const heard = takers.filter(({ isHeard }) => isHeard); // nothing is kept for who may be gone
     await this.#claim(this.#claims.claimed(free, heard, assign(free, heard)));
-    if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
+    const unheld = this.#hasPeers ? await handOvers.unheld(adminId, column(held.all())) : [];
+    await this.#take(unheld.filter(({ cluster }) => !this.#temporary.isPassing(cluster)));
     this.#activation.begin();
     if (!this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
     this.#times.succeeded();

@@ -5,13 +5,15 @@
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { HeldLeases } from './held.ts';
-import type { LeasePort } from './lease-port.ts';
+import type { LeasePort, Owned } from './lease-port.ts';
 import type { WatchTimes } from './watch-times.ts';
 
 /** Where leases are taken, and who ends what they held. */
 export interface TemporaryLeasePorts {
   readonly adminId: string;
   readonly leases: Pick<LeasePort, 'claim' | 'release'>;
+  /** What the database grants, in ms. */
+  readonly leaseMs: number;
   readonly held: HeldLeases;
   /** It is held no longer, and nobody of it lives here any more. Returns at once. */
   readonly ended: (cluster: ClusterId) => void;
@@ -27,6 +29,12 @@ export interface TemporaryLeasePorts {
  */
 export const TEMPORARY_LEASE_IDLE_MS = 2_000;
 
+/**
+ * For so many leases from the first round on that goes through after it was claimed or let go, such a cluster is this
+ * admin's by its row at most because an answer was lost: a server that stood still carries out then what it was asked.
+ */
+const PASSING_LEASES = 2;
+
 /** Those that are held now. */
 export interface TemporaryLeases {
   /**
@@ -35,7 +43,15 @@ export interface TemporaryLeases {
    */
   take(cluster: ClusterId, orphans: readonly ClusterId[]): Promise<boolean>;
   has(cluster: ClusterId): boolean;
-  /** Lets go of those that nobody asked for lately. */
+  /**
+   * Whether it was claimed or let go lately, if only perhaps: that its row names this admin makes it nobody's gain, as
+   * the want of room was not asked.
+   */
+  isPassing(cluster: ClusterId): boolean;
+  /**
+   * Lets go of those that nobody asked for lately, in each round, and again of those with which that failed. Rejects
+   * with DatabaseUnavailable: their actors have ended all the same.
+   */
   giveBack(): Promise<void>;
   forget(cluster: ClusterId): void;
 }
@@ -49,9 +65,11 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
   /** When each was last asked for, on the lease clock. */
   const askedMs = new Map<ClusterId, number>();
   const claims = new Map<ClusterId, Promise<boolean>>();
+  const passing = new Passing(ports.leaseMs);
 
   async function claim(cluster: ClusterId): Promise<boolean> {
     const sentAtMs = ports.leaseClockMs();
+    passing.claimed(cluster);
     for (const owned of await leases.claim(adminId, [cluster])) {
       askedMs.set(cluster, sentAtMs);
       held.hold(cluster, owned.epoch, sentAtMs);
@@ -74,17 +92,68 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
       return await claimed;
     },
     has: (cluster) => askedMs.has(cluster),
+    isPassing: (cluster) => passing.has(cluster),
     async giveBack() {
+      passing.round(ports.leaseClockMs(), (cluster) => claims.has(cluster));
       const idle = held
         .all()
         .filter(({ cluster }) => ports.leaseClockMs() - (askedMs.get(cluster) ?? Infinity) > TEMPORARY_LEASE_IDLE_MS);
-      if (idle.length === 0) return;
-      for (const { cluster } of idle) {
+      for (const { cluster, epoch } of idle) {
+        passing.letGo({ cluster, epoch });
         askedMs.delete(cluster);
         ports.ended(cluster);
       }
-      await leases.release(adminId, idle);
+      const { unreleased } = passing;
+      if (unreleased.length === 0) return;
+      await leases.release(adminId, unreleased);
+      passing.released(unreleased);
     },
     forget: (cluster) => void askedMs.delete(cluster),
   };
+}
+
+/** Those that were claimed or let go lately: none at first. */
+class Passing {
+  readonly #keptMs: number;
+  /** When a round went through after that, on the lease clock; null: none did. */
+  readonly #sinceMs = new Map<ClusterId, number | null>();
+  readonly #unreleased = new Map<ClusterId, Owned>();
+
+  constructor(leaseMs: number) {
+    this.#keptMs = PASSING_LEASES * leaseMs;
+  }
+
+  has(cluster: ClusterId): boolean {
+    return this.#sinceMs.has(cluster);
+  }
+
+  /** Held no longer, and not known to be free. */
+  get unreleased(): readonly Owned[] {
+    return [...this.#unreleased.values()];
+  }
+
+  claimed(cluster: ClusterId): void {
+    this.#sinceMs.set(cluster, null);
+  }
+
+  letGo(owned: Owned): void {
+    this.#sinceMs.set(owned.cluster, null);
+    this.#unreleased.set(owned.cluster, owned);
+  }
+
+  released(owned: readonly Owned[]): void {
+    for (const { cluster } of owned) this.#unreleased.delete(cluster);
+  }
+
+  /** A round goes through. What is old is over, also where no release ever came through: nobody renews it. */
+  round(nowMs: number, isBeingClaimed: (cluster: ClusterId) => boolean): void {
+    for (const [cluster, sinceMs] of this.#sinceMs) {
+      if (isBeingClaimed(cluster)) continue;
+      if (sinceMs === null) this.#sinceMs.set(cluster, nowMs);
+      else if (nowMs - sinceMs > this.#keptMs) {
+        this.#sinceMs.delete(cluster);
+        this.#unreleased.delete(cluster);
+      }
+    }
+  }
 }

@@ -70,3 +70,21 @@ test('an admin that reads nodes while nothing can be written leaves to the other
   t.false(a.isActivated());
   t.deepEqual([leases.countOf('a'), leases.countOf('b')], [1, theirs.length]);
 });
+
+for (const failing of ['release', 'claim'] as const)
+  test(`an orphan that is held for the moment stays with nobody for good, though the answer to a ${failing} is lost: there is no room for it`, async (t) => {
+    const leases = new ModelledLeases();
+    const orphan = leases.add('large', 200, null);
+    const a = await leases.start('a', 100);
+    await leases.start('b', 100);
+    await leases.pass(SETTLED_MS);
+
+    leases.failing = failing;
+    const taken = await a.leaseTemporarily(orphan).catch((error: Error) => error.name);
+    const owner = leases.rows.get(orphan)?.admin;
+    await leases.pass(60_000);
+
+    t.deepEqual([taken, owner, leases.failing], [failing === 'claim' ? 'DatabaseUnavailable' : true, 'a', null]);
+    t.deepEqual([leases.countOf('a'), a.isTemporary(orphan), a.standing().orphans.length], [0, false, 1]);
+    t.true(await a.leaseTemporarily(orphan), 'it may be taken for a moment again');
+  });

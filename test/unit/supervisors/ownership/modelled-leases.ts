@@ -37,6 +37,8 @@ export class ModelledLeases {
   readonly locked = new Set<ClusterId>();
   /** Admins whose database takes no writes, and tells nothing of leases. */
   readonly away = new Set<string>();
+  /** One that fails, once: a release that is not done, or a claim that is and whose answer is lost. */
+  failing: 'release' | 'claim' | null = null;
   /** How long the nodes of what is taken over are read, in ms: something comes each half second. */
   readingMs = 0;
   readonly #admins = new Map<string, AdminRow>();
@@ -106,15 +108,32 @@ export class ModelledLeases {
       },
       mine: async () => this.#sized(({ admin }) => admin === me),
       retake: async (_me, clusters) => this.#taken(clusters, me, ({ admin }) => admin === me),
-      claim: async (_me, clusters) =>
-        this.#taken(clusters, me, (row, cluster) => this.#ownerOf(row) === null && !this.locked.has(cluster)),
+      claim: async (_me, clusters) => {
+        const isFree = (row: Row, cluster: ClusterId) => this.#ownerOf(row) === null && !this.locked.has(cluster);
+        const taken = this.#taken(clusters, me, isFree);
+        this.#failIf('claim', taken);
+        return taken;
+      },
       release: async (_me, owned) => {
+        this.#failIf('release', owned);
         for (const one of owned) if (this.#isOwned(one, me)) Object.assign(this.rows.get(one.cluster) ?? {}, FREE);
       },
       stopping: async () => undefined,
       survey: async (unseenMs) => this.#survey(unseenMs),
       placement: async () => ({ admins: [], clusters: [] }),
     };
+  }
+
+  #failIf(what: 'release' | 'claim', owned: readonly Owned[]): void {
+    if (this.failing !== what || owned.length === 0) return;
+    this.failing = null;
+    throw new DatabaseUnavailable('no answer');
+  }
+
+  /** As the database tells what this admin has without knowing of it. */
+  #unheld(me: string, held: readonly ClusterId[]): readonly Owned[] {
+    const found = [...this.rows].filter(([cluster, row]) => this.#ownerOf(row) === me && !held.includes(cluster));
+    return found.map(([cluster, { epoch }]) => ({ cluster, epoch }));
   }
 
   #survey(unseenMs: number) {
@@ -152,7 +171,10 @@ export class ModelledLeases {
       adminId: id,
       leases: unlessAway(this.#leasesOf(id), () => this.away.has(id)),
       leaseMs: LEASE_MS,
-      handOvers: { give: () => Promise.reject(new DatabaseUnavailable('no hand-overs')), unheld: async () => [] },
+      handOvers: {
+        give: () => Promise.reject(new DatabaseUnavailable('no hand-overs')),
+        unheld: async (me, held) => this.#unheld(me, held),
+      },
       settledMs: Infinity,
       committer: { caughtUp: async () => undefined },
       sessions: { depart() {}, departing: () => 0, departed: async () => undefined },
