@@ -2,6 +2,7 @@
  * What the other admins ask for through the database, done here: work that they stored for nodes of this one, tunnels
  * from nodes whose sessions are here, and the end of those to nodes that are revoked.
  */
+import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { WakeUps } from '../../supervisors/ports.ts';
@@ -26,8 +27,12 @@ export interface AdminListenerPorts {
   readonly given: (owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[]) => void;
   /** What they stored for nodes of this one. */
   readonly wakeUps: WakeUps;
+  readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 }
+
+/** Wait until what was missed of deleted nodes is looked for again where that failed, in ms: as long as E5 gives. */
+export const LOOK_AGAIN_MS = 1_000;
 
 /** Where admins hear each other. */
 export interface AdminListenerPlace {
@@ -40,16 +45,25 @@ export interface AdminListenerPlace {
 export function hearAdmins(place: AdminListenerPlace, ports: AdminListenerPorts): Subscription {
   const heard = new HeardAdmins(place, ports);
   const own = ownChannel(place.adminId);
-  return place.listener.hear([ADMIN_CHANNEL, own], (channel, payload) => {
+  const hearing = place.listener.hear([ADMIN_CHANNEL, own], (channel, payload) => {
     if (channel === own) heard.wokenBy(payload);
     else heard.told(payload);
   });
+  return {
+    stop() {
+      hearing.stop();
+      heard.stop();
+    },
+  };
 }
 
 class HeardAdmins {
   readonly #place: AdminListenerPlace;
   readonly #ports: AdminListenerPorts;
   #hasListened = false;
+  /** Number of the newest look for what was missed: an older one that fails is not done again. */
+  #look = 0;
+  #cancelLook: () => void = () => undefined;
 
   constructor(place: AdminListenerPlace, ports: AdminListenerPorts) {
     this.#place = place;
@@ -77,7 +91,10 @@ class HeardAdmins {
 
   /** On the channel of all. */
   told(payload: string | null): void {
-    if (payload === null) return void this.#catchUp();
+    if (payload === null) {
+      this.stop();
+      return void this.#catchUp(this.#look);
+    }
     const { adminId } = this.#place;
     const { tunnels, heard } = this.#ports;
     const message = readAdminMessage(payload);
@@ -87,6 +104,12 @@ class HeardAdmins {
     if (message.type === 'node-revoked' && message.from !== adminId) this.#endNode(message.node);
     if (message.type === 'tunnel-refused' && message.to === adminId) tunnels.refuse(message.node);
     if (message.type === 'tunnel-wanted' && message.to === adminId) this.#openTunnel(message);
+  }
+
+  /** What was missed is not looked for any more. */
+  stop(): void {
+    this.#look += 1;
+    this.#cancelLook();
   }
 
   #endNode(node: NodeId): void {
@@ -112,16 +135,20 @@ class HeardAdmins {
 
   /**
    * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone: executions
-   * that ended are among what was missed on the own one.
+   * that ended are among what was missed on the own one. Looked for until that is answered, or the connection was lost
+   * again and looks anew.
    */
-  async #catchUp(): Promise<void> {
+  async #catchUp(look: number, isAgain = false): Promise<void> {
     const { database } = this.#place;
-    const { strays, tunnels, log } = this.#ports;
+    const { strays, tunnels, clock, log } = this.#ports;
     try {
       const open = [...new Set([...tunnels.nodes(), ...strays.nodes()])];
       for (const node of await deletedNodes(database.pool, open)) this.#endNode(node);
     } catch (error) {
-      log.warn({ error }, 'what other admins ended meanwhile may still be open here');
+      const problem = 'what other admins ended meanwhile may still be open here: looking again';
+      if (isAgain) log.debug({ error }, problem);
+      else log.warn({ error }, problem);
+      if (look === this.#look) this.#cancelLook = clock.after(LOOK_AGAIN_MS, () => void this.#catchUp(look, true));
     }
   }
 }

@@ -37,6 +37,7 @@ export function openAdminMessages(
   const presence = announcePresence(database.pool, adminId, { clock: systemClock, monotonicMs, log });
   ends.add('words to other admins', () => presence.stop());
   const hearing = hearAdmins(storage, {
+    clock: systemClock,
     sendToNode: (node, frame) => sessions.sendToNode(node, frame),
     strays: sessions.strays,
     tunnels,

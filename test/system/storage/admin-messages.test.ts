@@ -4,13 +4,14 @@ import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
 import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/admins/peer-presence.ts';
-import { hearAdmins, type AdminListenerPorts } from '../../../persistence/admins/admin-listener.ts';
+import { hearAdmins, LOOK_AGAIN_MS, type AdminListenerPorts } from '../../../persistence/admins/admin-listener.ts';
 import {
   ADMIN_CHANNEL,
   deletedNodes,
   readAdminMessage,
   tellAdmins,
 } from '../../../persistence/admins/admin-messages.ts';
+import type { OnNotice } from '../../../persistence/connections/listening.ts';
 import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -44,6 +45,7 @@ test('what is open here to a node that another admin revokes ends with its word,
   const hearing = hearAdmins({ database: opened, listener, adminId: v7() }, {
     strays: { end: (node) => ended.push(`session ${node}`), nodes: () => [revoked, gone] },
     tunnels: { end: (node) => ended.push(`tunnel ${node}`), nodes: () => [revoked], refuse() {} },
+    clock: systemClock,
     log: recordingLog(),
   } as Partial<AdminListenerPorts> as AdminListenerPorts);
   t.teardown(async () => {
@@ -58,6 +60,52 @@ test('what is open here to a node that another admin revokes ends with its word,
 
   t.deepEqual(atFirst, [`session ${gone}`, `tunnel ${gone}`]);
   t.deepEqual(ended, [`session ${revoked}`, `tunnel ${revoked}`]);
+});
+
+test('deleted nodes that could not be looked for are looked for again, until that is answered, a newer look begins, or nobody hears (E5)', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const gone = v7() as NodeId;
+  const ended: string[] = [];
+  const clock = createFakeClock();
+  const log = recordingLog();
+  let asked = 0;
+  let isAway = true;
+  const flaky = new Proxy(pool, {
+    get: (real, name) => (name === 'query' ? query : (Reflect.get(real, name) as unknown)),
+  });
+  const query = (...args: Parameters<typeof pool.query>): unknown => {
+    asked += 1;
+    return isAway ? Promise.reject(new Error('timeout exceeded when trying to connect')) : pool.query(...args);
+  };
+  let run: OnNotice = () => {};
+  const hear = (_channels: readonly string[], told: OnNotice) => {
+    run = told;
+    return { stop: () => {} };
+  };
+  const hearing = hearAdmins({ database: { pool: flaky }, listener: { hear }, adminId: v7() }, {
+    strays: { end: () => {}, nodes: () => [] },
+    tunnels: { end: (node) => ended.push(node), nodes: () => [gone], refuse() {} },
+    clock,
+    log,
+  } as Partial<AdminListenerPorts> as AdminListenerPorts);
+  const failed = (looks: number) => until('it waits to look again', () => asked === looks && clock.waiting() === 1);
+
+  run(ADMIN_CHANNEL, null);
+  await failed(1);
+  run(ADMIN_CHANNEL, null);
+  await failed(2);
+  clock.pass(LOOK_AGAIN_MS);
+  await failed(3);
+  isAway = false;
+  clock.pass(LOOK_AGAIN_MS);
+  await until('it is ended', () => ended.length > 0);
+  isAway = true;
+  run(ADMIN_CHANNEL, null);
+  await failed(5);
+  hearing.stop();
+
+  t.deepEqual([ended, clock.waiting(), asked], [[gone], 0, 5]);
+  t.is(log.lines.filter(({ level }) => level === 'warn').length, 3);
 });
 
 test('what a sweep expires is told to the other admins with its commit, and an owner that did not listen finds it', async (t) => {
