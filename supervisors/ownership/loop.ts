@@ -93,7 +93,7 @@ export class Ownership {
     const { adminId, leases, held, isSetBack } = this.#ports;
     this.#isStopped = true;
     this.#cancel();
-    await Promise.all([this.#round, this.#activation.stop()]);
+    await Promise.all([this.#round.then(() => this.#temporary.settled()), this.#activation.stop()]);
     if (!isSetBack()) await leases.release(adminId, held.all());
   }
 
@@ -121,9 +121,7 @@ export class Ownership {
   standing = (): Standing => this.#standing.now;
 
   /** Whether other admins were alive, as of the last round. */
-  hasPeers(): boolean {
-    return this.#hasPeers;
-  }
+  hasPeers = (): boolean => this.#hasPeers;
 
   /**
    * Whether this admin does what one does at a time, as of the last round: one that is drained or stops leaves it to
@@ -180,9 +178,10 @@ export class Ownership {
     const sentAtMs = this.#ports.leaseClockMs();
     await checkIn();
     this.#times.answered();
-    await this.#temporary.giveBack();
+    this.#temporary.endIdle();
     await this.#renew(sentAtMs);
     this.#times.answered();
+    this.#temporary.release();
     for (const cluster of this.#strangers.splice(0)) this.#ports.directory.evict(cluster);
     const { admins, free } = await this.#survey();
     const takers = notDraining(admins);

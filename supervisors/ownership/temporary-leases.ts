@@ -2,6 +2,7 @@
  * Orphans that this admin holds for the moment, while somebody deletes or moves their nodes: that is what ends the want
  * of room, so the want of room must not refuse it.
  */
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { HeldLeases } from './held.ts';
@@ -48,11 +49,15 @@ export interface TemporaryLeases {
    * the want of room was not asked.
    */
   isPassing(cluster: ClusterId): boolean;
+  /** Ends those that nobody asked for lately: in each round, before the leases are renewed, so that they are not. */
+  endIdle(): void;
   /**
-   * Lets go of those that nobody asked for lately, in each round, and again of those with which that failed. Rejects
-   * with DatabaseUnavailable: their actors have ended all the same.
+   * Lets those go in the database, and again those with which that failed. Returns at once, and runs once at a time: a
+   * row that somebody locks costs a release LOCK_MS_MAX, and no round may wait for that, or fail by it (L4).
    */
-  giveBack(): Promise<void>;
+  release(): void;
+  /** Resolves when no release is under way. Never rejects. */
+  settled(): Promise<void>;
   forget(cluster: ClusterId): void;
 }
 
@@ -66,6 +71,8 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
   const askedMs = new Map<ClusterId, number>();
   const claims = new Map<ClusterId, Promise<boolean>>();
   const passing = new Passing(ports.leaseMs);
+  /** Null: none is under way. */
+  let releasing: Promise<void> | null = null;
 
   async function claim(cluster: ClusterId): Promise<boolean> {
     const sentAtMs = ports.leaseClockMs();
@@ -76,6 +83,21 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
       log.info({ cluster }, 'a cluster without an owner is held while its nodes are deleted or moved');
     }
     return held.holds(cluster);
+  }
+
+  async function release(unreleased: readonly Owned[]): Promise<void> {
+    try {
+      await leases.release(adminId, unreleased);
+      passing.released(unreleased);
+    } catch (error) {
+      const fields = { clusters: unreleased.length };
+      if (error instanceof DatabaseUnavailable)
+        log.warn(
+          { ...fields, error: error.message },
+          'clusters that were held for the moment are not let go yet: trying again',
+        );
+      else log.error({ ...fields, error }, 'clusters that were held for the moment could not be let go: trying again');
+    }
   }
 
   return {
@@ -93,7 +115,7 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
     },
     has: (cluster) => askedMs.has(cluster),
     isPassing: (cluster) => passing.has(cluster),
-    async giveBack() {
+    endIdle() {
       passing.round(ports.leaseClockMs(), (cluster) => claims.has(cluster));
       const idle = held
         .all()
@@ -103,11 +125,15 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
         askedMs.delete(cluster);
         ports.ended(cluster);
       }
-      const { unreleased } = passing;
-      if (unreleased.length === 0) return;
-      await leases.release(adminId, unreleased);
-      passing.released(unreleased);
     },
+    release() {
+      const { unreleased } = passing;
+      if (releasing !== null || unreleased.length === 0) return;
+      releasing = release(unreleased).finally(() => {
+        releasing = null;
+      });
+    },
+    settled: async () => void (await releasing),
     forget: (cluster) => void askedMs.delete(cluster),
   };
 }
@@ -141,8 +167,10 @@ class Passing {
     this.#unreleased.set(owned.cluster, owned);
   }
 
+  /** But for those that were taken and let go again meanwhile, under another epoch. */
   released(owned: readonly Owned[]): void {
-    for (const { cluster } of owned) this.#unreleased.delete(cluster);
+    for (const { cluster, epoch } of owned)
+      if (this.#unreleased.get(cluster)?.epoch === epoch) this.#unreleased.delete(cluster);
   }
 
   /** A round goes through. What is old is over, also where no release ever came through: nobody renews it. */

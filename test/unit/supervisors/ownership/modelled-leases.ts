@@ -1,6 +1,7 @@
 /** Admins that run the real loop over leases in memory, by one clock that goes only when a test says so. */
 import { setImmediate } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { LOCK_MS_MAX } from '../../../../persistence/connections/database.ts';
 import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
 import type { LeasePort, Owned, SizedCluster } from '../../../../supervisors/ownership/lease-port.ts';
 import { Ownership } from '../../../../supervisors/ownership/loop.ts';
@@ -37,8 +38,8 @@ export class ModelledLeases {
   readonly locked = new Set<ClusterId>();
   /** Admins whose database takes no writes, and tells nothing of leases. */
   readonly away = new Set<string>();
-  /** One that fails, once: a release that is not done, or a claim that is and whose answer is lost. */
-  failing: 'release' | 'claim' | null = null;
+  /** Those that fail next: a release whose row somebody locks, or a claim that is done and whose answer is lost. */
+  readonly failing: ('release' | 'claim')[] = [];
   /** How long the nodes of what is taken over are read, in ms: something comes each half second. */
   readingMs = 0;
   readonly #admins = new Map<string, AdminRow>();
@@ -115,6 +116,8 @@ export class ModelledLeases {
         return taken;
       },
       release: async (_me, owned) => {
+        if (this.failing[0] === 'release' && owned.length > 0)
+          await new Promise<void>((resolve) => void this.clock.after(LOCK_MS_MAX, resolve));
         this.#failIf('release', owned);
         for (const one of owned) if (this.#isOwned(one, me)) Object.assign(this.rows.get(one.cluster) ?? {}, FREE);
       },
@@ -125,8 +128,8 @@ export class ModelledLeases {
   }
 
   #failIf(what: 'release' | 'claim', owned: readonly Owned[]): void {
-    if (this.failing !== what || owned.length === 0) return;
-    this.failing = null;
+    if (this.failing[0] !== what || owned.length === 0) return;
+    this.failing.shift();
     throw new DatabaseUnavailable('no answer');
   }
 
