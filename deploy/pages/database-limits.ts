@@ -11,7 +11,7 @@ export const DATABASE_LIMITS: readonly (readonly Limit[])[] = [
     ['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.'],
     [
       'KEEP_ALIVE_MS',
-      'A connection that was silent for so long is asked by the system whether it is there; it is lost ten unanswered questions, one each second, later.',
+      'A connection of an admin that was silent for so long is asked by the system whether it is there; it is lost ten unanswered questions, one each second, later.',
     ],
   ]),
   limits('persistence/connections/answer-frames.ts', answerFrames, [
@@ -21,6 +21,10 @@ export const DATABASE_LIMITS: readonly (readonly Limit[])[] = [
     ['GOODBYE_MS_MAX', 'How long the database may take to end a connection that is closed; then it is cut.'],
   ]),
   limits('persistence/incarnations/server-settlement.ts', serverSettlement, [
+    [
+      'BARRIER_MS_MAX',
+      'A commit by which a server that was started again is found to be settled is made anew after this, where the server does not have it any more.',
+    ],
     [
       'SETTLED_MS_MAX',
       'Longest wait of a new connection until a server that was started again has a commit acknowledged; then a 503.',

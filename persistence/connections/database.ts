@@ -47,9 +47,11 @@ export const LOCK_MS_MAX = 1_500;
 export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
 
 /**
- * A connection that said nothing for so long is asked by the system whether it is there, in ms, and is lost where ten
- * such questions, one each second, stay unanswered: one that a firewall forgot, while a commit is waited for on it
- * without a limit, would be silent for two hours otherwise.
+ * A connection of an admin that said nothing for so long is asked by the system whether it is there, in ms, and is lost
+ * where ten such questions, one each second, stay unanswered: one that a firewall forgot, while a commit is waited for
+ * on it without a limit, would be silent for two hours otherwise. Nothing is asked while what was sent is not
+ * acknowledged: for the one statement without a limit of time that leaves there is BARRIER_MS_MAX. Migrations, new
+ * indexes and what an operator began are left at those two hours: a network that is away for some seconds must not cost hours of work.
  */
 export const KEEP_ALIVE_MS = 10_000;
 
@@ -126,7 +128,8 @@ export async function openDatabase({ connection, poolMax, log, limits: given }: 
   const limits = { ...DATABASE_LIMITS, ...given };
   const place = placeDatabase(connection, log);
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
-  const settlement = new ServerSettlement({ ...untimed(place.options), connectionTimeoutMillis: limits.connectMs });
+  const alone = { ...untimed(place.options), ...KEPT_ALIVE, connectionTimeoutMillis: limits.connectMs };
+  const settlement = new ServerSettlement(alone);
   const admitted = {
     ...timed(place.options, limits),
     onConnect: (client: ClientBase) => settlement.admit(client as Client),
@@ -165,8 +168,7 @@ export async function openDatabase({ connection, poolMax, log, limits: given }: 
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (clock) =>
-      new Listener({ ...untimed(place.options), connectionTimeoutMillis: limits.connectMs }, clock, log),
+    listen: (clock) => new Listener(alone, clock, log),
     close: async () => {
       settlement.close();
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
@@ -196,6 +198,7 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): MikroORM {
 function timed(place: PoolConfig, limits: DatabaseLimits): PoolConfig {
   return {
     ...untimed(place),
+    ...KEPT_ALIVE,
     connectionTimeoutMillis: limits.connectMs,
     query_timeout: limits.queryMs,
     statement_timeout: limits.statementMs,
@@ -205,13 +208,15 @@ function timed(place: PoolConfig, limits: DatabaseLimits): PoolConfig {
   };
 }
 
+/** Of every connection but those of migrations and operators. */
+const KEPT_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS };
+
 /** For migrations, which may take their time once they have begun. */
 function untimed(place: PoolConfig): PoolConfig {
   return {
     ...place,
     connectionTimeoutMillis: PATIENT_CONNECT_MS_MAX,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'edge-admin',
   };
 }

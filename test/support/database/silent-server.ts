@@ -14,19 +14,18 @@ export const LET_IN: readonly Buffer[] = [
   READY,
 ];
 
-/** One row of one text. */
-function row(column: string, value: string): Buffer {
-  const described = Buffer.concat([
-    Buffer.of(0, 1),
-    Buffer.from(`${column}\0`),
+/** One row that says 1 in two columns, which are of text; or none. */
+function answer(isRow: boolean): Buffer {
+  const columns = ['at', 'pid'].flatMap((name) => [
+    Buffer.from(`${name}\0`),
     Buffer.alloc(6),
     Buffer.of(0, 0, 0, 25, 255, 255),
     Buffer.alloc(6),
   ]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(value.length);
-  const data = Buffer.concat([Buffer.of(0, 1), length, Buffer.from(value)]);
-  return Buffer.concat([message('T', described), message('D', data), message('C', 'SELECT 1\0'), READY]);
+  const described = message('T', Buffer.concat([Buffer.of(0, 2), ...columns]));
+  const value = Buffer.from('\0\0\0\u00011');
+  const rows = isRow ? [message('D', Buffer.concat([Buffer.of(0, 2), value, value]))] : [];
+  return Buffer.concat([described, ...rows, message('C', `SELECT ${rows.length}\0`), READY]);
 }
 
 /** What such a server did. */
@@ -38,10 +37,13 @@ export interface SilentServer {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-/** Starts one until the scope ends. `isAnswered`: whether a statement is, by one row that says 1. */
+/** Whether a statement is answered, and when: by one row that says 1. */
+type Answering = boolean | 'without a row';
+
+/** Starts one until the scope ends. */
 export async function startSilentServer(
   scope: Scope,
-  isAnswered: (statement: string) => boolean,
+  answering: (statement: string) => Answering | Promise<Answering>,
 ): Promise<SilentServer> {
   const asked: string[] = [];
   const { port, sockets } = await openTarget(scope, (socket) => {
@@ -59,7 +61,9 @@ export async function startSilentServer(
         else if (whole[0] === 'Q'.charCodeAt(0)) {
           const statement = whole.toString('utf8', 5, length - 1);
           asked.push(statement);
-          if (isAnswered(statement)) socket.write(row('at', '1'));
+          void Promise.resolve(answering(statement)).then((how) => {
+            if (how !== false) socket.write(answer(how === true));
+          });
         }
         isIn = true;
       }

@@ -4,14 +4,16 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { isUnavailable } from '../../../persistence/connections/availability.ts';
+import { DatabaseClient } from '../../../persistence/connections/database-client.ts';
 import { openDatabase, QUERY_MS_MAX } from '../../../persistence/connections/database.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
+import { BARRIER_MS_MAX, ServerSettlement } from '../../../persistence/incarnations/server-settlement.ts';
 import { watchIncarnation } from '../../../persistence/incarnations/incarnation.ts';
 import { inTransaction } from '../../../persistence/connections/transaction.ts';
 import { hangAfter, scaled } from '../../support/busy.ts';
 import { silentLog } from '../../support/log.ts';
 import { scaledLimits } from '../../support/database/opened.ts';
-import { startReplicatedServers } from '../../support/database/replicated-servers.ts';
+import { startReplicatedServers, type ReplicatedServer } from '../../support/database/replicated-servers.ts';
 import { until } from '../../support/until.ts';
 
 const NAME = 'admin-1';
@@ -184,12 +186,30 @@ test('what a primary that was started again has by itself is read once its stand
   t.deepEqual(await values(), [{ value: 1 }, { value: 2 }]);
 });
 
+/** How many commits wait for the standby, for connections that were refused for want of it, BARRIER_MS_MAX apart. */
+async function waitingBarriers(t: ExecutionContext, { connection, sql }: ReplicatedServer): Promise<number> {
+  let nowMs = 0;
+  const settlement = new ServerSettlement({ ...connection, application_name: 'alone' }, () => nowMs);
+  t.teardown(() => settlement.close());
+  const waiting = `select count(*)::int as count from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'alone'`;
+  const refused = async (): Promise<number> => {
+    const client = new DatabaseClient(connection);
+    client.on('error', () => {});
+    await client.connect();
+    await t.throwsAsync(settlement.admit(client));
+    return (await sql<{ count: number }>(waiting))[0]?.count ?? 0;
+  };
+  for (; nowMs < 2 * BARRIER_MS_MAX; nowMs += BARRIER_MS_MAX) await until('a commit that waits', refused);
+  return refused();
+}
+
 test('what a primary had by itself is read by nobody when its standby takes its place', async (t) => {
   const opened = await openWatched(t, { synchronous: true });
   const { servers, back, asked, values, compared } = opened;
   await startAgainAhead(opened);
 
   t.is(await firstRead(asked), 'not yet');
+  t.is(await waitingBarriers(t, servers.primary), 1);
   await servers.primary.kill();
   await servers.standby.startAgain();
   await servers.promote();

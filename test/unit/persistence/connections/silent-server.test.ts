@@ -2,8 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { DatabaseClient, GOODBYE_MS_MAX } from '../../../../persistence/connections/database-client.ts';
-import { KEEP_ALIVE_MS, openDatabase } from '../../../../persistence/connections/database.ts';
-import { ServerSettlement, SETTLED_MS_MAX } from '../../../../persistence/incarnations/server-settlement.ts';
+import { dedicatedClient, KEEP_ALIVE_MS, openDatabase } from '../../../../persistence/connections/database.ts';
+import {
+  BARRIER_MS_MAX,
+  ServerSettlement,
+  SETTLED_MS_MAX,
+} from '../../../../persistence/incarnations/server-settlement.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
 import { hangAfter } from '../../../support/busy.ts';
 import { scaledLimits } from '../../../support/database/opened.ts';
@@ -61,6 +65,40 @@ test('a barrier whose server does not even say when it started is given up, and 
   t.true(asked.some(isBarrier));
 });
 
+test('a barrier that its server does not have is given up after a while, and the next connection makes another', async (t) => {
+  t.timeout(hangAfter(SETTLED_MS_MAX * 3));
+  const start = { barriers: 0, hasBarrier: true };
+  const { port } = await startSilentServer(t, (statement) => {
+    if (statement.includes('pg_stat_activity')) return start.hasBarrier || 'without a row';
+    if (isBarrier(statement)) start.barriers += 1;
+    return !isBarrier(statement) || start.barriers > 1;
+  });
+  let nowMs = 0;
+  const settlement = new ServerSettlement(placeOf(port), () => nowMs);
+  t.teardown(() => settlement.close());
+  const admitted = async () => {
+    const client = new DatabaseClient(placeOf(port));
+    client.on('error', () => {});
+    await client.connect();
+    t.teardown(() => client.connection.stream.destroy());
+    return settlement.admit(client).then(
+      () => true,
+      () => false,
+    );
+  };
+  const found: (boolean | number)[] = [await admitted()];
+
+  nowMs = BARRIER_MS_MAX;
+  found.push(await admitted(), start.barriers); // it waits for a standby
+  start.hasBarrier = false;
+  nowMs = BARRIER_MS_MAX - 1;
+  found.push(await admitted(), start.barriers); // it may be on its way
+  nowMs = BARRIER_MS_MAX;
+  found.push(await admitted(), start.barriers);
+
+  t.deepEqual(found, [false, false, 1, false, 1, true, 2]);
+});
+
 test('a goodbye to a server that does not end the connection is over all the same', async (t) => {
   t.timeout(hangAfter(GOODBYE_MS_MAX * 2));
   const { port } = await startSilentServer(t, () => true);
@@ -107,6 +145,17 @@ test('every connection is asked by the system whether it is there: that of a com
     nextMs.every((ms) => ms <= KEEP_ALIVE_MS),
     nextMs.join(' ms, '),
   );
+});
+
+test('what an operator began outlasts a network that is away for a while: the system does not ask for its connection', async (t) => {
+  const { port } = await startSilentServer(t, () => true);
+  const client = dedicatedClient(placeOf(port), silentLog);
+  await client.connect();
+  t.teardown(() => client.connection.stream.destroy());
+
+  const [nextMs = 0] = await nextQuestions(port, 1);
+
+  t.true(nextMs > 60_000, `${nextMs} ms`);
 });
 
 /**
