@@ -1,5 +1,5 @@
 /** One connection on which the database notifies: from its dial until it is lost. */
-import type { Client, PoolConfig } from 'pg';
+import type { Client, PoolConfig, QueryResult } from 'pg';
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { DatabaseClient } from './database-client.ts';
@@ -96,9 +96,8 @@ export class ListeningConnection {
 
   /** Null: it was lost, or did not answer in time and is given up. */
   async #ask<R extends object>(text: string, values: readonly string[] = []): Promise<readonly R[] | null> {
-    const asked = this.#last.then(() => this.#client.query<R>(text, [...values]));
+    const asked = this.#last.then(() => this.#answered<R>(text, values));
     this.#last = asked;
-    const cancel = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
     try {
       const { rows } = await asked;
       this.#ports.heard();
@@ -106,6 +105,14 @@ export class ListeningConnection {
     } catch {
       this.#lost(); // whoever needs the database says that it is away
       return null;
+    }
+  }
+
+  /** It is its turn: what was asked before has its answer. */
+  async #answered<R extends object>(text: string, values: readonly string[]): Promise<QueryResult<R>> {
+    const cancel = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
+    try {
+      return await this.#client.query<R>(text, [...values]);
     } finally {
       cancel();
     }

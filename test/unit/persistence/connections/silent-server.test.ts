@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { DatabaseClient, GOODBYE_MS_MAX } from '../../../../persistence/connections/database-client.ts';
 import { dedicatedClient, KEEP_ALIVE_MS, openDatabase } from '../../../../persistence/connections/database.ts';
+import { ListeningConnection } from '../../../../persistence/connections/listening-connection.ts';
 import {
   BARRIER_MS_MAX,
   ServerSettlement,
@@ -127,6 +128,29 @@ test('a new listening connection that is let in and hears nothing more is given 
   });
 
   t.deepEqual(heard, [null]);
+});
+
+test('what waits for its turn on a listening connection has its whole time from when it is sent', async (t) => {
+  const clock = createFakeClock();
+  const answers: (() => void)[] = [];
+  const { port } = await startSilentServer(t, async () => {
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return true;
+  });
+  let lost = 0;
+  const told = { tell: () => {}, heard: () => {}, lost: () => (lost += 1) };
+  const connection = new ListeningConnection({ options: placeOf(port), clock, log: silentLog, ...told });
+  t.teardown(() => connection.end());
+
+  const listening = [connection.listen(['edge_first']), connection.listen(['edge_second'])];
+  for (const at of [0, 1]) {
+    await until('it is asked', () => answers.length > at);
+    clock.pass(4_000);
+    answers[at]?.();
+    await listening[at];
+  }
+
+  t.deepEqual([await Promise.all(listening), lost], [[true, true], 0]);
 });
 
 test('every connection is asked by the system whether it is there: that of a commit that is waited for without a limit too', async (t) => {
