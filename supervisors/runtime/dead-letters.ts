@@ -1,6 +1,6 @@
 /** Messages that found no actor: who waits is answered, and an agent whom nobody hears is hung up. */
 import { actorFields, type Address, type Message } from '../../actors/messages.ts';
-import type { Refusal } from '../../actors/refusal.ts';
+import { UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { CLOSE, IN_DOUBT_REASON } from '../../transport/protocol/close-codes.ts';
 import type { SessionLink } from '../ports.ts';
@@ -39,8 +39,9 @@ export class DeadLetters {
     if (message.type === 'agent-connected')
       sessions.hangUp(message.session, isGone ? CLOSE.revoked : CLOSE.elsewhere, '');
     else if (isGone && 'session' in message) sessions.hangUp(message.session, CLOSE.shuttingDown, IN_DOUBT_REASON);
-    // whoever gave its cluster away knew its session by another one: the node moved behind the gate
-    else if (refusal.notOwner === true && 'session' in message) sessions.hangUp(message.session, CLOSE.elsewhere, '');
+    // whoever gave its cluster away, or has no room for it, knew its session by another one: the node moved behind the
+    // gate, which sends agents of such a cluster away too. Where it is only UNAVAILABLE its actor may be here
+    else if (refusal !== UNAVAILABLE && 'session' in message) sessions.hangUp(message.session, CLOSE.elsewhere, '');
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 }

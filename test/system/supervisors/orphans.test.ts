@@ -2,6 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
+import { HEALTHY, session } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
 import { startSupervisors } from './fixture.ts';
@@ -42,6 +43,19 @@ test('a cluster that fits into no single admin is an orphan at all of them; one 
       log.lines.findLast(({ message }) => message === 'the admins do not have room for everything'),
       { level: 'warn', fields: { degraded: true, clusters: 1, nodes: 3 } },
     );
+});
+
+test('an agent that is connected here for a node of a cluster that nobody has room for is sent away by what it says', async (t) => {
+  const before = await startSupervisors(t);
+  const [orphan] = await before.createNodes(2);
+  await before.stop();
+  const after = await startSupervisors(t, { connection: before.connection, maxWireguardPeers: 1 });
+  await until('it is an orphan', () => after.tree.ownership.orphaned(orphan!.cluster) !== null);
+
+  after.tell('node', orphan!.node, { type: 'agent-reported', session: session(1), report: HEALTHY });
+  await until('it is hung up', () => after.sessions.hungUp.length > 0);
+
+  t.deepEqual(after.sessions.hungUp, [{ session: session(1), node: null, code: 4010 }]);
 });
 
 test('an admin that starts with less room than before takes up the largest clusters that fit, and leaves the rest to one that has room', async (t) => {
