@@ -71,8 +71,7 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
   const askedMs = new Map<ClusterId, number>();
   const claims = new Map<ClusterId, Promise<boolean>>();
   const passing = new Passing(ports.leaseMs);
-  /** Null: none is under way. */
-  let releasing: Promise<void> | null = null;
+  const releases = new Releases(ports, passing);
 
   async function claim(cluster: ClusterId): Promise<boolean> {
     const sentAtMs = ports.leaseClockMs();
@@ -83,21 +82,6 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
       log.info({ cluster }, 'a cluster without an owner is held while its nodes are deleted or moved');
     }
     return held.holds(cluster);
-  }
-
-  async function release(unreleased: readonly Owned[]): Promise<void> {
-    try {
-      await leases.release(adminId, unreleased);
-      passing.released(unreleased);
-    } catch (error) {
-      const fields = { clusters: unreleased.length };
-      if (error instanceof DatabaseUnavailable)
-        log.warn(
-          { ...fields, error: error.message },
-          'clusters that were held for the moment are not let go yet: trying again',
-        );
-      else log.error({ ...fields, error }, 'clusters that were held for the moment could not be let go: trying again');
-    }
   }
 
   return {
@@ -126,16 +110,48 @@ export function createTemporaryLeases(ports: TemporaryLeasePorts, isOpen: () => 
         ports.ended(cluster);
       }
     },
-    release() {
-      const { unreleased } = passing;
-      if (releasing !== null || unreleased.length === 0) return;
-      releasing = release(unreleased).finally(() => {
-        releasing = null;
-      });
-    },
-    settled: async () => void (await releasing),
+    release: () => releases.begin(),
+    settled: () => releases.settled(),
     forget: (cluster) => void askedMs.delete(cluster),
   };
+}
+
+/** Lets those go in the database that are held no longer, once at a time. */
+class Releases {
+  readonly #ports: Pick<TemporaryLeasePorts, 'adminId' | 'leases' | 'log'>;
+  readonly #passing: Passing;
+  /** Null: none is. */
+  #underWay: Promise<void> | null = null;
+
+  constructor(ports: Pick<TemporaryLeasePorts, 'adminId' | 'leases' | 'log'>, passing: Passing) {
+    this.#ports = ports;
+    this.#passing = passing;
+  }
+
+  begin(): void {
+    const { unreleased } = this.#passing;
+    if (this.#underWay !== null || unreleased.length === 0) return;
+    this.#underWay = this.#release(unreleased).finally(() => {
+      this.#underWay = null;
+    });
+  }
+
+  async settled(): Promise<void> {
+    await this.#underWay;
+  }
+
+  async #release(unreleased: readonly Owned[]): Promise<void> {
+    const { adminId, leases, log } = this.#ports;
+    try {
+      await leases.release(adminId, unreleased);
+      this.#passing.released(unreleased);
+    } catch (error) {
+      const fields = { clusters: unreleased.length };
+      const told = 'clusters that were held for the moment could not be let go: trying again';
+      if (error instanceof DatabaseUnavailable) log.warn({ ...fields, error: error.message }, told);
+      else log.error({ ...fields, error }, told);
+    }
+  }
 }
 
 /** Those that were claimed or let go lately: none at first. */

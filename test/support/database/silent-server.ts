@@ -46,6 +46,10 @@ export async function startSilentServer(
   answering: (statement: string) => Answering | Promise<Answering>,
 ): Promise<SilentServer> {
   const asked: string[] = [];
+  const answered = async (socket: Socket, statement: string): Promise<void> => {
+    const how = await answering(statement);
+    if (how !== false) socket.write(answer(how === true));
+  };
   const { port, sockets } = await openTarget(scope, (socket) => {
     let rest = Buffer.alloc(0);
     let isIn = false;
@@ -61,9 +65,7 @@ export async function startSilentServer(
         else if (whole[0] === 'Q'.charCodeAt(0)) {
           const statement = whole.toString('utf8', 5, length - 1);
           asked.push(statement);
-          void Promise.resolve(answering(statement)).then((how) => {
-            if (how !== false) socket.write(answer(how === true));
-          });
+          void answered(socket, statement);
         }
         isIn = true;
       }

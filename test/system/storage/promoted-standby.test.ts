@@ -187,7 +187,8 @@ test('what a primary that was started again has by itself is read once its stand
 });
 
 /** How many commits wait for the standby, for connections that were refused for want of it, BARRIER_MS_MAX apart. */
-async function waitingBarriers(t: ExecutionContext, { connection, sql }: ReplicatedServer): Promise<number> {
+async function waitingBarriers(t: ExecutionContext, server: ReplicatedServer): Promise<number> {
+  const { connection } = server;
   let nowMs = 0;
   const settlement = new ServerSettlement({ ...connection, application_name: 'alone' }, () => nowMs);
   t.teardown(() => settlement.close());
@@ -197,7 +198,7 @@ async function waitingBarriers(t: ExecutionContext, { connection, sql }: Replica
     client.on('error', () => {});
     await client.connect();
     await t.throwsAsync(settlement.admit(client));
-    return (await sql<{ count: number }>(waiting))[0]?.count ?? 0;
+    return (await server.sql<{ count: number }>(waiting))[0]?.count ?? 0;
   };
   for (; nowMs < 2 * BARRIER_MS_MAX; nowMs += BARRIER_MS_MAX) await until('a commit that waits', refused);
   return refused();
