@@ -51,7 +51,8 @@ export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
  * where ten such questions, one each second, stay unanswered: one that a firewall forgot, while a commit is waited for
  * on it without a limit, would be silent for two hours otherwise. Nothing is asked while what was sent is not
  * acknowledged: for the one statement without a limit of time that leaves there is BARRIER_MS_MAX. Migrations, new
- * indexes and what an operator began are left at those two hours: a network that is away for some seconds must not cost hours of work.
+ * indexes and what an operator began are left at those two hours: a network that is away for some seconds must not cost
+ * hours of work.
  */
 export const KEEP_ALIVE_MS = 10_000;
 
