@@ -56,9 +56,9 @@ export async function gateway({ report, repeats = REPEATS, mib = MIB }: CaseOpti
       writeFileSync(key, made.key, { mode: 0o600 });
       writeFileSync(certificate, made.certificate);
       const place = `${host.address}:${ADMIN_PORT}`;
-      // With a URL without TLS among them the gateway is taken however slow it is; it is never dialled.
-      const urls = `https://${place},http://${place}`;
-      return { ADMIN_TLS_CERT_FILE: certificate, ADMIN_TLS_KEY_FILE: key, ADMIN_URLS: urls };
+      // With an own URL without TLS the gateway is taken however slow it is. With one admin nobody dials that.
+      const own = `http://${place}`;
+      return { ADMIN_TLS_CERT_FILE: certificate, ADMIN_TLS_KEY_FILE: key, ADMIN_OWN_URL: own };
     };
     const fixture = await startFixture(scope, withTls, await postgres.create('gateway'));
     const sides: Side[] = [];

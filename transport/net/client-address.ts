@@ -71,3 +71,8 @@ function addressIn(entry: string): string | null {
   const bare = /^\[([^\]]+)\](?::\d+)?$/u.exec(entry)?.[1] ?? /^([\d.]+):\d+$/u.exec(entry)?.[1] ?? entry;
   return isIP(bare) === 0 || bare.includes('%') ? null : plainAddress(bare);
 }
+
+/** Whether a request came by TLS, to this process or, as it says itself, to a proxy before it. */
+export function cameByTls({ socket, headers }: IncomingMessage): boolean {
+  return 'encrypted' in socket || String(headers['x-forwarded-proto']).split(',')[0]?.trim() === 'https';
+}

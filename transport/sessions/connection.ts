@@ -22,10 +22,11 @@ export type Received =
   | { readonly ok: true; readonly frame: AgentFrame | null }
   | { readonly ok: false; readonly problem: string };
 
-/** At which address the agent of a session came in, and at which other admin, by its name; null: it came here. */
+/** How an agent came in: at which other admin, by its name (null: here), from where, and whether by TLS. */
 export interface SessionVia {
   readonly by: string | null;
   readonly address: string;
+  readonly isSecure: boolean;
 }
 
 /** Why a socket is not read for now: more is not stored yet than memory is for, or this agent is over its share. */
@@ -75,7 +76,7 @@ export class Connection {
   #sentSeq = 0;
   #heardSeq = 0;
   readonly #quota: NodeQuota;
-  readonly #via: SessionVia | null;
+  readonly via: SessionVia | null;
   #holds = 0;
   #unstored: Map<ExecutionId, number> | null = null;
   #isRenewed = false;
@@ -89,7 +90,7 @@ export class Connection {
     this.heardMs = nowMs;
     this.reportedMs = nowMs;
     this.#quota = quota;
-    this.#via = via;
+    this.via = via;
   }
 
   /**
@@ -97,7 +98,7 @@ export class Connection {
    * again.
    */
   renewed(id: SessionId, cluster: ClusterId, nowMs: number): Connection {
-    const parts = { node: this.node, cluster, socket: this.socket, quota: this.#quota, via: this.#via };
+    const parts = { node: this.node, cluster, socket: this.socket, quota: this.#quota, via: this.via };
     const next = new Connection(id, parts, nowMs);
     next.protocol = this.protocol;
     next.#isRenewed = true;
@@ -111,13 +112,13 @@ export class Connection {
    * where that is not trusted to name another. Null: it is gone.
    */
   get remoteAddress(): string | null {
-    const address = this.#via?.address ?? this.#stream?.remoteAddress;
+    const address = this.via?.address ?? this.#stream?.remoteAddress;
     return address === undefined || address === 'unknown' ? null : address;
   }
 
   /** The admin that passes it on, by its name; null: its agent came here by itself. */
   get relayedBy(): string | null {
-    return this.#via?.by ?? null;
+    return this.via?.by ?? null;
   }
 
   /** Its agent said hello. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
-import { clientAddressOf } from '../net/client-address.ts';
+import { cameByTls, clientAddressOf } from '../net/client-address.ts';
 import type { Log } from '../net/log.ts';
 import type { WindowLimiter } from '../net/window-limiter.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
@@ -120,7 +120,9 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
       return server.handleUpgrade(request, socket, head, (ws) => sendElsewhere(ws, owner?.url ?? ''));
     }
     server.handleUpgrade(request, socket, head, (ws) => {
-      const waitMs = ports.sessions.accept(ws, known.node, known.cluster, { address, by: received?.by ?? null });
+      // What another admin passes on may have come to it in any way.
+      const via = { address, by: received?.by ?? null, isSecure: received === null && cameByTls(request) };
+      const waitMs = ports.sessions.accept(ws, known.node, known.cluster, via);
       if (waitMs > 0) tokens.eager(key, waitMs);
     });
   }

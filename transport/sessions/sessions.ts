@@ -90,6 +90,11 @@ export class Sessions implements SessionLink {
   /** The admin, by its name, that passes the session of a node on; null: none does, or it has no session here. */
   relayedBy = (node: NodeId): string | null => this.#connections.of(node)?.relayedBy ?? null;
 
+  /** Whether the agent of a node came by TLS, to this admin or to a proxy before it. */
+  isSecure(node: NodeId): boolean {
+    return this.#connections.of(node)?.via?.isSecure ?? false;
+  }
+
   /** The version that the agent of a node speaks; 0: it has no session here. */
   protocolOf = (node: NodeId): number => this.#connections.of(node)?.protocol ?? 0;
 

@@ -74,7 +74,7 @@ export interface VpnPorts {
     isFresh(cluster: ClusterId): boolean;
   };
   readonly directory: { tell(addressed: Addressed): unknown };
-  readonly sessions: Pick<Sessions, 'sendToNode'>;
+  readonly sessions: Pick<Sessions, 'sendToNode' | 'isSecure'>;
   readonly tunnels: Pick<Tunnels, 'redeem' | 'accept'>;
   /** Tunnels are asked for through it where it knows the way of a node. */
   readonly preferVpn: (urlOf: Gateway['urlFor']) => void;
@@ -226,7 +226,7 @@ function gatewayOf(
       relayMapUrls: () => told.settings.derp_map_urls,
       relayMapMissing,
       adminUrls: () => urls.all(),
-      isPlain: () => urls.all().some((url) => url.startsWith('http:')),
+      isPlain: (node) => !sessions.isSecure(node) || new URL(urls.own()).protocol === 'http:',
       upgrade: createTunnelGate(tunnels, 'mesh'),
       send: (node, frame) => void sessions.sendToNode(node, frame),
       epochOf: (cluster) => (held.holds(cluster) ? held.leaseOf(cluster).epoch : null),

@@ -47,11 +47,12 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
 
   // Its session tells it, and it ends; or, where the admin has given that up meanwhile, the answer to its next dial does.
   const gone = fleet().agents[nodes.indexOf(deleted)]?.program;
+  if (gone === undefined) throw new Error('no agent was deleted');
   await until(
     'the deleted agent to know',
-    () => gone?.exit !== null || gone.output.includes(' was deleted at the admin'),
+    () => gone.exit !== null || gone.output.includes(' was deleted at the admin'),
   );
-  t.deepEqual(gone?.exit ?? { code: 4, signal: null }, { code: 4, signal: null });
+  t.deepEqual(gone.exit ?? { code: 4, signal: null }, { code: 4, signal: null });
   const ends = await fleet().settled(behind);
   t.deepEqual(
     nodes.map((node) => ends.find(({ node_id }) => node_id === node)).map((end) => [end?.status, end?.exit_code]),

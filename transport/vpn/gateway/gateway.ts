@@ -56,8 +56,8 @@ export interface GatewayPorts extends AdvertisementPorts, FirewalledMemberPorts 
   isFresh(cluster: ClusterId): boolean;
   /** To the live session of a node, if there is one. */
   send(node: NodeId, frame: AdminFrameBody): void;
-  /** Whether some agents come to this admin without TLS: the VPN alone keeps secret then what is said in tunnels. */
-  readonly isPlain: () => boolean;
+  /** Whether this agent's tunnels would come without TLS: the VPN alone keeps secret then what is said in them. */
+  readonly isPlain: (node: NodeId) => boolean;
   /** Takes over tunnels that come in over the VPN. */
   readonly upgrade: TunnelUpgrade;
   /** Tells the relay map in force from now on, null: there are no relays; the answer ends it. */
@@ -114,15 +114,15 @@ export class Gateway implements GatewayLink {
     const known = this.#now.ofNode.get(node);
     if (known === undefined || this.#ports.epochOf(known.cluster) === null) return null;
     const path = this.#pathOf(known.publicKey);
-    if (path === undefined || path.path === 'none' || !this.#isWorthIt(path)) return null;
+    if (path === undefined || path.path === 'none' || !this.#isWorthIt(node, path)) return null;
     return path.handshakeAgeMs === null || path.handshakeAgeMs >= HANDSHAKE_MS_MAX
       ? null
       : this.#listeners.urlOf(known.cluster);
   }
 
   /** WireGuard in user space, and relays, are slower than TLS beside the VPN. */
-  #isWorthIt({ path }: PeerPath): boolean {
-    return this.#ports.isPlain() || (path === 'direct' && this.#held.member?.backend() === 'kernel');
+  #isWorthIt(node: NodeId, { path }: PeerPath): boolean {
+    return this.#ports.isPlain(node) || (path === 'direct' && this.#held.member?.backend() === 'kernel');
   }
 
   /** Null: it is switched off, has nothing to join, or this machine cannot have one. */

@@ -1,6 +1,13 @@
 /** Whose a request is behind proxies that are trusted, and behind those that are not. */
+import type { IncomingMessage } from 'node:http';
 import test from 'ava';
-import { clientAddressOf, noteClient, PROXIES_MAX, TrustedProxies } from '../../../../transport/net/client-address.ts';
+import {
+  cameByTls,
+  clientAddressOf,
+  noteClient,
+  PROXIES_MAX,
+  TrustedProxies,
+} from '../../../../transport/net/client-address.ts';
 
 const PROXIES = new TrustedProxies(['10.0.0.5', '10.1.0.0/16', '2001:db8:1::/48']);
 
@@ -59,4 +66,24 @@ test('whose a request is stays what was noted; of one that nobody noted it is th
   noteClient(request, PROXIES);
   t.is(clientAddressOf(request), '203.0.113.9');
   t.is(clientAddressOf({ socket: {} }), 'unknown');
+});
+
+test('a request came by TLS where its own connection has it, or the proxy next to its client had', (t) => {
+  const came = (socket: object, forwarded?: string): boolean =>
+    cameByTls({
+      socket,
+      headers: { ...(forwarded !== undefined && { 'x-forwarded-proto': forwarded }) },
+    } as IncomingMessage);
+
+  t.deepEqual(
+    [
+      came({ encrypted: true }),
+      came({}, 'https'),
+      came({}, 'https, http'),
+      came({}),
+      came({}, 'http'),
+      came({}, 'http, https'),
+    ],
+    [true, true, true, false, false, false],
+  );
 });
