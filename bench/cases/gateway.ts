@@ -1,25 +1,15 @@
 /**
- * `gateway`: streams into a machine through its admin, by the admin's gateway in the VPN and by a tunnel beside it.
+ * `gateway`: streams into a machine through its admin, by the admin's gateway in the VPN and by a tunnel beside it, both
+ * without TLS: else an admin takes no gateway that is slower.
  */
-import { writeFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AdminMetricsResource } from '../../api/metrics/resource.ts';
 import { FLEET_KEYS } from '../../test/support/fleet.ts';
-import type { Machine } from '../../test/support/networks/internet.ts';
 import { missingPeers } from '../../test/support/run/peers.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
-import {
-  ADMIN_PORT,
-  connected,
-  nodeName,
-  startFixture,
-  type Fixture,
-  type Member,
-} from '../../test/support/vpn/fixture.ts';
-import { selfSigned } from '../../transport/vpn/relay/self-signed.ts';
+import { connected, nodeName, startFixture, type Fixture, type Member } from '../../test/support/vpn/fixture.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { interleave, type Side } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
@@ -47,27 +37,11 @@ export async function gateway({ report, repeats = REPEATS, mib = MIB }: CaseOpti
   const postgres = await startBenchServer();
   scope.teardown(() => postgres.stop());
   try {
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'; // of the bench's own calls: its admin's certificate is its own
-    const files = await mkdtemp(join(tmpdir(), 'edge-bench-'));
-    scope.teardown(() => rm(files, { recursive: true }));
-    const [key, certificate] = [join(files, 'key.pem'), join(files, 'certificate.pem')];
-    const withTls = (host: Machine): Readonly<Record<string, string>> => {
-      const made = selfSigned(host.address, Date.now());
-      writeFileSync(key, made.key, { mode: 0o600 });
-      writeFileSync(certificate, made.certificate);
-      const place = `${host.address}:${ADMIN_PORT}`;
-      // With an own URL without TLS the gateway is taken however slow it is. With one admin nobody dials that.
-      const own = `http://${place}`;
-      return { ADMIN_TLS_CERT_FILE: certificate, ADMIN_TLS_KEY_FILE: key, ADMIN_OWN_URL: own };
-    };
-    const fixture = await startFixture(scope, withTls, await postgres.create('gateway'));
+    const fixture = await startFixture(scope, undefined, await postgres.create('gateway'));
     const sides: Side[] = [];
     for (const [name, env] of Object.entries(CLUSTERS)) {
       await fixture.rest.post('/clusters', { name });
-      const member = await fixture.member(await fixture.internet.host(name), name, {
-        ...env,
-        NODE_EXTRA_CA_CERTS: certificate,
-      });
+      const member = await fixture.member(await fixture.internet.host(name), name, env);
       await connected(member);
       sides.push(await side(fixture, member, name, mib));
     }

@@ -92,18 +92,16 @@ export async function startFixture(
   const internet = await startInternet(scope);
   const host = await internet.host('admin');
   const adminRuns: Program[] = [];
-  const more = typeof env === 'function' ? env(host) : env;
-  const scheme = 'ADMIN_TLS_CERT_FILE' in more ? 'https' : 'http';
   const settings = {
     ...FLEET_KEYS,
     DATABASE_URL: urlOf(connection),
     DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     ADMIN_NAME: 'admin',
-    ADMIN_URLS: `${scheme}://${host.address}:${ADMIN_PORT}`,
+    ADMIN_URLS: `http://${host.address}:${ADMIN_PORT}`,
     EMBEDDED_RELAY: 'true',
     DATA_DIR: join(host.directory, 'data'),
-    ...more,
+    ...(typeof env === 'function' ? env(host) : env),
   };
   const startAdmin = async (): Promise<void> => {
     const program = host.spawn(process.execPath, [programFile('edge-admin'), 'serve'], settings);
@@ -111,7 +109,7 @@ export async function startFixture(
     await program.logged('edge-admin is ready');
   };
   await startAdmin();
-  const url = `${scheme}://127.0.0.1:${await openPortInto(scope, host, ADMIN_PORT)}`;
+  const url = `http://127.0.0.1:${await openPortInto(scope, host, ADMIN_PORT)}`;
   const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
   const keyOf: Fixture['keyOf'] = async ({ node }) =>
     (await pool.query<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [node])).rows[0]

@@ -45,7 +45,7 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
   t.deepEqual(column(answers, 'status'), [202, 204]);
   for (const { program } of fleet().agents) program.resume();
 
-  // Its session tells it, and it ends; or, where the admin has given that up meanwhile, the answer to its next dial does.
+  // Its session tells it, and it ends; or, where the admin has given that up by then, the answer to its next dial does.
   const gone = fleet().agents[nodes.indexOf(deleted)]?.program;
   if (gone === undefined) throw new Error('no agent was deleted');
   await until(
