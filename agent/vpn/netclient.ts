@@ -26,8 +26,9 @@ const TOLD_CHARACTERS_MAX = 160;
 const SETTLED_MS = 300_000;
 
 /**
- * An admin asks a machine that is no host again within a minute. One that has not for so long, in ms, has found it, or
- * is away: what failed before is of no concern any more.
+ * An admin asks a machine that is no host again within a minute, or as its turn comes: of 10,000 that wait, each within
+ * three (`supervisors/vpn/invitations.ts`). One that has not for so long, in ms, has found it, or is away: what failed
+ * before is of no concern any more.
  */
 export const PROBLEM_MS_MAX = 300_000;
 
@@ -63,6 +64,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   const statePath = join(directory, NETMAKER_FILE);
   const ending = new AbortController();
   let problem: string | null = null;
+  let noteProblem: string | null = null;
   let toldAtMs = -Infinity;
   let next: Extract<AdminVpnFrame, { type: 'netmaker-join' }> | null = null;
   let running: Promise<void> | null = null;
@@ -72,8 +74,9 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     if (done?.network === network && done.token === token && clock.nowMs() - done.atMs < SETTLED_MS) return;
     const entered = enteredNetwork(statePath);
     if (entered !== null && entered !== network) await leaveFormer(entered, log, env, ending.signal);
-    // Before the run: one that fails may have entered all the same.
-    if (entered !== network) noteEntered(statePath, network, log);
+    if (ending.signal.aborted) return; // the former one may not be left
+    // Before the run, which may fail and have entered all the same. But the former one is left until another is entered.
+    if (entered === null) note(network);
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
     if (ending.signal.aborted) return;
@@ -84,8 +87,20 @@ export function createNetclient({ node, directory, clock, log, env = process.env
       return;
     }
     problem = null;
+    if (enteredNetwork(statePath) !== network) note(network);
     done = { network, token, atMs: clock.nowMs() };
     log.info({ network }, 'This machine has asked Netmaker into the VPN of its cluster');
+  }
+
+  /** So that it is left when the agent is told to enter another, or leaves. The same problem is told once. */
+  function note(network: string): void {
+    const failed = noteEntered(statePath, network);
+    if (failed !== null && failed !== noteProblem)
+      log.warn(
+        { problem: failed },
+        'The network that this machine has joined could not be noted: it is not left by itself',
+      );
+    noteProblem = failed;
   }
 
   async function work(): Promise<void> {
@@ -112,15 +127,13 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   };
 }
 
-/** So that it is left when the agent is told to enter another, or leaves. */
-function noteEntered(statePath: string, network: string, log: Log): void {
+/** Null: it was noted. Else why not. */
+function noteEntered(statePath: string, network: string): string | null {
   try {
     writeDurably(statePath, `${JSON.stringify({ network })}\n`);
+    return null;
   } catch (error) {
-    log.warn(
-      { problem: (error as Error).message },
-      'The network that this machine has joined could not be noted: it is not left by itself',
-    );
+    return (error as Error).message;
   }
 }
 

@@ -16,7 +16,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 const LOOK_MS = 15_000;
 const GATHER_MS = 1_000;
 
-/** A machine that did not enter is told again after this, in ms. */
+/** A machine that did not enter is told again after this, in ms, or when its turn comes where many wait. */
 export const INVITE_AGAIN_MS = 60_000;
 
 /**
@@ -49,6 +49,8 @@ export class Invitations {
   readonly #invitedAtMs = new Map<NodeId, number>();
   /** Of those, who were no hosts when it was looked. */
   readonly #absent = new Set<NodeId>();
+  /** Who was found last where a look found more than it tells: the next one begins behind, so that each has its turn. */
+  #last: NodeId | null = null;
   #isStopped = false;
   #isWoken = false;
   #cancel = (): void => {};
@@ -120,17 +122,22 @@ export class Invitations {
     const nowMs = clock.nowMs();
     for (const [node, atMs] of this.#invitedAtMs)
       if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) this.#invitedAtMs.delete(node);
-    const found: Uninvited[] = [];
+    const found = new Map<NodeId, Uninvited>();
     this.#absent.clear();
-    for (let after: NodeId | null = null; found.length < INVITATIONS_MAX;) {
+    let isWhole = this.#last === null;
+    for (let after = this.#last; found.size < INVITATIONS_MAX;) {
       const page: readonly Uninvited[] = await rows.uninvited(ROWS_MAX, after);
-      for (const { node } of page) if (this.#invitedAtMs.has(node)) this.#absent.add(node);
-      found.push(...page.filter(({ node }) => sessions.has(node) && !this.#invitedAtMs.has(node)));
-      const last = page.at(-1);
-      if (last === undefined || page.length < ROWS_MAX) break;
-      after = last.node;
+      for (const one of page)
+        if (this.#invitedAtMs.has(one.node)) this.#absent.add(one.node);
+        else if (sessions.has(one.node)) found.set(one.node, one);
+      const isEnd = page.length < ROWS_MAX;
+      if (isEnd && isWhole) break;
+      isWhole ||= isEnd;
+      after = isEnd ? null : (page.at(-1)?.node ?? null);
     }
-    return found.slice(0, INVITATIONS_MAX);
+    const waiting = [...found.values()].slice(0, INVITATIONS_MAX);
+    this.#last = waiting.length < INVITATIONS_MAX ? null : (waiting.at(-1)?.node ?? null);
+    return waiting;
   }
 
   async #invite(nodes: readonly Uninvited[]): Promise<void> {

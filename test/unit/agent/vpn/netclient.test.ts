@@ -3,9 +3,10 @@
  * server, and root.
  */
 import test, { type ExecutionContext } from 'ava';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
+import { NETMAKER_FILE } from '../../../../agent/data-directory.ts';
 import { createNetclient, leaveNetmaker, PROBLEM_MS_MAX } from '../../../../agent/vpn/netclient.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
@@ -115,6 +116,63 @@ test('a client that failed and has entered all the same is no problem once the a
   await leaveNetmaker(directory, 'one', log, env);
 
   t.deepEqual((await calls()).slice(1), ['leave cluster-one']);
+});
+
+test('a move whose joins fail leaves the former network each time, until another is entered', async (t) => {
+  const { directory, netclient, calls, node, lines, clock } = await open(t, '[ ! -e "${0%/*}/broken" ]');
+  const broken = join(directory, 'broken');
+  netclient.told(order('cluster-a'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-a')));
+  await writeFile(broken, '');
+
+  for (const token of ['one', 'two', 'three']) {
+    netclient.told(order('cluster-b', token));
+    await until('the join', async () => (await calls()).some((call) => call.includes(`-t ${token} `)));
+    clock.pass(60_000);
+  }
+  await until('the sentence', () => netclient.note());
+  await rm(broken);
+  netclient.told(order('cluster-b', 'four'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-b')));
+  netclient.told(order('cluster-b', 'five'));
+  await until('the last', async () => (await calls()).some((call) => call.includes('-t five ')));
+
+  const joins = (token: string) => `join -t ${token} -o node-${node}`;
+  t.deepEqual(await calls(), [
+    joins(TOKEN),
+    ...['one', 'two', 'three', 'four'].flatMap((token) => ['leave cluster-a', joins(token)]),
+    joins('five'),
+  ]);
+});
+
+test('an agent that is stopped while it leaves the former network leaves it with its next order', async (t) => {
+  const script = '[ "$1" != leave ] || [ -e "${0%/*}/fast" ] || exec sleep 600';
+  const { directory, start, netclient, calls, node, lines } = await open(t, script);
+  netclient.told(order('cluster-a'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-a')));
+  netclient.told(order('cluster-b'));
+  await until('the leave', async () => (await calls()).includes('leave cluster-a'));
+
+  await netclient.close();
+  await writeFile(join(directory, 'fast'), '');
+  start().told(order('cluster-b'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-b')));
+
+  const joins = `join -t ${TOKEN} -o node-${node}`;
+  t.deepEqual(await calls(), [joins, 'leave cluster-a', 'leave cluster-a', joins]);
+});
+
+test('a network that cannot be noted is told once, however often the machine is asked in', async (t) => {
+  const { directory, netclient, calls, lines } = await open(t, 'exit 1');
+  await mkdir(join(directory, NETMAKER_FILE)); // where nothing can be written, as with a full disk
+
+  for (const token of ['one', 'two', 'three']) {
+    netclient.told(order('cluster-a', token));
+    await until('the join', async () => (await calls()).some((call) => call.includes(`-t ${token} `)));
+  }
+  await netclient.close();
+
+  t.is(lines.filter((line) => line.includes('could not be noted')).length, 1);
 });
 
 test('leaving the agent leaves its network, once', async (t) => {

@@ -55,3 +55,36 @@ test('machines in no VPN are told once how to enter, and again after a while; ab
   await until('the second invitation', () => sent.length === 2);
   t.deepEqual(sent, [invitation, invitation]);
 });
+
+test('where more machines than one look tells never enter, each of them has its turn', async (t) => {
+  const clock = createFakeClock();
+  const nodes = Array.from({ length: 450 }, () => v7() as NodeId).toSorted();
+  const told: NodeId[] = [];
+  const invitations = new Invitations({
+    manager: {
+      networks: async () => [{ name: 'cluster-a', ipv4Range: '10.0.0.0/24', ipv6Range: 'fd00::/64' }],
+      joinToken: async () => 'token',
+    },
+    rows: {
+      wake: () => Promise.resolve(),
+      uninvited: async (limit, after) =>
+        nodes
+          .filter((node) => after === null || node > after)
+          .slice(0, limit)
+          .map((node) => ({ node, network: 'cluster-a' })),
+    },
+    sessions: { has: () => true, send: (node) => told.push(node) > 0 },
+    clock,
+    log: recordingLog(),
+  });
+  t.teardown(() => invitations.stop());
+
+  invitations.start();
+  for (const count of [200, 400, 600]) {
+    await until('a wait', () => clock.waiting() > 0);
+    clock.pass(INVITE_AGAIN_MS);
+    await until('the invitations', () => told.length === count);
+  }
+
+  t.deepEqual(told, [...nodes, ...nodes.slice(0, 150)]);
+});
