@@ -166,7 +166,8 @@ export class Membership {
         return this.#file.storeNow();
       case 'mesh-changed': {
         const next = changedNetworkMap(this.#networkMap, order);
-        if (next === null) return this.#question.ask();
+        // without a member, as before one is opened, nobody wants it: one that is opened asks by itself
+        if (next === null) return this.#held.member === null ? undefined : this.#question.ask();
         return next === this.#networkMap ? undefined : this.#learn(next);
       }
       case 'mesh-refused':

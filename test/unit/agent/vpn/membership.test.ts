@@ -115,6 +115,18 @@ test('changes that do not follow the state that is held are asked about once, an
   t.deepEqual(asked(), [13]);
 });
 
+test('a machine that has no VPN, or can have none, asks for no changes of one', async (t) => {
+  const [without, unable] = [open(t), open(t, { problem: 'this agent does not run as root.' })];
+  unable.membership.configured(EMBEDDED, ADMIN);
+  await until('why it joins none', () => unable.membership.service.note?.());
+  const waiting = [without.clock.waiting(), unable.clock.waiting()];
+
+  without.changes(7);
+  unable.changes(7);
+
+  t.deepEqual([without.clock.waiting(), unable.clock.waiting()], waiting, 'no question is open');
+});
+
 test('changes that are told twice are taken once, and nothing is asked', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
