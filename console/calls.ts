@@ -39,6 +39,13 @@ export function sentNowOrNever(isOpen: () => Promise<boolean>, held: Held): TRPC
     };
 }
 
+/** Nothing goes over a connection that was closed for good: tRPC would open it again for whatever is asked. */
+export function notOnceClosed(isClosed: () => boolean): TRPCLink<AppRouter> {
+  return () =>
+    ({ op, next }) =>
+      isClosed() ? observable((observer) => observer.error(TRPCClientError.from(new NotSent()))) : next(op);
+}
+
 /** A call whose answer is lost says so: of tRPC it is an event, which has no words. */
 export const saidWhenLost: TRPCLink<AppRouter> =
   () =>

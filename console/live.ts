@@ -5,7 +5,7 @@ import type { Api } from '../api/client/api.ts';
 import { promptWebSocket } from '../api/client/prompt-web-socket.ts';
 import type { AppRouter } from '../api/trpc/router.ts';
 import { lookAtBuild } from './build.ts';
-import { saidWhenLost, sentNowOrNever, type Held } from './calls.ts';
+import { notOnceClosed, saidWhenLost, sentNowOrNever, type Held } from './calls.ts';
 import { followServing } from './serving.ts';
 import { askWho } from './session.ts';
 import { askForSignsOfLife } from './sign-of-life.ts';
@@ -56,6 +56,7 @@ export interface Live {
    * `NotSent`. A question that waits for a connection would have the change done whenever there is one again.
    */
   readonly now: Api;
+  /** For good: what is asked afterwards is refused as `NotSent`. */
   close(): void;
 }
 
@@ -84,6 +85,7 @@ export function connect(): Live {
     WebSocket: LiveSocket,
     keepAlive: { enabled: true, intervalMs: PING_MS, pongTimeoutMs: PONG_MS_MAX },
     onOpen() {
+      if (isClosed) return; // it was being opened meanwhile, and is closed next
       void lookAtBuild(); // it may be another admin, or the same after an upgrade
       void askWho(); // the cookie may be of another session by now
       told('open');
@@ -98,7 +100,9 @@ export function connect(): Live {
     return isUp();
   };
   const apiBy = (held: Held): Api =>
-    createTRPCClient<AppRouter>({ links: [saidWhenLost, sentNowOrNever(isOpen, held), wsLink({ client: socket })] });
+    createTRPCClient<AppRouter>({
+      links: [saidWhenLost, sentNowOrNever(isOpen, held), notOnceClosed(() => isClosed), wsLink({ client: socket })],
+    });
   const [api, now] = [apiBy('changes'), apiBy('all')];
   const serving = followServing(() => api.get_admin.query({}));
   return {
@@ -106,6 +110,7 @@ export function connect(): Live {
     now,
     close() {
       isClosed = true;
+      first.resolve(); // what waits for it is not done
       serving.stop();
       void socket.close();
     },

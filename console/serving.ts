@@ -15,17 +15,23 @@ export const serving = signal<Serving | null>(null);
 
 /**
  * Asks over the connection: behind a balancer a request may come to another admin. `ask`: whenever one is open; it is
- * asked again until it says so, or `stop`.
+ * asked again until it says so, or `stop`, after which nothing is asked any more: a question would dial.
  */
 export function followServing(question: () => Promise<Serving>) {
   let turn = 0;
+  let isStopped = false;
   let again: ReturnType<typeof setTimeout> | undefined;
-  const stop = (): void => {
+  const drop = (): void => {
     turn += 1;
     clearTimeout(again);
   };
+  const stop = (): void => {
+    isStopped = true;
+    drop();
+  };
   const ask = async (): Promise<void> => {
-    stop();
+    if (isStopped) return;
+    drop();
     const mine = turn;
     try {
       const { name, version } = await question();

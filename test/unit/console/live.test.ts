@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { WebSocketServer } from 'ws';
+import { WebSocketServer, type ServerOptions, type WebSocket as Client } from 'ws';
 import type { Api } from '../../../api/client/api.ts';
 import { isNotSent } from '../../../console/failure.ts';
 import { ROOT } from '../../support/source/source-text.ts';
@@ -37,8 +37,8 @@ Object.assign(globalThis, {
 const { link, connect } = (await import(join(ROOT, 'console/live.ts'))) as Page;
 
 /** An admin that answers whatever it is asked; `asked`: what it was. */
-async function startAdmin(t: ExecutionContext, port = 0) {
-  const server = new WebSocketServer({ port, host: '127.0.0.1' });
+async function startAdmin(t: ExecutionContext, port = 0, options: Pick<ServerOptions, 'verifyClient'> = {}) {
+  const server = new WebSocketServer({ port, host: '127.0.0.1', ...options });
   await once(server, 'listening');
   const asked: string[] = [];
   server.on('connection', (client) =>
@@ -128,4 +128,32 @@ test.serial('what leads to a change is refused without a connection, and not ask
   await live.now.list_aliases.query({});
 
   t.deepEqual(asked(), ['list_nodes', 'list_aliases']);
+});
+
+test.serial('a page that is closed while it first connects leaves no connection, and dials no other', async (t) => {
+  const waits = Promise.withResolvers<void>();
+  const dialled = Promise.withResolvers<void>();
+  let dials = 0;
+  const { server, asked } = await startAdmin(t, 0, {
+    verifyClient: (_info, decide) => {
+      dials += 1;
+      dialled.resolve();
+      void waits.promise.then(() => decide(true));
+    },
+  });
+  opened.length = 0;
+  const live = connect();
+  await dialled.promise;
+  const connected = once(server, 'connection') as Promise<[Client]>;
+  const change = t.throwsAsync(live.api.delete_node.mutate({ id: 'one' }));
+
+  live.close();
+  t.true(isNotSent(await change), 'what waited for the first connection');
+  waits.resolve();
+  const [client] = await connected;
+  if (client.readyState !== client.CLOSED) await once(client, 'close');
+  t.true(isNotSent(await t.throwsAsync(live.api.list_nodes.query({}))), 'what is asked later');
+
+  t.deepEqual([dials, opened.length, server.clients.size, asked()], [1, 1, 0, []]);
+  t.is(link.value.state, 'connecting', 'it says nothing of the one that comes after it');
 });

@@ -42,3 +42,16 @@ test.serial('an admin whose answer comes after that of the next connection is no
 
   t.is(serving.value?.name, 'after');
 });
+
+test.serial('nothing is asked once it is stopped: a question would dial again', (t) => {
+  let asked = 0;
+  const follow = followServing(() => {
+    asked += 1;
+    return Promise.reject(new Error('closed'));
+  });
+
+  follow.stop();
+  follow.ask();
+
+  t.is(asked, 0);
+});
