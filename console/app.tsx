@@ -25,7 +25,7 @@ export function App() {
         </main>
       );
     case 'unreached':
-      return <Unreached />;
+      return <Unreached why={now.why} />;
     case 'out':
       return <SignInPage why={now.why} />;
     case 'in':
@@ -36,12 +36,12 @@ export function App() {
 }
 
 /** It is asked again by itself. */
-function Unreached() {
+function Unreached({ why }: { readonly why: 'away' | 'throttled' }) {
   return (
     <>
       <TransportBar />
       <main class="sign-in" id="content">
-        <State kind="failed" text={TEXTS.signIn.away}>
+        <State kind="failed" text={TEXTS.signIn[why]}>
           <button type="button" onClick={() => void askWho(true)}>
             {TEXTS.states.again}
           </button>

@@ -21,10 +21,13 @@ export interface Me {
   readonly principal: string;
 }
 
-/** What is known of it. `unreached`: nothing yet, as the admin or its database is away; it is asked again. */
+/**
+ * What is known of it. `unreached`: nothing yet, as the admin or its database is `away`, or lets nobody of this address
+ * ask for now (`throttled`); it is asked again.
+ */
 export type SignedIn =
   | { readonly kind: 'asking' }
-  | { readonly kind: 'unreached' }
+  | { readonly kind: 'unreached'; readonly why: 'away' | 'throttled' }
   | { readonly kind: 'out'; readonly why: string | null }
   | { readonly kind: 'in'; readonly me: Me };
 
@@ -79,7 +82,8 @@ export async function askWho(isUse = false): Promise<void> {
   const path = isUse ? `${SESSION_PATH}?use=true` : SESSION_PATH;
   const answer = await ask<{ readonly principal: string | null; readonly admin: Serving }>('GET', path);
   if (turn < answered) return; // a later one knows better
-  if (answer === null || answer.status === 429 || answer.status >= 500) return unreached();
+  if (answer?.status === 429) return unreached('throttled');
+  if (answer === null || answer.status >= 500) return unreached('away');
   answered = turn;
   if (answer.data === null) return refused(answer.error?.message ?? TEXTS.signIn.unreached);
   const { principal, admin } = answer.data;
@@ -103,10 +107,10 @@ function refused(why: string): void {
   if (kind === 'asking' || kind === 'unreached') signedIn.value = { kind: 'out', why };
 }
 
-function unreached(): void {
-  const { kind } = signedIn.value;
-  if (kind === 'asking') signedIn.value = { kind: 'unreached' };
-  if (kind !== 'asking' && kind !== 'unreached') return;
+function unreached(why: 'away' | 'throttled'): void {
+  const now = signedIn.value;
+  if (now.kind !== 'asking' && now.kind !== 'unreached') return;
+  if (now.kind === 'asking' || now.why !== why) signedIn.value = { kind: 'unreached', why };
   clearTimeout(again);
   again = setTimeout(askIfUnreached, UNREACHED_MS);
 }

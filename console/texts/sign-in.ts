@@ -15,6 +15,8 @@ export const SIGN_IN = {
     wrong: 'This is no key of this service.',
     unreached: 'The admin does not answer. Try again.',
     away: 'The admin or its database does not answer, so it is not known whether you are signed in. It is asked again every few seconds.',
+    throttled:
+      'The admin takes no more questions from your address for now, so it is not known whether you are signed in. It is asked again every few seconds.',
   },
   sessions: {
     lead: 'Who is signed in to the console, at every admin. One that is ended is cut within a second.',

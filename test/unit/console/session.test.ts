@@ -71,9 +71,9 @@ for (const [what, away] of [
     const admin = loadPage(t, away);
 
     await session.askWho(true);
-    t.deepEqual(session.signedIn.value, { kind: 'unreached' });
+    t.deepEqual(session.signedIn.value, { kind: 'unreached', why: 'away' });
     await pass(session.UNREACHED_MS);
-    t.deepEqual(session.signedIn.value, { kind: 'unreached' });
+    t.deepEqual(session.signedIn.value, { kind: 'unreached', why: 'away' });
     admin.answer = signedInAs('master');
     await pass(session.UNREACHED_MS);
     await pass(session.UNREACHED_MS);
@@ -81,6 +81,17 @@ for (const [what, away] of [
     t.deepEqual(session.signedIn.value, { kind: 'in', me: { principal: 'master' } });
     t.deepEqual(admin.asked, ['/console/session?use=true', '/console/session', '/console/session']);
   });
+
+test.serial('a page whose address may not ask for now says so, and not that its admin is away', async (t) => {
+  const admin = loadPage(t, { status: 429, body: { error: { code: 'rate_limited', message: 'Too many requests' } } });
+
+  await session.askWho(true);
+  t.deepEqual(session.signedIn.value, { kind: 'unreached', why: 'throttled' });
+  admin.answer = null;
+  await pass(session.UNREACHED_MS);
+
+  t.deepEqual(session.signedIn.value, { kind: 'unreached', why: 'away' });
+});
 
 test.serial('a page that nobody sees asks as soon as it is seen, or its network is back', async (t) => {
   const admin = loadPage(t, null);
@@ -120,7 +131,7 @@ test.serial('an answer that never comes is waited for no longer than its limit',
   late.abort();
   await asking;
 
-  t.deepEqual([limits, session.signedIn.value], [[session.ANSWER_MS_MAX], { kind: 'unreached' }]);
+  t.deepEqual([limits, session.signedIn.value], [[session.ANSWER_MS_MAX], { kind: 'unreached', why: 'away' }]);
 });
 
 test.serial('a page that is refused shows the sign-in with why', async (t) => {
@@ -168,7 +179,7 @@ test.serial('who signed in while the admin went away is signed in once it is bac
   admin.answer = null;
 
   t.is(await signing, null);
-  t.deepEqual(session.signedIn.value, { kind: 'unreached' });
+  t.deepEqual(session.signedIn.value, { kind: 'unreached', why: 'away' });
 });
 
 test.serial('use is told once a minute, also when the clock of the machine is set back', async (t) => {
