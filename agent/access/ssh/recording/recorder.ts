@@ -109,6 +109,11 @@ export class SessionRecorder {
     this.#gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
+  /** Whether what comes now is recorded: neither is the session over, nor is the recording cut or as long as it may be. */
+  get isRecording(): boolean {
+    return !this.#isTruncated && !this.#isOver && performance.now() - this.#beganMs <= this.#msMax;
+  }
+
   /** The program wrote this. */
   output(kind: OutputKind, data: Buffer): void {
     if (this.#isTruncated || this.#isOver) return;

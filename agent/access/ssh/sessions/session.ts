@@ -124,13 +124,13 @@ export class ShellSession {
   }
 
   /** What its client has open; null: no program yet, or none any more. */
-  get kind(): 'shells' | 'commands' | 'file_transfers' | null {
+  get kind(): SshOpenKind | null {
     return this.#program === null || this.#hangUpMs !== null ? null : KINDS[this.#program.type];
   }
 
-  /** Whether what it shows is being recorded. */
+  /** Whether what it shows is being recorded: no more, once the recording is cut. */
   get isRecorded(): boolean {
-    return this.#recorder !== null && this.#hangUpMs === null;
+    return this.#hangUpMs === null && (this.#recorder?.isRecording ?? false);
   }
 
   /** The client is gone: what runs gets HUP, and KILL after `hangUpMs`. */
