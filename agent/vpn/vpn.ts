@@ -13,6 +13,7 @@ import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../observability/health.ts';
 import type { NamedPeer } from '../observability/metrics/wireguard.ts';
+import { interfaceNameOf } from './interface-names.ts';
 import { createNames, removeNames } from './names/names.ts';
 import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -126,9 +127,4 @@ export async function leaveVpn(
   await removeDevice(interfaceName).catch((error: unknown) =>
     log.warn({ problem: (error as Error).message }, 'The network interface of this machine could not be removed'),
   );
-}
-
-/** The same at every start, and no other agent's on this machine. */
-function interfaceNameOf(node: NodeId): string {
-  return `edge${node.slice(0, 8)}`;
 }

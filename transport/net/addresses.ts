@@ -43,6 +43,11 @@ const CLASSES: Readonly<Record<string, AddressClass>> = {
 /** Global unicast as far as it is assigned. Source: IANA's IPv6 address space, RFC 4291 2.4. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
 
+/** IPv6 that carries IPv4 in its last 32 bits: mapped, compatible, and the prefix of NAT64 that everybody knows. */
+const CARRYING = ['::ffff:0:0/96', '::/96', '64:ff9b::/96'].map(
+  (block) => ipaddr.parseCIDR(block) as [ipaddr.IPv6, number],
+);
+
 /** For later use, which stacks refuse or drop. Source: RFC 1112, 4. */
 const FUTURE = ipaddr.parseCIDR('240.0.0.0/4') as [ipaddr.IPv4, number];
 
@@ -139,6 +144,17 @@ export function isReachableNetwork(network: string): boolean {
 /** An address as people write it: IPv4 in its own form where a socket of both families says `::ffff:192.0.2.1`. */
 export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/iu, '');
+}
+
+/**
+ * The IPv4 address that an IPv6 address carries in its last 32 bits, in any way of writing it: mapped, compatible (RFC
+ * 4291, 2.5.5) or of NAT64 (RFC 6052, 2.1). Null: it is none of these.
+ */
+export function carriedAddress(address: string): string | null {
+  if (!isAddress(address)) return null;
+  const parsed = ipaddr.parse(address);
+  if (!(parsed instanceof ipaddr.IPv6) || !CARRYING.some((block) => parsed.match(block))) return null;
+  return ipaddr.fromByteArray(parsed.toByteArray().slice(-4)).toString();
 }
 
 function isAddress(address: string): boolean {

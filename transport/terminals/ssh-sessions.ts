@@ -1,7 +1,7 @@
 /** Who is logged in to nodes by SSH, as their agents tell it through their tunnels. Nothing of it is kept here. */
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeSshSessions } from '../../api/node-ports.ts';
-import { plainAddress } from '../net/addresses.ts';
+import { carriedAddress, plainAddress } from '../net/addresses.ts';
 import { rangesOf } from '../net/endpoints.ts';
 import { AGENT_SSH_SESSIONS_PATH } from '../protocol/agent-api.ts';
 import { plainText } from '../protocol/diagnosis.ts';
@@ -45,9 +45,11 @@ export function readSshSessions(body: Uint8Array, ranges: readonly string[]): Re
   if (!parsed.success)
     return refuse('service_unavailable', 'The node answered with something that does not say who is logged in.');
   const hidden = rangesOf(ranges);
+  const isHidden = (address: string): boolean => hidden.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
   const shown = (address: string | null): string | null => {
-    const plain = plainAddress(address ?? '');
-    return plain === '' || hidden.check(plain, plain.includes(':') ? 'ipv6' : 'ipv4') ? null : plain;
+    if (address === null) return null;
+    const plain = plainAddress(address);
+    return isHidden(plain) || isHidden(carriedAddress(plain) ?? plain) ? null : plain;
   };
   const { session_count, sessions } = parsed.data;
   return ok({

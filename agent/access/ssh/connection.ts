@@ -17,6 +17,8 @@ export interface LiveOptions extends SessionHost {
   readonly egress: Egress;
   /** A clock that only goes forward, also while the machine is suspended, in ms. */
   readonly aliveMs: () => number;
+  /** Addresses of this machine in VPNs now. */
+  readonly vpnAddresses: () => readonly string[];
   /** The connection is over; processes may still be ending. */
   readonly closed: () => void;
 }
@@ -30,7 +32,8 @@ export class LiveConnection {
   readonly #carried: Carried = new Set();
   readonly #ports: () => number;
   readonly #account: string;
-  readonly #clientAddress: string;
+  /** Null: through a VPN, where this machine may be no more when it is asked (R3), or not known. */
+  readonly #clientAddress: string | null;
   readonly #sinceMs: number;
   readonly #whenIdle: (() => void)[] = [];
   readonly #closed: () => void;
@@ -39,12 +42,14 @@ export class LiveConnection {
 
   /** Must be made before the login is answered, so that nothing of the client is missed. */
   constructor(options: LiveOptions) {
-    const { client, limits } = options;
+    const { client, limits, origin } = options;
     this.username = options.username;
     this.grant = options.grant;
     this.#client = client;
     this.#account = options.account.name;
-    this.#clientAddress = options.origin.clientAddress;
+    const own = addressOf(origin.serverAddress);
+    const isThroughVpn = own !== null && options.vpnAddresses().includes(own);
+    this.#clientAddress = isThroughVpn ? null : addressOf(origin.clientAddress);
     this.#sinceMs = options.aliveMs();
     this.#closed = options.closed;
     this.#hangUpMs = limits.hangUpMs;
@@ -67,7 +72,7 @@ export class LiveConnection {
       username: this.username,
       account: this.#account,
       age_ms: Math.max(0, Math.round(aliveMs - this.#sinceMs)),
-      client_address: addressOf(this.#clientAddress),
+      client_address: this.#clientAddress,
       shells: count('shells'),
       commands: count('commands'),
       file_transfers: count('file_transfers'),

@@ -7,6 +7,7 @@ import { aliveMs } from '../../../transport/net/uptime.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import type { SshSessions } from '../../../transport/protocol/ssh-sessions.ts';
 import { listenForAdmins, type OwnPlace } from '../../listening.ts';
+import { vpnAddresses } from '../../vpn/interface-names.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { SSH_ALGORITHMS } from '../../../transport/net/ssh/algorithms.ts';
@@ -47,6 +48,8 @@ export interface SshServerOptions {
   readonly recording?: Recording;
   /** Who becomes whom; the accounts of this machine, unless a test has its own. */
   readonly accounts?: AccountOf;
+  /** Addresses of this machine in VPNs, unless a test has its own. */
+  readonly vpnAddresses?: () => readonly string[];
   /** Makes terminals; node-pty, unless a test has none. */
   readonly loadPty?: LoadPty;
   readonly limits?: Partial<SshLimits>;
@@ -90,6 +93,7 @@ export class SshServer {
       recording: options.recording ?? null,
       loadPty: options.loadPty,
       aliveMs,
+      vpnAddresses: options.vpnAddresses ?? (() => vpnAddresses()),
     });
   }
 

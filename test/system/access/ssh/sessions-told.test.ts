@@ -1,4 +1,8 @@
-/** Who is logged in to a machine, as its SSH server tells it: with what is open now, and nothing of what is over. */
+/**
+ * Who is logged in to a machine, as its SSH server tells it: with what is open now, and nothing of what is over.
+ *
+ * Promises: R3.
+ */
 import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +16,7 @@ import {
   SshSessions,
   type SshSession,
 } from '../../../../transport/protocol/ssh-sessions.ts';
+import type { SshRecordingSettings } from '../../../../transport/protocol/ssh.ts';
 import { startSshFixture, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 import { target } from '../../../support/net/listening.ts';
 import { connectRaw, execRaw, shellRaw } from '../../../support/ssh/raw-ssh-client.ts';
@@ -88,6 +93,33 @@ test('what is open on a connection is counted by its kind, as long as it is open
   await once(client, 'close');
   await until('that nobody is there', () => fixture.server.sessions().session_count === 0);
   t.deepEqual(told(fixture), []);
+});
+
+test('what is recorded no more, as there is too much of it or for too long, is not told to be', async (t) => {
+  const spool = new RecordingSpool(join(temporaryDirectory(t), 'spool'));
+  let settings: SshRecordingSettings = { mode: 'all', bytes_max: 1_000, ms_max: 600_000 };
+  const fixture = await startSshFixture(t, { recording: { spool, settings: () => settings } });
+  fixture.user('alice', [], PASSWORD);
+  const client = await connectRaw(t, fixture.port, { username: 'alice', password: PASSWORD });
+
+  const much = await execRaw(client, 'cat');
+  await tells(fixture, { commands: 1, is_recorded: true });
+  much.write('x'.repeat(2_000));
+  await tells(fixture, { commands: 1, is_recorded: false });
+  settings = { ...settings, ms_max: 1 };
+  await execRaw(client, 'cat');
+
+  await tells(fixture, { commands: 2, is_recorded: false });
+  t.deepEqual(told(fixture), [{ username: 'alice', ...NOTHING, commands: 2 }]);
+});
+
+test('who comes through the VPN of this machine is told without an address', async (t) => {
+  const fixture = await startSshFixture(t, { vpnAddresses: () => ['127.0.0.1'] });
+  fixture.user('alice', [], PASSWORD);
+
+  await connectRaw(t, fixture.port, { username: 'alice', password: PASSWORD });
+
+  t.deepEqual(told(fixture), [{ username: 'alice', ...NOTHING, client_address: null }]);
 });
 
 test('of many the latest are told and all are counted, and time goes on for each', async (t) => {

@@ -48,11 +48,19 @@ for (const [what, address] of [
   ['IPv6', 'fd00:1::5'],
   ['IPv4 in IPv6', '::ffff:100.64.3.4'],
   ['IPv4 in IPv6, in hexadecimal', '::ffff:6440:304'],
+  ['IPv4 in IPv6, compatible', '::100.64.3.4'],
+  ['IPv4 behind NAT64', '64:ff9b::6440:304'],
 ] as const) {
   test(`an address of the VPN is not told: ${what}`, (t) => {
     t.like(read({ ...ADA, client_address: address }), { value: { sessions: [{ client_address: null }] } });
   });
 }
+
+test('an address that carries one of no VPN is told', (t) => {
+  const sessions = ['::1', '64:ff9b::c000:207'].map((address) => ({ ...ADA, client_address: address }));
+
+  t.deepEqual(read(...sessions), { ok: true, value: { session_count: 2, sessions } });
+});
 
 /** What is wrong with it, and the one that is told. */
 const LIES: readonly (readonly [string, object])[] = [
