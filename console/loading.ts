@@ -5,7 +5,8 @@ export const LOAD_AGAIN_MS = 10_000;
 
 /**
  * Loads it, and again until it is there or the returned function is called. `failed`: told each time it could not be
- * loaded; browsers ask for it anew then.
+ * loaded. Chromium asks for it anew then, as of 156 at the latest; browsers that keep a module that failed do not while
+ * the page is open, so that it should offer to load the page anew.
  */
 export function loadUntilThere<T>(load: () => Promise<T>, there: (loaded: T) => void, failed: () => void): () => void {
   let isWanted = true;

@@ -5,6 +5,7 @@ import type { PageProps } from '../page-props.ts';
 import { PAGES } from '../pages.ts';
 import type { PageName } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
+import { LoadAnew } from './load-anew.tsx';
 import { State } from './state.tsx';
 
 /** Pages that were loaded: they are shown at once from then on. */
@@ -35,9 +36,7 @@ export function Page({ name, ...props }: PageProps & { readonly name: PageName }
   if (tried?.name !== name || !tried.failed) return <State kind="loading" text={TEXTS.states.loading} />;
   return (
     <State kind="failed" text={TEXTS.states.notLoaded}>
-      <button type="button" onClick={() => location.reload()}>
-        {TEXTS.states.reload}
-      </button>
+      <LoadAnew />
     </State>
   );
 }

@@ -74,7 +74,7 @@ export const FRAME = {
     loading: 'Loading.',
     failed: 'This could not be had.',
     again: 'Try again',
-    notLoaded: 'This page could not be loaded: the admin is away, or was upgraded since.',
+    notLoaded: 'This could not be loaded: the admin is away, or was upgraded since.',
     reload: 'Load anew',
   },
   calls: {

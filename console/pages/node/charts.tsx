@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';
 import { loadUntilThere } from '../../loading.ts';
+import { LoadAnew } from '../../parts/load-anew.tsx';
 import { State } from '../../parts/state.tsx';
 import { bytesOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
@@ -56,7 +57,11 @@ export function Charts({ live, node }: { readonly live: Live; readonly node: Nod
       {!isForbidden && (
         <>
           {failure !== null && <State kind="failed" text={`${TEXTS.states.failed} ${failure}`} />}
-          {hasFailed && <p class="soft">{TEXTS.states.notLoaded}</p>}
+          {hasFailed && (
+            <p class="soft">
+              {TEXTS.states.notLoaded} <LoadAnew />
+            </p>
+          )}
           {points.length === 0 && failure === null && <State kind="loading" text={T.loading} />}
           {points.length > 0 && (
             <div class="charts">

@@ -5,6 +5,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import type { Live } from '../../live.ts';
 import { loadUntilThere } from '../../loading.ts';
+import { LoadAnew } from '../../parts/load-anew.tsx';
 import { NOTHING } from '../../selection.ts';
 import { TEXTS } from '../../texts.ts';
 import { chosenOf } from './chosen-nodes.ts';
@@ -28,7 +29,12 @@ export function ChosenNodes({ fleet, live, shown }: ChosenProps) {
     <div class="chosen" role="group" aria-label={T.chosen(size)}>
       <strong>{T.chosen(size)}</strong>
       {elsewhere > 0 && <span class="soft">{T.chosenElsewhere(elsewhere)}</span>}
-      {hasFailed && <span class="soft">{TEXTS.states.notLoaded}</span>}
+      {hasFailed && (
+        <>
+          <span class="soft">{TEXTS.states.notLoaded}</span>
+          <LoadAnew />
+        </>
+      )}
       {Actions !== null && <Actions fleet={fleet} live={live} ids={[...chosen.value]} />}
       <button type="button" class="plain" onClick={() => (chosen.value = NOTHING)}>
         {T.chooseNone}

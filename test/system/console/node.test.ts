@@ -103,6 +103,20 @@ test.serial('charts begin with what its agent measured before the page was opene
   t.deepEqual(problems, []);
 });
 
+test.serial('charts that could not be loaded are tried again, or loaded anew with the page', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${id}`);
+  const charts = '**/assets/chart-*.js';
+  await page.route(charts, (route) => route.abort());
+  await signIn(page, FLEET_KEYS.MASTER_KEY);
+  await part(page, 'Measured').getByText('This could not be loaded').waitFor();
+  await part(page, 'Measured').getByRole('button', { name: 'Load anew' }).waitFor();
+
+  await page.unroute(charts);
+  await page.locator('.chart canvas').first().waitFor({ timeout: CHART_MS_MAX });
+
+  t.is(await part(page, 'Measured').getByRole('button', { name: 'Load anew' }).count(), 0);
+});
+
 /** When the first point of the first chart was measured, in s of its hour: told while the pointer is on it. */
 async function firstTime(page: Page): Promise<number | null> {
   const { left, middle } = await page
