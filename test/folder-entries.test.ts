@@ -12,7 +12,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'agent/execution/journal': ['damage', 'journal', 'journal-schema', 'open-journal'],
   'agent/observability/doctor': ['admin-answers', 'command', 'doctor', 'reports'],
   'agent/observability/metrics/host': ['exporter', 'files', 'mounts', 'os-release'],
-  'agent/vpn': ['rotation', 'start-vpn', 'vpn'],
+  'agent/vpn': ['interface-names', 'rotation', 'start-vpn', 'vpn'],
   'agent/vpn/names': ['names'],
   'api/console': ['counters', 'limits', 'open-console', 'ports', 'sessions'],
   'api/debug': ['elsewhere', 'open-debug'],

@@ -62,9 +62,9 @@ export interface Netclient {
 /** Nothing is run before an order. */
 export function createNetclient({ node, directory, clock, log, env = process.env }: NetclientOptions): Netclient {
   const statePath = join(directory, NETMAKER_FILE);
+  const note = noting(statePath, log);
   const ending = new AbortController();
   let problem: string | null = null;
-  let noteProblem: string | null = null;
   let toldAtMs = -Infinity;
   let next: Extract<AdminVpnFrame, { type: 'netmaker-join' }> | null = null;
   let running: Promise<void> | null = null;
@@ -75,7 +75,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     const entered = enteredNetwork(statePath);
     if (entered !== null && entered !== network) await leaveFormer(entered, log, env, ending.signal);
     if (ending.signal.aborted) return; // the former one may not be left
-    // Before the run, which may fail and have entered all the same. But the former one is left until another is entered.
+    // Before the run, which may fail and have entered all the same. The former one is left until another is entered.
     if (entered === null) note(network);
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
@@ -90,17 +90,6 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     if (enteredNetwork(statePath) !== network) note(network);
     done = { network, token, atMs: clock.nowMs() };
     log.info({ network }, 'This machine has asked Netmaker into the VPN of its cluster');
-  }
-
-  /** So that it is left when the agent is told to enter another, or leaves. The same problem is told once. */
-  function note(network: string): void {
-    const failed = noteEntered(statePath, network);
-    if (failed !== null && failed !== noteProblem)
-      log.warn(
-        { problem: failed },
-        'The network that this machine has joined could not be noted: it is not left by itself',
-      );
-    noteProblem = failed;
   }
 
   async function work(): Promise<void> {
@@ -127,14 +116,20 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   };
 }
 
-/** Null: it was noted. Else why not. */
-function noteEntered(statePath: string, network: string): string | null {
-  try {
-    writeDurably(statePath, `${JSON.stringify({ network })}\n`);
-    return null;
-  } catch (error) {
-    return (error as Error).message;
-  }
+/** Notes a network, so that it is left when the agent is told to enter another, or leaves. A problem is told once. */
+function noting(statePath: string, log: Log): (network: string) => void {
+  let told: string | null = null;
+  return (network) => {
+    try {
+      writeDurably(statePath, `${JSON.stringify({ network })}\n`);
+      told = null;
+    } catch (error) {
+      const problem = (error as Error).message;
+      if (problem !== told)
+        log.warn({ problem }, 'The network that this machine has joined could not be noted: it is not left by itself');
+      told = problem;
+    }
+  };
 }
 
 /**

@@ -49,7 +49,7 @@ export class Invitations {
   readonly #invitedAtMs = new Map<NodeId, number>();
   /** Of those, who were no hosts when it was looked. */
   readonly #absent = new Set<NodeId>();
-  /** Who was found last where a look found more than it tells: the next one begins behind, so that each has its turn. */
+  /** Who was told last where more wait than one look tells: the next begins behind, so that each has its turn. */
   #last: NodeId | null = null;
   #isStopped = false;
   #isWoken = false;

@@ -109,7 +109,7 @@ export class SessionRecorder {
     this.#gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  /** Whether what comes now is recorded: neither is the session over, nor is the recording cut or as long as it may be. */
+  /** Whether what comes now is recorded: the session is not over, nor is the recording cut or as long as it may be. */
   get isRecording(): boolean {
     return !this.#isTruncated && !this.#isOver && performance.now() - this.#beganMs <= this.#msMax;
   }
