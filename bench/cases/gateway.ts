@@ -1,6 +1,6 @@
 /**
- * `gateway`: streams into a machine through its admin, by the admin's gateway in the VPN and by a tunnel beside it, both
- * without TLS: else an admin takes no gateway that is slower.
+ * `gateway`: streams into a machine through its admin, by the admin's gateway in the VPN and by a tunnel beside it.
+ * Both without TLS: else an admin takes no gateway that is slower.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
