@@ -69,8 +69,10 @@ async function side(fixture: Fixture, member: Member, cluster: string, mib: numb
   await writeFile(
     program,
     `import { createServer } from 'node:http';
-    const body = Buffer.alloc(${mib} * 1_048_576);
-    createServer((request, response) => response.end(request.url === '/large' ? body : 'x')).listen(${WEB_PORT}, '127.0.0.1', () => console.log('listens'));\n`,
+const body = Buffer.alloc(${mib} * 1_048_576);
+const server = createServer((request, response) => response.end(request.url === '/large' ? body : 'x'));
+server.listen(${WEB_PORT}, '127.0.0.1', () => console.log('listens'));
+`,
   );
   const web = member.machine.spawn(process.execPath, [program]);
   await until('the web server', () => web.output.includes('listens'));
