@@ -73,10 +73,10 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   async function enter({ network, token }: { readonly network: string; readonly token: string }): Promise<void> {
     if (done?.network === network && done.token === token && clock.nowMs() - done.atMs < SETTLED_MS) return;
     const entered = enteredNetwork(statePath);
-    if (entered !== null && entered !== network) await leaveFormer(entered, log, env, ending.signal);
+    const hasLeft = entered !== null && entered !== network && (await leaveFormer(entered, log, env, ending.signal));
     if (ending.signal.aborted) return; // the former one may not be left
-    // Before the run, which may fail and have entered all the same. The former one is left until another is entered.
-    if (entered === null) note(network);
+    // Before the run, which may fail and have entered all the same. One that could not be left stays noted until then.
+    if (entered === null || hasLeft) note(network);
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
     if (ending.signal.aborted) return;
@@ -164,15 +164,16 @@ export async function leaveNetmaker(
   }
 }
 
-/** One that the admin mostly took it out of already. */
+/** One that the admin mostly took it out of already. Whether it is left. */
 async function leaveFormer(
   network: string,
   log: Log,
   env: NetclientOptions['env'],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const problem = await runProgram(['leave', network], [], env, signal);
   if (problem !== null) log.debug({ problem }, 'netclient did not leave the network that this machine was in before');
+  return problem === null;
 }
 
 function enteredNetwork(statePath: string): string | null {

@@ -226,7 +226,7 @@ function gatewayOf(
       relayMapUrls: () => told.settings.derp_map_urls,
       relayMapMissing,
       adminUrls: () => urls.all(),
-      isPlain: (node) => !sessions.isSecure(node) || new URL(urls.own()).protocol === 'http:',
+      isPlain: (node) => !sessions.isSecure(node) || urls.own().startsWith('http:'),
       upgrade: createTunnelGate(tunnels, 'mesh'),
       send: (node, frame) => void sessions.sendToNode(node, frame),
       epochOf: (cluster) => (held.holds(cluster) ? held.leaseOf(cluster).epoch : null),

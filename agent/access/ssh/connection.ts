@@ -48,7 +48,7 @@ export class LiveConnection {
     this.#client = client;
     this.#account = options.account.name;
     const own = addressOf(origin.serverAddress);
-    const isThroughVpn = own !== null && options.vpnAddresses().includes(own);
+    const isThroughVpn = own !== null && isOfVpn(own, options.vpnAddresses);
     this.#clientAddress = isThroughVpn ? null : addressOf(origin.clientAddress);
     this.#sinceMs = options.aliveMs();
     this.#closed = options.closed;
@@ -114,4 +114,13 @@ export class LiveConnection {
 function addressOf(address: string): string | null {
   const plain = plainAddress(address).replace(/%.*$/u, '');
   return isIP(plain) === 0 ? null : plain;
+}
+
+/** Where that cannot be known, it counts as one (R3). */
+function isOfVpn(own: string, vpnAddresses: () => readonly string[]): boolean {
+  try {
+    return vpnAddresses().includes(own);
+  } catch {
+    return true; // no file can be opened, or the system does not tell its interfaces
+  }
 }

@@ -58,8 +58,15 @@ function fallen(problem: string): Said {
   return { problem, isWatched: true };
 }
 
+/** What a server says that will tell later. Source: Redis, `src/server.c` (shared errors). */
+const NOT_NOW = /^(?:LOADING|BUSY|NOAUTH|MASTERDOWN)/u;
+
+/** Null: it does not tell. Servers that know no such command, and proxies before them, have many words for that. */
 async function roleOf(client: Redis): Promise<string | null> {
-  const role: unknown = await permitted(client.role());
+  const role: unknown = await client.role().catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'ReplyError' && !NOT_NOW.test(error.message)) return null;
+    throw error;
+  });
   return Array.isArray(role) ? String(role[0]) : null;
 }
 

@@ -145,6 +145,25 @@ test('a move whose joins fail leaves the former network each time, until another
   ]);
 });
 
+test('a network whose join failed is left as well when the machine is asked into another: it may have entered', async (t) => {
+  const { directory, netclient, calls, lines } = await open(t, '[ "$1" = leave ] || [ ! -e "${0%/*}/broken" ]');
+  const broken = join(directory, 'broken');
+  netclient.told(order('cluster-a'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-a')));
+  await writeFile(broken, '');
+  netclient.told(order('cluster-b'));
+  await until('the sentence', () => netclient.note());
+  await rm(broken);
+
+  netclient.told(order('cluster-c'));
+  await until('the next join', () => lines.some((line) => line.includes('cluster-c')));
+
+  t.deepEqual(
+    (await calls()).filter((call) => call.startsWith('leave')),
+    ['leave cluster-a', 'leave cluster-b'],
+  );
+});
+
 test('an agent that is stopped while it leaves the former network leaves it with its next order', async (t) => {
   const script = '[ "$1" != leave ] || [ -e "${0%/*}/fast" ] || exec sleep 600';
   const { directory, start, netclient, calls, node, lines } = await open(t, script);

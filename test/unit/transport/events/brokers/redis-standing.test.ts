@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Redis } from 'ioredis';
-import { inCluster, watchStanding } from '../../../../../transport/events/brokers/redis-standing.ts';
+import { byItself, inCluster, watchStanding } from '../../../../../transport/events/brokers/redis-standing.ts';
 import { until } from '../../../../support/until.ts';
 
 /** A node of a cluster that says this of it, or that this user may not ask; and how often it was asked. */
@@ -25,4 +25,21 @@ test('a node is asked again and again while its answer may change something, and
 
   t.deepEqual([broken.said.count, silent.said.count, down.said.count], [1, 1, 1]);
   t.deepEqual(told, ['its cluster is down']);
+});
+
+/** A server that answers ROLE with this refusal. */
+function refusing(words: string): Redis {
+  const refusal = Object.assign(new Error(words), { name: 'ReplyError' });
+  return { role: () => Promise.reject(refusal) } as unknown as Redis;
+}
+
+test('a server that does not tell what it is, in whatever words, is used and not asked again; one that loads is not', async (t) => {
+  const standing = byItself('a:6379', new Set(), false);
+  const refusals = ["ERR Command is not available: 'ROLE'", "unsupported command 'role'", 'NOPERM no permissions'];
+
+  for (const words of refusals)
+    t.deepEqual(await standing(refusing(words)), { problem: null, isWatched: false }, words);
+  await t.throwsAsync(async () => standing(refusing('LOADING Redis is loading the dataset in memory')), {
+    message: /^LOADING/u,
+  });
 });
