@@ -83,8 +83,11 @@ export function isRefusal(error: unknown): error is Error {
 /** Refusals that pass by themselves. */
 const PASSING: readonly (string | undefined)[] = ['rate_limited', 'service_unavailable'];
 
-/** What a gateway says of a service that does not answer it. Source: RFC 9110, 15.6. */
-const OF_GATEWAYS: readonly unknown[] = [502, 503, 504];
+/**
+ * What passes of what others on the path say: that it was too early or too much, or that the service does not answer
+ * them. Source: RFC 9110, 15.5 and 15.6; from 520 on those of networks that deliver for others.
+ */
+const OF_GATEWAYS: readonly unknown[] = [408, 425, 429, 502, 503, 504, 520, 521, 522, 523, 524, 530];
 
 /**
  * Whether the service was not reached, or cannot answer now: what was read before can be read again later. Another

@@ -126,7 +126,7 @@ export class AdminChoice {
     const admins = this.#options.adminUrls().length;
     this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
     if (this.#attempt !== 0) return { waitMs: reconnectDelayMs(0, random()), isUnknown: false };
-    const refused = this.#refusals.round(this.#named().length, random());
+    const refused = this.#refusals.round({ admins, listed: this.#named().length }, random());
     if (refused?.sentence != null) log[refused.isLasting ? 'error' : 'warn']({ admin: this.#url }, refused.sentence);
     return {
       waitMs: refused?.waitMs ?? reconnectDelayMs(this.#round++, random()),

@@ -10,6 +10,12 @@
 export const UNKNOWN_AGAIN_MS = 3_000;
 export const UNKNOWN_MS_MAX = 600_000;
 
+/**
+ * Rounds in which a URL that no admin names any more may answer again before it is waited for no longer: up to 30 s
+ * each, so that an admin behind it can start.
+ */
+const OTHERS_ROUNDS_MAX = 20;
+
 /** What admins say of this node, while they refuse it. */
 export type Refused = 'unknown' | 'deleted';
 
@@ -56,10 +62,10 @@ export class Refusals {
     this.#state = null;
   }
 
-  /** A round through so many listed admins, and any others, is over; null: none refused. `random` is in [0, 1). */
-  round(admins: number, random: number): RefusedRound | null {
+  /** A round is over, through so many admins and so many that were named; null: none refused. `random` is in [0, 1). */
+  round({ admins, listed }: { readonly admins: number; readonly listed: number }, random: number): RefusedRound | null {
     const refusals = this.#inRound;
-    const isByAll = this.#listedInRound >= admins;
+    const isByAll = this.#listedInRound >= listed;
     const isDeletedNoMore = this.#state === 'deleted' && this.#deletedInRound === 0 && isByAll;
     this.#inRound = 0;
     this.#listedInRound = 0;
@@ -70,11 +76,12 @@ export class Refusals {
       this.#rounds = 0;
     }
     this.#rounds += 1;
+    const isSettled = isByAll && (refusals >= admins || this.#rounds > OTHERS_ROUNDS_MAX);
     const isDeleted = this.#state === 'deleted';
     const isLasting = isDeleted || this.#rounds > 1;
     const longestMs = isLasting ? UNKNOWN_MS_MAX : UNKNOWN_AGAIN_MS;
     return {
-      waitMs: isByAll ? Math.ceil(longestMs * (0.5 + random / 2)) : null,
+      waitMs: isSettled ? Math.ceil(longestMs * (0.5 + random / 2)) : null,
       isLasting,
       sentence: this.#rounds <= 2 ? sentenceOf(isDeleted, isLasting) : null,
     };

@@ -90,7 +90,9 @@ supervise() {
     rm -f "$RUN/$name.child"
     case " $FINAL " in *" $status "*)
       echo "edge-agentctl: $name ended with status $status and is not started again"
-      true >"$RUN/$name.final" || : # not by a colon: it is special, and a shell ends where its file cannot be made
+      # not by a colon: it is special, and a shell ends where its file cannot be made. Without it nobody may take the
+      # agent for one that lost its supervisor
+      true >"$RUN/$name.final" || rm -f "$RUN/$name.pid"
       break
       ;;
     esac

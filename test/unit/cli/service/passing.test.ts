@@ -23,17 +23,18 @@ async function failures(t: ExecutionContext, status: number, body: string) {
 }
 
 for (const body of [PAGE, JSON_OF_OTHERS])
-  test(`only what a gateway says of a service that is away passes: ${body}`, async (t) => {
+  test(`only what a gateway says of a service that is away, or of too many calls, passes: ${body}`, async (t) => {
     for (const [status, passes] of [
       [200, false],
       [403, false],
       [404, false],
       [413, false],
-      [429, false],
+      [429, true],
       [500, false],
       [502, true],
       [503, true],
       [504, true],
+      [522, true],
     ] as const) {
       const { read, change } = await failures(t, status, body);
 
