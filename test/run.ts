@@ -50,6 +50,9 @@ const CLOSING_LINES: readonly (readonly [RegExp, Exclude<keyof Counts, 'failures
 /** The line of a test that failed: its title, and what was wrong. Source: ava/lib/reporters/default.js. */
 const FAILED_LINE = /^\s*✘ \[fail\]: (?<title>.+)$/u;
 
+/** The line of a file that ended as it should not. Closing lines say nothing of it. Source: the same. */
+const CRASHED_LINE = /^\s*✘ (?<file>\S+) exited (?:with a non-zero exit code|due to)/u;
+
 /** Tests that may fail and be given another try. More than these are no accident. */
 const RETRIED_TESTS_MAX = 3;
 
@@ -57,8 +60,10 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
-  /** Titles of the tests that failed. What failed besides (files that crashed, hooks) is counted and not named. */
+  /** Titles of the tests that failed. What failed besides (hooks, exceptions that nobody caught) is counted alone. */
   readonly failures: string[];
+  /** Files that crashed or did not end, which are not among those that failed. */
+  readonly crashed: string[];
 }
 
 /**
@@ -116,17 +121,20 @@ async function sharedDirectory(): Promise<string | null> {
 async function runTests(): Promise<number> {
   const words = process.argv.slice(2);
   const counts = await runTimed(words);
+  const files = filesOf(counts.failures, words);
+  const isNamed = counts.failed === counts.failures.length && (counts.failed === 0 || files.length > 0);
+  counts.failed += counts.crashed.length;
   const retried =
-    counts.passed > RETRIED_TESTS_MAX && counts.failed === counts.failures.length && counts.failed <= RETRIED_TESTS_MAX
-      ? filesOf(counts.failures, words)
+    counts.passed > RETRIED_TESTS_MAX && isNamed && counts.failed <= RETRIED_TESTS_MAX
+      ? [...new Set([...files, ...counts.crashed])]
       : [];
   if (retried.length > 0) {
     process.stdout.write(`\nRunning again, by themselves: ${retried.join(' ')}\n`);
     const again = await runAva(['--concurrency', '1', ...retried]);
-    if (again.failed === 0) {
-      for (const title of counts.failures)
+    if (again.failed + again.crashed.length === 0) {
+      for (const title of [...counts.failures, ...counts.crashed])
         process.stdout.write(`Failed once and passed by itself, see above: ${title}\n`);
-      counts.passed += counts.failed;
+      counts.passed += counts.failures.length;
       counts.failed = 0;
     }
   }
@@ -202,7 +210,7 @@ async function runAvaWith(words: readonly string[], env: Readonly<Record<string,
   process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
   clearTimeout(silence);
   const counts = await counted;
-  if (code !== 0 && counts.failed === 0) counts.failed = 1; // a file that crashed, hung, or could not be loaded
+  if (code !== 0 && counts.failed + counts.crashed.length === 0) counts.failed = 1; // hung, or could not be loaded
   return counts;
 }
 
@@ -246,7 +254,7 @@ function nameOf(file: string): string {
  * rule.
  */
 async function count(output: NodeJS.ReadableStream): Promise<Counts> {
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [], crashed: [] };
   for await (const line of createInterface({ input: output })) {
     process.stdout.write(`${line}\n`);
     // eslint-disable-next-line no-control-regex -- colours are control characters
@@ -254,6 +262,8 @@ async function count(output: NodeJS.ReadableStream): Promise<Counts> {
     if (PASSED_LINE.test(plain)) counts.passed += 1;
     const title = FAILED_LINE.exec(plain)?.groups?.['title'];
     if (title !== undefined) counts.failures.push(title);
+    const crashed = CRASHED_LINE.exec(plain)?.groups?.['file'];
+    if (crashed !== undefined) counts.crashed.push(crashed);
     if (/^\s*─+\s*$/u.test(plain)) counts.failed = counts.skipped = 0;
     for (const [pattern, kind] of CLOSING_LINES) {
       const found = pattern.exec(plain);
