@@ -113,14 +113,23 @@ test('what is recorded no more, as there is too much of it or for too long, is n
   t.deepEqual(told(fixture), [{ username: 'alice', ...NOTHING, commands: 2 }]);
 });
 
-test('who comes through the VPN of this machine is told without an address', async (t) => {
-  const fixture = await startSshFixture(t, { vpnAddresses: () => ['127.0.0.1'] });
-  fixture.user('alice', [], PASSWORD);
+/** As Node throws where no file can be opened any more. */
+const unreadable = (): never => {
+  throw new Error('A system error occurred: uv_interface_addresses returned Unknown system error 24');
+};
 
-  await connectRaw(t, fixture.port, { username: 'alice', password: PASSWORD });
+for (const [who, vpnAddresses] of [
+  ['who comes through the VPN of this machine', () => ['127.0.0.1']],
+  ['who comes while the machine does not tell its interfaces', unreadable],
+] as const)
+  test(`${who} is let in, and told without an address`, async (t) => {
+    const fixture = await startSshFixture(t, { vpnAddresses });
+    fixture.user('alice', [], PASSWORD);
 
-  t.deepEqual(told(fixture), [{ username: 'alice', ...NOTHING, client_address: null }]);
-});
+    await connectRaw(t, fixture.port, { username: 'alice', password: PASSWORD });
+
+    t.deepEqual(told(fixture), [{ username: 'alice', ...NOTHING, client_address: null }]);
+  });
 
 test('of many the latest are told and all are counted, and time goes on for each', async (t) => {
   const fixture = await startSshFixture(t, { limits: { sessionsToldMax: 2 } });
