@@ -40,7 +40,7 @@ import { TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './support/run/together.ts
 const PASSED_LINE = /^\s*✔ /u;
 
 /** Ava's closing lines, and what each counts as. Source: endRun in ava/lib/reporters/default.js. */
-const CLOSING_LINES: readonly (readonly [RegExp, Exclude<keyof Counts, 'failures'>])[] = [
+const CLOSING_LINES: readonly (readonly [RegExp, Exclude<keyof Counts, 'failures' | 'crashed'>])[] = [
   [/^\s*(\d+) (?:tests?|hooks?) failed/u, 'failed'],
   [/^\s*(\d+) (?:unhandled rejections?|uncaught exceptions?)/u, 'failed'],
   [/^\s*(\d+) tests? remained pending/u, 'failed'],

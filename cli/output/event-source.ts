@@ -4,6 +4,7 @@ import type { EventType } from '../names/event-types.ts';
 import { isPassing } from '../problem.ts';
 import type { LiveClient } from '../service/client.ts';
 import type { Envelope } from './event-text.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** First that it has begun, which comes again after each cut; then events, of which there may be none. */
 export type EventsMessage =
@@ -27,20 +28,20 @@ export function followEvents(
   signal: AbortSignal,
   { told, refused }: EventsListener,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let hasBegun = false;
-    const subscription = subscribePatiently<EventsMessage>(
+  let hasBegun = false;
+  return untilAborted(signal, (ended, failed) =>
+    subscribePatiently<EventsMessage>(
       (handlers, lastEventId) =>
         api.events.watch.subscribe(
           { ...(types && { types: [...types] }), ...(lastEventId !== undefined && { lastEventId }) },
           {
             onData: (message) => handlers.onData(message),
             onError(error) {
-              if (!hasBegun) return reject(error);
+              if (!hasBegun) return failed(error);
               if (isPassing(error)) refused(error);
               return handlers.onError(error);
             },
-            onComplete: resolve,
+            onComplete: ended,
           },
         ),
       {
@@ -48,14 +49,8 @@ export function followEvents(
           hasBegun = true;
           told(message);
         },
-        failed: reject,
+        failed,
       },
-    );
-    const end = (): void => {
-      subscription.unsubscribe();
-      resolve();
-    };
-    signal.addEventListener('abort', end, { once: true });
-    if (signal.aborted) end();
-  });
+    ),
+  );
 }

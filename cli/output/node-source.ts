@@ -3,6 +3,7 @@ import type { Inputs, Node } from '../service/client.ts';
 import { NODE_TABLE } from './node-table.ts';
 import type { Session } from '../service/session.ts';
 import { subscribePatiently } from '../../api/client/client.ts';
+import { untilAborted } from './until-aborted.ts';
 import { polled, type Source } from './watching.ts';
 
 /** What is watched of them: filters of the list. */
@@ -64,18 +65,12 @@ function followNodes(
   signal: AbortSignal,
   told: (message: NodesMessage) => void,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const subscription = subscribePatiently<NodesMessage>((handlers) => api.nodes.watch.subscribe(filters, handlers), {
+  return untilAborted(signal, (_ended, failed) =>
+    subscribePatiently<NodesMessage>((handlers) => api.nodes.watch.subscribe(filters, handlers), {
       data: told,
-      failed: reject,
-    });
-    const end = (): void => {
-      subscription.unsubscribe();
-      resolve();
-    };
-    signal.addEventListener('abort', end, { once: true });
-    if (signal.aborted) end();
-  });
+      failed,
+    }),
+  );
 }
 
 function merge(nodes: Map<string, Node>, message: NodesMessage): void {

@@ -60,7 +60,7 @@ why_outside() {
       try {
         const { msg, admin, problem } = JSON.parse(line);
         if (msg.startsWith("Enrolment did not succeed")) last = `: ${admin}: ${problem}`;
-      } catch {}
+      } catch {} // no line of the log: what else the agent printed
     console.log(`it has not enrolled${last}`);' 2>/dev/null || echo 'it has not enrolled'
 }
 

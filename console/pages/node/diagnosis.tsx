@@ -5,11 +5,9 @@ import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagn
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
-import { State } from '../../parts/state.tsx';
 import { NODE } from '../../texts/node.ts';
-import { TEXTS } from '../../texts.ts';
+import { AskedSection } from './asked-section.tsx';
 import { useOnce } from './once.ts';
-import { Section } from './section.tsx';
 
 type Check = NodeDiagnosisResource['checks'][number];
 
@@ -18,21 +16,10 @@ const T = NODE.diagnosis;
 /** What does not pass stands open, the rest behind one line. */
 export function Diagnosis({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
   const asked = useOnce(() => live.api.get_node_diagnostics.query({ id: node.id }), node.status).value;
-  const { data, failure, isAsking, again } = asked;
   return (
-    <Section
-      id="diagnosis"
-      title={T.title}
-      beside={
-        <button type="button" disabled={isAsking} onClick={again}>
-          {isAsking ? T.asking : T.again}
-        </button>
-      }
-    >
-      {failure !== null && <State kind="failed" text={`${TEXTS.states.failed} ${failure}`} />}
-      {data === null && failure === null && <State kind="loading" text={T.asking} />}
-      {data !== null && <Report report={data} />}
-    </Section>
+    <AskedSection id="diagnosis" words={T} asked={asked}>
+      {(report) => <Report report={report} />}
+    </AskedSection>
   );
 }
 

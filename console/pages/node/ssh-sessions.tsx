@@ -7,9 +7,8 @@ import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { State } from '../../parts/state.tsx';
 import { NODE } from '../../texts/node.ts';
-import { TEXTS } from '../../texts.ts';
+import { AskedSection } from './asked-section.tsx';
 import { useOnce } from './once.ts';
-import { Section } from './section.tsx';
 
 const T = NODE.sessions;
 
@@ -18,22 +17,11 @@ const KINDS = Object.keys(T.open) as readonly (keyof typeof T.open)[];
 
 /** Asked anew where the status changed. */
 export function SshSessions({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
-  const { data, failure, isAsking, again } = useOnce(() => sessionsOf(live, node.id), node.status).value;
+  const asked = useOnce(() => sessionsOf(live, node.id), node.status).value;
   return (
-    <Section
-      id="ssh-sessions"
-      title={T.title}
-      beside={
-        <button type="button" disabled={isAsking} onClick={again}>
-          {isAsking ? T.asking : T.again}
-        </button>
-      }
-    >
-      {failure !== null && <State kind="failed" text={`${TEXTS.states.failed} ${failure}`} />}
-      {data === null && failure === null && <State kind="loading" text={T.asking} />}
-      {typeof data === 'string' && <State text={data} />}
-      {data !== null && typeof data !== 'string' && <Known told={data} />}
-    </Section>
+    <AskedSection id="ssh-sessions" words={T} asked={asked}>
+      {(told) => (typeof told === 'string' ? <State text={told} /> : <Known told={told} />)}
+    </AskedSection>
   );
 }
 

@@ -9,8 +9,8 @@ import { State } from '../../parts/state.tsx';
 import { NODE } from '../../texts/node.ts';
 import { TEXTS } from '../../texts.ts';
 import { pageLink } from './links.ts';
+import { AskedSection } from './asked-section.tsx';
 import { useOnce } from './once.ts';
-import { Section } from './section.tsx';
 
 const T = NODE.vpn;
 
@@ -20,21 +20,10 @@ export function VpnPeers({ live, node }: { readonly live: Live; readonly node: N
     async () => ({ answer: await live.api.get_node_paths.query({ id: node.id }), atMs: nowMs.peek() }),
     `${node.status} ${node.cluster_name}`,
   ).value;
-  const { data, failure, isAsking, again } = asked;
   return (
-    <Section
-      id="vpn-peers"
-      title={T.title}
-      beside={
-        <button type="button" disabled={isAsking} onClick={again}>
-          {isAsking ? T.asking : T.again}
-        </button>
-      }
-    >
-      {failure !== null && <State kind="failed" text={`${TEXTS.states.failed} ${failure}`} />}
-      {data === null && failure === null && <State kind="loading" text={T.asking} />}
-      {data !== null && <Known answer={data.answer} atMs={data.atMs} />}
-    </Section>
+    <AskedSection id="vpn-peers" words={T} asked={asked}>
+      {({ answer, atMs }) => <Known answer={answer} atMs={atMs} />}
+    </AskedSection>
   );
 }
 

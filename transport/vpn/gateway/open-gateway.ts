@@ -63,7 +63,9 @@ export function openGateway(
     open: isEnabled
       ? async (wanted, memberPorts) => {
           // What a killed run left has the port, and is of no use: its key was of that run alone.
-          await removeDevice(interfaceName).catch(() => {}); // what is in the way is told by who makes it anew
+          await removeDevice(interfaceName).catch((error: unknown) => {
+            ports.log.warn({ error }, 'what an admin that was killed left of its gateway could not be removed');
+          });
           return createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);
         }
       : null,
