@@ -1,6 +1,7 @@
 /** The agent's HTTP servers against clients that are slow, many, or speak no HTTP. */
 import test from 'ava';
 import type { WebRoute } from '../../../agent/observability/web-server.ts';
+import { PIPELINED_REQUESTS_MAX } from '../../../transport/net/streams/pipelining.ts';
 import { until } from '../../support/until.ts';
 import { OPEN, raw, serve, statusOf, TEXT } from './web-server-fixture.ts';
 
@@ -82,16 +83,18 @@ test('a body is not read: the answer comes without waiting for it, and the conne
   }
 });
 
-test('requests in one piece are answered in their order, up to a number', async (t) => {
+test('requests in one piece are answered in their order, up to a number, and too many of them not at all', async (t) => {
   const fixture = await serve(t, { limits: { requestsMax: 5, keepAliveMs: 100 } });
   const { socket, closed } = await raw(t, fixture);
-
-  socket.write(
+  const flood = await raw(t, fixture);
+  const ask = (count: number) =>
     Array.from(
-      { length: 20 },
+      { length: count },
       (_, index) => `GET /${index % 2 === 0 ? 'open' : 'secret'} HTTP/1.1\r\nhost: a\r\n\r\n`,
-    ).join(''),
-  );
+    ).join('');
+
+  socket.write(ask(PIPELINED_REQUESTS_MAX));
+  flood.socket.write(ask(PIPELINED_REQUESTS_MAX + 1));
 
   const statuses = [...(await closed).matchAll(/HTTP\/1\.1 (\d{3})/gu)].map((match) => match[1]);
   t.deepEqual(statuses.slice(0, 5), ['200', '401', '200', '401', '200']);
@@ -99,6 +102,7 @@ test('requests in one piece are answered in their order, up to a number', async 
     statuses.slice(5).filter((status) => status !== '503'),
     [],
   );
+  t.is(await flood.closed, '');
 });
 
 test('a crowd that asks at once shares one answer', async (t) => {
