@@ -27,6 +27,15 @@ export const TUNNEL_LIMITS: readonly (readonly Limit[])[] = [
       'FRAMES_HANDED_ON_PER_SECOND',
       'Frames of one machine that are handled in a second. A burst of more is spread; none is lost.',
     ],
+    [
+      'NODE_ANSWER_BYTES_PER_SECOND_MAX',
+      'Bytes of the answers of one node that are read in a second; more are refused (503), once `NODE_ANSWER_BYTES_AT_ONCE_MAX` are used up.',
+    ],
+    ['NODE_ANSWER_BYTES_AT_ONCE_MAX', 'The same, of those that come in one go.'],
+    [
+      'AGENT_PIECES_MAX',
+      'Pieces of an answer of an agent, besides one for each `AGENT_PIECE_BYTES_MIN`; with one more it is refused.',
+    ],
     ['NODE_REQUESTS_MAX', 'Scrapes and diagnoses of one node at once. More are refused (503).'],
   ]),
   limits('agent/access/tunnel/tunnels.ts', agentTunnels, [

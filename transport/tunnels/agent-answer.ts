@@ -2,13 +2,14 @@
  * Reading one answer of an agent's HTTP server. Everything in it may be a lie: it is bounded in bytes, pieces and
  * headers, and nothing of it is repeated.
  */
-import { request, type IncomingMessage } from 'node:http';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AgentPorts } from '../protocol/agent-description.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import { refuseUpgrade, UnaskedUpgrade } from '../net/streams/unasked-upgrade.ts';
 import { NotDialled, type KeptStreams, type StreamRequest, type StreamWanted } from './kept-streams.ts';
-import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_REQUESTS_BYTES_MAX } from './limits.ts';
+import type { AnswerShelf, Reading } from './answer-shelf.ts';
+import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_PIECE_BYTES_MIN } from './limits.ts';
 
 /** Looks at an answer as it comes; each call answers null, or a sentence that refuses it. */
 export interface AnswerJudge {
@@ -32,6 +33,8 @@ export interface AnswerWanted {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;
   readonly judge?: AnswerJudge | undefined;
+  /** So many bytes came. False: the node is over its share. */
+  readonly take?: (bytes: number) => boolean;
 }
 
 /**
@@ -49,49 +52,14 @@ export type Answered =
       readonly isStale?: boolean;
     };
 
-/** Answers that are being read, with the memory that they hold together. */
-export interface AnswerShelf {
-  /** Room for more bytes of this one; when all together have no more room, the largest is cut. */
-  grow(reading: Reading, bytes: number): void;
-  drop(reading: Reading): void;
-  readonly bytes: number;
-}
-
-/** One answer on the shelf. */
-export interface Reading {
-  bytes: number;
-  /** Others need the room. */
-  cut(): void;
-}
-
-/** An empty shelf. */
-export function createAnswerShelf(bytesMax: number = AGENT_REQUESTS_BYTES_MAX): AnswerShelf {
-  const readings = new Set<Reading>();
-  let total = 0;
-  const drop = (reading: Reading): void => {
-    if (readings.delete(reading)) total -= reading.bytes;
-  };
-  return {
-    drop,
-    grow(reading, bytes) {
-      if (readings.has(reading)) total -= reading.bytes;
-      readings.add(reading);
-      reading.bytes = bytes;
-      total += bytes;
-      if (total <= bytesMax) return; // else one is enough: it is the largest, and it grew by less than it has
-      let largest = reading;
-      for (const other of readings) if (other.bytes > largest.bytes) largest = other;
-      drop(largest);
-      largest.cut();
-    },
-    get bytes() {
-      return total;
-    },
-  };
-}
-
 /** First room for a body, in bytes: what the metrics of a host have. It is doubled as they come. */
 const ROOM_BYTES = 65_536;
+
+/** Looked at in one go: 1 ms of an exposition, which usually has less. */
+const JUDGED_AT_ONCE_BYTES = 65_536;
+
+const OVER_SHARE =
+  'The answers of this node are too large to be read as often as they are asked for: ask it less often.';
 
 /** Bytes around a small body, such as its headers. */
 const AROUND_BYTES_MAX = 65_536;
@@ -100,69 +68,103 @@ const AROUND_BYTES_MAX = 65_536;
 export interface AnswerPlace {
   readonly streams: KeptStreams<AgentEndpoint>;
   readonly shelf: AnswerShelf;
+  /** Is told of the bytes of each answer that is over, whatever it was. */
+  readonly passed?: (bytes: number) => void;
 }
 
 /**
  * One request on a stream that is opened for it or was kept. Never rejects; resolves early with a problem when the
  * signal aborts.
  */
-export function readAnswer(
-  wanted: AnswerWanted,
-  { streams, shelf }: AnswerPlace,
-  signal: AbortSignal,
-): Promise<Answered> {
-  const { promise, resolve } = Promise.withResolvers<Answered>();
-  const reading: Reading = {
-    bytes: 0,
-    cut: () => settle({ ...wrong('Too much is read from nodes at once: try again shortly.'), isOverloaded: true }),
-  };
-  let isSettled = false;
-  let stream: Duplex | null = null;
+export function readAnswer(wanted: AnswerWanted, place: AnswerPlace, signal: AbortSignal): Promise<Answered> {
+  return new AnswerReading(wanted, place, signal).answered;
+}
 
-  function settle(answered: Answered): void {
-    if (isSettled) return;
-    isSettled = true;
-    signal.removeEventListener('abort', aborted);
-    stream?.off('data', take);
-    shelf.drop(reading);
-    resolve(answered);
-    if (answered.ok && sent.shouldKeepAlive && sent.writableFinished) return; // the stream is kept
-    stream?.destroy();
-    sent.destroy();
-  }
-  function aborted(): void {
-    settle(wrong('It was given up.'));
+/** One request under way. */
+class AnswerReading implements Reading {
+  readonly answered: Promise<Answered>;
+  bytes = 0;
+  readonly #resolve: (answered: Answered) => void;
+  readonly #wanted: AnswerWanted;
+  readonly #place: AnswerPlace;
+  readonly #signal: AbortSignal;
+  readonly #sent: ClientRequest;
+  /** That it reads from; null: none yet, or no more. */
+  #stream: Duplex | null = null;
+  #came = 0;
+  #isSettled = false;
+
+  constructor(wanted: AnswerWanted, place: AnswerPlace, signal: AbortSignal) {
+    const { promise, resolve } = Promise.withResolvers<Answered>();
+    this.answered = promise;
+    this.#resolve = resolve;
+    [this.#wanted, this.#place, this.#signal] = [wanted, place, signal];
+    this.#sent = refuseUpgrade(request(requestOf(wanted, place.streams)));
+    signal.addEventListener('abort', this.#aborted, { once: true });
+    this.#sent
+      .on('socket', (opened: Duplex) => {
+        this.#stream = opened;
+        opened.prependListener('data', this.#take);
+      })
+      .on('information', () =>
+        this.#settle(wrong('The node answered with interim answers, which it was not asked for.')),
+      )
+      .on('response', (response) => this.#responded(response))
+      .on('error', (error) => this.#failed(error))
+      .end();
+    if (signal.aborted) this.#aborted();
   }
 
-  let came = 0;
-  function take(bytes: Buffer): void {
-    came += bytes.length;
+  cut(): void {
+    this.#settle({ ...wrong('Too much is read from nodes at once: try again shortly.'), isOverloaded: true });
+  }
+
+  #settle(answered: Answered): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#signal.removeEventListener('abort', this.#aborted);
+    this.#stream?.off('data', this.#take);
+    this.#place.shelf.drop(this);
+    this.#place.passed?.(this.#came);
+    this.#resolve(answered);
+    if (answered.ok && this.#sent.shouldKeepAlive && this.#sent.writableFinished) return; // the stream is kept
+    this.#stream?.pause(); // else all that came is parsed: a quarter of a second where it is 2 MiB in chunks of one byte
+    this.#stream?.destroy();
+    this.#sent.destroy();
+  }
+
+  readonly #aborted = (): void => this.#settle(wrong('It was given up.'));
+
+  readonly #take = (bytes: Buffer): void => {
+    this.#came += bytes.length;
+    const { bytesMax, take } = this.#wanted;
     // names of pieces and the like are in no body
-    if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax)));
+    if (this.#came > 2 * bytesMax + AROUND_BYTES_MAX) this.#settle(wrong(tooLarge(bytesMax)));
+    else if (take?.(bytes.length) === false) this.#settle({ ...wrong(OVER_SHARE), isOverloaded: true });
+  };
+
+  #responded(response: IncomingMessage): void {
+    if (this.#isSettled) return; // what came with it was too much already, and room is taken for no answer that is over
+    const problem = headProblem(response, this.#wanted);
+    if (problem !== null) return this.#settle({ ...wrong(problem), status: response.statusCode });
+    readBody(response, this.#wanted, {
+      reading: this,
+      shelf: this.#place.shelf,
+      settle: (answered) => this.#settle(answered),
+      isSettled: () => this.#isSettled,
+      isWhole: () => {
+        this.#stream?.off('data', this.#take);
+        this.#stream = null;
+      },
+    });
   }
 
-  const sent = refuseUpgrade(request(requestOf(wanted, streams)));
-  signal.addEventListener('abort', aborted, { once: true });
-  sent.on('socket', (opened) => {
-    stream = opened;
-    opened.prependListener('data', take);
-  });
-  sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));
-  sent.on('response', (response) => {
-    if (isSettled) return; // what came with it was too much already, and room is taken for no answer that is over
-    const problem = headProblem(response, wanted);
-    if (problem === null) readBody(response, wanted, { reading, shelf, settle, isSettled: () => isSettled });
-    else settle({ ...wrong(problem), status: response.statusCode });
-  });
-  sent.on('error', (error) => {
-    if (error instanceof NotDialled) return settle({ ok: false, dialled: error.dialled });
-    if (error instanceof UnaskedUpgrade) return settle(wrong('The node answered with another protocol.'));
+  #failed(error: Error): void {
+    if (error instanceof NotDialled) return this.#settle({ ok: false, dialled: error.dialled });
+    if (error instanceof UnaskedUpgrade) return this.#settle(wrong('The node answered with another protocol.'));
     const broken = wrong('The node did not answer with HTTP, or broke off.');
-    return settle({ ...broken, isStale: sent.reusedSocket && came === 0 });
-  });
-  sent.end();
-  if (signal.aborted) aborted();
-  return promise;
+    return this.#settle({ ...broken, isStale: this.#sent.reusedSocket && this.#came === 0 });
+  }
 }
 
 function requestOf(
@@ -208,26 +210,39 @@ interface Place {
   readonly shelf: AnswerShelf;
   readonly settle: (answered: Answered) => void;
   readonly isSettled: () => boolean;
+  /** All of it came, and is still to be judged: its stream is free for the next request. */
+  readonly isWhole: () => void;
+}
+
+/** What is long is looked at a part a turn, so that others have theirs between (L1). */
+function judgeInTurns(judge: AnswerJudge, rest: Buffer, judged: (problem: string | null) => void): void {
+  const problem = judge.take(rest.subarray(0, JUDGED_AT_ONCE_BYTES));
+  if (problem !== null) return judged(problem);
+  if (rest.length <= JUDGED_AT_ONCE_BYTES) return judged(judge.end());
+  setImmediate(judgeInTurns, judge, rest.subarray(JUDGED_AT_ONCE_BYTES), judged);
 }
 
 /** Copied together as it comes: a body in pieces of one byte would hold hundreds of times its size. */
 function readBody(
   response: IncomingMessage,
   { bytesMax, judge }: AnswerWanted,
-  { reading, shelf, settle, isSettled }: Place,
+  { reading, shelf, settle, isSettled, isWhole }: Place,
 ): void {
   const declared = Number(response.headers['content-length'] ?? ROOM_BYTES);
   let room = Buffer.allocUnsafe(Math.min(Math.max(declared, 1), ROOM_BYTES));
   let bytes = 0;
+  let judged = 0;
   let pieces = 0;
   shelf.grow(reading, room.length);
   response.on('data', (piece: Buffer) => {
     if (isSettled()) return;
     pieces += 1;
-    if (pieces > AGENT_PIECES_MAX) return settle(wrong(`The node answered in more than ${AGENT_PIECES_MAX} pieces.`));
+    if (pieces > AGENT_PIECES_MAX + bytes / AGENT_PIECE_BYTES_MIN)
+      return settle(wrong('The node answered in pieces that are too many and too small.'));
     if (bytes + piece.length > bytesMax) return settle(wrong(tooLarge(bytesMax)));
-    const problem = judge?.take(piece) ?? null;
+    const problem = bytes < JUDGED_AT_ONCE_BYTES ? (judge?.take(piece) ?? null) : null;
     if (problem !== null) return settle(wrong(problem));
+    if (bytes < JUDGED_AT_ONCE_BYTES) judged += piece.length;
     if (bytes + piece.length > room.length) {
       const larger = Buffer.allocUnsafe(Math.min(bytesMax, Math.max(2 * room.length, bytes + piece.length)));
       room.copy(larger, 0, 0, bytes);
@@ -239,12 +254,12 @@ function readBody(
   response.on('end', () => {
     if (isSettled()) return;
     if (!response.complete) return settle(wrong('The answer of the node was cut.'));
-    const problem = judge?.end() ?? null;
-    settle(
-      problem === null
-        ? { ok: true, type: response.headers['content-type'] ?? '', body: room.subarray(0, bytes) }
-        : wrong(problem),
-    );
+    const body = room.subarray(0, bytes);
+    const judgedWhole = (problem: string | null): void =>
+      settle(problem === null ? { ok: true, type: response.headers['content-type'] ?? '', body } : wrong(problem));
+    if (judge === undefined || judged === bytes) return judgedWhole(judge?.end() ?? null);
+    isWhole();
+    judgeInTurns(judge, body.subarray(judged), judgedWhole);
   });
   response.on('error', () => settle(wrong('The answer of the node was cut.')));
 }

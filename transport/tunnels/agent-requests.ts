@@ -7,14 +7,9 @@ import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { Places } from '../net/places.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
-import {
-  createAnswerShelf,
-  readAnswer,
-  type Answered,
-  type AnswerJudge,
-  type AgentEndpoint,
-  type AnswerPlace,
-} from './agent-answer.ts';
+import { readAnswer, type Answered, type AnswerJudge, type AgentEndpoint, type AnswerPlace } from './agent-answer.ts';
+import { createAnswerShelf } from './answer-shelf.ts';
+import { AnswerShares } from './answer-shares.ts';
 import { KeptStreams } from './kept-streams.ts';
 import { COLLECTED_ANSWER_BYTES, createMinorGc } from './minor-gc.ts';
 import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
@@ -70,8 +65,8 @@ export class AgentRequests {
   readonly #endpointOf: AgentRequestPorts['endpointOf'];
   readonly #nowMs: () => number;
   readonly #ofNode = new Places({ ofOneMax: NODE_REQUESTS_MAX });
+  readonly #shares = new AnswerShares();
   readonly #place: AnswerPlace;
-  readonly #collect = createMinorGc(COLLECTED_ANSWER_BYTES);
   /** Under way with the time when each began, the oldest first; without those that made room. */
   readonly #open = new Map<Limit, number>();
 
@@ -79,7 +74,11 @@ export class AgentRequests {
     this.#tunnels = tunnels;
     this.#endpointOf = endpointOf;
     this.#nowMs = nowMs;
-    this.#place = { streams: new KeptStreams({ keptMax, nowMs }), shelf: createAnswerShelf() };
+    this.#place = {
+      streams: new KeptStreams({ keptMax, nowMs }),
+      shelf: createAnswerShelf(),
+      passed: createMinorGc(COLLECTED_ANSWER_BYTES),
+    };
   }
 
   /** Requests under way. */
@@ -108,6 +107,7 @@ export class AgentRequests {
     } finally {
       limit.end();
       this.#open.delete(limit);
+      this.#shares.forget(this.#nowMs());
       leave();
     }
   }
@@ -140,10 +140,7 @@ export class AgentRequests {
 
   #answer(answered: Answered, limit: Limit): AgentAnswer {
     if (limit.signal.aborted) return limit.failure();
-    if (answered.ok) {
-      this.#collect(answered.body.length);
-      return { ok: true, type: answered.type, body: [answered.body] };
-    }
+    if (answered.ok) return { ok: true, type: answered.type, body: [answered.body] };
     if ('dialled' in answered) return failed(FAILURES[answered.dialled.failure], SENTENCES[answered.dialled.failure]);
     if (answered.isOverloaded === true) return failed('overloaded', answered.problem);
     return { ok: false, failure: 'invalid', message: answered.problem, status: answered.status };
@@ -160,7 +157,9 @@ export class AgentRequests {
       place: endpoint,
       dial: () => this.#tunnels.reach(node, { use: 'self', host: 'localhost', port, server }, signal),
     };
-    return readAnswer({ stream, path, bytesMax, judge, headers: { ...wanted.headers, ...key } }, this.#place, signal);
+    const take = (bytes: number): boolean => this.#shares.take(node, bytes, this.#nowMs());
+    const headers = { ...wanted.headers, ...key };
+    return readAnswer({ stream, path, bytesMax, judge, headers, take }, this.#place, signal);
   }
 }
 

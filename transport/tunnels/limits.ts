@@ -69,16 +69,24 @@ export const AGENT_HEADER_BYTES_MAX = 8_192;
 export const NODE_REQUESTS_MAX = 8;
 
 /**
+ * Of the answers of one node so many bytes are read in a second, and so many in one go (answer-shares.ts): what a
+ * system takes that scrapes three sources of the largest size every 15 s, or eighty whose expositions have 60 KB.
+ */
+export const NODE_ANSWER_BYTES_PER_SECOND_MAX = 1_048_576;
+export const NODE_ANSWER_BYTES_AT_ONCE_MAX = 12_582_912;
+
+/**
  * Memory that all answers together hold while they are read, in bytes: a thousand of the usual size. Beyond it the
  * largest are cut.
  */
 export const AGENT_REQUESTS_BYTES_MAX = 67_108_864;
 
 /**
- * Pieces in which an answer comes: each costs a microsecond or two, however small. 4 MiB in packets of 1,400 bytes are
- * 3,000.
+ * Pieces in which an answer comes, besides one for each AGENT_PIECE_BYTES_MIN of it: each costs a microsecond or three,
+ * however small, and all that came is handled in one go. 4 MiB in packets of 1,400 bytes are 3,000.
  */
-export const AGENT_PIECES_MAX = 8_192;
+export const AGENT_PIECES_MAX = 512;
+export const AGENT_PIECE_BYTES_MIN = 512;
 
 /**
  * A node with a tunnel beside the VPN is asked for one through it at most this often, in ms: an agent that does not

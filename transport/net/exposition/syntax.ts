@@ -57,8 +57,16 @@ const WORD_VALUE = /^[+-]?(?:nan|inf|infinity)$/iu;
 
 /** A check that has seen nothing yet. Holds at most one line. */
 export function createSyntaxCheck(): SyntaxCheck {
-  let held: Uint8Array = new Uint8Array(0);
+  let held: Uint8Array[] = []; // joined with the end of the line alone: it may come in pieces of one byte
+  let heldBytes = 0;
   let lines = 0;
+
+  function hold(rest: Uint8Array): string | null {
+    heldBytes += rest.length;
+    if (heldBytes > LINE_BYTES_MAX) return `${lines + 1} ${TOO_LONG}`;
+    if (rest.length > 0) held.push(rest.slice());
+    return null;
+  }
 
   function whole(bytes: Uint8Array): string | null {
     if (!isUtf8(bytes)) return `${lines + 1} or one after it ${NOT_UTF8}`;
@@ -75,22 +83,14 @@ export function createSyntaxCheck(): SyntaxCheck {
   return {
     take(piece) {
       const end = piece.lastIndexOf(LINE_FEED) + 1;
-      const rest = piece.subarray(end);
-      if (end === 0) {
-        if (held.length + rest.length > LINE_BYTES_MAX) return `${lines + 1} ${TOO_LONG}`;
-        held = joined(held, rest);
-        return null;
-      }
-      const problem = whole(held.length === 0 ? piece.subarray(0, end) : joined(held, piece.subarray(0, end)));
-      held = rest.slice();
-      return problem ?? (held.length > LINE_BYTES_MAX ? `${lines + 1} ${TOO_LONG}` : null);
+      if (end === 0) return hold(piece);
+      const lineEnds = piece.subarray(0, end);
+      const problem = whole(heldBytes === 0 ? lineEnds : Buffer.concat([...held, lineEnds]));
+      [held, heldBytes] = [[], 0];
+      return problem ?? hold(piece.subarray(end));
     },
-    end: () => (held.length === 0 ? null : `${lines + 1} has no end`),
+    end: () => (heldBytes === 0 ? null : `${lines + 1} has no end`),
   };
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  return one.length === 0 ? other.slice() : Buffer.concat([one, other]);
 }
 
 /** One line, without its end. */

@@ -8,13 +8,14 @@ import test from 'ava';
 import { WEB_LIMITS } from '../../../../agent/observability/web-server.ts';
 import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
 import {
-  createAnswerShelf,
   readAnswer,
   type AgentEndpoint,
   type Answered,
+  type AnswerWanted,
 } from '../../../../transport/tunnels/agent-answer.ts';
+import { createAnswerShelf } from '../../../../transport/tunnels/answer-shelf.ts';
 import { KeptStreams } from '../../../../transport/tunnels/kept-streams.ts';
-import { KEPT_STREAM_AGE_MS_MAX, KEPT_STREAM_MS_MAX } from '../../../../transport/tunnels/limits.ts';
+import { AGENT_PIECES_MAX, KEPT_STREAM_AGE_MS_MAX, KEPT_STREAM_MS_MAX } from '../../../../transport/tunnels/limits.ts';
 import { until } from '../../../support/until.ts';
 import { answer, portsOf } from '../metrics/fixture.ts';
 
@@ -23,13 +24,13 @@ const PLACE: AgentEndpoint = { ports: portsOf(1), tokenHash: Buffer.from('hash')
 const KEPT_ANSWER = answer('up 1\n', { 'Keep-Alive': 'timeout=75' });
 
 /**
- * A stream on which its end says this in one piece, once it was asked, and does what a stream of a tunnel does besides.
+ * A stream on which its end says this in one go, once it was asked, and does what a stream of a tunnel does besides.
  */
-function saying(says: Buffer, { ends = false, isTaken = true } = {}): Duplex {
+function saying(says: Buffer | readonly Buffer[], { ends = false, isTaken = true } = {}): Duplex {
   const stream = new Duplex({
     read() {},
     write(_chunk, _encoding, taken) {
-      this.push(says);
+      for (const piece of Buffer.isBuffer(says) ? [says] : says) this.push(piece);
       if (ends) this.push(null);
       if (isTaken) taken();
     },
@@ -41,16 +42,18 @@ function reading() {
   let nowMs = 0;
   const shelf = createAnswerShelf();
   const streams = new KeptStreams<AgentEndpoint>({ nowMs: () => nowMs });
-  const read = (dial: () => Promise<Dialled>): Promise<Answered> =>
+  const passed: number[] = [];
+  const read = (dial: () => Promise<Dialled>, more: Partial<AnswerWanted> = {}): Promise<Answered> =>
     readAnswer(
-      { stream: { name: 'a node', place: PLACE, dial }, path: '/metrics', headers: {}, bytesMax: BYTES_MAX },
-      { streams, shelf },
+      { stream: { name: 'a node', place: PLACE, dial }, path: '/metrics', headers: {}, bytesMax: BYTES_MAX, ...more },
+      { streams, shelf, passed: (bytes) => passed.push(bytes) },
       new AbortController().signal,
     );
   const readOn = (stream: Duplex): Promise<Answered> => read(() => Promise.resolve({ ok: true, stream }));
   return {
     shelf,
     streams,
+    passed,
     read,
     readOn,
     passes: (ms: number) => {
@@ -86,6 +89,45 @@ for (const [what, does] of [
     await until('its end', () => stream.destroyed);
     t.is(streams.kept, 0);
   });
+
+/** An answer in chunks of one byte, in pieces of 16 KiB as they come through a tunnel. */
+function inChunksOfOneByte(chunks: number): Buffer[] {
+  const head = Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n');
+  const bytes = Buffer.concat([head, Buffer.alloc(chunks * 6, '1\r\n#\r\n'), Buffer.from('0\r\n\r\n')]);
+  return Array.from({ length: Math.ceil(bytes.length / 16_384) }, (_, at) =>
+    bytes.subarray(at * 16_384, (at + 1) * 16_384),
+  );
+}
+
+test('of an answer that was refused nothing more is parsed, and what came of it counts as garbage', async (t) => {
+  const { read, passed } = reading();
+  const stream = saying(inChunksOfOneByte(300_000));
+  let pieces = 0;
+  const count = (): void => {
+    pieces += 1;
+  };
+
+  t.like(await read(() => Promise.resolve({ ok: true, stream: stream.prependListener('data', count) })), {
+    ok: false,
+  });
+  await until('its end', () => stream.closed);
+
+  t.true(pieces <= 24, `${pieces} of 110 pieces`); // so many an answer holds before anybody reads it
+  t.deepEqual(passed, [16_384 * pieces]);
+});
+
+test('pieces may be small while they are few', async (t) => {
+  const inPieces = (count: number) =>
+    reading().read(() => Promise.resolve({ ok: true, stream: saying(inChunksOfOneByte(count)) }), {
+      bytesMax: 1_000_000,
+    });
+
+  t.like(await inPieces(AGENT_PIECES_MAX), { ok: true, body: { length: AGENT_PIECES_MAX } });
+  t.deepEqual(await inPieces(AGENT_PIECES_MAX + 10), {
+    ok: false,
+    problem: 'The node answered in pieces that are too many and too small.',
+  });
+});
 
 test('a stream that is old is not kept any more', async (t) => {
   const { readOn, streams, passes } = reading();

@@ -6,6 +6,7 @@ import { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import {
   AGENT_REQUEST_GIVES_WAY_MS,
   AGENT_REQUESTS_MAX,
+  NODE_ANSWER_BYTES_AT_ONCE_MAX,
   NODE_REQUESTS_MAX,
 } from '../../../../transport/tunnels/limits.ts';
 import type { Tunnels } from '../../../../transport/tunnels/tunnels.ts';
@@ -56,4 +57,27 @@ test('nodes that hang do not keep others from being asked: the request that take
   for (const socket of hanging) socket.destroy();
   await Promise.all(stuck);
   t.is(requests.open, 0);
+});
+
+test('a node whose answers are large is asked until its share is used up, and others are not held up', async (t) => {
+  const large = 1_048_576;
+  const server = await target(t, (socket) => {
+    socket.once('data', () => socket.end(answer('#'.repeat(large))));
+  });
+  const requests = new AgentRequests({
+    tunnels: { reach: async (_node, { port }) => ({ ok: true, stream: net.connect(port, '127.0.0.1') }) },
+    endpointOf: async () => ({ ports: portsOf(server), tokenHash: Buffer.from('hash') }),
+    nowMs: () => 0,
+  });
+  const wanted = { ...METRICS, bytesMax: large };
+  const answers = [];
+  for (let count = 0; count < NODE_ANSWER_BYTES_AT_ONCE_MAX / large; count += 1)
+    answers.push(await requests.get(nodeId(1), wanted));
+
+  t.deepEqual(
+    answers.map(({ ok }) => ok),
+    answers.map((_, index) => index < answers.length - 1), // its headers took some of it
+  );
+  t.like(answers.at(-1), { failure: 'overloaded' });
+  t.true((await requests.get(nodeId(2), wanted)).ok);
 });

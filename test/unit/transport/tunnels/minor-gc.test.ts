@@ -3,12 +3,13 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import test from 'ava';
 import { COLLECTED_BYTES, createMinorGc } from '../../../../transport/tunnels/minor-gc.ts';
 
-test('the young generation is collected once for each so many bytes, and the collector made when it is first needed', (t) => {
+test('the young generation is collected once for each so many bytes, and the collector made when it is first needed; not while the heap is marked', (t) => {
   let made = 0;
   const kinds: string[] = [];
+  let isMarking = false;
   const passed = createMinorGc(COLLECTED_BYTES, () => {
     made += 1;
-    return ({ type }) => void kinds.push(type);
+    return { collect: ({ type }) => void kinds.push(type), isMarking: () => isMarking };
   });
 
   passed(COLLECTED_BYTES - 1);
@@ -17,6 +18,13 @@ test('the young generation is collected once for each so many bytes, and the col
   t.deepEqual([made, kinds], [1, ['minor']]);
   for (let chunk = 0; chunk < 32; chunk += 1) passed(COLLECTED_BYTES / 16);
   t.deepEqual([made, kinds], [1, ['minor', 'minor', 'minor']]);
+
+  isMarking = true;
+  passed(COLLECTED_BYTES);
+  t.is(kinds.length, 3);
+  isMarking = false;
+  passed(1);
+  t.is(kinds.length, 4);
 });
 
 test('the collection is one of the young generation alone', async (t) => {
