@@ -43,7 +43,7 @@ async function health(fleet: Fleet): Promise<Health> {
   return { ok: answer.ok, broker: checks.find(({ name }) => name === 'event_broker')?.error ?? null };
 }
 
-test('broker and admin are killed, one after the other and together, while commands run: all events are there, in the order of each subject', async (t) => {
+test('kills of broker and admin, in turn and together, lose no event and keep the order of each subject', async (t) => {
   t.timeout(hangAfter(120_000));
   const server = await startNats(t, 'token');
   const fleet = await startPublishingFleet(t, server, { agents: 2 });
@@ -97,7 +97,7 @@ test('broker and admin are killed, one after the other and together, while comma
   await until('health', async () => (await health(fleet)).broker === null);
 });
 
-test('while the broker is away health says so and how much waits; what is too old then is skipped, counted and logged, and all else goes out', async (t) => {
+test('health shows a lost broker and its backlog; the admin logs, counts and skips stale events and sends the rest', async (t) => {
   const server = await startNats(t);
   const maxAgeSeconds = Math.ceil(scaled(3_000) / 1_000); // what is published at once must not grow so old
   const fleet = await startPublishingFleet(t, server, {

@@ -15,7 +15,7 @@ const ROUNDS_MS_MAX = 240_000;
 const scope = createScope();
 ava.after.always('the fixture closes', () => scope.end());
 
-test('clocks of admin and agents that are wrong by hours, and jump, expire nothing early, start nothing late and are stored nowhere', async (t) => {
+test('wrong and jumping clocks of admin and agents expire nothing early, start nothing late and are stored nowhere', async (t) => {
   t.timeout(hangAfter(ROUNDS_MS_MAX));
   const fixture = await openFixture(scope, { agents: 2, hasClocks: true });
 

@@ -110,7 +110,7 @@ async function draining(t: ExecutionContext, status: number) {
   return { admin: adminAt(url, `admin-${status}`), asked };
 }
 
-test('a drain that every admin refuses had nothing to do, and is taken back all the same; one that another admin takes is done', async (t) => {
+test('a drain refused by every admin is reported as not taken and resumed; a drain taken by another admin is done', async (t) => {
   const [refusing, busy, taking] = [await draining(t, 409), await draining(t, 503), await draining(t, 200)];
   const drained = async (...admins: readonly AdminProgram[]): Promise<string | null> => {
     const fleet = { ...fixtureOf().fleet, admins };

@@ -166,7 +166,7 @@ test.serial('an exchange of the same name that is of another kind is told of', a
 });
 
 test.serial(
-  'an exchange that is deleted meanwhile fails the publish and ends the connection, and the next one declares it again',
+  'a deleted exchange fails the publish and ends the connection, and the next connection declares it again',
   async (t) => {
     const broker = await opened(t, rabbit.url());
     await withChannel(rabbit.url(), async (channel) => channel.deleteExchange('edge.events'));
@@ -187,7 +187,7 @@ test('a server that accepts and says nothing is given up in time', async (t) => 
 });
 
 test.serial(
-  'a server that dies is lost at once; what it confirmed survives in a durable queue, and it is used again when it is back',
+  'a killed server is lost at once; its durable queue keeps confirmed events, and publishing resumes afterwards',
   async (t) => {
     const broker = await opened(t, rabbit.url());
     await bindQueue(rabbit.url(), 'durable');
@@ -232,7 +232,7 @@ test.serial('a server that is short of memory takes no events: the publish fails
 });
 
 test.serial(
-  '500 connections that are damaged beyond their beginning, be it while they are opened or amid publishing, end by themselves',
+  '500 connections damaged after their first bytes, while opening or publishing, end by themselves',
   async (t) => {
     await outlivesDamage(t, {
       port: rabbit.port,

@@ -8,7 +8,7 @@ const test = await peerTest('kcat');
 
 // The cluster is librdkafka's mock: it is there where Apache Kafka cannot be fetched, and it has three servers, which
 // lead different partitions.
-test('in a cluster of three, which creates the topics when asked for, events come to all partitions in the order of each subject', async (t) => {
+test('a cluster of three that creates topics on demand gets events in all partitions, in the order of each subject', async (t) => {
   const { brokers } = await startMockKafka(t);
   const broker = await connectionsOf('kafka', openKafka)(t, { EVENT_BROKER_KAFKA_URLS: brokers });
   const events = numberedEvents(2_000, 40);

@@ -262,7 +262,7 @@ test.serial(
 );
 
 test.serial(
-  '500 connections that are damaged beyond their beginning, be it while they are opened or amid publishing, end by themselves',
+  '500 connections damaged after their first bytes, while opening or publishing, end by themselves',
   async (t) => {
     const [host = '', port = ''] = kafka.at('PLAINTEXT').split(':');
     // a server says where it is: as a port in binary behind the host

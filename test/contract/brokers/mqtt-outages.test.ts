@@ -135,7 +135,7 @@ test('events that are published while a server comes and goes all arrive, in ord
     );
 });
 
-test('a connection says MQTT 3.1.1 with a clean session, nothing is retained, and a WebSocket has its path and subprotocol', async (t) => {
+test('a connection announces MQTT 3.1.1 and a clean session, retains nothing, and has WebSocket path and subprotocol', async (t) => {
   const [plain, overWebSocket] = [await startMosquitto(t), await startMosquitto(t, { isWebSocket: true })];
   const [first, second] = [await recorder(t, plain.port), await recorder(t, overWebSocket.port)];
 

@@ -159,7 +159,7 @@ test('streams are created once, with bounds, and those of the operator keep thei
   );
 });
 
-test('a server without JetStream, or one whose subjects belong to another stream, is told with the setting and the stream', async (t) => {
+test('the error names the setting and the stream when a server lacks JetStream or another stream has its subjects', async (t) => {
   const server = await startNats(t);
   await (
     await server.read()

@@ -152,7 +152,7 @@ for (const jetStream of ['false', 'true']) {
   });
 }
 
-test('a user who may not publish is told so, with JetStream and without; one who may not manage streams is trusted to have them', async (t) => {
+test('a user without publish rights gets an error, JetStream or not; without stream rights, existing streams serve', async (t) => {
   const users = (permissions: string) =>
     authorization(
       `users: [ { user: boss, password: boss }, { user: edge, password: edge, permissions: { ${permissions} } } ]`,
@@ -185,7 +185,7 @@ test('a user who may not publish is told so, with JetStream and without; one who
 });
 
 for (const jetStream of ['false', 'true'])
-  test(`500 connections that are damaged while they are opened or amid publishing end by themselves (JetStream: ${jetStream})`, async (t) => {
+  test(`500 connections damaged while opening or publishing end by themselves (JetStream: ${jetStream})`, async (t) => {
     const { port } = await startNats(t);
 
     await outlivesDamage(t, {

@@ -144,7 +144,7 @@ test.serial('a service that stands still fails a publish in time, and goes on wh
 });
 
 test.serial(
-  'a service that is killed fails a publish, and a new connection works when it is back, without a back-off of the old one',
+  'a killed service fails a publish; on its return a new connection works without the back-off of the old one',
   async (t) => {
     const other = await startPubSub(t);
     const consumer = await consumePubSub(t, other, 'killed-');

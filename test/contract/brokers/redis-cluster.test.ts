@@ -62,7 +62,7 @@ test('a sentinel that refuses the password, or knows no such master, says which 
   );
 });
 
-test('a node of a cluster passes events on to subscribers of every node, in order, and another takes over when it is gone, or its cluster is down', async (t) => {
+test('events arrive in order at every cluster node; another node replaces a lost node, or one whose cluster is down', async (t) => {
   const nodes = await startRedisCluster(t);
   const env = {
     EVENT_BROKER_REDIS_MODE: 'cluster',

@@ -88,7 +88,7 @@ test.serial('many events arrive once each, in the order of each subject', async 
 });
 
 test.serial(
-  'requests hold no more than the service takes, and an event that is too large by itself is logged and holds up nothing',
+  'requests stay within the size limit of the service; an oversized event is logged and holds up no other',
   async (t) => {
     environment(t, ANYBODY);
     const log = recordingLog();

@@ -192,7 +192,7 @@ test('a Redis that says an answer which nobody asked for is left, and so is one 
   }
 });
 
-test('a Redis that answers a publish by what is no answer, or hangs up, is told so, be it of the events or of the connection', async (t) => {
+test('an invalid answer of Redis to a publish, or a hang-up, is named by the failed publish and the lost connection', async (t) => {
   for (const [answer, reason] of [
     ['$$2\r\n', NO_REDIS],
     [null, 'it closed the connection'],
@@ -250,7 +250,7 @@ test('a RabbitMQ that announces a frame which is too long is left, and the longe
   t.is((await broker.lost).message, `${name} is lost: it sends a frame of ${FRAME_BYTES_MAX + 1} bytes.`);
 });
 
-test('a RabbitMQ that says over and over that it takes no events is told of once, and is written to when it takes them again', async (t) => {
+test('repeated blocked notices of RabbitMQ are logged once, and publishing resumes after an unblocked notice', async (t) => {
   const log = recordingLog();
   const { broker, server } = await openedAmqp(t, log);
   const blocked = methodFrame(0, METHODS.blocked, shortString('low'));

@@ -79,7 +79,7 @@ test('with enforcement off nobody needs a key, and the metrics flag is apart', a
   t.is((await request('GET', '/api/v1/nodes', { headers: { authorization: '' } })).status, 200);
 });
 
-test('an address that shows too many wrong keys gets 429 with Retry-After, another address 401, and a right key still works', async (t) => {
+test('an address with too many wrong keys gets 429 with Retry-After, others get 401, and a right key still works', async (t) => {
   const { api, clock, request } = await serveApi(t, { gate: { failuresPerMinuteMax: 3 } });
   const tryKey = async (address: string, credential: string) => {
     const result = await api.call(

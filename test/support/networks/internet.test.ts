@@ -197,7 +197,7 @@ test.serial('a partition keeps two apart and nobody else, one way where that is 
 });
 
 test.serial(
-  'a machine that changes its address is at the new one only; a NAT that is rebound has another address and forgot all ports',
+  'a machine with a changed address answers only there; a rebound NAT has a new address and forgets all ports',
   async (t) => {
     const before = behind.easy.address;
     const after = await behind.easy.changeAddress();

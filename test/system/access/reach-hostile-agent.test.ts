@@ -83,7 +83,7 @@ const FLOODS: readonly (readonly [string, (tunnel: HostileTunnel) => unknown])[]
 ];
 
 test.serial(
-  'whatever floods a tunnel, it is cut within 2 s, who waits for that machine is told, and others are served as before',
+  'an agent that floods a tunnel is cut within 2 s, its callers get an answer, and other machines work as before',
   async (t) => {
     t.timeout(hangAfter(180_000));
     const { vpn_hostname: name } = await fleet().node();

@@ -55,7 +55,7 @@ async function killed(t: ExecutionContext, hold: (connection: TestConnection) =>
   };
 }
 
-test('an admin that is killed before the event of a login is stored tells and stores nothing, and the next attempt is let in', async (t) => {
+test('an admin killed before it stores a login event sends no verdict, and the next login succeeds with one event', async (t) => {
   t.deepEqual(await killed(t, (connection) => holdTable(connection, 'event')), {
     toldBefore: false,
     accepted: true,
@@ -63,7 +63,7 @@ test('an admin that is killed before the event of a login is stored tells and st
   });
 });
 
-test('an admin that is killed between the event and the verdict tells of an attempt that its agent refused, and lets the next one in', async (t) => {
+test('an admin killed between event and verdict leaves the event of a failed login, and the next login succeeds', async (t) => {
   t.deepEqual(await killed(t, (connection) => holdCommit(connection, 'ssh-verified')), {
     toldBefore: false,
     accepted: true,

@@ -111,7 +111,7 @@ test.serial('who shows the wrong thing stays outside, and each attempt is told b
 
 for (const what of ['username', 'key'] as const) {
   test.serial(
-    `a ${what} that is deleted ends what it opened within a second, whatever way it came: a program that sleeps, and a forwarded stream`,
+    `a deleted ${what} ends its sleeping programs and forwarded streams within a second, through an admin or direct`,
     async (t) => {
       const eve = await allow(fleet(), node.id, `eve-${what}`, directory);
       const stays = await allow(fleet(), node.id, `sam-${what}`, directory);

@@ -105,7 +105,7 @@ async function kept(agent: AgentProgram): Promise<EnrollAnswer> {
 }
 
 test.serial(
-  'an agent takes the next admin of the list while the first is down, begins with the first again once that is back, and takes up what changed',
+  'an agent uses the second admin while the first is down, then the first again, and adopts changed settings',
   async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
     const { env, first, second, agent: prepare } = await startAdmins(t);
@@ -152,7 +152,7 @@ test.serial(
 );
 
 test.serial(
-  'agents that start while the first admin is down enrol and connect at the second, in the order of the key or in their own',
+  'agents that start while the first admin is down join the second, in the order of the key or of their settings',
   async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
     const { first, second, owns, agent: prepare } = await startAdmins(t);

@@ -180,7 +180,7 @@ test.serial(
 );
 
 test.serial(
-  'the admin that publishes is killed with an event on its way that never arrives: the other publishes it and all that follows',
+  'when the publishing admin is killed with an event in flight, the other publishes that event and all later ones',
   async (t) => {
     const { holder, other, id } = await caughtPublishing();
     await commands(other);

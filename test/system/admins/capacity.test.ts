@@ -12,7 +12,7 @@ async function shrunk({ admins }: Fleet, peersMax: number): Promise<void> {
   await Promise.all(admins.map((admin) => admin.start({ ADMIN_MAX_WIREGUARD_PEERS: String(peersMax) })));
 }
 
-test('in degraded mode nodes are moved out and deleted, and that ends it; then agents are let in for which there is room, and no others', async (t) => {
+test('deleting and moving nodes ends degraded mode, and then the cluster admits as many agents as there is room for', async (t) => {
   const fleet = await startFleet(t);
   const { rest } = fleet;
   await rest.post('/clusters', { name: 'elsewhere' });
@@ -50,7 +50,7 @@ test('in degraded mode nodes are moved out and deleted, and that ends it; then a
   );
 });
 
-test('a cluster that no admin has room for after a restart is listed as an orphan, and health, metrics and the log say so', async (t) => {
+test('health, metrics, the log and the list of orphans name a cluster that no admin has room for after a restart', async (t) => {
   const fleet = await startFleet(t);
   const [admin] = fleet.admins as [AdminProgram];
   const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet)].map(({ node_id: id }) => id);
@@ -92,7 +92,7 @@ async function orphaned(admin: AdminProgram): Promise<void> {
   );
 }
 
-test('nodes of a cluster that nobody has room for are deleted and moved out, nothing else is done with it, and then it has an owner', async (t) => {
+test('a cluster that no admin has room for allows only that its nodes are deleted or moved, until it has an owner', async (t) => {
   const fleet = await startFleet(t);
   const [admin] = fleet.admins as [AdminProgram];
   await fleet.rest.post('/clusters', { name: 'elsewhere' });
@@ -136,7 +136,7 @@ test('nodes of a cluster that nobody has room for are deleted and moved out, not
   t.is((await rest.call('POST', `/nodes/${third}/aliases`, { body: { name: 'one-more' } })).status, 201);
 });
 
-test('two admins that are both asked to delete nodes of a cluster without an owner take turns, and each node is deleted once', async (t) => {
+test('two admins asked to delete nodes of a cluster without an owner take turns, and delete each node once', async (t) => {
   const fleet = await startFleet(t, { admins: 2 });
   const nodes: string[] = [];
   for (let index = 0; index < 6; index += 1) nodes.push((await enrollRaw(t, fleet)).node_id);

@@ -50,7 +50,7 @@ function startClient(admin: AdminProgram, script: string) {
   };
 }
 
-test('a synchronous standby is promoted: admins come back by themselves with what they owned, nothing acknowledged is lost, and nothing runs twice', async (t) => {
+test('after a synchronous standby is promoted, admins own what they owned, nothing confirmed is lost or runs twice', async (t) => {
   t.timeout(hangAfter(120_000));
   const servers = await startReplicatedServers(t);
   const fleet = await startFleet(t, {

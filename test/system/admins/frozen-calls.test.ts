@@ -29,7 +29,7 @@ interface Asked {
   readonly tookMs: number;
 }
 
-test('calls under way and calls after it are answered in time, each 201 is there once, and a second try makes no second one', async (t) => {
+test('calls around the freeze of an owner end in time; each 201 is stored once, and a retry adds no duplicate', async (t) => {
   t.timeout(hangAfter(180_000));
   const fleet = await startFleet(t, { admins: 2 });
   const nodes: string[] = [];

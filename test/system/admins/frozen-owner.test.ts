@@ -22,7 +22,7 @@ const TOOK_OVER = 'The session ended: the admin is silent, and another one took 
 const lines = (agent: AgentProgram, message: string) =>
   agent.program.lines().filter(({ msg }) => msg === message).length;
 
-test('agents of a frozen owner find the other admin in seconds and stay there when it wakes, and nothing is lost or run twice', async (t) => {
+test('agents of a frozen owner join another admin in seconds and stay when it wakes, with nothing lost or run twice', async (t) => {
   const fleet = await startFleet(t, { admins: 2, agents: 2 });
   const { owner, other, epoch } = await ownership(fleet);
   const ledger = join(fleet.directory, 'ledger');

@@ -89,7 +89,7 @@ async function ran(fleet: Fleet, url: string): Promise<readonly string[]> {
   return readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
 }
 
-test('an admin that is killed in any part of a hand-over is followed by one owner under a higher epoch, and each command runs once', async (t) => {
+test('after a kill in any part of a hand-over one owner follows under a higher epoch, and each command runs once', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const connection = await createDatabase(t);
   const ways = new Map<string, Awaited<ReturnType<typeof deadlyWay>>>();

@@ -42,7 +42,7 @@ async function place(t: ExecutionContext, masterKey: string): Promise<string> {
   return directory;
 }
 
-test('two admins start by the settings of the page, and one is drained, stopped, started again and resumed by its commands', async (t) => {
+test('two admins start with the settings of the page, whose commands drain, stop, restart and resume one of them', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const masterKey = randomBytes(32).toString('hex');
   const directory = await place(t, masterKey);

@@ -29,7 +29,7 @@ const SEALS = 'the new ENCRYPTION_KEY seals from now on: what is under the forme
 const DONE =
   'nothing is sealed under a former ENCRYPTION_KEY any more: take it out of ENCRYPTION_KEYS_OLD, and keep it with the backups from before';
 
-test('two admins in use come to a new ENCRYPTION_KEY without a failed call or a lost secret, also when one is killed amid it', async (t) => {
+test('two admins rotate to a new ENCRYPTION_KEY without a failed call or a lost secret, even if one is killed', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const [old, next] = [randomBytes(32), randomBytes(32)];
   const [OLD, NEW] = [old.toString('base64'), next.toString('base64')];

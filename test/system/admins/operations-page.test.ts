@@ -71,7 +71,7 @@ async function stop(program: Program): Promise<void> {
   await program.ended();
 }
 
-test('an admin with a database of its own comes to another ENCRYPTION_KEY and another MASTER_KEY by the commands of the page', async (t) => {
+test('the commands of the page give an admin with its own database a new ENCRYPTION_KEY and a new MASTER_KEY', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const { directory, run, done } = await place(t);
   const masterKey = randomBytes(32).toString('hex');

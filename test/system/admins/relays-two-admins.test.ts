@@ -33,7 +33,7 @@ async function members(fleet: Fleet): Promise<readonly string[]> {
   return keys.map(({ privateKey }) => privateKey.toString('base64'));
 }
 
-test('relays of two admins are regions of one map; members at both reach each other; one that is gone leaves it, and comes back as the same region', async (t) => {
+test('relays of two admins form one map and connect their members; a lost relay leaves it and keeps its region', async (t) => {
   t.timeout(hangAfter(120_000));
   const fleet = await startFleet(t, {
     agents: 2,

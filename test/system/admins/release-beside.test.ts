@@ -28,19 +28,19 @@ import { until } from '../../support/until.ts';
  * newer one ends, and whether they hand clusters over to each other and tell each other live output.
  */
 const RELEASES = {
-  'whose admins do not call each other': {
+  'without calls between admins': {
     commit: 'dcc8d357e41427eeb0b08f2fea9efae3d7d63e36',
     elsewhere: 503,
     ending: 'SIGKILL',
     handsOver: false,
   },
-  'whose admins call each other and hand nothing over': {
+  'with calls and no hand-overs': {
     commit: '5cf0e67e0932d094f4d5103f7c39d9371697e6df',
     elsewhere: 201,
     ending: 'SIGTERM',
     handsOver: false,
   },
-  'whose admins hand over and tell live output': {
+  'with hand-overs and live output': {
     commit: RELEASE_BEFORE,
     elsewhere: 201,
     ending: 'SIGTERM',
@@ -189,54 +189,51 @@ async function lookedAround({ at }: SideBySide, admin: AdminProgram): Promise<vo
 }
 
 for (const [name, { commit, elsewhere, ending, handsOver }] of Object.entries(RELEASES))
-  test.serial(
-    `an admin works beside one of a release ${name}: commands at both, owners that change both ways, no stale write, and the upgrade of it`,
-    async (t) => {
-      t.timeout(hangAfter(TEST_MS_MAX));
-      const release = await releaseAt(t, commit);
-      if (release === null) return;
-      const fleet = await sideBySide(t, release);
-      const { older, newer, start } = fleet;
-      const commands = [await asked(fleet, older), await asked(fleet, newer)];
-      for (const command of commands) t.deepEqual(await over(fleet, newer, command), ALL_DONE);
-      t.deepEqual(await aliased(fleet, older), [201, elsewhere]);
-      t.deepEqual(await aliased(fleet, newer), [elsewhere, 201]);
-      if (handsOver) await isToldLive(fleet);
+  test.serial(`commands, takeovers and the upgrade work beside a release ${name}, with no stale write`, async (t) => {
+    t.timeout(hangAfter(TEST_MS_MAX));
+    const release = await releaseAt(t, commit);
+    if (release === null) return;
+    const fleet = await sideBySide(t, release);
+    const { older, newer, start } = fleet;
+    const commands = [await asked(fleet, older), await asked(fleet, newer)];
+    for (const command of commands) t.deepEqual(await over(fleet, newer, command), ALL_DONE);
+    t.deepEqual(await aliased(fleet, older), [201, elsewhere]);
+    t.deepEqual(await aliased(fleet, newer), [elsewhere, 201]);
+    if (handsOver) await isToldLive(fleet);
 
-      // the one of now takes over from an owner that stands still, and wakes too late
-      older.program.pause();
-      await ownsAll(fleet, newer);
-      const whileFrozen = await asked(fleet, newer);
-      older.program.resume();
-      await older.program.logged('a cluster is not owned by this admin any more');
-      t.deepEqual(await over(fleet, newer, whileFrozen), ALL_DONE);
+    // the one of now takes over from an owner that stands still, and wakes too late
+    older.program.pause();
+    await ownsAll(fleet, newer);
+    const whileFrozen = await asked(fleet, newer);
+    older.program.resume();
+    await older.program.logged('a cluster is not owned by this admin any more');
+    t.deepEqual(await over(fleet, newer, whileFrozen), ALL_DONE);
 
-      // and the one of before from one that ends, which hands nothing to who would not hear of it
-      await lookedAround(fleet, newer);
-      process.kill(newer.program.pid, ending);
-      t.is((await newer.program.ended()).code, ending === 'SIGKILL' ? null : 0);
-      await ownsAll(fleet, older);
-      const withOlder = await asked(fleet, older);
-      t.deepEqual(await over(fleet, older, withOlder), ALL_DONE);
+    // and the one of before from one that ends, which hands nothing to who would not hear of it
+    await lookedAround(fleet, newer);
+    process.kill(newer.program.pid, ending);
+    t.is((await newer.program.ended()).code, ending === 'SIGKILL' ? null : 0);
+    await ownsAll(fleet, older);
+    const withOlder = await asked(fleet, older);
+    t.deepEqual(await over(fleet, older, withOlder), ALL_DONE);
 
-      // the order of an upgrade: one of now comes first, the one of before goes
-      await start(newer);
-      await lookedAround(fleet, older); // clusters are handed to admins that were seen
-      older.program.terminate();
-      const whileStopping = await asked(fleet, newer);
-      t.is((await older.program.ended()).code, 0);
-      await ownsAll(fleet, newer);
-      t.deepEqual(await over(fleet, newer, whileStopping), ALL_DONE);
+    // the order of an upgrade: one of now comes first, the one of before goes
+    await start(newer);
+    await lookedAround(fleet, older); // clusters are handed to admins that were seen
+    older.program.terminate();
+    const whileStopping = await asked(fleet, newer);
+    t.is((await older.program.ended()).code, 0);
+    await ownsAll(fleet, newer);
+    t.deepEqual(await over(fleet, newer, whileStopping), ALL_DONE);
 
-      const starts = readFileSync(fleet.ledger, 'utf8').trim().split('\n');
-      t.is(starts.length, AGENTS * (commands.length + 3));
-      t.is(new Set(starts).size, starts.length, 'nothing ran twice');
-      if (!handsOver) t.deepEqual(saidOfHandOvers(newer), []);
-      else for (const admin of [older, newer]) t.true(saidOfHandOvers(admin).includes(HANDED_OVER), admin.name);
-      for (const admin of [older, newer])
-        t.deepEqual(
-          admin.runs.flatMap((run) => run.lines().filter(({ level }) => level === 'error')),
-          [],
-        );
-    },
-  );
+    const starts = readFileSync(fleet.ledger, 'utf8').trim().split('\n');
+    t.is(starts.length, AGENTS * (commands.length + 3));
+    t.is(new Set(starts).size, starts.length, 'nothing ran twice');
+    if (!handsOver) t.deepEqual(saidOfHandOvers(newer), []);
+    else for (const admin of [older, newer]) t.true(saidOfHandOvers(admin).includes(HANDED_OVER), admin.name);
+    for (const admin of [older, newer])
+      t.deepEqual(
+        admin.runs.flatMap((run) => run.lines().filter(({ level }) => level === 'error')),
+        [],
+      );
+  });

@@ -12,7 +12,7 @@ const FOLLOWED_MS_MAX = 5_000;
 
 const sweeper = (fleet: Fleet): Promise<AdminProgram> => taskHolder(fleet, 'sweeps', FOLLOWED_MS_MAX);
 
-test('one admin sweeps whole tables; when it is killed, executions expire by the other within seconds, and metrics say who does', async (t) => {
+test('one admin sweeps whole tables; after its kill another expires executions within seconds, and metrics name it', async (t) => {
   const fleet = await startFleet(t, { admins: 2, agents: 1 });
   const at = (admin: AdminProgram, key: keyof typeof FLEET_KEYS) => restClient(() => admin.url, FLEET_KEYS[key]);
   const saysWhoSweeps = async (admin: AdminProgram): Promise<string | undefined> =>

@@ -70,7 +70,7 @@ test.serial('a reader that stops reading in a flood gets all that is kept, and h
 });
 
 test.serial(
-  'a reader that goes on at another admin, with the id that it had last, gets the rest without a gap and without a repeat',
+  'a reader that resumes at another admin from its last id gets the rest without a gap or a repeat',
   async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
     const { rest, owner, others } = await admins();

@@ -157,7 +157,7 @@ async function revoked(path: string, ends: readonly Promise<unknown>[], programs
 }
 
 test.serial(
-  'an SSH username that is deleted at an admin that does not own the node ends its logins, by whichever admin they came or by none',
+  'deleting an SSH username at an admin that does not own the node ends its logins, through any admin or direct',
   async (t) => {
     const { id } = await allow('eve');
     await allow('sam');

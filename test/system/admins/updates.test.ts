@@ -61,7 +61,7 @@ test('a request that is asked of an admin which owns nothing reaches the nodes o
   t.is((await eventsOf(fleet, [request.id])).length, 1);
 });
 
-test('the owner is killed between the turn and the trigger: the new one asks again, also who is not well by then, and each node is triggered once', async (t) => {
+test('after a kill between turn and trigger the new owner asks again, unhealthy nodes too, and triggers each once', async (t) => {
   const { fleet, owner, other, agents } = await start(t, 3);
   const request = await create(other, agents);
   await until('all are asked', () => agents.every(({ asked }) => asked.length === 1));

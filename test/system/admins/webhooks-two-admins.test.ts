@@ -139,7 +139,7 @@ test.serial(
 );
 
 test.serial(
-  'the admin that delivers freezes in the midst of it: the other goes on in time, and the frozen one sends and stores nothing when it wakes',
+  'another admin delivers in time for one that freezes, which sends and stores nothing when it wakes',
   async (t) => {
     const { holder, other } = await deliverers(fleet);
     const { endpoint, goOn } = holdingAfter(4);

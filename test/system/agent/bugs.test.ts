@@ -32,7 +32,7 @@ function isToldAsBug(t: ExecutionContext, program: AgentProcess, msg: string): v
   t.regex(String(line?.['stack']), /^at .* \| at /u);
 }
 
-test('an agent with a rejection that nobody handled says where it is and ends; what it ran goes on, and the next one has its result', async (t) => {
+test('an agent names an unhandled rejection and ends; its execution goes on, and the next agent reports the result', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t, {}, FAULTY);
   const execution = admin.deliver(session, `echo ran >>${fixture.ledger}; ${fixture.waiting()}; exit 9`);
   await fixture.wrote(1);

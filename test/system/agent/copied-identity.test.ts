@@ -67,7 +67,7 @@ test('the node and the doctors of both machines say that two share its identity;
   t.regex(await doctor(copy, env), SHARED);
 });
 
-test('two agents that take the node from each other by joining again say that they share its identity, from the second time on', async (t) => {
+test('two agents that take a node from each other by joining again report a shared identity from the second time on', async (t) => {
   t.timeout(hangAfter(300_000));
   const fleet = await startFleet(t, { agents: 0 });
   const { key } = await fleet.key();

@@ -131,7 +131,7 @@ for (const [why, delivered, end, wanted] of [
   ],
 ] as const) {
   test.serial(
-    `after an agent is killed while it ends a script for ${why}, the next one ends what ignored TERM, and says why it ended`,
+    `after a kill of an agent amid ${why}, the next agent ends what ignored TERM and reports the reason`,
     async (t) => {
       const { fixture, admin, session } = await AgentFixture.open(t);
       const execution = admin.deliver(
@@ -169,7 +169,7 @@ test.serial('an exec shim that vanished with its process is reported as interrup
 });
 
 test.serial(
-  'an exec shim that vanished while no agent was there: the next one ends what the script left in its session, without its environment too',
+  "after agent and exec shim vanish, the next agent ends the script's session, even processes without environment",
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     const execution = admin.deliver(
@@ -188,7 +188,7 @@ test.serial(
 );
 
 test.serial(
-  'after an agent is killed while it ends a script, the next one ends what dropped its environment and ignores TERM, also when all else is over',
+  'after a kill amid a cancel the next agent ends the last process, which ignores TERM and has no environment',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     const execution = admin.deliver(
@@ -209,7 +209,7 @@ test.serial(
 );
 
 test.serial(
-  'an execution that comes again after its result was confirmed, as from a database that was set back, is answered and not run',
+  'an execution delivered again after its confirmation, as by a restored database, is answered and not run',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     const script = `echo ran >>${fixture.ledger}; printf 12345; exit 7`;

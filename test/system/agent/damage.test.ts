@@ -46,7 +46,7 @@ test.serial(
 );
 
 test.serial(
-  'with a damaged journal, one that was started and whose exec shim and directory are gone is interrupted, never run again',
+  'with a damaged journal, a started execution without exec shim and directory is interrupted, never run again',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     const script = `echo ran >>${fixture.ledger}; ${fixture.notingShim()}; sleep 100`;

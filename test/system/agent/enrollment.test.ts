@@ -141,7 +141,7 @@ test.serial(
 );
 
 test.serial(
-  'an agent whose recovery key is of a node that the database lost joins again without that key, and in a first enrolment it does not',
+  'an agent drops the recovery key of a node that the database lost to join again, but not to enrol first',
   async (t) => {
     const recoveryKey = `${NODE}.secret-of-the-key`;
     const { fixture, admin, session } = await AgentFixture.open(t, {}, { RECOVERY_KEY: recoveryKey });
@@ -175,7 +175,7 @@ test.serial(
 );
 
 test.serial(
-  'an agent whose node was deleted does not join again, also after a restart, and is known again where the deletion is undone',
+  'the agent of a deleted node does not rejoin, even after a restart, and connects once the deletion is undone',
   async (t) => {
     const { fixture, admin, session } = await AgentFixture.open(t);
     admin.habits = { refuses: 401, saysDeleted: true };

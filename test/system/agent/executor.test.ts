@@ -148,7 +148,7 @@ test.serial('a timeout ends the group, and the output up to then is kept', async
 });
 
 test.serial(
-  'a cancel reports 143 once nothing of the execution lives, children that ignore TERM, left the session or dropped their environment included',
+  'a cancel reports 143 once all processes are gone, also those that ignore TERM or left session or environment',
   async (t) => {
     const fixture = new Fixture(t);
     const mark = `60.${process.pid}${Date.now() % 100_000}`; // a time to sleep that only this test uses

@@ -153,7 +153,7 @@ for (const [state, told] of [
   ['confirmed', { outcome: 'completed', exitCode: 7 }],
 ] as const)
   test.serial(
-    `what the ledger alone knows as ${state} when an agent starts on a full disk runs no second time, and is told once there is room`,
+    `an execution known as ${state} to the ledger alone runs no second time on a full disk, and ends once there is room`,
     async (t) => {
       const disk = smallDisk(t, 4_096);
       if (disk === null) {
@@ -182,7 +182,7 @@ for (const [state, told] of [
   );
 
 test.serial(
-  'what runs under a journal that is lost is taken up on a disk that takes no other yet: its files and its processes stay, it can be cancelled, and its end is told once there is room',
+  'with the journal lost and the disk full, executions run on, can be cancelled, and report once there is room',
   async (t) => {
     const former = new Fixture(t);
     const [runs, cancelled] = [former.start('echo out; sleep 100'), former.start('sleep 100')];

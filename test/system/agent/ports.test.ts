@@ -80,7 +80,7 @@ test.serial(
 );
 
 test.serial(
-  'a port that somebody set and that is taken is a problem of the node, whose report comes all the same, and from nobody else',
+  'a configured port in use makes the node unhealthy; its report still arrives, and not from the other program',
   async (t) => {
     const shown: string[] = [];
     const stranger = createServer((request, response) => {

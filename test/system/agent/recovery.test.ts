@@ -44,7 +44,7 @@ function waitingShim(directory: string, execution: ExecutionId): () => Promise<u
   };
 }
 
-test('an execution that is recorded as started and never began is interrupted, and an exec shim that comes late begins nothing', async (t) => {
+test('an execution recorded as started that never began is interrupted, and a late exec shim begins nothing', async (t) => {
   const { fixture, directory, execution, hasRun } = startedBefore(t);
   const giveJob = waitingShim(directory, execution);
 
@@ -70,7 +70,7 @@ for (const [noted, wanted] of [
   ['cancel', { outcome: 'cancelled', exitCode: 143 }],
   ['timeout', { outcome: 'completed', exitCode: 124 }],
 ] as const)
-  test(`after a reboot the process id in a start lock is another's, who leads a session${noted === null ? '' : ` (while it was ended for a ${noted})`}: it is left alone, and the output so far is told`, async (t) => {
+  test(`after a reboot another process with the id in a start lock is left alone, and the output so far is kept${noted === null ? '' : ` (amid a ${noted})`}`, async (t) => {
     const { fixture, directory, execution } = startedBefore(t);
     const stranger = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { detached: true });
     t.teardown(() => process.kill(-(stranger.pid ?? 0), 'SIGKILL'));
@@ -123,7 +123,7 @@ for (const [what, claim] of [
   ['is gone', (execution: ExecutionId) => `2147480000 ${execution}\n`],
   ['left an empty start lock', () => ''],
 ] as const)
-  test(`an exec shim that ${what} after a power cut was interrupted, although the machine was off for longer than the timeout`, async (t) => {
+  test(`after a power cut an exec shim that ${what} counts as interrupted, even past its timeout`, async (t) => {
     const timeline = machineTimeline();
     const afterBoot = { ...timeline, bootId: 'the next one', wallMs: () => timeline.wallMs() + 2 * TIMEOUT_MS };
     const { fixture, directory, execution } = startedBefore(t, { timeline: afterBoot });

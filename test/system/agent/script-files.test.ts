@@ -61,7 +61,7 @@ const LEAVINGS = [
 ];
 
 for (const isUpdated of [false, true])
-  test(`whatever a script leaves beside itself, it ends as it ends and its output is its own${isUpdated ? ', also for the next agent' : ''}`, async (t) => {
+  test(`whatever a script does to the files beside it, exit code and output stay its own${isUpdated ? ', also for the next agent' : ''}`, async (t) => {
     const machine = patientMachine();
     const options = { timeline: machine.timeline, concurrency: LEAVINGS.length };
     const former = new Fixture(t, options);

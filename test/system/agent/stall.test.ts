@@ -41,7 +41,7 @@ async function stall(agent: AgentProcess, meanwhile: () => void = () => {}): Pro
 }
 
 test.serial(
-  'what arrived while it stood still is asked about first: what is over by then never starts, and the rest does with what is left of its time',
+  'an agent first asks about deliveries of a stall: what is over never starts, the rest has its remaining time',
   async (t) => {
     const { fixture, admin, session } = await open(t);
     const sent: ReturnType<typeof admin.deliver>[] = [];

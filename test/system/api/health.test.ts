@@ -11,7 +11,7 @@ const checksAt = async (url: string): Promise<readonly SubsystemCheck[]> =>
   (await (await fetch(`${url}/healthz`)).json()) as readonly SubsystemCheck[];
 const words = (checks: readonly SubsystemCheck[]) => checks.map(({ name, healthy, error }) => [name, healthy, error]);
 
-test('check_admin_health has the checks of /healthz; proxies that listen no more and a cluster without a record of its owner are red', async (t) => {
+test('check_admin_health has the checks of /healthz; closed proxies and a cluster without an owner record are red', async (t) => {
   const { admin, cluster } = await startFleet(t);
   await cluster('press', 1);
   const client = httpClient(admin.url, ADMIN_KEYS.API_KEY);

@@ -130,7 +130,7 @@ test("others' relays are told whether a key is a member's, in the words of derpe
   t.is((await fetch(`${fleet.admin.url}${RELAY_MAP_PATH}`)).status, 404);
 });
 
-test('strangers cannot be tried without end: an address that asks for too many gets 429, and members still get their answer', async (t) => {
+test('an address that asks for too many unknown members gets 429, and members still get their answer', async (t) => {
   const fleet = await startRelayedFleet(t, { EMBEDDED_RELAY: 'false' });
   const [privateKey] = await fleet.members(await fleet.cluster('press', 1));
 
@@ -149,7 +149,7 @@ test('strangers cannot be tried without end: an address that asks for too many g
   t.is((await fleet.admission(boxKeys(privateKey ?? '').publicKey.toString('base64'))).status, 200);
 });
 
-test('the map of the relay is what agents are told, at the own URL of the admin and at all others, unless others are configured', async (t) => {
+test("agents get the embedded relay's map at all URLs of the admin, its own first, unless others are configured", async (t) => {
   const fleet = await startRelayedFleet(t, {
     ADMIN_URLS: 'http://localhost:1,http://edge.example.com,http://10.0.0.5:44000',
     ADMIN_OWN_URL: 'http://10.0.0.5:44000',

@@ -191,7 +191,7 @@ test('a lost installation takes its node up again with the recovery key, once', 
   t.is((await enroll(String(key), { node_id: id, recovery_key })).status, 409);
 });
 
-test('a command reaches the nodes that it names; it and its executions are read, cancelled, and deleted once they are over', async (t) => {
+test('a command reaches the nodes that it names; it and its executions can be read, cancelled, and deleted once over', async (t) => {
   const { request, cluster } = await startFleet(t);
   const nodes = await cluster('one', 3);
   await cluster('two', 1);

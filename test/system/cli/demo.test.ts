@@ -79,7 +79,7 @@ function pastedLines(said: string): readonly string[] {
 }
 
 test.serial(
-  'with several admins one is killed while a command runs: nothing is lost, nothing runs twice, and nothing stays behind',
+  'the demo kills one of several admins amid a command: nothing is lost, runs twice or stays behind',
   async (t) => {
     t.timeout(hangAfter(240_000));
     const data = temporaryDirectory(t);

@@ -56,7 +56,7 @@ async function startAlone(t: ExecutionContext, dataDir: string, admissionUrl: st
   return { relay, identity: region.nodes[0].identity, region };
 }
 
-test('a relay that stands alone carries packets between whom the admin lets in, within a cluster, and keeps its certificate', async (t) => {
+test('a standalone relay carries packets between admitted members of one cluster, and keeps its certificate', async (t) => {
   const pairs = [newBoxKeys(), newBoxKeys(), newBoxKeys()];
   const admission = await admitting(
     t,

@@ -31,7 +31,7 @@ const deliveries = (t: ExecutionContext, webhook: string, ...filter: string[]) =
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '');
 
 test.serial(
-  'a receiver gets a webhook of its own, shows the events, also one that is sent again, and takes the webhook away at its end',
+  'a receiver creates its webhook, shows events and redelivered events, and deletes the webhook at its end',
   async (t) => {
     const receiver = await listening(t, '--on', 'all', '--json');
 

@@ -55,7 +55,7 @@ async function signedIn(t: ExecutionContext, path: string, name: string, options
 }
 
 test.serial(
-  'a command is typed, sent to a cluster, seen in groups with what differs, and run again where it failed, by keyboard alone',
+  'the keyboard alone runs a command on a cluster, compares its groups, and runs it again where it failed',
   async (t) => {
     const { page, problems, elsewhere } = await signedIn(t, '/console', 'Overview');
 

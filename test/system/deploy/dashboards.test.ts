@@ -51,7 +51,7 @@ function configuration(adminUrl: string, keyFile: string): string {
     .replaceAll(/(?<what>_interval|_timeout): \d+s/gu, '$<what>: 1s');
 }
 
-test('every dashboard has something to show of a fleet that works, and no rule and no panel names a metric that nobody exports', async (t) => {
+test('every dashboard shows data of a working fleet, and no rule or panel names a metric that nothing exports', async (t) => {
   const directory = temporaryDirectory(t);
   const keyFile = join(directory, 'metrics-key');
   writeFileSync(keyFile, FLEET_KEYS.METRICS_KEY, { mode: 0o600 });

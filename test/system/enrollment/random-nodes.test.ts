@@ -11,7 +11,7 @@ const fleet = sharedFleet(test, {
 /** Silence of 20 s, the setting, two looks of 5 s each, and room for a busy machine, in ms. */
 const FORGOTTEN_MS_MAX = 60_000;
 
-test('nodes with random ids that are not seen for long are deleted with what was open there; one that comes back after all joins again', async (t) => {
+test('nodes with random ids unseen for long are deleted with what they had open; a returning agent joins again', async (t) => {
   const { key } = await fleet().key({ uses_remaining: 5 });
   const added = (idType: string) => fleet().addAgent({ AGENT_ID_TYPE: idType, ENROLLMENT_KEY: key });
   const [gone, away, persistent, there] = [

@@ -134,7 +134,7 @@ test.serial(
 );
 
 test.serial(
-  'an unreachable broker and lost leases are red without a name of anything, HEAD answers without a body, and no other method does',
+  'an unreachable broker and lost leases are red without any names; HEAD has no body, and other methods get 405',
   async (t) => {
     const fleet = await startFleet(t, {
       env: {

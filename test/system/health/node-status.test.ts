@@ -131,7 +131,7 @@ test('an owner that freezes and wakes: its agents go to the other admin, and nob
   }
 });
 
-test('agents that went away just before their admin stood still, or meanwhile, and need a few seconds to be back, were never unreachable', async (t) => {
+test('agents that vanish just before or amid a stall of their admin and return in seconds are never unreachable', async (t) => {
   const fleet = await startFleet(t, { env: { NODE_UNREACHABLE_AFTER_MS: String(SILENCE_MS) } });
   const [admin] = fleet.admins as [AdminProgram];
   const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet)] as const;

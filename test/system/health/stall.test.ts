@@ -17,7 +17,7 @@ const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCU
 /** Longer than an agent takes for being busy, in ms. */
 const STALL_MS = STALL_MS_MIN + 1_500;
 
-test('a script whose cancel was answered, or whose machine was deleted, while its agent stood still never starts; one that is still wanted does', async (t) => {
+test('a script cancelled, or whose node was deleted, during a stall of its agent never starts; another script does', async (t) => {
   const [gate, ledger] = [join(fleet().directory, 'gate'), join(fleet().directory, 'started')];
   const nodes = fleet().agents.map(({ node }) => node);
   const [cancelled = '', deleted = '', wanted = ''] = nodes;

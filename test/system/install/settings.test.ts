@@ -39,7 +39,7 @@ test('the updater is given admins of its own by --admin alone, and a line withou
   t.deepEqual(written, [undefined, "UPDATER_ADMIN_URLS='http://127.0.0.1:9,http://127.0.0.1:8'", undefined]);
 });
 
-test('a node that has no session is given the key again, as its admins may not know it any more; one that has is left as it is', async (t) => {
+test('the installer gives a node without a session the key again, and leaves a node with a session as it is', async (t) => {
   const { machine, install } = await machineWithPrograms(t);
   cpSync(process.execPath, join(machine.root, 'var/lib/edge-updater/current/runtime/node'));
   const identity = { node_id: randomUUID(), enrollment: { api_token: 'a-token', cluster_name: 'prod' } };

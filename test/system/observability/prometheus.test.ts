@@ -133,7 +133,7 @@ test.serial('a machine and an agent as records, with nothing null that they know
 });
 
 test.serial(
-  'a node that stands still is a 503 with a sentence within the limit, unavailable in the unified record, and the others answer',
+  'scrapes of a frozen node are a 503 in time, its unified record is unavailable, and other nodes answer',
   async (t) => {
     const [still, other] = fleet().agents;
     await freeze(still?.program as NonNullable<typeof still>['program']);

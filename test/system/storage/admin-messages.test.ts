@@ -36,7 +36,7 @@ test('of some nodes, those are named that are there no more', async (t) => {
   t.deepEqual(await deletedNodes(opened.pool, []), []);
 });
 
-test('what is open here to a node that another admin revokes ends with its word, and to one that was deleted unheard with the first look (E5)', async (t) => {
+test('what a node has open ends when another admin revokes it, or with the first look after a missed deletion (E5)', async (t) => {
   const { opened, fixture } = await openStoredFleet(t);
   const revoked = fixture.nodes[0]?.id as NodeId;
   const gone = v7() as NodeId;
@@ -62,7 +62,7 @@ test('what is open here to a node that another admin revokes ends with its word,
   t.deepEqual(ended, [`session ${revoked}`, `tunnel ${revoked}`]);
 });
 
-test('deleted nodes that could not be looked for are looked for again, until that is answered, a newer look begins, or nobody hears (E5)', async (t) => {
+test('a failed look for deleted nodes is repeated until it succeeds, a newer look begins or the listener stops (E5)', async (t) => {
   const { pool } = await openedDatabase(t);
   const gone = v7() as NodeId;
   const ended: string[] = [];
@@ -144,7 +144,7 @@ test('what is no message of admins is left aside', (t) => {
     t.is(readAdminMessage(payload), null, payload);
 });
 
-test('an admin that checks in and says nothing is not heard; one of another version, one that just came and one that is gone need not be', async (t) => {
+test('an admin that checks in but sends nothing is unheard; other versions, new admins and gone ones do not count', async (t) => {
   const { pool } = await openedDatabase(t);
   const [me, peer] = [await storeAdmin(pool, 'me'), await storeAdmin(pool, 'peer')];
   await storeAdmin(pool, 'other', { version: '0.0.9' });

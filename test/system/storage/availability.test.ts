@@ -121,7 +121,7 @@ test('a statement that is wrong is not taken for a database that is away', async
   }
 });
 
-test('a statement that was too slow or locked out may be tried again, and only a cut connection says that the database is away', async (t) => {
+test('a slow or locked-out statement may be tried again, and only a cut connection means that the database is away', async (t) => {
   // it is the server that ends these, however late its word arrives
   const { pool, orm } = await openedDatabase(t, { queryMs: 60_000, idleInTransactionMs: 60_000 });
   const holder = await pool.connect();

@@ -66,7 +66,7 @@ async function stopped(admin: AdminProgram): Promise<void> {
   if (code !== 0) throw new Error(`the admin ended with ${code}: ${admin.program.output.slice(-1_000)}`);
 }
 
-test("the page's commands back up an embedded PostgreSQL that is in use, and restore it into a new directory, where an admin goes on", async (t) => {
+test('the commands of the page back up an embedded PostgreSQL in use, and restore it for an admin in a new directory', async (t) => {
   t.timeout(hangAfter(120_000));
   const dir = await directory(t);
   const places = { DATA_DIR: join(dir, 'data'), NEW_DATA_DIR: join(dir, 'new') };
@@ -100,7 +100,7 @@ test("the page's commands back up an embedded PostgreSQL that is in use, and res
 const rootTest = await peerTest('postgres', 'root');
 
 rootTest(
-  'root restores into the directory of a service, whose account has all of it then, also a backup from the middle of a rotation',
+  'root restores into the directory of a service, whose account then owns it all, also a backup amid a rotation',
   async (t) => {
     const dir = await directory(t);
     const from = { DATA_DIR: join(dir, 'data') };
@@ -129,7 +129,7 @@ rootTest(
   },
 );
 
-test("the page's commands do the same with a PostgreSQL of another version and its own tools, and with a backup that moves from there", async (t) => {
+test('the commands of the page serve a PostgreSQL of another version with its tools, and a backup that moves from it', async (t) => {
   t.timeout(hangAfter(120_000));
   const dir = await directory(t);
   const server = await ownServer(t, dir);

@@ -4,7 +4,7 @@ import { inTransaction } from '../../../persistence/connections/transaction.ts';
 import { recordingLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/database/opened.ts';
 
-test('a database that does not say how its commits are known is written to without, and taken for set back after a promotion', async (t) => {
+test('a database without commit witnesses takes writes, and counts as set back after a promotion', async (t) => {
   const { pool, witnesses } = await openedDatabase(t);
   const log = recordingLog();
   await pool.query('create table kept (n int)');

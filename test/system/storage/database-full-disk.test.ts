@@ -20,7 +20,7 @@ const DISK_MIB = 320;
  */
 const BACK_MS_MAX = 10_000;
 
-test('health is red while the disk of the database is full, callers are told to come again, and all is well soon after there is room', async (t) => {
+test('with a full database disk health is red and callers are asked to retry; room on the disk soon ends both', async (t) => {
   const disk = smallDisk(t, DISK_MIB * 1_024, 0o755);
   if (disk === null) return t.fail('root may mount a disk');
   const server = await startEmbeddedPostgres({ dataDir: disk, log: silentLog });

@@ -152,7 +152,7 @@ test('two lists are taken at once; the next waits for one of them, and not for e
   await slow[1]?.return();
 });
 
-test('a client that leaves its list lying loses it, and so does one whose list takes too long; both give their turns back', async (t) => {
+test('an abandoned list and a list that takes too long fail, and both return their semaphore permits', async (t) => {
   const { pool } = await fleetOf(t, 6_500);
   const lying = createDiscovery(pool, { pageMsMax: 1_000 });
   const long = createDiscovery(pool, { listMsMax: 0 });

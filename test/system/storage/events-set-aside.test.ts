@@ -8,7 +8,7 @@ import { opened, WEEK } from './event-partitions-fixture.ts';
 
 const WEEK_MS = WEEK * 86_400_000;
 
-test('where too much lies in the default partition it becomes one with bounds, and an empty one takes what no other is for', async (t) => {
+test('an overfull default partition becomes a bounded one, and an empty partition becomes the default', async (t) => {
   const { pool, reads, pass, partitions, counts } = await opened(t);
   const { cursor } = await reads.eventsAfter(null, 1);
   await pass(5_000_000);

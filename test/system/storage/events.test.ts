@@ -48,7 +48,7 @@ test('a transaction that commits late is not skipped, and nothing newer comes be
   t.deepEqual(after.subjects, [late, newer, last]);
 });
 
-test('the order of events is that of numbers: the tenth comes after the ninth, for who watches and for the broker, a page at a time', async (t) => {
+test('events are in the order of numbers, the tenth after the ninth, for watchers and the broker, page by page', async (t) => {
   const opened = await openedDatabase(t);
   const { cursor } = await opened.reads.eventsAfter(null, 10);
   const claimed = await claimChannel(opened.pool, BROKER_CHANNEL);
@@ -129,7 +129,7 @@ test('what is no cursor reads from the end', async (t) => {
   }
 });
 
-test('the events of a node and its logins are listed off their indexes, the latest first, and those of others are not among them', async (t) => {
+test('events and logins of a node are listed from their indexes, latest first, without those of other nodes', async (t) => {
   const { pool, reads } = await openedDatabase(t);
   const node = v7() as NodeId;
   const [login, ...own] = [

@@ -64,7 +64,7 @@ for (const server of ['another', 'this'] as const) {
   });
 }
 
-test('a running admin that finds itself in another server begins the incarnation with its next event, and of many at once one does', async (t) => {
+test('an admin in another server begins an incarnation with its next event, and of many concurrent events one does', async (t) => {
   const opened = await openedDatabase(t);
   const cursor = shifted(await storeEvent(opened.pool));
   await setAbove(opened, 'another');
@@ -99,7 +99,7 @@ test('an incarnation that begins beside a running transaction does not overtake 
   t.deepEqual(column((await opened.reads.eventsAfter(cursor, 10)).events, 'subject'), [early, late]);
 });
 
-test('a cursor that lies ahead of a database that was set back goes on at its end, and an incarnation is above all that an earlier one gave', async (t) => {
+test('a cursor ahead of a restored database resumes at its end, and an incarnation exceeds all earlier ones', async (t) => {
   const opened = await openedDatabase(t);
   const ahead = await opened.reads.eventsAfter('9000000000000000000-7', 10);
   const before = v7();

@@ -81,7 +81,7 @@ test('the counts of a command follow its executions, also when finished ones are
   t.like(await summary(), { total: total - completed + failed, completed: failed, succeeded: 0, failed });
 });
 
-test('a page of large outputs shows those that fit its budget, and says of the others that they are withheld, which is not cut', async (t) => {
+test('a page of large outputs shows those within its budget, and marks the others as withheld, not as cut', async (t) => {
   const { opened, fixture } = await openStoredFleet(t);
   const { pool, reads } = opened;
   const ran = fixture.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);

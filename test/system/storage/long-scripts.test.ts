@@ -30,7 +30,7 @@ async function typed(pool: Pool, type: string): Promise<readonly string[]> {
   return rows.map(({ told }) => told).toSorted();
 }
 
-test('executions with long scripts expire and are pruned a bounded length of scripts at a time, and one by itself whatever its length', async (t) => {
+test('executions with long scripts expire and are pruned in batches of bounded length, an oversized one by itself', async (t) => {
   const { pool } = await openedDatabase(t);
   const sweeps = sweepsOf(pool, { nowMs: NOW_MS });
   const lengths = [SWEEP_SCRIPT_BYTES_MAX + 1, ...Array.from({ length: 7 }, () => SWEEP_SCRIPT_BYTES_MAX / 4), 1];

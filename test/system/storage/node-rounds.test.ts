@@ -8,7 +8,7 @@ import { openedDatabase } from '../../support/database/opened.ts';
 import { countedReads } from '../../support/database/rows-read.ts';
 import { roundsOf, storeFleet, storeNodes } from './stored-nodes.ts';
 
-test('many nodes are read in rounds, each with a few of its open executions, however many there are, and without those that are here', async (t) => {
+test('many nodes are read in rounds, each with a bounded number of open executions, without the nodes already here', async (t) => {
   const opened = await openedDatabase(t);
   const { cluster, nodeIds, executions } = await storeFleet(opened, 60, OPEN_EXECUTIONS_MAX + 1);
   const few = await storeNodes(opened, cluster, LOADED_AT_ONCE_MAX);

@@ -69,7 +69,7 @@ async function openWatched(t: ExecutionContext, { synchronous, queryMs = ANSWER_
   return { servers, database, watch, store, failOver, back, asked, values, compared };
 }
 
-test('a synchronous standby has all that was acknowledged: an admin goes on with it, and events are ordered above those of before', async (t) => {
+test('a promoted synchronous standby has all acknowledged writes, serves an admin, and orders later events above', async (t) => {
   const { database, store, failOver, back, values, compared } = await openWatched(t, { synchronous: true });
   t.true(await compared());
   for (let value = 1; value <= 20; value += 1) await store(value);

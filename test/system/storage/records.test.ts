@@ -59,7 +59,7 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
   t.is((await admin('one').me()).admin_peer_count, 0);
 });
 
-test('an admin says which process it is, where others reach it and what it says to them; an older one that takes its row says none of it', async (t) => {
+test('an admin stores its process, peer URL and link version; an older admin that takes its row clears them', async (t) => {
   const database = await openedDatabase(t);
   const { pool } = database;
   const leases = new Leases(pool);

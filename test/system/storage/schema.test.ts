@@ -78,7 +78,7 @@ for (const encoding of ['LATIN1', 'SQL_ASCII'])
     t.deepEqual(rows, []);
   });
 
-test('a schema that cannot be changed, as somebody reads a table in one long transaction, is changed later, and nobody waits for it meanwhile', async (t) => {
+test('a schema change blocked by a long read transaction is made later, and blocks no writer meanwhile', async (t) => {
   const connection = await createDatabase(t, { schema: 'empty' });
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 3, log });

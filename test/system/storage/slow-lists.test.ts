@@ -33,10 +33,10 @@ const readAliases = ({ database: { pool } }: Fixture) =>
   Array.from({ length: pool.options.max }, () => pool.query('select from alias'));
 
 for (const [what, read, holding] of [
-  ['lists, however many are asked for,', listAliases, 1 / 2],
-  ['reads that take every connection of theirs', readAliases, 1],
+  ['any number of lists', listAliases, 1 / 2],
+  ['reads on all of their connections', readAliases, 1],
 ] as const) {
-  test(`${what} and that a lock holds up for long leave a write and a renewal their connections: both are done before the lock is gone`, async (t) => {
+  test(`while a lock blocks ${what}, a write and a renewal get connections and end before the lock`, async (t) => {
     const fixture = await openFixture(t);
     const { pool } = fixture.database;
     // What holds a connection gives it back when the lock is gone, and not by itself.
@@ -116,7 +116,7 @@ test('lists of a table that somebody has locked, however many are asked for, end
   t.true(tookMs < scaled(ENDED_MS_MAX), `${Math.round(tookMs)} ms`);
 });
 
-test('a list that is too long for its filters says which one to add; with that one, or with none, a slow database is what it is', async (t) => {
+test('a list too long for its filters names one to add; with that, or none, a slow database counts as unavailable', async (t) => {
   const fixture = await openFixture(t);
   const node = await fixture.node(await fixture.cluster());
   const { command } = await fixture.executions([node]);

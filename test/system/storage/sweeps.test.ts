@@ -267,7 +267,7 @@ test('deliveries whose webhook is gone are deleted, a bounded number at a time, 
   t.is((await opened.pool.query('select from webhook_attempt')).rowCount, left.length);
 });
 
-test('recordings are kept for their days by the clock of the admin, whatever that of their machine said, and then go in batches', async (t) => {
+test('recordings are kept for their days by the clock of the admin, not of the machine, and are deleted in batches', async (t) => {
   const { opened, sweeps } = await swept(t);
   await opened.pool.query(`update ssh_recording set started_at = '1999-01-01', inserted_at = $1`, [
     new Date(NOW_MS - 30 * DAY_MS),

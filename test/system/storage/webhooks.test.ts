@@ -105,7 +105,7 @@ test('a single delivery tells of its tries, oldest first; a list does not', asyn
   t.false('attempts' in (listed ?? {}));
 });
 
-test('a delivery is found for one more try as its actor would hold it, and whether its event is gone, unless it or its webhook is', async (t) => {
+test('a delivery is found for a retry as its actor holds it, also without its event, until it or its webhook is gone', async (t) => {
   const { pool, reads, loader, webhook, ...opened } = await openDeliveries(t, 2);
   const {
     deliveries: [first, second],

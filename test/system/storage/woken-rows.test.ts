@@ -97,7 +97,7 @@ test('of nodes that are away what is pending is named once it is cancelled, and 
 const MORE_NODES = `insert into node select (jsonb_populate_record(node, jsonb_build_object('id', uuidv7(), 'token_hash', sha256(number::text::bytea)))).*
   from node, generate_series(1, 1000) number where id = $1`;
 
-test('what waits for nodes that are away is not read by looks for what was forgotten, missed or orphaned, however much it is', async (t) => {
+test('looks for forgotten, missed or orphaned rows do not read what waits for absent nodes, however much it is', async (t) => {
   const { fixture, own } = await open(t);
   const [here, away, later] = own;
   if (here === undefined || away === undefined || later === undefined) throw new Error('no nodes');

@@ -80,7 +80,7 @@ const ask = (fixture: SupervisorsFixture, kind: ActorKind, type: string, subject
   fixture.ask(kind, subject[kind], { type, ...EVERY_MESSAGE[kind][type]?.(subject) } as never);
 
 for (const [kind, cases] of Object.entries(EVERY_MESSAGE) as [ActorKind, (typeof EVERY_MESSAGE)[ActorKind]][]) {
-  test(`a ${kind} that crashes at any message is restored: the message is lost once, what waited behind it is not, and nothing stored is`, async (t) => {
+  test(`a ${kind} that crashes at any message is restored: only that message is lost, and nothing that was stored`, async (t) => {
     const { bug, kinds } = oneBug();
     const fixture = await startOwner(t, { kinds });
     for (const [index, [type, message]] of Object.entries(cases).entries()) {

@@ -103,7 +103,7 @@ test('a command that rests is cancelled, counted and deleted as before, also by 
   t.deepEqual([directory.counters.deadLetters, directory.counters.crashes], [0, 0]);
 });
 
-test('of messages that are stored together, the one that cannot be stored crashes its actor once; the ones before it are stored', async (t) => {
+test('a message that cannot be stored crashes its actor once, and the messages before it in the batch are stored', async (t) => {
   const fixture = await startOwner(t);
   const placed = await fixture.createLiveNode();
   const { node } = placed;
@@ -124,7 +124,7 @@ test('of messages that are stored together, the one that cannot be stored crashe
   t.is(await fixture.statusOf('command_execution', poison), 'sent');
 });
 
-test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refused at once, and the others are not hindered`, async (t) => {
+test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages and refuses more at once, and other actors go on`, async (t) => {
   const committer = new FaultyCommitter();
   const fixture = await startOwner(t, { committer: committer.over });
   const other = await fixture.createNode();

@@ -28,7 +28,7 @@ test('an admin reads nothing of nodes that another one owns when a command for t
   t.is(edge.tree.directory.counters.deadLetters, 0);
 });
 
-test('an admin that brings a cluster to life reads nothing of nodes of others as a command is cancelled, and carries it out at its own in the end', async (t) => {
+test('while an admin loads a cluster, a cancel reads no nodes of other admins, and is done at its own in the end', async (t) => {
   const owner = await startOwner(t);
   const others = await owner.createNodes(3);
   const moves = await owner.createNode();

@@ -75,7 +75,7 @@ test('an owner that does not come back after an outage is taken over from once i
   t.false(back.admin.tree.ownership.hasPeers());
 });
 
-test('what is let go while another admin had no database is free for that one at once, and none of it waits for one that died', async (t) => {
+test('clusters freed while another admin had no database are free for it at once, without a wait for a dead owner', async (t) => {
   const fleet = steppedFleet(t);
   const [stops, back] = [await fleet.start(), await fleet.start()];
   await fleet.start(); // does nothing after the outage
@@ -129,7 +129,7 @@ test('an admin that is long at what it took over has seen all of the next death'
   );
 });
 
-test('a database that is away again and again keeps nobody from the clusters of an owner that is gone, and takes none from one that comes between', async (t) => {
+test('recurring database outages block no takeover from a dead owner, and take nothing from an owner seen in between', async (t) => {
   const fleet = steppedFleet(t);
   const [one, other, gone] = [await fleet.start(), await fleet.start(), await fleet.start()];
   const [first, second, left] = [

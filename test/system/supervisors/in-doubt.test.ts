@@ -15,7 +15,7 @@ const DOWN = { type: 'agent-reported', session: session(1), report: UNHEALTHY } 
 const EVENTS = ['created', 'sent', 'completed'].map((what) => `edge.command_execution.${what}`);
 
 for (const fate of ['stored', 'not stored'] as const) {
-  test(`a create that is not answered by the database, and was ${fate}, is answered with unavailable, and leaves all or nothing`, async (t) => {
+  test(`a create without an answer of the database that was ${fate} is answered with unavailable, and is all or nothing`, async (t) => {
     const committer = new FaultyCommitter();
     const fixture = await startOwner(t, { committer: committer.over });
     const placed = await fixture.createNode();

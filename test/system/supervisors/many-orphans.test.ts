@@ -47,7 +47,7 @@ for (const [what, { admins, clusters }] of Object.entries({
   ),
 }))
   test.serial(
-    `${ADMINS} admins of ${CLUSTERS_EACH} clusters and ${what} look for room for ${ORPHANS} orphans within ${LOOK_CPU_MS_MAX} ms of processor time`,
+    `${ADMINS} admins of ${CLUSTERS_EACH} clusters and ${what} place ${ORPHANS} orphans in ${LOOK_CPU_MS_MAX} ms of CPU time`,
     async (t) => {
       const tookMs = [];
       for (let turn = 0; turn < 5; turn += 1) {

@@ -58,7 +58,7 @@ test('an agent that is connected here for a node of a cluster that nobody has ro
   t.deepEqual(after.sessions.hungUp, [{ session: session(1), node: null, code: 4010 }]);
 });
 
-test('an admin that starts with less room than before takes up the largest clusters that fit, and leaves the rest to one that has room', async (t) => {
+test('an admin that restarts with less room takes up the largest clusters that fit, and leaves the rest to another', async (t) => {
   const before = await startSupervisors(t, { name: 'shrunk' });
   const [large] = await before.createNodes(3);
   const [small] = await before.createNodes(2);

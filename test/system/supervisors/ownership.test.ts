@@ -18,7 +18,7 @@ const OWNERLESS_MS_MAX = 5_000;
 
 const frameTypes = ({ sessions }: SupervisorsFixture) => sessions.frames.map(({ frame }) => frame.type);
 
-test('an owner that stops renewing is replaced within 5 s; when it wakes it writes no row, delivers nothing, and lets go (O1, O2)', async (t) => {
+test('a frozen owner is replaced within 5 s; when it wakes it writes no row, delivers nothing and lets go (O1, O2)', async (t) => {
   const clock = createFreezableClock();
   const paused = await startSupervisors(t, { clock });
   const placed = await paused.createLiveNode();

@@ -192,7 +192,7 @@ test('a disk without room is told before anything is fetched, and one that fills
   t.is(outcome?.outcome, 'updated', outcome?.error ?? '');
 });
 
-test('where the agent cannot be told of its restart nothing is switched to, and a version that is not well is taken back all the same', async (t) => {
+test('an updater that cannot announce a restart to the agent switches nothing, and still rolls a bad version back', async (t) => {
   const machine = await updaterFixture(t);
   await machine.publish('0.1.0');
   await machine.install();

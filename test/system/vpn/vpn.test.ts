@@ -75,7 +75,7 @@ test.serial(
 );
 
 test.serial(
-  'an alias leads to its node on all members soon after it was made, not outside of the cluster, and nowhere once it is gone',
+  'an alias soon resolves to its node on all members, not outside of the cluster, and nowhere once deleted',
   async (t) => {
     const name = `printer.red.${DOMAIN}`;
     const resolvesAt = (machine: Machine) => machine.succeeds('getent', ['hosts', name]);
@@ -102,7 +102,7 @@ test.serial(
 );
 
 test.serial(
-  'a member that lies about where it is, asks for others’ peers, or has somebody’s key is refused, and the log says so',
+  'the admin refuses and logs false endpoints, requests for foreign peers, and the key of another member',
   async (t) => {
     const [one, other] = [makeKeyPair().publicKey, await fixture.keyOf(member('public'))];
     const session = await enter('blue');

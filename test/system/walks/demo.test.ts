@@ -74,7 +74,7 @@ function kept(text: string, data: string, home: string): string {
   return steadied(same, { url: `http://127.0.0.1:${USUAL_PORTS.api}`, home });
 }
 
-test('the demo and every line that it prints show what is written down, in any directory, on an account that has no key for SSH', async (t) => {
+test('the demo and every line that it prints show what is recorded, in any directory, without an SSH key', async (t) => {
   t.timeout(hangAfter(WALK_MS_MAX));
   const [home, data] = [temporaryDirectory(t), temporaryDirectory(t)];
   const env = { PATH: PLAIN_PATH, HOME: home };

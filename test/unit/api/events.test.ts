@@ -51,7 +51,7 @@ test('a test event answers its envelope', async (t) => {
   });
 });
 
-test('of a deleted node whose events are kept a type that none of them has is an empty list, and a node that nobody knew is not found', async (t) => {
+test('for a deleted node with kept events a type without any is an empty list; an unknown node is not found', async (t) => {
   const kept: StoredEvent = {
     id: SOME_ID,
     cursor: '1-1',

@@ -68,7 +68,7 @@ test('the same key and body get the first answer, however the fields are ordered
   t.not(second.body?.meta?.request_id, first.body?.meta?.request_id);
 });
 
-test('the same key with another body is a conflict, another key is another create, and another credential has keys of its own', async (t) => {
+test('a key with another body is a conflict, another key another create, and another credential has its own keys', async (t) => {
   const { post } = await withStore(t);
   const first = await post('k');
 
@@ -95,7 +95,7 @@ test('twins at the same time create once: the loser gets the answer of the winne
   t.is(answers.size, 1);
 });
 
-test("a loser that is refused because the winner took its name gets the winner's answer too; a stranger's conflict stays one", async (t) => {
+test('a repeat refused for the name that its first try took gets the first answer; another caller gets the conflict', async (t) => {
   let isFirst = true;
   const store = await withStore(t, async () => {
     if (!isFirst) return ok(null);

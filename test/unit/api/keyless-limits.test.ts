@@ -28,7 +28,7 @@ test('an address has so many calls of one operation a minute, and is told when t
   t.false(isRefused(create, '192.0.2.1'));
 });
 
-test(`one address or /64 gets ${PUBLIC_KEYS_PER_HOUR_MAX} public enrolment keys in an hour, a quarter of all, and no other waits for that`, (t) => {
+test(`an address or /64 gets ${PUBLIC_KEYS_PER_HOUR_MAX} public enrolment keys an hour, a quarter of all, and delays no other`, (t) => {
   const clock = createFakeClock();
   const limits = createAddressLimits(clock);
   const make = (address: string) => limits.begin(create_public_enrollment_key, from(address));

@@ -208,7 +208,7 @@ test('discovery takes the filters of the list of nodes, and nothing else', async
   t.deepEqual((await get('status=healthy')).body?.error?.details, { status: ['is not known; there is status__in'] });
 });
 
-test('a database that is away at the beginning is a 503; one that goes in the middle cuts the list, so that no client takes half of it', async (t) => {
+test('discovery is a 503 if the database is away at first, and a cut list if it goes later, so that no half is taken', async (t) => {
   let before = 0;
   const discovery = {
     async *pieces() {

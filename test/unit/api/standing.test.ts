@@ -17,7 +17,7 @@ const GROUP = {
   edge_clusters: {},
 };
 
-test('a cluster that fits nowhere makes the group degraded as more nodes than room do; changes are refused for the latter only', async (t) => {
+test('a cluster that fits nowhere degrades the group like more nodes than room, but only the latter refuses changes', async (t) => {
   const kinds: readonly Standing[] = [
     WHOLE,
     { kind: 'fragmented', orphans: [ORPHAN], roomMax: 1 },

@@ -5,7 +5,7 @@ import { recordingLog } from '../../support/log.ts';
 
 const NEVER = new Promise<never>(() => {});
 
-test('an admin whose database was set back is stopped and started anew, and the one that runs in the end is stopped in order', async (t) => {
+test('an admin whose database was set back is stopped and started anew, and the last one is stopped in order', async (t) => {
   const told: string[] = [];
   const lives: PromiseWithResolvers<void>[] = [];
   const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

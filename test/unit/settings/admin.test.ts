@@ -231,7 +231,7 @@ test('every setting belongs to one theme', (t) => {
   t.deepEqual(names.toSorted(), Object.keys(ADMIN_SETTINGS).toSorted());
 });
 
-test('the key of a trace collector may be in a file as every secret may, and other variables of tracing go on as they are', (t) => {
+test('the key of a trace collector may be in a file like every secret, and other tracing variables stay as they are', (t) => {
   const directory = temporaryDirectory(t);
   const file = join(directory, 'headers');
   writeFileSync(file, 'authorization=Bearer%20k\n');
@@ -249,7 +249,7 @@ test('the key of a trace collector may be in a file as every secret may, and oth
   });
 });
 
-test('with a Netmaker server nothing is taken that only the own coordination uses; what is switched off may be said to be so', (t) => {
+test('with a Netmaker server, settings of the embedded coordination are refused, except those that switch it off', (t) => {
   const netmaker = { MASTER_KEY, EDGE_VPN_API_URL: 'https://api.netmaker.example.com', EDGE_VPN_MASTER_KEY: 'key' };
   const idle = {
     ADMIN_GATEWAY_ENABLED: 'true',

@@ -66,7 +66,7 @@ for (const isOver of [false, true])
   });
 
 for (const isOver of [false, true])
-  test(`what an actor looked up is told ${isOver ? 'to its successor as a question of its own, never as an answer' : 'to it'}`, async (t) => {
+  test(`a look-up for an actor goes ${isOver ? 'to its successor as a question of its own, never as an answer' : 'to it'}`, async (t) => {
     const { actor, told, end } = requester();
     const { performers, letGo } = readingSlowly();
     const performed = performers['look-up'](LOOK_UP, actor);

@@ -166,7 +166,7 @@ test('an execution whose node comes here is read once more, for what its owner s
   t.deepEqual(asked, [['execution-1'], ['execution-1']]);
 });
 
-test('very many are read by statements of a bounded size, and a bounded number a round; the rest has its turn in the next one', async (t) => {
+test('awaited executions are read in statements of bounded size, a bounded number a round, the rest in the next', async (t) => {
   const { asked, round } = openElsewhere(
     t,
     Array.from({ length: AWAITED_A_ROUND_MAX + 10 }, (_, index) => awaited(index)),

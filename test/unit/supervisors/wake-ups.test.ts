@@ -153,7 +153,7 @@ test('rows that cannot be read now are read in a moment, all of them: what had b
 });
 
 for (const slow of [new NothingWritten('ended by the server'), new Unanswered('given up here')])
-  test(`rows that are not read in time (${slow.message}) are tried less and less often, and every 2 s at least; a database that is away every 250 ms`, async (t) => {
+  test(`rows not read in time (${slow.message}) are tried ever less, at least every 2 s; a lost database every 250 ms`, async (t) => {
     const { wakeUps, fixture, clock, asked, settled } = open();
     fixture.slow = slow;
     wakeUps.missed();

@@ -29,7 +29,7 @@ const settingsOf = (topicIdPrefix: string) => ({
 
 for (const prefix of ['admin-', '']) {
   test.serial(
-    `with the prefix "${prefix}", the admin publishes what happens, with its type and the name of the core as attributes`,
+    `with the prefix "${prefix}", the admin publishes events with their type and the name of the core as attributes`,
     async (t) => {
       environment(t, { PUBSUB_EMULATOR_HOST: server.host });
       const consumer = await consumePubSub(t, server, prefix);

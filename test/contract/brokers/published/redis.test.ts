@@ -56,7 +56,7 @@ test('through one node of a cluster, the admin publishes to subscribers of anoth
 });
 
 for (const isEncrypted of [false, true]) {
-  test(`events that happen during a failover reach the subscribers of the new master (${isEncrypted ? 'encrypted' : 'plain'})`, async (t) => {
+  test(`events during a failover reach the subscribers of the new master (${isEncrypted ? 'encrypted' : 'plain'})`, async (t) => {
     const watched = await startWatchedRedis(t, isEncrypted);
     trust(watched.certificates);
     const [first, second] = watched.servers as readonly [RedisServer, RedisServer];

@@ -72,7 +72,7 @@ test('garbage, silence and half a handshake hold up nobody, and end', async (t) 
   await Promise.all(sockets.map(closed));
 });
 
-test('only so many connections log in at once: one more makes the oldest go, so that nobody is kept out by those who only wait', async (t) => {
+test('beyond the limit of concurrent logins a new connection ends the oldest, so that idle clients keep nobody out', async (t) => {
   const fixture = await startSshFixture(t, { limits: { unauthenticatedMax: 3 } });
   const held: Socket[] = [];
   for (let count = 0; count < 3; count += 1) {

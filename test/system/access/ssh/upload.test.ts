@@ -180,7 +180,7 @@ async function answerEater(
 }
 
 test.serial(
-  'when the answer is lost, and the admin is killed, it is kept, over a restart of the agent too, sent again, and stored once',
+  'a recording whose confirmation is lost survives restarts of admin and agent, is sent again, and is stored once',
   async (t) => {
     const admin = fleet().admin();
     const eater = await answerEater(t);
@@ -236,7 +236,7 @@ test.serial('what no admin would ever take is given up with one line each, and k
   t.is((await asked(`/ssh_recordings?node_id__in=${other.node_id}`)).total, 0);
 });
 
-test('tries wait longer and longer, a finished recording does not hurry them, a live session does, and closing cuts what is under way', async (t) => {
+test('upload retries wait ever longer; a live session hurries them, a finished recording does not; closing cuts them', async (t) => {
   const seen: string[] = [];
   const url = await origin(t, (request, response) => {
     seen.push(request.url ?? '');

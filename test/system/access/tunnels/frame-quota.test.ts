@@ -33,7 +33,7 @@ test('bytes of streams are hardly counted: much may come in one go, also in the 
   t.true(taken(data, 2_800) * data.length > 2 ** 27);
 });
 
-test('other frames are counted, one by one and by their size, and so are those that are empty, and messages that are no frame', (t) => {
+test('the quota counts other frames by number and size, also empty frames and messages that are no frames', (t) => {
   const exactly = (bytes: Buffer) => Math.round(AT_ONCE / taken(bytes));
 
   t.is(exactly(WINDOW), 1);

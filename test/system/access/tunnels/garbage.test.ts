@@ -152,7 +152,7 @@ async function openFixture(scope: Scope) {
   return { tunnels, openMore, dial, grow, ended };
 }
 
-test('an agent has so many tunnels at once; for one more the oldest without streams ends, or the oldest where each has one', async (t) => {
+test("a tunnel beyond an agent's limit ends the oldest tunnel without streams, or the oldest if all have streams", async (t) => {
   const { tunnels, openMore, dial, grow, ended } = await openFixture(t);
 
   await openMore();

@@ -55,7 +55,7 @@ const byAlias = `${USERNAME}@${ALIAS}`;
 const at = (...path: string[]): string => join(fixture.directory, ...path);
 
 test.serial(
-  'a command runs on a machine by its alias, alone or with its cluster, its id and its host names, and its exit status comes through',
+  'a command runs on a machine by alias, alias with cluster, id or host name, and its exit status comes through',
   async (t) => {
     for (const name of [
       ALIAS,

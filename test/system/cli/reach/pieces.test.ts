@@ -101,7 +101,7 @@ test('loopback is the machine itself, everything else lies behind it', (t) => {
   ]);
 });
 
-test('the proxy is where it is said to be, else where the service says, and its key never goes in the clear or to a guessed one', (t) => {
+test('the proxy comes from a setting, else from the service; its key never goes in the clear or to a guessed proxy', (t) => {
   const told = { http_port: 43_200, socks5_port: 41_200 };
   const proxy = (url: string, env: Record<string, string> = {}, ports: typeof told | null = told) =>
     proxyFrom({ url, key: 'api' }, { XDG_CONFIG_HOME: '/nonexistent', ...env }, ports);

@@ -162,7 +162,7 @@ test('a name that nobody knows fails, and is a warning beside one that is known'
   t.regex(found(failed, 'dns')[1], /no-such-admin\.invalid/u);
 });
 
-test('in a network of its own, without interface, route or names, each is told; the rest of the machine is looked at all the same', async (t) => {
+test('in an isolated network namespace the doctor reports missing interface, route and names, and checks the rest', async (t) => {
   const unshared = async (setUp: string): Promise<Diagnosis | string> =>
     promisify(execFile)(
       'unshare',

@@ -137,7 +137,7 @@ async function interfaceWith(t: ExecutionContext, handshakes: readonly number[] 
   return { ...NONE, sockets };
 }
 
-test('peers that were heard lately pass; none heard, none known, or an interface that is silent, is a warning; and no address is told', async (t) => {
+test('peers heard lately pass; unheard or unknown peers and a silent interface are warnings without addresses', async (t) => {
   const now = Date.now() / 1_000;
 
   const found = await Promise.all(

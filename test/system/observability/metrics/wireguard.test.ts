@@ -63,7 +63,7 @@ function secretsOf({ ends, presharedKey }: WireguardPair): string[] {
 }
 
 if (wireguardProblem === null) {
-  test('after a real handshake the numbers are those of wg, peers have the names of their nodes, and no key or address is told', async (t) => {
+  test('after a real handshake metrics equal those of wg and name peers by node, without private keys and addresses', async (t) => {
     const pair = await startWireguard(t);
     const [one, other] = pair.ends;
     t.deepEqual(
@@ -139,7 +139,7 @@ if (wireguardProblem === null) {
     t.is(seriesOf(left)[`wireguard_interface_up{interface="${one.name}"}`], 1);
   });
 } else {
-  test(`after a real handshake the numbers are those of wg (left out: it ${wireguardProblem})`, (t) => t.pass());
+  test(`after a real handshake metrics equal those of wg (left out: it ${wireguardProblem})`, (t) => t.pass());
 }
 
 test('a machine without WireGuard says so, in an exposition without faults', async (t) => {

@@ -142,7 +142,7 @@ test('a node goes out of a cluster for which its admin has no room, to where the
   );
 });
 
-test('an admin owns what it creates; without room for a first node it leaves that to another one that has some, if there is one', async (t) => {
+test('an admin owns what it creates; without room for a first node it leaves that to an admin with room, if any', async (t) => {
   const fixture = await openFixture(t);
   await admin(fixture, 2, fixture.adminId);
   const created = async (): Promise<unknown> => {
@@ -195,7 +195,7 @@ test('the database and the code mean the same by the capacity of an admin', asyn
   );
 });
 
-test('at a restart an admin takes up what it names, and lets go of the rest under an epoch that its old self does not have', async (t) => {
+test('at a restart an admin takes up the clusters that it names, and frees the rest under an epoch it never had', async (t) => {
   const fixture = await openFixture(t);
   const [kept, left] = [await fixture.cluster({ name: 'kept' }), await fixture.cluster({ name: 'left' })];
 

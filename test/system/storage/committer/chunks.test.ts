@@ -95,7 +95,7 @@ test('a command with very many executions is cancelled, refused to be deleted wh
   t.deepEqual([await statuses(fixture), (await fixture.rows('select from command')).length], [{}, 0]);
 });
 
-test('a cancel that is stored, and whose command could not be changed, may have been done: no error says that nothing was', async (t) => {
+test('a stored cancel whose command change failed may be done: its error does not say that nothing happened', async (t) => {
   const fixture = await openFixture(t);
   const command = await store(fixture, null);
   const { writes } = fixture.database;

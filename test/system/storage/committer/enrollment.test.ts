@@ -65,7 +65,7 @@ function retryOf(first: NodeEnrolled, machineSecretHash: Uint8Array | null = nul
 const usesAndNodes = (fixture: Fixture) =>
   fixture.rows('select uses_remaining as uses, (select node_count from cluster) as nodes from enrollment_key');
 
-test('k uses let exactly k of n agents in, whoever comes when and through whichever admin; the others are told that it is spent (E1)', async (t) => {
+test('k uses admit exactly k of n agents, in any order and through any admin, and the others get key_spent (E1)', async (t) => {
   const fixture = await openFixture(t);
   const other = await openFixture(t, fixture.connection);
   const lease = await fixture.cluster();
@@ -208,7 +208,7 @@ test('a machine that shows its secret gets new secrets whenever it asks; another
 });
 
 for (const uses of [1, 9, null]) {
-  test(`a retry that was sent before its first try was stored is told to come again, and spends nothing (a key of ${uses ?? 'any number of'} uses)`, async (t) => {
+  test(`a retry sent before its first try is stored gets a 503 and spends nothing (a key of ${uses ?? 'any number of'} uses)`, async (t) => {
     const fixture = await openFixture(t);
     const lease = await fixture.cluster();
     const key = await fixture.key(lease.cluster, uses);
@@ -222,7 +222,7 @@ for (const uses of [1, 9, null]) {
   });
 }
 
-test('the id of a node that was deleted is not let in again, whatever uses the key has, and its old token is known as that of a deleted node', async (t) => {
+test("the id of a deleted node is refused whatever uses the key has, and its old token is known as a deleted node's", async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const key = await fixture.key(lease.cluster, null);

@@ -213,7 +213,7 @@ test('of two cold creates under one idempotency key, also from two admins, one i
   t.is((await fixture.rows('select 1 from cluster')).length, 1);
 });
 
-test('100 self-update requests are open at once and no more, also when they are created together; one without nodes is none of them', async (t) => {
+test('at most 100 self-update requests are open, also when created together; a request without nodes does not count', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);

@@ -79,7 +79,7 @@ test('in one batch, the changes of a stale owner are refused and those of a good
   t.deepEqual(outcomes, [['ok'], ['service_unavailable']]);
 });
 
-test('nobody takes a cluster over while a batch is under way, so that what the batch checked still holds when it commits (O1)', async (t) => {
+test('no admin takes a cluster over during a batch, so that what the batch checked holds at its commit (O1)', async (t) => {
   const fixture = await openFixture(t, undefined, LONG_WAITS);
   // A batch that waits for too long is taken apart, and asks for its lease anew: on a busy machine it may be too late
   // then.
@@ -134,7 +134,7 @@ test('an admin renews the epochs that it knows, not those that another process o
   t.deepEqual(await fixture.leases.claim(v7(), [lease.cluster]), []);
 });
 
-test('a process whose name another one has renews, takes and lets go nothing of what stands under its id by then, nor says that it stops (O1)', async (t) => {
+test('a process whose name another took renews, takes and frees no lease of its id, nor marks itself stopping (O1)', async (t) => {
   const fixture = await openFixture(t);
   const [older, newer] = [registryOf(fixture.database, 'a'), registryOf(fixture.database, 'a')];
   const id = await older.checkIn();

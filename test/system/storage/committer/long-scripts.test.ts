@@ -84,7 +84,7 @@ test('a step with more long scripts than a batch takes is stored bit by bit, eac
   t.is(stored?.count, 2 * MANY);
 });
 
-test('a step that is stored bit by bit is refused as stale from where its lease was lost, whatever else is refused of it (O1)', async (t) => {
+test('a step stored in parts is refused as stale from where its lease was lost, whatever else is refused of it (O1)', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);

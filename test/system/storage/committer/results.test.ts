@@ -58,7 +58,7 @@ test('output that came in parts is joined exactly, in order, each part once, and
   t.deepEqual(await fixture.rows('select 1 from execution_output_part'), []);
 });
 
-test('output that the text type would trip over is stored: NUL, quotes, backslashes, braces, half a character, the word NULL', async (t) => {
+test('outputs that are hard to store are stored: NUL, quotes, backslashes, braces, half a character, the word NULL', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);

@@ -144,7 +144,7 @@ test('events that are too old are left out and counted, and the place goes on be
   t.deepEqual([onlyOld?.events, onlyOld?.tooOld, onlyOld?.more], [[], 2, true]);
 });
 
-test('the age of an event counts from when it was stored, whatever time it tells of, or from that where the row does not say', async (t) => {
+test('the age of an event counts from its storage, whatever its own time, and from its own time without a stored one', async (t) => {
   const fixture = await held(t);
   const late = crypto.randomUUID();
   const time = new Date(Date.now() - 7_200_000);

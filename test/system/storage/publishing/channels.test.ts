@@ -78,7 +78,7 @@ test('its admin holds it as long as it renews, and another takes it when the lea
   t.true(await theirs.renew(WEBHOOKS_CHANNEL, taken!)); // what is not held cannot be given back
 });
 
-test('an admin that was restarted takes its own channel at once, under a new epoch, and what is left of the old one may do nothing', async (t) => {
+test('a restarted admin takes its own channel at once under a new epoch, under which the old process may do nothing', async (t) => {
   const { mine, pool } = await openChannels(t);
   const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
 

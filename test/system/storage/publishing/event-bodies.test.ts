@@ -87,7 +87,7 @@ async function storeSized(pool: Pool, sizes: readonly number[]): Promise<readonl
   return cursors;
 }
 
-test('large ones that are asked for together are read in statements of a bounded size, and one that is larger than that alone', async (t) => {
+test('large bodies that are asked for together are read in statements of bounded size, an oversized body alone', async (t) => {
   const opened = await openedDatabase(t);
   const { counter, pool } = counted(opened.pool);
   const bodyOf = createEventBodies(pool, 'default');

@@ -7,7 +7,7 @@ import { embeddedFixture } from '../../../support/vpn/database-fixture.ts';
 import { NetmakerRounds, roundOf, settle } from './reconciliation-fixture.ts';
 
 test.serial(
-  'clusters become networks, nodes that entered become members with their names, and then nothing is asked but what there is',
+  'clusters become networks, joined nodes become members with names, and then reconciliation only reads',
   async (t) => {
     const opened = await NetmakerRounds.open(t);
     const { netmaker, fixture } = opened;
@@ -62,7 +62,7 @@ test.serial('drift made by hand is repaired: networks, members, names, hosts', a
 });
 
 test.serial(
-  'whatever is not called as ours is left alone, and so are hosts that Netmaker puts everywhere and names that are not below our domain',
+  "reconciliation spares foreign hosts and networks, Netmaker's default hosts, and names outside our domain",
   async (t) => {
     const opened = await NetmakerRounds.open(t);
     const { netmaker, fixture } = opened;

@@ -73,7 +73,7 @@ test.serial('a peer that somebody else put into the interface is seen, and goes 
 
 for (const keepaliveSeconds of [0, 25]) {
   test.serial(
-    `a wake speaks at once to the new endpoint of a peer, with keepalives each ${keepaliveSeconds} s, which stay as they were`,
+    `a wake sends at once to the new endpoint of a peer, and keeps its keepalives of ${keepaliveSeconds} s`,
     async (t) => {
       const [one, other] = await startPair(t, machines);
       await one.device.apply({ set: [peerOf(other, { keepaliveSeconds })], removed: [] });

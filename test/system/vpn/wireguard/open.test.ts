@@ -145,7 +145,7 @@ for (const [what, words] of [
 }
 
 test.serial(
-  'a name that an interface of another network namespace has, and a port that is in use, are refused and leave nothing',
+  'an interface name of another network namespace and a port in use are refused and leave nothing behind',
   async (t) => {
     const options = optionsOf(t);
     const elsewhere = DeviceHost.start(t, [...machine.entry, 'unshare', '--net']);

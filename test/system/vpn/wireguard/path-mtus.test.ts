@@ -111,7 +111,7 @@ test.serial(
 );
 
 test.serial(
-  'an address that leads elsewhere is left alone: to another interface with its range, or by a route that somebody set',
+  'path MTUs skip an address that leads to another interface by its range, or by a route that somebody set',
   async (t) => {
     const [one, other] = await startPair(t, machines);
     const { machine, device } = one;

@@ -73,7 +73,7 @@ test('a node whose answer was lost gets new secrets for the same key, spends not
   t.is(step.state.record?.nodeCount, 2);
 });
 
-test('the machine that enrolled it asks again, by whatever key and however often, and spends nothing: its secret shows that it is the same', (t) => {
+test('the machine that enrolled a node enrols it again by any key and spends no use, as its secret identifies it', (t) => {
   const spent = keyRecord({ id: id('d', 9), usesRemaining: 0, expiredAtMs: MADE_MS });
   for (const more of [{ recoveryKeyHash: null }, { recoveryKeyHash: RECOVERY }]) {
     const step = enroll({
@@ -107,7 +107,7 @@ test('the machine that enrolled it asks again, by whatever key and however often
   ]);
 });
 
-test('somebody who knows the key and the id, and not the secret of the machine, is turned away before the first connection as after it', (t) => {
+test('a caller with key and id but without the secret of the machine is refused, also before the first connection', (t) => {
   for (const machineSecretHash of [null, Buffer.alloc(32, 4), Buffer.alloc(31, 3)]) {
     for (const everConnected of [false, true]) {
       const step = enroll({

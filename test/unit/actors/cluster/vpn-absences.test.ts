@@ -27,7 +27,7 @@ test('a member that comes before its row was read waits for it, and is told then
   t.deepEqual(column(cluster.told(2), 'type'), ['mesh-network']);
 });
 
-test('a member that was away for some changes is told these, one that has the present state nothing, and one of another epoch everything', (t) => {
+test('a member back from an absence gets the changes it missed, nothing if current, and all of it from another epoch', (t) => {
   const cluster = new Listening().read([member(1), member(2)]);
   const held = cluster.revision;
   cluster.read([member(1), member(2), member(3)]).read([member(1), member(3)]);
@@ -81,7 +81,7 @@ test('a path that is wanted before the rows were read has them read, and nobody 
   t.deepEqual(cluster.effects, [{ type: 'read-vpn' }]);
 });
 
-test('whatever joins, leaves and changes, and whoever is away meanwhile, each member has exactly the VPN of the rows in the end', (t) => {
+test('whatever joins, leaves, changes or is away, each member ends with exactly the VPN of the rows', (t) => {
   const change = fc.record({
     number: fc.integer({ min: 1, max: 6 }),
     what: fc.constantFrom('join', 'leave', 'rotate', 'alias', 'away', 'back', 'own', 'gateway', 'crash'),

@@ -5,7 +5,7 @@ import { NOW_MS } from '../../../support/actors.ts';
 import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
 import { column } from '../../../support/database/columns.ts';
 
-test('a row that no interface would take is told to nobody, its machine hears why, and changes beside it are told as ever', (t) => {
+test('a row that no interface takes reaches no member, its machine gets the reason, and other changes go on', (t) => {
   const bad = member(2, { publicKey: `_${key(2).slice(1)}` });
   const reason = 'This machine is left out of the VPN of its cluster: its WireGuard key is none';
   const cluster = new Listening()
@@ -154,7 +154,7 @@ test('of more members than a frame holds the last are left out, never the gatewa
   t.is(body?.type === 'mesh-network' && body.peers[0]?.node, null);
 });
 
-test('members beyond what a frame holds hear why they are left out, once each time that they ask, and are told the VPN when there is room', (t) => {
+test('members beyond what a frame holds learn why, once for each request, and get the VPN once there is room', (t) => {
   const many = Array.from({ length: VPN_PEERS_MAX + 2 }, (_none, index) => member(index + 1));
   const [beyond, last] = [VPN_PEERS_MAX + 1, VPN_PEERS_MAX + 2];
   const reason = `This machine is left out of the VPN of its cluster: a VPN has at most ${VPN_PEERS_MAX} members`;
@@ -172,7 +172,7 @@ test('members beyond what a frame holds hear why they are left out, once each ti
   t.deepEqual(cluster.told(beyond), [{ type: 'mesh-refused', reason }]);
 });
 
-test('a member beyond what a frame holds hears why it is left out also where the first reading after it asked has no row of it yet', (t) => {
+test('a member beyond what a frame holds learns why, even if the first read after its request lacks its row', (t) => {
   const many = Array.from({ length: VPN_PEERS_MAX + 1 }, (_none, index) => member(index + 1));
   const beyond = VPN_PEERS_MAX + 1;
   const cluster = new Listening().read(many.slice(0, -1)).wants(beyond);
@@ -199,7 +199,7 @@ test('a member that was left out for others is told the VPN when there is room a
   t.deepEqual(column(cluster.told(last), 'type'), ['mesh-network']);
 });
 
-test('members that come and go beyond what a frame holds are no change of the VPN: the gateway hears of each, the log of the first four', (t) => {
+test('members beyond what a frame holds do not change the VPN: the gateway gets each of them, the log the first four', (t) => {
   const many = Array.from({ length: VPN_PEERS_MAX + 9 }, (_none, index) => member(index + 1));
   const [full, beyond] = [many.slice(0, VPN_PEERS_MAX), many.slice(VPN_PEERS_MAX)];
   const cluster = new Listening().read(full).wants(1);

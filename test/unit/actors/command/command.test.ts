@@ -61,7 +61,7 @@ function changed(number: number, status: ExecutionStatus, exitCode: number | nul
   return { execution: execution(number), node: number === 1 ? NODE : OTHER, status, exitCode };
 }
 
-test('a command is stored with one execution a target, each with its event and its explicit nulls, before any node is told', (t) => {
+test('a command is stored with an execution for each target, with events and explicit nulls, before any node gets it', (t) => {
   const step = created();
 
   const data = {

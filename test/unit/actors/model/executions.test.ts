@@ -58,7 +58,7 @@ const happening = fc
   )
   .map(({ name, happen }) => ({ happen, toString: () => name }));
 
-test('whatever happens in whatever order: an execution starts once, a terminal state stays, and all become terminal once everything is connected', (t) => {
+test('in any order of messages an execution starts once, stays terminal, and is terminal once all is connected', (t) => {
   fc.assert(
     fc.property(fc.array(happening, { minLength: 20, maxLength: 250 }), (happenings) => {
       const fixture = new Fixture();

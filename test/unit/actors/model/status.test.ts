@@ -95,7 +95,7 @@ function checkTold(fixture: StatusFixture, dampingMs: number): void {
 }
 
 for (const dampingMs of [30_000, 0]) {
-  test(`with ${dampingMs} ms of damping, status events follow on each other, keep their limits, and end at the right status`, (t) => {
+  test(`with ${dampingMs} ms of damping, status events follow each other, keep their limits, and end at the right status`, (t) => {
     fc.assert(
       fc.property(happenings, fc.boolean(), (all, connected) => {
         const fixture = new StatusFixture(dampingMs);

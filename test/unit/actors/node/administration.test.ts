@@ -133,7 +133,7 @@ test('a recovery key is removed', (t) => {
   } as never);
 });
 
-test('a node that moves tells which cluster it was in, has its agent say hello again, and starts again under the new owner', (t) => {
+test('a moving node publishes its former cluster, has its agent say hello again, and restarts under the new owner', (t) => {
   const step = say({ type: 'change-cluster', replyTo: REPLY_TO, to: OTHER_CLUSTER, toName: 'harbour' });
 
   const {

@@ -8,7 +8,7 @@ import { arrived, acknowledged, behaviour, lookedUp, say } from './fixture.ts';
 import { ofType, writesOf, kindsOf } from '../../../support/steps.ts';
 import { column } from '../../../support/database/columns.ts';
 
-test('an acknowledgement of an execution that is over makes the agent end it; one that only the rows knew becomes sent and gets its cancel', (t) => {
+test('an acknowledged execution that is over is settled; one that only the rows have becomes sent or is cancelled', (t) => {
   const retry = acknowledged(execution(1), execution(2), execution(3));
 
   const step = say(
@@ -35,7 +35,7 @@ test('what was read is older than what is known', (t) => {
   t.is(step.state.open.get(execution(1))?.status, 'sent');
 });
 
-test(`a node holds ${OPEN_EXECUTIONS_MAX} executions; the rest is its backlog, asked for when half are over, with those that it has`, (t) => {
+test(`a node holds ${OPEN_EXECUTIONS_MAX} executions, and loads the rest, except those that it has, when half are over`, (t) => {
   const first = say(liveNode(), {
     type: 'run',
     executions: range(1, OPEN_EXECUTIONS_MAX + 10).map((number) => open(number)),
@@ -140,7 +140,7 @@ test('rows that an actor was not waiting for change nothing', (t) => {
   t.deepEqual([step.changes, step.effects, step.state.open.size], [[], [], 0]);
 });
 
-test('the backlog brings up what happened to it meanwhile: cancelled while pending, sent and lost by the agent, sent and to be cancelled', (t) => {
+test('the backlog applies what happened meanwhile: a cancel while pending, a loss by the agent, a cancel while sent', (t) => {
   const reading = liveNode([], { backlog: true, loading: 'asked', reads: 1, delivered: [execution(3)] });
 
   const step = say(reading, {

@@ -65,7 +65,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
   t.deepEqual(ofType(told.effects, 'answer'), [refusal('conflict', 'The execution has already finished.')]);
 });
 
-test('a cancel that waited for a look-up comes back as a message of its own, so that a refusal of its write is its answer', (t) => {
+test('a cancel that waited for a look-up returns as a message of its own, so that a refused write is its answer', (t) => {
   const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO };
 
   const step = say(liveNode([], { reads: 1 }), lookedUp([execution(1)], [open(1)], cancel));

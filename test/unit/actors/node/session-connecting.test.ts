@@ -138,7 +138,7 @@ test('every field that an agent says of itself is stored when it is news', (t) =
   }
 });
 
-test('what the agent holds decides what is sent: pending and held is sent, pending and not held is delivered, sent and not held is over with 137', (t) => {
+test('on connect a held pending execution is sent, an unheld one is delivered, and an unheld sent one ends with 137', (t) => {
   const before = nodeState({
     record: nodeRecord({ status: 'healthy' }),
     open: new Map([open(1), open(2), open(3, 'sent'), open(4, 'sent')].map((one) => [one.id, one])),

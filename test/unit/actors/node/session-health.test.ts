@@ -20,7 +20,7 @@ import {
 import { behaviour, disconnected, say } from './fixture.ts';
 import { tell, writesOf } from '../../../support/steps.ts';
 
-test('with a session, a service down makes a node unhealthy, and its recovery healthy again; the same report again stores nothing', (t) => {
+test('with a session a failed service makes a node unhealthy, its recovery healthy; the same report stores nothing', (t) => {
   const down = say(liveNode(), { type: 'agent-reported', session: session(1), report: UNHEALTHY });
   const again = say(down.state, { type: 'agent-reported', session: session(1), report: UNHEALTHY });
   const up = say(again.state, { type: 'agent-reported', session: session(1), report: HEALTHY });

@@ -82,7 +82,7 @@ test('a clock that was set back by hours shuts nobody out for as long as that', 
   t.deepEqual([refused.effects[0]?.type, looked.effects[0]?.type], ['send', 'verify-ssh']);
 });
 
-test('a login that is refused without a look is an event all the same, a question is none, and a flood of them is bounded', (t) => {
+test('a login refused without a check is still an event, a key query is none, and a flood of refusals is bounded', (t) => {
   const attempts = Array.from({ length: SSH_ATTEMPTS_VERIFYING_MAX }, (_, index) => attempted(index + 1));
   const full = after(liveNode(), ...attempts).state;
 

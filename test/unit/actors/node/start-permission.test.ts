@@ -19,7 +19,7 @@ test('the rows are asked, also about executions that this actor holds: another a
   t.deepEqual(say(liveNode(), { ...question, session: session(2) }).effects, []);
 });
 
-test('what is over is settled, what somebody wants to cancel is cancelled, and the rest is told for how long it may start', (t) => {
+test('executions that are over are settled, unwanted ones cancelled, and the others get the time in which to start', (t) => {
   const held = [open(1, 'sent'), open(2, 'sent'), open(3, 'sent')];
   const rows = [
     open(2, 'sent', { cancelRequestedAtMs: NOW_MS - 5 }),

@@ -62,7 +62,7 @@ test('late reports say when the last one came, and silence says when it began', 
   t.is(say(silent, { type: 'silence-elapsed', dueMs: NOW_MS + 30_000 }, NOW_MS + 30_000).state, silent);
 });
 
-test('the same status again keeps its beginning; another reason for it is stored, without news and not more often than agents report', (t) => {
+test('an unchanged status keeps its beginning; a new reason is stored without an event, at most once a report', (t) => {
   const ssh = say(liveNode(), reported(bad('ssh', 'gone')));
   const soon = say(ssh.state, reported(bad('disk', 'full')), NOW_MS + 9_000);
   const later = say(soon.state, reported(bad('disk', 'full')), NOW_MS + 10_000);
@@ -76,7 +76,7 @@ test('the same status again keeps its beginning; another reason for it is stored
   t.like(later.state.record.standing, { sinceMs: NOW_MS, reason: 'disk: full', changesMs: [MADE_MS, NOW_MS] });
 });
 
-test('what an agent says of its services is shown without addresses, control characters and what no database holds, and not at any length', (t) => {
+test('service problems are shown at a bounded length, without addresses, control characters and unstorable text', (t) => {
   const hostile = {
     'cannot listen on 100.64.0.7:40022': 'cannot listen on (address):40022',
     'peers fd00:a::7, [fe80::1%wg0]:51820 and ::ffff:10.0.0.1': 'peers (address), [(address)]:51820 and (address)',

@@ -105,7 +105,7 @@ class Saying {
   }
 }
 
-test('news beyond the allowance of a node waits, the last of it is stored when its time comes, and a new session has no more', (t) => {
+test('endpoint changes beyond the allowance of a node wait; the last is stored when due, and a new session adds none', (t) => {
   const node = new Saying();
 
   for (let number = 1; number <= ADVERTISEMENTS_BURST_MAX; number += 1) {
@@ -138,7 +138,7 @@ test('a node that is back where it was before its news was stored stays there', 
   t.deepEqual([node.stored.length, node.state.vpn?.relayRegion, node.late], [NEWS_BURST_MAX, NEWS_BURST_MAX, null]);
 });
 
-test('an agent that says too often where it is is hung up, also on its next session; one that does so now and then is not', (t) => {
+test('an agent that reports endpoints too often is hung up, on its next session too; at a moderate rate it is not', (t) => {
   const node = new Saying();
   for (let number = 1; number <= ADVERTISEMENTS_BURST_MAX; number += 1) node.moved(number, NOW_MS);
   t.is(node.hangUps, 0);

@@ -111,7 +111,7 @@ test('a refusal that another admin does not share ends nothing', async (t) => {
   t.deepEqual([posted.length, waits], [2, []]);
 });
 
-test('a full cluster is asked again after minutes, with a line that says so, whatever the other admins refuse, which is said too', async (t) => {
+test('an agent logs a full cluster and asks again after minutes, and also logs what the other admins refuse', async (t) => {
   const log = recordingLog();
   const answers = [refusal('key_spent'), refusal('node_limit_reached'), { status: 201, body: { data: ANSWER } }];
   const { result, waits } = attempts(answers, undefined, log);
@@ -148,7 +148,7 @@ test('an admin that says nothing more of a full cluster takes nothing back of it
   ]);
 });
 
-test('a refusal does not end it while the admin that said that the cluster is full is away, but once that one refuses as well', async (t) => {
+test('refusals do not end enrolment while the admin of a full cluster is away, but do once it refuses as well', async (t) => {
   const [full, spent, away] = [refusal('node_limit_reached'), refusal('key_spent'), new Error('connection refused')];
   const { result, posted } = attempts([full, spent, away, spent, spent, spent]);
 
@@ -169,7 +169,7 @@ test('a refusal is final once all admins were asked, names the admin, and says w
   t.is(posted.length, 2);
 });
 
-test('an answer that is none of an admin, as of a gateway without one or a captive portal, is said and ends nothing: the others are asked, and it again', async (t) => {
+test('an answer of no admin, as of a captive portal, is logged and ends nothing: all admins are asked again', async (t) => {
   const log = recordingLog();
   const strange = [
     { status: 302, body: null },

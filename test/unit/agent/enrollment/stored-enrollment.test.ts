@@ -128,7 +128,7 @@ test('by whichever of the listed URLs an admin is reached, the disk is left alon
   t.deepEqual(later.round(), [other, TYPO]);
 });
 
-test('a URL that no admin names any more has twenty rounds to answer: then the node is unknown where those that are named say so', (t) => {
+test('a URL that no admin names any more has twenty rounds to answer; then named admins may call the node unknown', (t) => {
   /** Ms from each of so many rounds to the next, where the admin that is named and the one of before end so. */
   const waits = (named: number, before: number, rounds = 3) => {
     const { clock, link, links } = agentOf(t, [OLD]);

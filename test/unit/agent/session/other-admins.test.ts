@@ -31,7 +31,7 @@ test('the admin to which one of them sends the node is the next', (t) => {
   t.is(asked.next(), C);
 });
 
-test('one that names the silent admin, one that gave no answer, nobody, or a plain one after an encrypted one, is asked again later', (t) => {
+test('an admin that redirects to the silent admin, an unreached one, none, or from TLS to plain is asked again later', (t) => {
   const asked = others([A, 'https://b.test']);
   asked.next();
 

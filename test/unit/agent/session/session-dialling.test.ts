@@ -74,7 +74,7 @@ for (const [what, reason, wasDeleted] of [
   });
 
 for (const reason of [ENROLLED_AGAIN_REASON, ''])
-  test(`an agent whose token is taken back for another reason ("${reason}") starts nothing, waits the longest, and is not over`, (t) => {
+  test(`a token revoked for another reason ("${reason}") makes the agent start nothing and wait longest, not end`, (t) => {
     let holds = 0;
     let ends = 0;
     const unknown: boolean[] = [];

@@ -25,7 +25,7 @@ test('a session that another agent takes over is a problem for two minutes', (t)
   t.is(shared.problem, null);
 });
 
-test('two agents that take the token from each other wait longer each time up to 10 minutes, and from the second time on both have a problem', (t) => {
+test('two agents that share a token wait ever longer, up to 10 minutes, and have a problem from the second loss on', (t) => {
   const { clock, shared: original } = sharedFixture();
   const copy = new SharedIdentity(() => clock.nowMs());
   const turns = Array.from({ length: 7 }, () =>
@@ -59,7 +59,7 @@ test('a token that is taken once is no problem, and neither is the next one long
   t.is(shared.problem, null);
 });
 
-test('a token that is taken again is a problem until two minutes after the wait, and the next wait is longer for far longer', (t) => {
+test('a token lost again is a problem until two minutes after the wait, and lengthens the next wait for far longer', (t) => {
   const { clock, shared } = sharedFixture();
   const waitMs = [0, 1, 2, 3, 4].map(() => shared.taken()).at(-1) ?? 0;
 

@@ -203,7 +203,7 @@ test('what begins to wait is asked about at once and alone, and anew after a sta
   t.deepEqual([isHeld, agent.gate.isHeld(first)], [true, false]);
 });
 
-test('an admin of an earlier version has said what ended during a stall once it answers a ping that came after it, and not when that ping goes out', (t) => {
+test('an older admin has reported what ended in a stall once it answers a ping of after the stall, and not before', (t) => {
   const agent = opened(PROTOCOL_VERSION_ASKS - 1);
   agent.asking.pinging();
   agent.nowMs = 15_000; // it stood still

@@ -13,7 +13,7 @@ function serviceWith(env: Readonly<Record<string, string>>) {
 
 const RESTART = { UPDATER_RESTART_COMMAND: 'true' };
 
-test('an agent that another than systemd starts was stopped on purpose where its command prints inactive, and is abandoned where that prints so, not where systemd is about to start it', async (t) => {
+test('UPDATER_STATE_COMMAND says inactive for a stopped agent, abandoned for an abandoned one, and else neither', async (t) => {
   const cases: readonly (readonly [Readonly<Record<string, string>>, 'stopped' | 'abandoned' | null])[] = [
     [{ UPDATER_STATE_COMMAND: 'echo inactive; exit 3' }, 'stopped'],
     [{ UPDATER_STATE_COMMAND: 'echo abandoned; exit 3' }, 'abandoned'],

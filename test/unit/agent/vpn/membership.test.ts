@@ -40,7 +40,7 @@ test('an agent that is welcomed makes its key once, says what it is, and becomes
   t.is(fixture.named.at(-1)?.network.domain, 'prod.edge.test');
 });
 
-test('peers that an admin tells and no interface takes are left out and named; the machine is healthy, and the others come and go', async (t) => {
+test('peers that no interface takes are left out and named; the machine stays healthy, and other peers come and go', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
   const bad = { ...PEER, public_key: `_${PEER.public_key.slice(1)}` };
@@ -89,7 +89,7 @@ test('a change follows the state that is held; one of another state is asked abo
   t.deepEqual(fixture.peers(), [GATEWAY.public_key]);
 });
 
-test('changes that do not follow the state that is held are asked about once, and again when no answer came for ten seconds', async (t) => {
+test('changes that do not follow the held revision cause one question, and another after ten seconds without answer', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
   fixture.joins(7);
@@ -171,7 +171,7 @@ test('a machine that was moved, and is not let into the VPN of its cluster, leav
   t.false(existsSync(join(directory, 'mesh-network.json')));
 });
 
-test('a machine says again what it holds when settings come between welcomes: what it said before, or was told, may be lost', async (t) => {
+test('a machine advertises its revision again when settings come between welcomes, as earlier messages may be lost', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
   fixture.joins(7);

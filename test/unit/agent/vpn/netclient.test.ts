@@ -104,7 +104,7 @@ test('what a failing client says is told without the token and addresses', async
   t.false(lines.join('\n').includes(TOKEN));
 });
 
-test('a client that failed and has entered all the same is no problem once the admin asks no more, and leaves with the agent', async (t) => {
+test('a netclient that failed but joined is no problem once the admin stops asking, and leaves with the agent', async (t) => {
   const { directory, env, log, netclient, calls, clock } = await open(t, '[ "$1" = leave ]');
   netclient.told(order('cluster-one'));
   await until('the sentence', () => netclient.note());
@@ -205,7 +205,7 @@ test('leaving the agent leaves its network, once', async (t) => {
   t.deepEqual(await calls(), [`join -t ${TOKEN} -o node-${node}`, 'leave cluster-one']);
 });
 
-test('leaving the agent also leaves the network of the cluster that its node was moved to; that the one before is left already is no warning', async (t) => {
+test('leaving the agent also leaves the network of its new cluster, without a warning if the old one is left already', async (t) => {
   const { directory, env, log, netclient, calls, lines } = await open(t, '[ "$2" != cluster-one ]');
   netclient.told(order('cluster-one'));
   await until('the join', () => lines.some((line) => line.includes('cluster-one')));

@@ -83,7 +83,7 @@ test('a value that may have a slash is described as one segment of its path, and
   ]);
 });
 
-test('every operation declares every status that it can answer, each with the codes of its refusals and nothing by default', (t) => {
+test('every operation declares every status that it can answer, each with its refusal codes and no default', (t) => {
   const { paths, components } = openApi(operations, '1.2.3') as unknown as {
     readonly paths: Record<string, Record<string, Described>>;
     readonly components: {
@@ -134,7 +134,7 @@ test('a rule for two fields together is in the document', (t) => {
   });
 });
 
-test('the pages name every operation and every type of event, run the one script that copies and load nothing from elsewhere', async (t) => {
+test('the pages name every operation and event type, run only the copy script and load nothing from elsewhere', async (t) => {
   const { url } = await serveApi(t);
 
   for (const path of ['/', '/api/docs', '/asyncdoc']) {

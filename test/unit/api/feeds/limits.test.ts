@@ -26,7 +26,7 @@ import {
 
 const here = { signal: new AbortController().signal };
 
-test(`at most ${CHANNELS_MAX} different filters and as many commands are watched at a time; when one is forgotten there is room again`, async (t) => {
+test(`at most ${CHANNELS_MAX} filters and as many commands are watched; a forgotten one makes room again`, async (t) => {
   const fixture = createFixture();
   fixture.commands.set(idOf(0), commandOf(0));
   for (let n = 0; n < CHANNELS_MAX; n += 1) {
@@ -77,7 +77,7 @@ test(`a command with more than ${WATCHED_EXECUTIONS_MAX} executions is not watch
   t.like(await fixture.feeds.commands.watch(commandId(0), here), { ok: false, refusal: { code: 'bad_request' } });
 });
 
-test(`at most ${WATCHED_EXECUTIONS_TOTAL_MAX} executions are held for all watched commands; when one is forgotten there is room again`, async (t) => {
+test(`at most ${WATCHED_EXECUTIONS_TOTAL_MAX} executions are held for all watched commands; a forgotten one makes room`, async (t) => {
   const fixture = createFixture();
   const large = (n: number) =>
     fixture.commands.set(idOf(n), {

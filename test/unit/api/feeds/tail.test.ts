@@ -203,7 +203,7 @@ test('a reader that does not read keeps at most 1 MiB here, and misses nothing',
   t.is(lengthOf(await rest), 4);
 });
 
-test('what a machine no longer keeps is left out when it was asked for once more, and pieces on their way are not taken for it', async (t) => {
+test('output that a machine no longer keeps is left out after a second request, and late pieces cause no request', async (t) => {
   const fixture = fixtureWith({ status: 'sent' });
   const tail = await follow(fixture);
   const streams = () => fixture.streams.map(({ from }) => from);

@@ -243,7 +243,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
     t.deepEqual(await errors(adminCluster(ports(more))), { [name]: [false, error] });
 });
 
-test('what an admin is without by the fault of others, or serves all the same, is said, and does not take it out of service', async (t) => {
+test('health notes what an admin lacks by the fault of others, or loads late, and does not take it out of service', async (t) => {
   const note = 'left out of the VPN: node 0190 (its WireGuard key is none)';
   const late = (clusters: number) => ({
     lateClusters: (ms: number) => (ms === OWNERSHIP_QUIET_MS_MAX ? clusters : 0),

@@ -142,7 +142,7 @@ test('the object is what its description promises, also of an admin that knows n
   t.deepEqual([object.broker, object.proxies, object.commits.duration_mean_seconds], [null, null, null]);
 });
 
-test('lines of the process that cost too much with many sockets are left out, and the number of open files is told all the same', async (t) => {
+test('process metrics that are costly with many sockets are left out, and the number of open files is not', async (t) => {
   const series = seriesOf(await createAdminMetrics(fakeSources()).text());
 
   t.deepEqual(

@@ -29,7 +29,7 @@ const known: FakeOptions['reads'] = {
 };
 const noKey = { headers: { authorization: '' } };
 
-test('an agent with a known key is sent to the actor of its cluster, with fresh credentials of which the sealed one is bound to the node', async (t) => {
+test('enrolment with a known key goes to the actor of the cluster, with new credentials, sealed for that node', async (t) => {
   const sealed: string[] = [];
   const { request, asked } = await serveApi(t, {
     reads: known,
@@ -141,7 +141,7 @@ test('what the cluster refuses keeps its code, and a malformed request names its
   t.is((await request('POST', ENROLL_PATH, noKey)).status, 422);
 });
 
-test('an address that guesses keys gets 429, which one event tells, for the rest of the minute; a good key is never hindered', async (t) => {
+test('an address that guesses keys gets 429, with one event, for the rest of the minute; a good key still works', async (t) => {
   let events = 0;
   const { request, clock } = await serveApi(t, {
     reads: known,
@@ -221,7 +221,7 @@ for (const [why, keyed, refusal] of [
   ['expired', { expiredAtMs: 1 }, refuse('key_expired', 'The key has expired.')],
   ['is of a full cluster', {}, refuse('node_limit_reached', 'The cluster has reached its node limit.')],
 ] as const)
-  test(`attempts with a key that ${why} reach its cluster, which tells of each, ${REFUSED_EVENTS_PER_MINUTE_MAX} times in a minute at most`, async (t) => {
+  test(`attempts with a key that ${why} reach its cluster for an event, ${REFUSED_EVENTS_PER_MINUTE_MAX} times a minute at most`, async (t) => {
     let asked = 0;
     let limit = 3;
     const { url, clock } = await serveApi(t, {
@@ -249,7 +249,7 @@ for (const [why, keyed, refusal] of [
     t.is(await enrollFrom(url, body, '127.0.0.99'), 403);
   });
 
-test('a machine that waits at a full cluster is told so as often as it asks, and its cluster once a day; one with room is asked', async (t) => {
+test('a machine at a full cluster is refused on each try; its cluster is asked once a day, or at once if it has room', async (t) => {
   const asked: string[] = [];
   const cluster = { node_count: 3, node_limit: 3 };
   const { request, clock } = await serveApi(t, {

@@ -284,7 +284,7 @@ async function refusal(
   return ended.promise;
 }
 
-test('one connection has at most 256 calls and subscriptions under way; one more is refused, and another connection is not', async (t) => {
+test('a connection has at most 256 calls and subscriptions; it refuses one more, and another connection does not', async (t) => {
   const { url } = await start(t);
   const client = socketClient(t, url, KEYS.api);
   const watches = Array.from({ length: 256 }, () =>

@@ -2,7 +2,7 @@ import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { createSemaphore } from '../../../../persistence/connections/semaphore.ts';
 
-test('no more are at work than may be, those that wait follow in their order, also after a failure, and others are refused at once', async (t) => {
+test('a semaphore bounds concurrent work, runs waiters in order, also after a failure, and refuses others at once', async (t) => {
   const semaphore = createSemaphore('reading', 2, 2);
   const begun: number[] = [];
   const ends = new Map<number, PromiseWithResolvers<number>>();

@@ -153,7 +153,7 @@ test('what waits for its turn on a listening connection has its whole time from 
   t.deepEqual([await Promise.all(listening), lost], [[true, true], 0]);
 });
 
-test('every connection is asked by the system whether it is there: that of a commit that is waited for without a limit too', async (t) => {
+test('TCP keep-alive probes every connection, also that of a commit that waits without a limit', async (t) => {
   const { port, asked } = await startSilentServer(t, (statement) => !isBarrier(statement));
   const opened = await openedAt(t, port);
   const listener = opened.listen(systemClock);

@@ -24,7 +24,7 @@ const someTakeTooLong = (wait: (ms: number) => Promise<void>): Reading =>
     yield clusters.map((cluster) => nodeOf(cluster));
   };
 
-test('while the nodes of some clusters cannot be read in time all leases are renewed each second, the others live, and the admin has started', async (t) => {
+test('while some clusters load late, all leases are renewed each second, the others live, and the admin has started', async (t) => {
   const admin = fixture(someTakeTooLong);
   const { ownership, renewedMs } = owner(admin, [EAST, NORTH, WEST]);
   const startedMs: number[] = [];
@@ -109,7 +109,7 @@ function activation(admin: ReturnType<typeof fixture>) {
   };
 }
 
-test('of a cluster that is given away or lost while its nodes are read none comes to life; where it is back meanwhile, by new rows', async (t) => {
+test('a cluster lost or given away while its nodes load starts none of them; if it is back by then, new rows do', async (t) => {
   let readings = 0;
   const admin = fixture(
     (wait) =>
@@ -137,7 +137,7 @@ test('of a cluster that is given away or lost while its nodes are read none come
   t.true(activated.isActivated());
 });
 
-test('of a cluster that is held for a moment and let go while its nodes are read none comes to life, and it is awaited no longer', async (t) => {
+test('a cluster held for a moment and freed while its nodes load starts none of them, and is awaited no longer', async (t) => {
   const admin = fixture(
     (wait) =>
       async function* (clusters) {

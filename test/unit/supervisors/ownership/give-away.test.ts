@@ -211,7 +211,7 @@ for (const [clusters, nodesEach] of [
   [1_000, 10],
   [10, 1_000],
 ] as const)
-  test(`agents of a drained admin wait for seconds until they are told where to go, be they in ${clusters} clusters of ${nodesEach}`, async (t) => {
+  test(`agents of a drained admin with ${clusters} clusters of ${nodesEach} wait only seconds to learn their new admin`, async (t) => {
     const clock = createFakeClock(0);
     const { ports, held, waitedMs } = fixture({ clusters, nodesEach, clock });
     const rebalancing = new Rebalancing(ports);

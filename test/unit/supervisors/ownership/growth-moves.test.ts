@@ -32,7 +32,7 @@ const forLarge = (
   clusters: readonly PlacedCluster[] = FULL,
 ): ReturnType<typeof growthMove> => growthMove('large', 1, { admins: [admin('a', 10), ...others], clusters }, LINK);
 
-test('the smallest that helps goes to whoever has most room; the cluster itself where it is the smallest, and where its next node fits too', (t) => {
+test('growth moves the smallest sufficient cluster to the roomiest admin, or the growing one if it fits once grown', (t) => {
   t.deepEqual(forLarge([admin('b', 5), admin('c', 7)]), { cluster: 'tiny', from: 'a', to: 'c' });
   t.deepEqual(growthMove('tiny', 1, { admins: [admin('a', 10), admin('b', 2)], clusters: FULL }, LINK), {
     cluster: 'tiny',
@@ -49,7 +49,7 @@ test('an admin that is over its capacity gives as many nodes as are missing', (t
   t.is(forLarge([admin('b', 2)], over), null);
 });
 
-test('nothing goes that is busy, to nobody who is full, drained, not heard or of another version; and nothing where there is room or no owner', (t) => {
+test('growth moves no busy cluster, to no full, drained, unheard or other-version admin, and only from a full owner', (t) => {
   t.deepEqual(forLarge([admin('b', 6)], [...FULL.slice(0, 2), cluster('tiny', 'a', 1, true)]), {
     cluster: 'small',
     from: 'a',

@@ -73,7 +73,7 @@ test('an admin that reads nodes while nothing can be written leaves to the other
 });
 
 for (const failing of ['release', 'claim'] as const)
-  test(`an orphan that is held for the moment stays with nobody for good, though the answer to a ${failing} is lost: there is no room for it`, async (t) => {
+  test(`an orphan leased for a moment stays without an owner, as it has no room, even if the answer to a ${failing} is lost`, async (t) => {
     const leases = new ModelledLeases();
     const orphan = leases.add('large', 200, null);
     const a = await leases.start('a', 100);
@@ -90,7 +90,7 @@ for (const failing of ['release', 'claim'] as const)
     t.true(await a.leaseTemporarily(orphan), 'it may be taken for a moment again');
   });
 
-test('an admin keeps its leases, and its rounds, however often the release of an orphan is refused, as a row of it is locked (O1, L4)', async (t) => {
+test('an admin keeps its leases and rounds, however often a locked row refuses the release of an orphan (O1, L4)', async (t) => {
   const leases = new ModelledLeases();
   const own = Array.from({ length: 5 }, (_, at) => leases.add(`small${at}`, 1, 'a'));
   const orphan = leases.add('large', 200, null);

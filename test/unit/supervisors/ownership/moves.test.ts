@@ -123,7 +123,7 @@ test('where everything fits everywhere, the numbers of clusters differ by one at
   );
 });
 
-test('six clusters of one admin and a newcomer end as three and three, those of two admins cost two moves: one at a time, the smallest first', (t) => {
+test("a newcomer takes three of one admin's six clusters, or one from each of two: one at a time, the smallest first", (t) => {
   const newcomer = admin('new', 100);
   const six = clusters('a', [6, 5, 4, 3, 2, 1]);
   const three = [...clusters('a', [3, 2, 1]), ...clusters('b', [6, 5, 4])];
@@ -170,7 +170,7 @@ test('an admin that is new, drained, silent, unreachable or full is given nothin
   t.deepEqual(planned([admin('a', 100), admin('b', 1)], four, LINK), [{ cluster: 'a-3', from: 'a', to: 'b' }]);
 });
 
-test('nothing is moved while a cluster is about to be taken over, or fits nowhere and no move would help; what is busy stays', (t) => {
+test('no cluster moves while another awaits a takeover, or fits nowhere despite any move; busy clusters stay', (t) => {
   const two = [admin('a', 100), admin('b', 100)];
   const four = clusters('a', [1, 1, 1, 1]);
 

@@ -19,7 +19,7 @@ const clusters = fc.uniqueArray(
   { maxLength: 30, selector: (cluster) => cluster.cluster },
 );
 
-test('the assignment is the same whatever order the rows come in, stays within capacity, and leaves out only what fits nowhere', (t) => {
+test('the assignment does not depend on the order of rows, stays within capacity, and omits only what fits nowhere', (t) => {
   fc.assert(
     fc.property(inTwoOrders(admins), inTwoOrders(clusters), ([who, whoElse], [what, whatElse]) => {
       const names = new Set(what.map((cluster) => cluster.name));

@@ -14,7 +14,7 @@ function standing(admins: readonly ReturnType<typeof admin>[], sizes: readonly n
   return standingOf(admins, free, assign(free, admins));
 }
 
-test('four, four and two nodes with room for five and five is fragmented, and says which cluster is left out and how much room there is', (t) => {
+test('clusters of 4, 4 and 2 nodes with room for 5 and 5 are fragmented, with the orphan and the largest room named', (t) => {
   const fragmented = standing([admin('a', 5), admin('b', 5)], [4, 4, 2]);
 
   t.deepEqual(fragmented, { kind: 'fragmented', orphans: [{ cluster: 'c2', name: 'c2', nodes: 2 }], roomMax: 1 });
@@ -35,7 +35,7 @@ test('four, four and two nodes with room for five and five is fragmented, and sa
   );
 });
 
-test('more nodes than room is overfull, whoever owns them; what is about to be taken over is no orphan; the largest is named first', (t) => {
+test('more nodes than room is overfull, whoever owns them; what awaits a takeover is no orphan; the largest is first', (t) => {
   t.deepEqual(standing([admin('a', 5, 6)], []), { kind: 'overfull', orphans: [], roomMax: 0 });
   t.is(standing([admin('a', 5, 4)], [2]).kind, 'overfull');
   t.deepEqual(standing([admin('a', 5), admin('b', 5, 3)], [2, 3]), { kind: 'whole', orphans: [], roomMax: 2 });

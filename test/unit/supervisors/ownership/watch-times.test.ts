@@ -59,7 +59,7 @@ test('looks half a round apart are two, and of two that are closer only the late
   ]);
 });
 
-test('after a gap the others have the time of four rounds to show that they are there, whatever they were seen to do before', (t) => {
+test('after a gap the other admins have four rounds to show that they live, whatever was seen of them before', (t) => {
   t.deepEqual(
     unseen([0, 1_000, 2_000, 3_000, 63_000, 64_000, 65_000, 66_000, 67_000]),
     [0, 0, 0, 0, 61_900, 61_900, 61_900, 61_900, 0],
@@ -79,7 +79,7 @@ test('where each look comes after a gap, what was silent for four of them was se
   t.deepEqual(unseen([0, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000]).slice(4), [14_900, 14_900, 14_900]);
 });
 
-test('where the clock of the database jumps ahead, nothing is free by the look that sees it, and the others have four rounds from it', (t) => {
+test('after a jump of the database clock no lease is free at that look, and other admins have four rounds from it', (t) => {
   const looksMs = [...BEFORE_MS, 0, 1_000, 2_000, 3_000, 4_000, 5_000];
   const all = looks(looksMs, { 1_000: 2_500 });
   const renewedAtMs = 0; // by the clock of before, which is 2,500 ms behind what leases run out by

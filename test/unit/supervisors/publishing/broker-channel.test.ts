@@ -161,7 +161,7 @@ test('a batch that failed is halved until it gets through, and grows again', asy
   t.deepEqual([...new Set(received)], upTo(600));
 });
 
-test('what failed is published again, all of it and in order, over a new connection, and what was read ahead is read anew', async (t) => {
+test('a failed batch is published again, whole and in order, on a new connection, and later batches are read anew', async (t) => {
   const { channel, stored, received, connections, trouble, store, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);

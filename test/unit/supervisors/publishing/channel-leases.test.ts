@@ -35,7 +35,7 @@ test('one that loses its lease says so once, and stops', async (t) => {
   t.is(losses.length, 1);
 });
 
-test('one that was paused beyond its lease does nothing when it wakes, and goes on under a new epoch if nobody took over (O1)', async (t) => {
+test('a channel paused beyond its lease does nothing on waking, and resumes in a new epoch if nobody took over (O1)', async (t) => {
   const { channel, losses, next, pause, pass, worksIn } = openChannel();
   const epochs: number[] = [];
   next.work = (epoch) => {

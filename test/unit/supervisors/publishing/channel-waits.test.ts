@@ -64,7 +64,7 @@ test('more is worked off without a pause, and what is not settled after a short 
   t.deepEqual(gaps(works.slice(-5)), [0, 0, SETTLE_MS, SETTLE_MS]);
 });
 
-test('after a failure it waits longer each time, up to the longest, no news shortens that, and it begins anew after a success', async (t) => {
+test('a channel waits longer after each failure, up to a maximum, whatever arrives, and starts anew after a success', async (t) => {
   const { channel, log, next, works, pass } = openChannel();
   next.work = () => Promise.reject(new Error('no broker'));
   await channel.start();

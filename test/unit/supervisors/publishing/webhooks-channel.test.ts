@@ -51,7 +51,7 @@ function openWebhooksChannel(waiting: readonly string[] | (() => readonly string
   return { ...fixture, channel, happened, busy, route };
 }
 
-test('whoever has unfinished deliveries is told at the beginning, from rows that no earlier try can change any more, then whoever gets new ones', async (t) => {
+test('at start webhooks with unfinished deliveries are notified, from rows that are final, then those with new ones', async (t) => {
   const { channel, happened, route, pass } = openWebhooksChannel(['a', 'b']);
   await channel.start();
   await pass(100);
@@ -119,7 +119,7 @@ test('where a deletion elsewhere may have been missed, all start from their rows
   t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
 });
 
-test('after a pause in which nobody took over, actors start from their rows: they may have given up what they were not allowed to send', async (t) => {
+test('after a pause without a takeover webhook actors start from their rows, as they may have given up deliveries', async (t) => {
   const { channel, happened, pause, pass } = openWebhooksChannel(['a']);
   await channel.start();
   await pass(100);
@@ -133,7 +133,7 @@ test('after a pause in which nobody took over, actors start from their rows: the
   t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
 });
 
-test('deliveries that were stored by a commit whose answer was lost are told of once that transaction has ended, and once', async (t) => {
+test('deliveries of a commit whose answer was lost are announced after the end of that transaction, and once', async (t) => {
   const stored: string[] = [];
   const { channel, happened, route, pass } = openWebhooksChannel(() => stored);
   await channel.start();
@@ -150,7 +150,7 @@ test('deliveries that were stored by a commit whose answer was lost are told of 
   t.is(happened.length, 2);
 });
 
-test('while the webhooks with deliveries cannot be read after a lost answer, they are asked for again, and no other is forgotten', async (t) => {
+test('a failed read of webhooks with deliveries after a lost answer is repeated, and no other webhook is forgotten', async (t) => {
   const failures = [new DatabaseUnavailable('away')];
   const { channel, happened, route, pass } = openWebhooksChannel(() => {
     const isStarted = happened.length > STARTED.length;

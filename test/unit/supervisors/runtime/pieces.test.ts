@@ -93,7 +93,7 @@ function t0(holds: boolean): void {
 
 const ASKED: TestMessage = { type: 'hot', replyTo: 1 as ReplyTo };
 
-test('messages are decided one on the state of the other, together up to a bound; one that is asked and a cold write stand alone', (t) => {
+test('a batch decides each message on the state of the last, up to a bound; an ask and a cold write stand alone', (t) => {
   t.deepEqual(batches([{ type: 'add' }, { type: 'hot' }, { type: 'hot' }]), { sizes: [3], alone: [false], state: 3 });
   t.deepEqual(batches([{ type: 'add' }, ASKED, { type: 'hot' }, ASKED, ASKED]), {
     sizes: [1, 1, 1, 1, 1],

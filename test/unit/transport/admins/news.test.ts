@@ -97,7 +97,7 @@ test('nobody is dialled while nothing is wanted, and news of others is not told 
   );
 });
 
-test('a connection that is lost is dialled again; that something may be missing is said at once, and once all is told again', async (t) => {
+test('a lost connection is dialled again; possible gaps are announced at once, and again once news flow', async (t) => {
   const { a, b } = await linkedAdmins(t);
   const heard = hearing(a);
   wantNodes(a);

@@ -53,7 +53,7 @@ async function echoed(socket: WebSocket | number, bytes: Buffer): Promise<Buffer
   return Buffer.concat(pieces);
 }
 
-test('a tunnel that came to the wrong admin is carried to the one that waits for it, to the byte, and its token crosses sealed', async (t) => {
+test('a tunnel at the wrong admin reaches the admin that waits for it, to the byte, and its token crosses sealed', async (t) => {
   const { a, b } = await linkedAdmins(t);
   const token = newToken(tagOf(b.id));
   const [atA, atB] = [openGate(a, null), openGate(b, token)];

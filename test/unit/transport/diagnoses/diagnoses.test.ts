@@ -168,7 +168,7 @@ test('an agent that is old, silent, cut or lying is a check that fails, with the
   t.regex(found[0]?.report.checks[4]?.summary ?? '', /status 404\); the last one, of 2026-01-15T09:00/u);
 });
 
-test('a machine that refuses its port is reached all the same; what it says is told without addresses of the VPN and control characters', async (t) => {
+test('a machine that refuses its port counts as reached; its text is cleared of VPN addresses and control characters', async (t) => {
   const refusing = {
     tunnels: { reach: async () => notDialled('refused', 'nobody') },
     requests: {
@@ -236,7 +236,7 @@ test('a database that hangs while a report is kept holds nobody up', async (t) =
   t.true(report.is_live && performance.now() - startedMs < scaled(5_000));
 });
 
-test('a report that cannot be kept is told all the same; without rows there is no answer at all; a node that is not there is not found', async (t) => {
+test('a report that cannot be stored is still given; without rows there is no answer; an unknown node is not found', async (t) => {
   const gone = async () => {
     throw new DatabaseUnavailable('storing');
   };

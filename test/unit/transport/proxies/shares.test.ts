@@ -48,7 +48,7 @@ function over(socket: Socket): Promise<void> {
 }
 
 for (const protocol of ['http', 'socks5'] as const) {
-  test(`${protocol}: a client that holds all places with idle tunnels loses one to each client of another address, and the others keep theirs`, async (t) => {
+  test(`${protocol}: a client whose idle tunnels hold all places loses one to each client of another address, and no more`, async (t) => {
     const target = await openTarget(t, echoes);
     const proxy = await openProxies(t, { limits: { connectionsMax: CONNECTIONS } });
     const open = OPENERS[protocol];

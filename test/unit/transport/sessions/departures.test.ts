@@ -18,7 +18,7 @@ function fixture(random: () => number = Math.random) {
 
 const numbers = (count: number, from = 0): readonly number[] => Array.from({ length: count }, (_, at) => from + at);
 
-test('of any number no more than 1,000 are told within 5 s, the first at once, and all in the end, in an order of their own', (t) => {
+test('departures reach at most 1,000 agents within 5 s, the first at once, all in the end, and in random order', (t) => {
   const { clock, told, departures } = fixture();
 
   departures.add(numbers(1_500), 'http://b');
@@ -41,7 +41,7 @@ test('of any number no more than 1,000 are told within 5 s, the first at once, a
   );
 });
 
-test('one that is gone by itself is not told; whoever waits for all of them waits no longer than it said, and then the rest is told at once', async (t) => {
+test('an agent gone by itself gets no departure; a wait for all of them is bounded, and then the rest go at once', async (t) => {
   const { clock, told, departures } = fixture(() => 0);
   departures.add(numbers(10), 'http://b');
   const waiting = [...numbers(10)].filter((agent) => departures.has(agent));

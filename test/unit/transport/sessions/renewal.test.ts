@@ -5,7 +5,7 @@ import { execution, OTHER_CLUSTER } from '../../../support/actors.ts';
 import { until } from '../../../support/until.ts';
 import { openGate } from './fixture.ts';
 
-test('the session of a node that moved goes on under a new number: what was said before its hello is dropped, and numbers go on', async (t) => {
+test('the session of a moved node goes on under a new id: frames before its hello are dropped, frame numbers go on', async (t) => {
   const fixture = await openGate(t);
   const agent = fixture.dial();
   await agent.opened();

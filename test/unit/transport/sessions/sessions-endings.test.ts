@@ -14,7 +14,7 @@ import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 import { openGate } from './fixture.ts';
 
-test('a session that does not say hello in time is ended, and so is one that falls silent; its node hears when it was last heard', async (t) => {
+test('a session without a hello in time and a silent one are ended, and the node gets the time it was last heard', async (t) => {
   const clock = createFakeClock();
   const fixture = await openGate(t, { clock });
   const mute = fixture.dial();
@@ -53,7 +53,7 @@ for (const type of ['node-removed', 'node-revoked'] as const)
     t.deepEqual(ended, [NODE, NODE]);
   });
 
-test('a session that waits to go to another admin ends with the news that its node is revoked; a newer one of that node stays with its actor (E5)', async (t) => {
+test("a session that waits to go to another admin ends when its node is revoked; the node's newer one stays (E5)", async (t) => {
   const fixture = await openGate(t, { clock: createFakeClock() });
   const bus = createBus(silentLog);
   endRevoked(bus, fixture.sessions, { end: () => {} });
@@ -72,7 +72,7 @@ test('a session that waits to go to another admin ends with the news that its no
   t.is(newer.socket.readyState, newer.socket.OPEN);
 });
 
-test('a session of a cluster that is on its way to another admin, or there, ends with the news that its node is revoked (E5)', async (t) => {
+test('a session of a cluster that is at another admin, or on its way there, ends when its node is revoked (E5)', async (t) => {
   const fixture = await openGate(t, { holds: () => false });
   const bus = createBus(silentLog);
   endRevoked(bus, fixture.sessions, { end: () => {} });
@@ -103,7 +103,7 @@ test('an agent whose node moved behind the gate goes where the cluster goes in w
   t.deepEqual(await agent.closed(), { code: 4010, reason: 'http://b' });
 });
 
-test('a session whose node moved behind the gate ends with the news that it is revoked, once the new cluster is given away (E5)', async (t) => {
+test('a session whose node moved behind the gate ends on revocation once the new cluster is given away (E5)', async (t) => {
   const { sessions, agent } = await moveBehindGate(t, [CLUSTER]);
 
   sessions.strays.end(NODE);

@@ -60,7 +60,7 @@ test('frames of the admin reach the agent numbered and in order, whatever their 
   );
 });
 
-test('an agent hears nothing before its welcome: whoever wants something of its node is told that there is no session yet', async (t) => {
+test('an agent hears nothing before its welcome, and requests to its node fail as without a session', async (t) => {
   const fixture = await openGate(t);
   const agent = await fixture.live();
 
@@ -84,7 +84,7 @@ test('an agent hears nothing before its welcome: whoever wants something of its 
   );
 });
 
-test("the live output of an execution goes to whoever asked for it, until it ends or they stop; another node's goes to nobody", async (t) => {
+test('live output of an execution goes to its readers until it ends or they stop, and that of another node to nobody', async (t) => {
   const fixture = await openGate(t);
   const agent = await fixture.live();
   await welcomed(fixture, agent);

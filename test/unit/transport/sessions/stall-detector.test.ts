@@ -4,7 +4,7 @@ import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
 import { openGate } from './fixture.ts';
 
-test('an admin that stood still ends no session for what it could not hear, and says of those that ended meanwhile that it was its own doing', async (t) => {
+test('an admin ends no session for its own stall, and reports those that ended meanwhile as its own doing', async (t) => {
   const clock = createFakeClock();
   let stallMs = 0;
   const fixture = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });

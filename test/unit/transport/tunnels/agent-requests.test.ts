@@ -22,7 +22,7 @@ const CROWDED = {
 } as const;
 const METRICS = { server: 'host_metrics', path: '/metrics', bytesMax: 1_000, msMax: 30_000 } as const;
 
-test('nodes that hang do not keep others from being asked: the request that takes longest makes room, and none that is young', async (t) => {
+test('hanging nodes do not block requests to other nodes: the longest request makes room, and no young one does', async (t) => {
   // Straight to the targets: 32 tunnels to one agent are more than it opens.
   const tunnels: Pick<Tunnels, 'reach'> = {
     reach: async (_node, { port }) => ({ ok: true, stream: net.connect(port, '127.0.0.1') }),

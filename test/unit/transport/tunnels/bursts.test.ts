@@ -83,7 +83,7 @@ for (const kind of TUNNEL_KINDS) {
     t.true(seen.bytes <= 4 * IN_A_TURN, `${seen.bytes} frames were handled`);
   });
 
-  test(`${kind}: what an agent sent before it closed its tunnel comes through, and then its end, although nobody takes an answer to it`, async (t) => {
+  test(`${kind}: what an agent sent before it closed its tunnel arrives with its end, though no answer can be sent`, async (t) => {
     const { tunnel, id, stream, seen } = await openStream(t, kind);
     const ended = once(stream, 'end');
     const count = 10_000;

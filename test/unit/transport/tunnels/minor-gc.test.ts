@@ -3,7 +3,7 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import test from 'ava';
 import { COLLECTED_BYTES, createMinorGc } from '../../../../transport/tunnels/minor-gc.ts';
 
-test('the young generation is collected once for each so many bytes, and the collector made when it is first needed; not while the heap is marked', (t) => {
+test('the young generation is collected once per so many bytes, not amid marking, by a collector made on first use', (t) => {
   let made = 0;
   const kinds: string[] = [];
   let isMarking = false;

@@ -146,7 +146,7 @@ async function sentFrom(
 }
 
 for (const isOver of [false, true])
-  test(`a place far behind the beginning of an output that ${isOver ? 'is over' : 'goes on'} is reached, and one behind its end ends it`, async (t) => {
+  test(`an offset far into an output that ${isOver ? 'is over' : 'goes on'} is reached, and an offset behind its end ends it`, async (t) => {
     const pieces = 3 * PIECES_PASSED_MAX + 1;
     const bytes = pieces * OUTPUT_PART_BYTES_MAX;
 

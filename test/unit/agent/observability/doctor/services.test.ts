@@ -144,7 +144,7 @@ test('proxies that are switched off pass, and say so', async (t) => {
   t.regex(found['proxies']?.summary ?? '', /switched off/u);
 });
 
-test('an SSH server that answers passes with the fingerprint of its key; silent, strange or missing it fails; without setpriv it warns', async (t) => {
+test('an SSH server that answers passes with its fingerprint; silent, strange or missing it fails; no setpriv warns', async (t) => {
   const hostKeyPath = join(temporaryDirectory(t), 'key');
   const key = openHostKey(hostKeyPath);
   const [well, silent, strange, closed] = [

@@ -32,7 +32,7 @@ test('members, this one too, have the name of their node and their aliases, in b
   t.is(pointers.get(`3.${'0.'.repeat(19)}1.0.0.0.4.6.0.0.0.0.d.f.ip6.arpa`), `node-${OTHER}.prod.edge.internal`);
 });
 
-test("nobody takes the name of a node by an alias, a node's alias comes before the gateway, and of two with one alias the lower id has it", (t) => {
+test('no alias takes the name of a node, a node alias beats the gateway, and the lower id has an alias of two nodes', (t) => {
   const { byName } = records({}, [
     peer(THIRD, 4, ['web', 'gateway']),
     peer(OTHER, 3, [`node-${SELF}`, 'web']),

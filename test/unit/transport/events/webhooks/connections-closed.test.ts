@@ -142,7 +142,7 @@ test('a request goes out once more only: a receiver that closes each connection 
   t.is(requests, 3);
 });
 
-test('a new connection that closes at once has not met an old one closing: the receiver gets the request once in this try', async (t) => {
+test('a new connection that closes at once is no closing old one: the receiver gets one request in this try', async (t) => {
   let requests = 0;
   let closed = 0;
   const there = await rawReceiver(t, (socket, connection) => {

@@ -11,7 +11,7 @@ import {
   webhookTo,
 } from '../../../../support/webhooks/webhook-receivers.ts';
 
-test('a webhook that is cut ends its requests at once, those on their way, those in line and those before their event is read', async (t) => {
+test('a cut webhook ends its requests at once: those in flight, those in line, those before their event is read', async (t) => {
   let closed = 0;
   const there = await rawReceiver(t, (socket) => {
     socket.resume().on('close', () => {
@@ -76,7 +76,7 @@ test('a webhook that is cut while its connection is dialled sends nothing', asyn
   t.is(bytes, 0);
 });
 
-test('an admin that may not deliver any more sends nothing: not at first, nor after the event was read, nor after the connection was dialled', async (t) => {
+test('an admin that may not deliver any more sends nothing, neither at first nor after the event read or the dial', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   let asked = 0;
   let lastYes = 0;

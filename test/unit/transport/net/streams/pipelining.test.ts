@@ -52,7 +52,7 @@ const KINDS = {
 
 for (const isTls of [false, true])
   for (const [kind, request] of Object.entries(KINDS))
-    test(`of many requests in one piece ${kind}${isTls ? ', over TLS,' : ''} hardly more are read than may wait, and the connection is cut`, async (t) => {
+    test(`pipelined requests ${kind}${isTls ? ', over TLS,' : ''} are read up to the limit, then cut off`, async (t) => {
       let asked = 0;
       const { dial, made } = await serving(
         t,

@@ -28,7 +28,7 @@ test('a cluster for which there is no room is left out, and its name is said onc
   t.like(gateway.readings(), { joined: 1, leftOut: 1 });
 });
 
-test('what an interface or the rows leave out is named in the note, by cluster and node, and said once; it is no problem of the admin', async (t) => {
+test('the gateway note names what interface or rows leave out, by cluster and node, once; the admin has no problem', async (t) => {
   const { gateway, owned, members, lines, pass } = fixture(t, { addressesMax: 4 });
   owned.set(clusterId(1), 1).set(clusterId(2), 1).set(clusterId(3), 1);
   for (const number of [1, 2, 3])

@@ -98,7 +98,7 @@ test('where the gateway is comes to the rows also after the database was away', 
   t.is(stored.length, 1);
 });
 
-test('an admin without rights says so once, tries again without a word, and takes back what another admin said of its gateway', async (t) => {
+test('an admin without rights reports that once, retries silently, and clears a gateway stored by another admin', async (t) => {
   const { gateway, owned, members, stored, lines, made, pass } = fixture(t, { refused: 'it is not root' });
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2), member(1, 1, { node: null, public_key: key(9) })]));

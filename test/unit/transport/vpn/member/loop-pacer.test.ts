@@ -38,7 +38,7 @@ test('turns that are always due let timers and sockets have theirs', async (t) =
   t.true(timer.hasFired, 'the timer fired although a turn was always due');
 });
 
-test('after a failure no turn comes before its wait, whatever is due and whoever wakes it; each failure in a row doubles it', async (t) => {
+test('after a failure no turn comes before its wait, whatever is due or wakes it; each failure in a row doubles it', async (t) => {
   const pacer = startedPacer(t);
   const waited = async (): Promise<number> => {
     const beganMs = performance.now();

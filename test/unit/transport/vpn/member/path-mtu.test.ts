@@ -134,7 +134,7 @@ test('a path that takes them no more has short ones after a second, and what it 
   t.is(walk.answer(1_408).state.length, 1_408);
 });
 
-test('a path that takes a shorter one is asked about the longest again, later each time, and has the shorter one meanwhile', (t) => {
+test('a path with a shorter MTU keeps it, and is probed for the longest again, later each time', (t) => {
   const walk = new Walk();
   const waits: number[] = [];
   for (let asks = 0; asks < 4; asks += 1) walk.next();

@@ -116,7 +116,7 @@ test('a direct path that is silent on data goes back to the relay, sooner where 
   );
 });
 
-test('a path that was cut while the peer talked is left soon, also where it was read as seldom as an idle one and TCP waits', (t) => {
+test('a path cut while the peer talked is left soon, even if it was read as rarely as an idle one and TCP waits', (t) => {
   // Cut 3.1 s before the first reading; what TCP sends again after 6.2 s is seen by the fourth one after it.
   const path = directNow().pass(5_000).read(direct(LAN), { sent: 900, received: 900 });
   for (let count = 0; count < 3; count += 1)

@@ -85,7 +85,7 @@ test('a map with one more relay leaves the own one as it is: its connection, and
   t.deepEqual([relays.home(), relays.isSearching, own.relay.counters.opened], [901, false, 1]);
 });
 
-test('a relay with another certificate under the same region, and a new key, are connected anew, while others are told the same region', async (t) => {
+test('a relay with another certificate in its region, and a new key, reconnect, while peers see the same region', async (t) => {
   const first = await startRelay(t, { regionId: 901 });
   const second = await startRelay(t, { regionId: 901 });
   const { relays, privateKey } = open(t);

@@ -34,7 +34,7 @@ test('all but those that are refused is done, in order, whichever they are', asy
   );
 });
 
-test('one bad item among a thousand is found in a few requests; an interface that refuses everything is asked a bounded number of times', async (t) => {
+test('a bad item among a thousand is found in few requests; an interface that refuses all gets boundedly many', async (t) => {
   const all = Array.from({ length: 5_000 }, (_, index) => index);
 
   const one = await change(all, new Set([77]));

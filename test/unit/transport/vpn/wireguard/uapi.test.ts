@@ -185,7 +185,7 @@ const HOSTILE: Readonly<Record<string, readonly [write: (socket: Socket) => void
   ],
 };
 
-test('a program that answers with anything else is refused within the time limit, in one sentence that holds nothing of it', async (t) => {
+test('an answer of a program that is not UAPI is refused in time, in one sentence that holds nothing of it', async (t) => {
   await Promise.all(
     Object.entries(HOSTILE).map(async ([what, [write, reason]]) => {
       const { sockets } = await serve(t, write);

@@ -67,7 +67,7 @@ test('where no admin can be asked for long, the answer is no', async (t) => {
   t.true(performance.now() - beganMs > SESSION_AWAITED_MS_MAX - 100);
 });
 
-test('a login that finds the admin away for a moment, or whose answer went with its session, is asked about once it is back', async (t) => {
+test('the agent repeats a login request if the admin is away for a moment or its answer is lost with the session', async (t) => {
   let isLive = false;
   const asked: number[] = [];
   const asking = createAsking((attempt) => isLive && asked.push(attempt) > 0, kept());
