@@ -84,6 +84,18 @@ export interface Owned {
   readonly epoch: number;
 }
 
+/** What a survey finds. */
+interface Survey {
+  readonly admins: readonly LiveAdmin[];
+  readonly free: readonly SizedCluster[];
+  readonly databaseMs: number;
+  readonly nextFreeMs: number | null;
+}
+
+type SurveyRow = Omit<Survey, 'admins' | 'free'> & {
+  readonly [Key in 'admins' | 'free']: Survey[Key] | null;
+};
+
 /** Leases on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
 export class Leases {
   readonly #pool: Pool;
@@ -120,14 +132,12 @@ export class Leases {
 
   /**
    * Live admins and free clusters, in one snapshot. `unseenMs`: others may have been silent for so much longer, since
-   * whoever asks was not there to see it (supervisors/ownership/watch-times.ts). `databaseMs`: Unix time then.
+   * whoever asks was not there to see it (supervisors/ownership/watch-times.ts). `databaseMs`: Unix time then;
+   * `nextFreeMs`: the first lease runs out after so long unless it is renewed, in ms; null: none runs, or whoever
+   * asks was not there.
    */
-  async survey(unseenMs = 0): Promise<{
-    readonly admins: readonly LiveAdmin[];
-    readonly free: readonly SizedCluster[];
-    readonly databaseMs: number;
-  }> {
-    const [row] = await this.#query<{ admins: LiveAdmin[] | null; free: SizedCluster[] | null; databaseMs: number }>(
+  async survey(unseenMs = 0): Promise<Survey> {
+    const [row] = await this.#query<SurveyRow>(
       'looking for clusters without owner',
       `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
@@ -135,13 +145,14 @@ export class Leases {
           from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where ${IS_LEASED} group by admin_id) o on o.admin_id = a.id
           where ${IS_ALIVE}) as admins,
         (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where not ${IS_LEASED}) as free,
+        (select extract(epoch from min(w.lease_until) - clock_timestamp()) * 1000 from cluster_ownership w where $1::float8 = 0 and ${IS_LEASED})::float8 as "nextFreeMs",
         (extract(epoch from clock_timestamp()) * 1000)::float8 as "databaseMs"`,
       [unseenMs],
     );
     if (row === undefined) throw new Error('A statement without a condition gave no row.');
     const admins = row.admins ?? [];
     for (const hear of this.#listeners) hear(admins);
-    return { admins, free: row.free ?? [], databaseMs: row.databaseMs };
+    return { ...row, admins, free: row.free ?? [] };
   }
 
   /** Live admins, and all clusters with their owners, in one snapshot. `unseenMs`: as above. */

@@ -227,8 +227,8 @@ export class Ownership {
    */
   async #survey(): Promise<{ readonly admins: readonly SurveyedAdmin[]; readonly free: readonly SizedCluster[] }> {
     const sentAtMs = this.#ports.leaseClockMs();
-    const { admins, free, databaseMs } = await this.#ports.leases.survey(this.#times.unseenMs());
-    const hasSeen = this.#times.looked({ sentAtMs, databaseMs });
+    const { admins, free, ...times } = await this.#ports.leases.survey(this.#times.unseenMs());
+    const hasSeen = this.#times.looked({ sentAtMs, ...times });
     return { admins: withEdgeCapacity(admins), free: hasSeen ? free : [] };
   }
 
@@ -265,7 +265,7 @@ export class Ownership {
 
   #schedule(): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#ports.clock.after(ROUND_MS, () => {
+    this.#cancel = this.#ports.clock.after(this.#times.nextRoundMs(ROUND_MS), () => {
       this.#round = this.#compare()
         .catch((error: unknown) => this.#failed(error))
         .then(() => this.#schedule());

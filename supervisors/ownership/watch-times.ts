@@ -29,6 +29,12 @@ export const LOOKS_APART_MS_MIN = 500;
  */
 export const CLOCK_AHEAD_MS_MAX = 500;
 
+/**
+ * A round is no sooner behind the one before, in ms; and so long behind the end of a lease that was not renewed, as
+ * timers are a little early.
+ */
+const [ROUND_MS_MIN, LEASE_OVER_MS] = [100, 10];
+
 /** What an admin that starts did not see of the others, in ms: no outage lasts as long. */
 const UNSEEN_MS_MAX = 30 * 86_400_000;
 
@@ -42,10 +48,11 @@ interface Look {
   readonly silentMs: number;
 }
 
-/** A look by both clocks, in ms. */
+/** A look by both clocks, and when the first lease runs out unless it is renewed; in ms, null: none runs. */
 interface TimedLook {
   readonly sentAtMs: number;
   readonly databaseMs: number;
+  readonly nextFreeMs: number | null;
 }
 
 /**
@@ -63,6 +70,8 @@ export class WatchTimes {
   /** By how much the database's clock jumped ahead, in all, in ms. */
   #jumpedMs = 0;
   #answeredAtMs: number;
+  /** When the first lease runs out unless it is renewed, by the lease clock, in ms. */
+  #nextFreeAtMs = Infinity;
   /** As that of a look, since the last one. */
   #silentMs = UNSEEN_MS_MAX;
 
@@ -90,6 +99,7 @@ export class WatchTimes {
     const jumpMs = this.#jumpOf(look);
     this.#add({ atMs: look.sentAtMs + this.#jumpedMs, silentMs: this.#silentMs + jumpMs });
     this.#timed = look;
+    this.#nextFreeAtMs = look.nextFreeMs === null ? Infinity : look.sentAtMs + look.nextFreeMs;
     this.#jumpedMs += jumpMs;
     this.#silentMs = 0;
     this.answered();
@@ -115,6 +125,16 @@ export class WatchTimes {
     const nowMs = this.#leaseClockMs();
     if (nowMs - this.#succeededAtMs > ROUNDS_APART_MS_MAX) this.#watchedSinceMs = nowMs;
     this.#succeededAtMs = nowMs;
+  }
+
+  /**
+   * When the next round is to begin, in ms from now: after `roundMs`, or as a lease of an admin that is gone runs out,
+   * which is up to a round sooner (O2). Whoever is there renews long before.
+   */
+  nextRoundMs(roundMs: number): number {
+    const overMs = this.#nextFreeAtMs + LEASE_OVER_MS - this.#leaseClockMs();
+    this.#nextFreeAtMs = Infinity; // as of this round alone
+    return Math.min(roundMs, Math.max(ROUND_MS_MIN, overMs));
   }
 
   /** How long ago the last round succeeded, in ms. */

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { AdminRegistry } from '../../../../persistence/admins/admin-directory.ts';
-import { Leases } from '../../../../persistence/ownership/leases.ts';
+import { LEASE_MS, Leases } from '../../../../persistence/ownership/leases.ts';
 import { SWEEPS_TASK, taskLease } from '../../../../persistence/ownership/task-leases.ts';
 import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
@@ -207,8 +207,12 @@ test('a released cluster is free at once, and its next owner has the next epoch'
 
   t.deepEqual(column((await fixture.leases.survey()).free, 'cluster'), [lease.cluster]);
   t.deepEqual(await fixture.leases.claim(v7(), [lease.cluster]), [{ cluster: lease.cluster, epoch: 2 }]);
+  const { nextFreeMs } = await fixture.leases.survey();
+  t.true(nextFreeMs === null || nextFreeMs <= LEASE_MS); // null: it ran out since
   await fixture.hold(lease.cluster);
   t.deepEqual((await fixture.leases.survey()).free, []);
+  t.true(((await fixture.leases.survey()).nextFreeMs ?? 0) > LEASE_MS); // as long as a fixture holds one
+  t.is((await fixture.leases.survey(60_000)).nextFreeMs, null);
 });
 
 test('of several admins that claim a free cluster one gets it', async (t) => {

@@ -85,7 +85,7 @@ export function owner(
   const owned = clusters.map((cluster) => ({ cluster, epoch: 1 }));
   const renewedMs: number[] = [];
   const leases: Partial<LeasePort> = {
-    survey: () => Promise.resolve({ admins: [ME], free: [], databaseMs: clock.nowMs() }),
+    survey: () => Promise.resolve({ admins: [ME], free: [], databaseMs: clock.nowMs(), nextFreeMs: null }),
     claim: () => Promise.resolve([]),
     release: () => Promise.resolve(),
     mine: () => Promise.resolve(clusters.map((cluster) => ({ cluster, name: cluster, nodes: 1 }))),

@@ -152,6 +152,7 @@ test('a cluster held for a moment and freed while its nodes load starts none of 
         admins: [ME],
         free: [{ cluster: EAST, name: 'east', nodes: ME.capacity + 1 }],
         databaseMs: admin.clock.nowMs(),
+        nextFreeMs: null,
       }),
     claim(_me, clusters) {
       if (clusters.length === 0) return Promise.resolve([]);

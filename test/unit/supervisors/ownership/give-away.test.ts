@@ -119,7 +119,7 @@ function fixture({
     leases: {
       stopping: () => Promise.resolve(),
       mine: () => Promise.resolve(all),
-      survey: () => Promise.resolve({ free: [], admins, databaseMs: clock.nowMs() }),
+      survey: () => Promise.resolve({ free: [], admins, databaseMs: clock.nowMs(), nextFreeMs: null }),
     } as Partial<LeasePort> as LeasePort,
     held,
     handOvers: giving,

@@ -1,7 +1,7 @@
 /** Who owns what after which fault, and how soon: the real loops of several admins over leases in memory. */
 import test from 'ava';
 import { ROUND_MS } from '../../../../supervisors/ownership/loop.ts';
-import { ModelledLeases } from './modelled-leases.ts';
+import { ModelledLeases, STEP_MS } from './modelled-leases.ts';
 
 /** An admin that looks has seen by then that nobody was silent, in ms. */
 const SETTLED_MS = 10_000;
@@ -18,6 +18,22 @@ test('an admin that checks in and can renew nothing, as one of its rows is locke
   await leases.pass(8_000);
 
   t.deepEqual([leases.countOf('b'), leases.countOf(null)], [clusters.length - 1, 1]);
+});
+
+test('clusters of an admin that died are owned again as its leases run out, whenever the rounds of the others are', async (t) => {
+  for (const offsetMs of [100, 500, 900]) {
+    const leases = new ModelledLeases();
+    const clusters = Array.from({ length: 40 }, (_, at) => leases.add(`c${at}`, 10, 'a'));
+    await leases.start('a', 1_000);
+    await leases.pass(offsetMs);
+    await leases.start('b', 1_000);
+    await leases.pass(SETTLED_MS);
+    leases.away.add('a');
+    const untilMs = Math.max(...[...leases.rows.values()].map((row) => row.untilMs));
+
+    await leases.pass(untilMs - leases.clock.nowMs() + STEP_MS);
+    t.is(leases.countOf('b'), clusters.length, `${offsetMs}`);
+  }
 });
 
 test('what others did not take goes to whoever has room, as much as fits', async (t) => {

@@ -13,7 +13,7 @@ import { silentLog } from '../../../support/log.ts';
 const LEASE_MS = 3_000;
 
 /** Less than the time between two rounds, in ms: what follows from a round is there before the next one. */
-const STEP_MS = 100;
+export const STEP_MS = 100;
 
 /** Time of one round of reads, in ms. */
 const READ_MS = 500;
@@ -148,7 +148,10 @@ export class ModelledLeases {
       const of = { id, name: id, capacity, clusters: owned.length, nodes, isHeard: checkedInMs > nowMs - LEASE_MS };
       return { ...of, peerUrl: null, linkVersion: null, drainingSinceMs: null };
     });
-    return { admins, free: this.#sized((row) => this.#ownerOf(row, unseenMs) === null), databaseMs: nowMs };
+    const leased = unseenMs > 0 ? [] : [...this.rows.values()].filter((row) => this.#ownerOf(row) !== null);
+    const nextFreeMs = Math.min(...leased.map(({ untilMs }) => untilMs - nowMs));
+    const free = this.#sized((row) => this.#ownerOf(row, unseenMs) === null);
+    return { admins, free, databaseMs: nowMs, nextFreeMs: leased.length === 0 ? null : nextFreeMs };
   }
 
   /** No actor has anything in its rows. Whoever is away can read them. */

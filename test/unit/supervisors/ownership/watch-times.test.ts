@@ -22,7 +22,7 @@ function looks(looksMs: readonly number[], jumps: Jumps = {}) {
     aheadMs += jumps[atMs] ?? 0;
     times.answered();
     const unseenMs = times.unseenMs();
-    return { atMs, unseenMs, hasSeen: times.looked({ sentAtMs: atMs, databaseMs: atMs + aheadMs }) };
+    return { atMs, unseenMs, hasSeen: times.looked({ sentAtMs: atMs, databaseMs: atMs + aheadMs, nextFreeMs: null }) };
   });
 }
 
@@ -120,7 +120,7 @@ test('what the database and the way to it took is no jump of its clock', (t) => 
   const seen = Array.from({ length: 4 }, (_, at) => {
     nowMs += 1_800;
     const readAtMs = at % 2 === 0 ? nowMs - 1_800 : nowMs; // as the question came there, and as the answer left
-    return times.looked({ sentAtMs: nowMs - 1_800, databaseMs: readAtMs });
+    return times.looked({ sentAtMs: nowMs - 1_800, databaseMs: readAtMs, nextFreeMs: null });
   });
 
   t.deepEqual(seen, [true, true, true, true]);
@@ -132,7 +132,7 @@ test('an admin whose rounds are long has seen all, as long as the database answe
 
   const unseenMs = Array.from({ length: 9 }, () => {
     const ms = times.unseenMs();
-    times.looked({ sentAtMs: nowMs, databaseMs: nowMs });
+    times.looked({ sentAtMs: nowMs, databaseMs: nowMs, nextFreeMs: null });
     for (let answers = 0; answers < 4; answers += 1) {
       nowMs += 500;
       times.answered();
@@ -141,4 +141,18 @@ test('an admin whose rounds are long has seen all, as long as the database answe
   });
 
   t.deepEqual(unseenMs.slice(4), [0, 0, 0, 0, 0]);
+});
+
+test('the next round begins as the lease of an admin that is gone runs out, and otherwise a round later', (t) => {
+  const times = new WatchTimes(() => 10_100);
+  const nextRoundMs = (nextFreeMs: number | null): number => {
+    times.looked({ sentAtMs: 10_000, databaseMs: 0, nextFreeMs });
+    return times.nextRoundMs(1_000);
+  };
+
+  t.is(nextRoundMs(null), 1_000);
+  t.is(nextRoundMs(2_000), 1_000);
+  t.true(nextRoundMs(700) > 600 && nextRoundMs(700) < 700);
+  t.is(nextRoundMs(5), 100);
+  t.is(times.nextRoundMs(1_000), 1_000); // a round that fails has seen no lease
 });
