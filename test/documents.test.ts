@@ -142,6 +142,38 @@ test('the README has at most 10 KB', (t) => {
   t.true(Buffer.byteLength(pages.find(({ path }) => path === 'README.md')?.text ?? '') <= 10_000);
 });
 
+test('the README names every folder, and tables of the architecture name folders that are there', (t) => {
+  const readme = pages.find(({ path }) => path === 'README.md')?.text ?? '';
+  const folders = new Set(all.flatMap(({ path }) => path.split('/').slice(0, -1)));
+  const top = new Set(all.filter(({ path }) => /^\w+\//u.test(path)).map(({ path }) => path.split('/', 1)[0]));
+  const cells = pages
+    .filter(({ path }) => path.startsWith('docs/architecture'))
+    .flatMap(({ text }) =>
+      [...text.matchAll(/^\| `(?<name>[\w-]+)\/`/gmu)].map(({ groups }) => groups?.['name'] ?? ''),
+    );
+
+  t.deepEqual(
+    [...top].filter((name) => !readme.includes(`\`${name}/\``)),
+    [],
+  );
+  t.true(cells.length > 10);
+  t.deepEqual(
+    cells.filter((name) => !folders.has(name)),
+    [],
+  );
+});
+
+test('every page for users says what can go wrong', (t) => {
+  const others = ['README', 'architecture', 'next', 'performance', 'runbooks'].map((name) => `docs/${name}.md`);
+  const users = pages.filter(({ path }) => /^docs\/[\w-]+\.md$/u.test(path) && !others.includes(path));
+
+  t.true(users.length > 20);
+  t.deepEqual(
+    users.filter(({ text }) => !/^## What can go wrong$/mu.test(text)).map(({ path }) => path),
+    [],
+  );
+});
+
 test('the checks see what they look for', (t) => {
   const page: SourceFile = {
     path: 'docs/a.md',
@@ -165,11 +197,12 @@ test('the checks see what they look for', (t) => {
     deadLinks(source('// docs/a.md, Again; docs/a.md, Never\n/** a.md, docs/a.md,\n * Lost */'), [page], there),
     ['x.ts → a.md', 'x.ts → docs/a.md, Never', 'x.ts → docs/a.md, Lost'],
   );
-  t.deepEqual(citationsElsewhere(source('// Source: the issue, "Speed"; issue 4; the spec; the issue was')), [
-    'x.ts: Source: the issue',
-    'x.ts: issue 4',
-    'x.ts: the spec',
-  ]);
+  t.deepEqual(
+    citationsElsewhere(
+      source('// Source: the issue, "Speed"; issue 4; the spec; the issue was; Source: spec; a (spec)'),
+    ),
+    ['x.ts: Source: the issue', 'x.ts: issue 4', 'x.ts: the spec', 'x.ts: Source: spec', 'x.ts: (spec)'],
+  );
   t.deepEqual(unknownPromises(source('// C1, V8, L9, %C3%A9'), new Set(['C1'])), ['x.ts: L9']);
   t.deepEqual(goneSettings(source('`A_KEY`, A_KEY_FILE, A_K_, A_K, B_KEY'), new Set(['A_KEY', 'A_K_MAX'])), [
     'x.ts: A_K',

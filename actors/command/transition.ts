@@ -165,7 +165,7 @@ function cancel(state: CommandState, message: MessageOf<'cancel'>, nowMs: number
   );
 }
 
-/** Deletes the command with its executions, without events (spec). Refused while one is open. */
+/** Deletes the command with its executions, without events. Refused while one is open. */
 function remove(state: CommandState, message: MessageOf<'delete'>): Step<CommandState> {
   // Whether all have finished is for the rows to say: news of the last one may be lost with the database.
   return step(

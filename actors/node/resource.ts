@@ -6,7 +6,7 @@ import type { SshPublicKeyResource, SshUsernameResource } from '../resources/ssh
 import { instant } from '../resources/instant.ts';
 import { displayName } from './display-name.ts';
 
-/** `{label}.{cluster}.{domain}`: the only way to address a node (spec, rule 3). */
+/** `{label}.{cluster}.{domain}`: the only way to address a node (docs/vpn.md, Addresses). */
 export function vpnHostname(label: string, clusterName: string, domain: string): string {
   return `${label}.${clusterName}.${domain}`;
 }

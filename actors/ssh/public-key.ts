@@ -71,7 +71,7 @@ function isAlgorithm(word: string): word is SshKeyAlgorithm {
   return SSH_KEY_ALGORITHMS.some((algorithm) => algorithm === word);
 }
 
-/** Padding may be left out (spec); but bits that are in no byte must be zero, so that a blob has one text only. */
+/** Padding may be left out; but bits that are in no byte must be zero, so that a blob has one text only. */
 function blobOf(base64: string): Uint8Array | null {
   if (base64.length > SSH_KEY_CHARS_MAX || !/^[A-Za-z0-9+/]+={0,2}$/u.test(base64)) return null;
   const blob = Buffer.from(base64, 'base64');

@@ -35,5 +35,5 @@ export type Attempt = {
     | { readonly type: 'failed'; readonly error: string }
   );
 
-/** Kept of the receiver's answer, in bytes. Source: issue, delivery log. */
+/** Kept of the receiver's answer, in bytes: what a person reads of it. */
 export const ANSWER_BYTES_MAX = 4_096;

@@ -66,7 +66,7 @@ export async function storeCold(
   }
 }
 
-/** The attempt is an event, though nothing else of it is stored (spec, enrollment key verified). */
+/** The attempt is an event, though nothing else of it is stored (`edge.enrollment_key.verified`). */
 async function turnedAway(database: Database, { event, refusal }: EnrollmentRefused): Promise<ColdOutcome> {
   try {
     await database.orm.em.fork().transactional((em) => insertEvents(em, [event]));

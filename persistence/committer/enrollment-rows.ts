@@ -26,7 +26,7 @@ export class EnrollmentRefused extends GuardRefused {
   readonly event: VerifiedEvent;
   /**
    * `usesRemaining` as the row has it: nothing was spent. A key that is gone is an invalid one, of which nothing is
-   * told (spec).
+   * told.
    */
   constructor(problem: KeyProblem, verified: VerifiedEvent, usesRemaining: number | null) {
     super({ code: problem, message: KEY_REFUSALS[problem] });

@@ -150,7 +150,7 @@ async function deleteNode(
   };
 }
 
-/** Executions go with their command, without events (spec). */
+/** Executions go with their command, without events. */
 async function deleteCommand(em: EntityManager, command: CommandId): Promise<Written> {
   const [open] = await em.execute<unknown[]>(
     'select 1 from command_execution where command_id = ? and finished_at is null limit 1',

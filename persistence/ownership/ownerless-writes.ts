@@ -48,7 +48,7 @@ export function createRecords(pool: Pool): Records {
 }
 
 async function publish(pool: Pool, event: DomainEvent): Promise<StoredEvent> {
-  const id = randomUUID(); // version 4 (spec, envelope)
+  const id = randomUUID(); // version 4, as of every event
   const time = new Date(event.atMs).toISOString();
   const [row] = await rowsOf<{ txid: string; seq: string }>(
     pool,

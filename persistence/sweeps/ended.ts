@@ -71,7 +71,7 @@ const GAPS = sql`(select lag(id, 1, ${NIL}::uuid) over (order by id) as above, i
 
 /**
  * Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed
- * just behind the deletion of its node. No event tells of these (spec, event types).
+ * just behind the deletion of its node. No event tells of these.
  */
 export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<EndedBatch> {
   return inTransaction(pool, 'dropping executions without a node', async (client) => {

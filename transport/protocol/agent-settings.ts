@@ -7,7 +7,7 @@ import { VpnSettings } from './vpn.ts';
 /** Relay maps that an agent is told of, and tries in their order. */
 export const DERP_MAP_URLS_MAX = 32;
 
-/** Settings that the admin hands to its agents. Refreshed at least every 10 minutes (spec, rule 8). */
+/** Settings that the admin hands to its agents. Refreshed at least every 10 minutes. */
 export const AgentSettings = z.object({
   admin_urls: z.array(wireUrl().max(2_048)).max(32),
   derp_map_urls: z.array(wireUrl().max(2_048)).max(DERP_MAP_URLS_MAX),

@@ -1,7 +1,7 @@
 /** Names of clusters, of their networks and of nodes in them. */
 import { wireText } from './text.ts';
 
-/** Lower-case letters, digits, hyphens; alphanumeric at both ends; at most 24. Source: spec, change-cluster request. */
+/** Lower-case letters, digits, hyphens; alphanumeric at both ends; at most 24. */
 export const ClusterName = wireText()
   .max(24)
   .regex(

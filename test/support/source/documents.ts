@@ -19,7 +19,7 @@ const PAGE = /(?<![\w/.-])(?<path>(?:\.{1,2}\/)*(?:[\w-]+\/)*[\w-]+\.md)(?:#(?<a
 const SECTION = /(?<page>docs\/[\w/-]+\.md), (?<section>[A-Z][a-z]\w*)/gu;
 
 /** What was never in the repository. */
-const ELSEWHERE = /Source: the (?:issue|spec)\b|\bthe spec\b|\b[Ii]ssue \d+\b/gu;
+const ELSEWHERE = /Source: (?:the )?(?:issue|spec)\b|\bthe spec\b|(?<= )\(spec[),]|\b[Ii]ssue \d+\b/gu;
 
 const URL = /\bhttps?:\/\/\S+/gu;
 const LINK = /\]\((?!https?:)(?<target>[^)\s]+)\)/gu;

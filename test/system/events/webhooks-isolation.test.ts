@@ -16,7 +16,7 @@ import { until } from '../../support/until.ts';
 import { hangAfter, isCrowded } from '../../support/busy.ts';
 import { memoryMb } from '../../support/processes.ts';
 
-/** Receivers that are well. Source: issue, proof. */
+/** Receivers that are well. */
 const HEALTHY = 200;
 
 /** Test events of one measurement: each goes to every receiver. */

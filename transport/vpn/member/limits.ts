@@ -45,8 +45,8 @@ export const PROBES = [
 ] as const;
 
 /**
- * A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are
- * relayed.
+ * A try that led nowhere after this, in ms, is given up: a direct path comes up within 5 s, or packets are relayed
+ * (docs/vpn.md).
  */
 export const TRY_MS_MAX = 5_000;
 

@@ -1,7 +1,7 @@
 /** Which keys may log in, and how they sign. */
 import { SSH_KEY_ALGORITHMS } from '../../../../transport/protocol/ssh.ts';
 
-/** Keys that may log in: the algorithms that the admin stores. Source: spec, SSH public key. */
+/** Keys that may log in: the algorithms that the admin stores. */
 export const KEY_TYPES: readonly string[] = SSH_KEY_ALGORITHMS;
 
 /** Hashes that an RSA signature may use. Without one it is SHA-1. Source: RFC 8332. */
