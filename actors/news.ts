@@ -9,8 +9,8 @@ export interface WantedNews {
 
 /** News of the other admins, told on the bus of news. */
 export interface NewsSource {
-  /** Replaces what this asker wanted before. Nothing is dialled while nobody wants anything. */
-  want(asker: 'feeds' | 'actors', wanted: WantedNews): void;
+  /** Replaces what this subscriber wanted before. Nothing is dialled while nobody wants anything. */
+  want(subscriber: 'feeds' | 'actors', wanted: WantedNews): void;
   /**
    * Null: news of this command may be left out now. Else all of them are told, and the number is another one whenever
    * some may have been left out since: whoever read the rows under this number needs to read no more.

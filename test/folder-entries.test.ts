@@ -43,6 +43,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'transport/vpn/netmaker': ['netmaker'],
   'transport/vpn/observer': ['admin-observer'],
   'transport/vpn/relay': ['embedded', 'live-relays', 'map', 'open', 'url-admission'],
+  'transport/vpn/relay-map': ['map', 'map-source'],
+  'transport/vpn/wireguard': ['device', 'keys', 'limits', 'open', 'problem', 'programs', 'uapi'],
 };
 
 const isProduct = ({ path }: SourceFile): boolean =>

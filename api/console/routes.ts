@@ -46,7 +46,7 @@ type Handle = (request: FastifyRequest, reply: FastifyReply, who: Who) => Promis
 /** Offers them. Each refuses whoever is no page of this very origin, before anything is looked up. */
 export function registerSessions(app: FastifyInstance, routes: SessionRoutes): void {
   const { sessions, admin, log } = routes;
-  const { whose, own } = createDoor(routes);
+  const { whose, own } = createSessionChecks(routes);
 
   async function end(id: string, request: FastifyRequest): Promise<boolean> {
     const isThere = await sessions.end(id);
@@ -90,7 +90,7 @@ export function registerSessions(app: FastifyInstance, routes: SessionRoutes): v
 }
 
 /** Who asks, and whether they may. */
-function createDoor({ sessions, gate, isPlainAllowed }: SessionRoutes) {
+function createSessionChecks({ sessions, gate, isPlainAllowed }: SessionRoutes) {
   async function whose(request: FastifyRequest): Promise<Who> {
     const { headers } = request;
     const session = await sessions.find(tokensOf(headers, isPlainAllowed || asksThisMachine(headers)));

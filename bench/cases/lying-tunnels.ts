@@ -12,7 +12,7 @@ import { quantile } from '../method/statistics.ts';
 import type { SustainedResult } from '../method/sustained.ts';
 import { cpuMs, treeCpuMs } from '../method/usage.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
-import type { Asked } from '../product/askers.ts';
+import type { Asked } from '../product/requesters.ts';
 import { startProduct, type Product } from '../product/contestant.ts';
 import type { Liar } from '../product/lying-tunnels.ts';
 import { REGISTRATION } from '../product/simulated-agent.ts';
@@ -89,9 +89,9 @@ export async function lyingTunnels(options: CaseOptions): Promise<void> {
       scope.teardown(() => worker.end());
       return worker;
     };
-    const [scraped, askers, liar] = [
+    const [scraped, requesters, liar] = [
       await started('scraped-agents.ts'),
-      await started('askers.ts'),
+      await started('requesters.ts'),
       await started('lying-tunnels.ts'),
     ];
     const { port } = admin;
@@ -139,9 +139,9 @@ export async function lyingTunnels(options: CaseOptions): Promise<void> {
       return { side, commands, scrapes, cores: { admin: ofAdmin, database: ofDatabase, liars: ofLiars } };
     };
     const asking = async (side: string, nodesAsked: Asked['nodes'], profile?: string): Promise<Seen> => {
-      await askers.ask('ask', { port, proxyPort, key, nodes: nodesAsked } satisfies Asked);
+      await requesters.ask('ask', { port, proxyPort, key, nodes: nodesAsked } satisfies Asked);
       const result = await seen(side, profile);
-      const answers = await askers.ask<Record<string, number>>('told', null, ANSWER_MS_MAX);
+      const answers = await requesters.ask<Record<string, number>>('told', null, ANSWER_MS_MAX);
       options.report.note(`${side}: ${JSON.stringify(answers)}`);
       return result;
     };

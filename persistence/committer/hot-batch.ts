@@ -130,8 +130,8 @@ function statementsOf(
       changes,
     );
     if (ofKind.length === 0) return [];
-    const worded = HOT_STATEMENTS[kind] as (writes: readonly HotWrite[]) => readonly Statement[];
-    return { ofKind, statements: worded(ofKind.map((change) => change.write)) };
+    const statementsOf = HOT_STATEMENTS[kind] as (writes: readonly HotWrite[]) => readonly Statement[];
+    return { ofKind, statements: statementsOf(ofKind.map((change) => change.write)) };
   });
 }
 

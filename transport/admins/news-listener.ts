@@ -28,7 +28,7 @@ export class NewsListener implements NewsSource {
   /** Notices that were heard, and times that some may have been left out, since the start. */
   readonly counters = { notices: 0, missed: 0 };
   readonly #ports: NewsListenerPorts;
-  readonly #askers = new Map<string, WantedNews>();
+  readonly #subscribers = new Map<string, WantedNews>();
   readonly #links = new Map<string, Linked>();
   #wanted: WantedNews = NO_NEWS;
   /** Rises with each want and each loss. */
@@ -51,10 +51,10 @@ export class NewsListener implements NewsSource {
     this.#ports = ports;
   }
 
-  want(asker: 'feeds' | 'actors', wanted: WantedNews): void {
-    this.#askers.set(asker, wanted);
+  want(subscriber: 'feeds' | 'actors', wanted: WantedNews): void {
+    this.#subscribers.set(subscriber, wanted);
     const before = this.#wanted;
-    const merged = together([...this.#askers.values()]);
+    const merged = together([...this.#subscribers.values()]);
     if (isSame(before, merged)) return;
     this.#n += 1;
     this.#wantN = this.#n;

@@ -15,7 +15,7 @@ import { until } from '../until.ts';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** What a command said, and how it ended. */
-export interface Said {
+export interface Outcome {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -34,7 +34,7 @@ export interface Machine {
   /** Its root, as this machine sees it. */
   readonly root: string;
   /** Runs a script by /bin/sh. Resolves with its end. */
-  run(script: string, options?: RunOptions): Promise<Said>;
+  run(script: string, options?: RunOptions): Promise<Outcome>;
   read(path: string): string;
   write(path: string, text: string, mode?: number): void;
   /** Mounts a directory of it at another place, which is made, and takes it away again. It has no program for that. */

@@ -92,14 +92,14 @@ interface Created {
 }
 
 /** What the admin answered, and what it should have. */
-export interface Said {
+export interface Exchange {
   readonly status: number;
   readonly text: string;
   readonly expected: number;
 }
 
 /** Does it to both. Null when there is nothing yet that it could be done to. */
-export async function perform(rest: Rest, model: Model, operation: Operation): Promise<Said | null> {
+export async function perform(rest: Rest, model: Model, operation: Operation): Promise<Exchange | null> {
   const cluster = 'name' in operation ? nameOf(model, operation.name) : '';
   const known = model.clusters.get(cluster);
   const key =
@@ -112,7 +112,7 @@ export async function perform(rest: Rest, model: Model, operation: Operation): P
     path: string,
     expected: number,
     body?: object,
-  ): Promise<Said & { data: Created }> => ({
+  ): Promise<Exchange & { data: Created }> => ({
     ...(await settledAnswer(() => rest.call<Created>(method, path, body === undefined ? {} : { body }))),
     expected,
   });

@@ -12,13 +12,13 @@ const PROGRAMS = ['edge', 'edge-admin', 'edge-agent'] as const;
 /** Neither the Node nor the programs of this clone. */
 const PLAIN_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-interface Said {
+interface Outcome {
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-function run(file: string, words: readonly string[], cwd: string): Promise<Said> {
+function run(file: string, words: readonly string[], cwd: string): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(file, words, { cwd, env: { PATH: PLAIN_PATH, HOME: cwd } }, (error, stdout, stderr) =>
       resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr }),

@@ -77,7 +77,7 @@ function openElsewhere(scope: Scope, open: readonly AwaitedExecution[]) {
         return () => {};
       },
     },
-    source: { want: (_asker, one) => void wanted.push(one), coverage: () => coverage },
+    source: { want: (_subscriber, one) => void wanted.push(one), coverage: () => coverage },
     clock,
     log,
   });

@@ -6,7 +6,7 @@ import { permitted } from './redis-connection.ts';
 export const STANDING_EVERY_MS = 30_000;
 
 /** What a server said of itself. */
-export interface Said {
+export interface Judgement {
   /** What is wrong with it as the one to publish to, as a part of a sentence; null: nothing is, as far as is known. */
   readonly problem: string | null;
   /** Whether it is to be asked again: not where this user may not ask, as it counts what it refuses. */
@@ -14,10 +14,10 @@ export interface Said {
 }
 
 /** Asks a server whether it is what it should be. */
-export type Standing = (client: Redis) => Promise<Said>;
+export type Standing = (client: Redis) => Promise<Judgement>;
 
-const STANDS: Said = { problem: null, isWatched: true };
-const UNWATCHED: Said = { problem: null, isWatched: false };
+const STANDS: Judgement = { problem: null, isWatched: true };
+const UNWATCHED: Judgement = { problem: null, isWatched: false };
 
 const IS_REPLICA = 'it is the replica of another';
 
@@ -54,7 +54,7 @@ export function byItself(name: string, masters: Set<string>, isReplicaTaken: boo
   };
 }
 
-function fallen(problem: string): Said {
+function fallen(problem: string): Judgement {
   return { problem, isWatched: true };
 }
 
@@ -82,7 +82,7 @@ export function watchStanding(
 ): () => void {
   let timer: NodeJS.Timeout;
   let isOver = false;
-  const heard = ({ problem, isWatched }: Said): void => {
+  const heard = ({ problem, isWatched }: Judgement): void => {
     if (problem !== null) fell(problem);
     else if (isWatched) wait();
   };

@@ -9,8 +9,8 @@ import { answer } from '../../../../actors/step.ts';
 import { NODE, NOW_MS } from '../../../support/actors.ts';
 import { counted, selfUpdateRecord } from '../../../support/self-updates.ts';
 
-type Said = Parameters<typeof selfUpdateBehaviour.transition>;
-const transition = (...said: Said) => selfUpdateBehaviour.transition(...said);
+type Arguments = Parameters<typeof selfUpdateBehaviour.transition>;
+const transition = (...said: Arguments) => selfUpdateBehaviour.transition(...said);
 const replyTo = 1 as unknown as ReplyTo;
 const request = selfUpdateRecord({ batchSize: 2 });
 const COUNT = { type: 'count-self-update' } as const;

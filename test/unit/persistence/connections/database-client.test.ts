@@ -44,7 +44,7 @@ const KNOWN = [
 ] as const;
 
 /** One server's words: as it is greeted, and as it is asked. */
-interface Said {
+interface Reply {
   readonly greeting: Buffer;
   readonly answer: Buffer;
 }
@@ -56,7 +56,7 @@ const ANSWERS_BY_TLS = 100;
 /** Servers that are asked at a time. */
 const AT_ONCE = 20;
 
-function corpus(count: number): readonly Said[] {
+function corpus(count: number): readonly Reply[] {
   const numbers = seededNumbers(20_261_130);
   const known = KNOWN.map(([greeting, answer]) => ({ greeting, answer: Buffer.concat([...answer]) }));
   return Array.from({ length: count }, (_, index) => {
@@ -69,7 +69,7 @@ function corpus(count: number): readonly Said[] {
 }
 
 /** Says it to one client, and hangs up. */
-function say(socket: Socket, { greeting, answer }: Said): void {
+function say(socket: Socket, { greeting, answer }: Reply): void {
   socket.on('error', () => {});
   socket.once('data', () => {
     if (!greeting.equals(Buffer.concat(LET_IN))) socket.end(greeting);
@@ -100,14 +100,14 @@ async function ask(port: number, ssl: false | { readonly rejectUnauthorized: fal
 
 async function outcomesOf(
   t: ExecutionContext,
-  said: readonly Said[],
-  serve: (next: () => Said) => Parameters<typeof listening>[1],
+  said: readonly Reply[],
+  serve: (next: () => Reply) => Parameters<typeof listening>[1],
   ssl: false | { readonly rejectUnauthorized: false },
 ): Promise<Readonly<Record<Outcome, number>>> {
   let next = 0;
   const server = serve(() => {
     next += 1;
-    return said[(next - 1) % said.length] as Said;
+    return said[(next - 1) % said.length] as Reply;
   });
   const port = await listening(t, server);
   const outcomes = { answered: 0, lost: 0, wrong: 0 };

@@ -12,9 +12,9 @@ test('a call crosses, is done by the handler of the other admin, and its answer 
     idempotency: { scope: 'create_node_alias:api', key: 'k', body_hash: 'ab'.repeat(32) },
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   });
-  const askers: string[] = [];
+  const callers: string[] = [];
   b.handler = async (_call, from) => {
-    askers.push(from);
+    callers.push(from);
     return Promise.resolve(DONE);
   };
 
@@ -22,7 +22,7 @@ test('a call crosses, is done by the handler of the other admin, and its answer 
 
   t.deepEqual(outcome, DONE);
   t.deepEqual(b.calls, [call]);
-  t.deepEqual(askers, [a.id]);
+  t.deepEqual(callers, [a.id]);
 });
 
 test('refusals cross with their details and the time to wait, and without what only the owner is to know', async (t) => {

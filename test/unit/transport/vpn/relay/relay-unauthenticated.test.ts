@@ -14,27 +14,27 @@ function open(t: ExecutionContext) {
     relay.close();
     for (const stream of streams) stream.destroy();
   });
-  const knock = (address: string): Duplex => {
+  const connect = (address: string): Duplex => {
     const stream = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
     streams.push(stream);
     relay.accept(stream, Buffer.alloc(0), address);
     return stream;
   };
   const enter = (count: number, addressOf: (index: number) => string): number =>
-    Array.from({ length: count }, (_none, index) => knock(addressOf(index))).filter(({ destroyed }) => !destroyed)
+    Array.from({ length: count }, (_none, index) => connect(addressOf(index))).filter(({ destroyed }) => !destroyed)
       .length;
-  return { relay, knock, enter };
+  return { relay, connect, enter };
 }
 
 test('an IPv6 machine that takes another address of its /64 each time does not take the places of others (L1)', (t) => {
-  const { relay, knock, enter } = open(t);
+  const { relay, connect, enter } = open(t);
 
   const entered = enter(UNAUTHENTICATED_MAX, (index) => `2001:db8:1:2::${(index + 1).toString(16)}`);
 
   t.is(entered, UNAUTHENTICATED_OF_ADDRESS_MAX);
   t.is(relay.counters.refused.crowded, UNAUTHENTICATED_MAX - UNAUTHENTICATED_OF_ADDRESS_MAX);
-  t.false(knock('2001:db8:1:3::1').destroyed);
-  t.false(knock('192.0.2.1').destroyed);
+  t.false(connect('2001:db8:1:3::1').destroyed);
+  t.false(connect('192.0.2.1').destroyed);
 });
 
 test('an IPv4 address has as many in either way of writing it, and all sources together have an end', (t) => {
