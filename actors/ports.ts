@@ -6,6 +6,11 @@ export interface Clock {
   nowMs(): number;
   /** Calls back once after the delay; the returned function cancels. Never keeps the process alive. */
   after(ms: number, run: () => void): () => void;
+  /**
+   * Runs once `nowMs` can be relied on: at once, or, where this machine may have stood still, as soon as that is known.
+   * Left out: it always can be.
+   */
+  whenKnown?(run: () => void): void;
 }
 
 /** The database did not answer in time, or the connection was lost: what was written is unknown. */

@@ -69,7 +69,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const incarnation = await arrival.done('comparing', () => watchIncarnation(database, settings.ADMIN_NAME, log));
   // Where transactions were counted anew, as by a restore, what comes is for no partition until there is one.
   await keepAhead(pool, settings.EVENT_RETENTION_DAYS).catch((error: unknown) => log.warn({ error }, NONE_AHEAD));
-  const time = { clock: systemClock, monotonicMs, log };
+  const time = { clock: systemClock, log };
   const clock = await arrival.done('asking for the time', () => DatabaseClock.start(pool, time));
   ends.add('the clock', () => clock.stop());
   const registry = registryOf(settings, options, database, clock);

@@ -61,10 +61,9 @@ function executionEffects(loader: Pick<Loader, 'openExecutions' | 'findOpen'>): 
     'look-up': async ({ executions: asked, retry }, actor) => {
       const { self } = actor;
       if (self.kind !== 'node') return;
-      const executions = await actor.untilLoaded(() => loader.findOpen(self.id, asked));
+      const found = await actor.untilLoaded(() => loader.findOpen(self.id, asked));
       // Its successor decides itself what it has to look up: this may be older than its own rows.
-      if (executions !== null)
-        actor.tell(actor.isOver ? retry : { type: 'executions-looked-up', asked, executions, retry });
+      if (found !== null) actor.tell(actor.isOver ? retry : { type: 'executions-looked-up', asked, ...found, retry });
     },
   };
 }

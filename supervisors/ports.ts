@@ -71,8 +71,14 @@ export interface Loader {
     limit: number,
     except: readonly string[],
   ): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
-  /** Those of the named executions that are open and belong to this node. */
-  findOpen(node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]>;
+  /**
+   * Those of the named executions that are open and belong to this node. `leftMs`: for how long those that expire may
+   * still start, in ms, by the database's clock as the rows were read; others may be in it.
+   */
+  findOpen(
+    node: NodeId,
+    executions: readonly ExecutionId[],
+  ): Promise<{ readonly executions: readonly OpenExecution[]; readonly leftMs: ReadonlyMap<ExecutionId, number> }>;
 }
 
 /** What another admin stored for nodes of this one, as it tells it. Each returns at once. */

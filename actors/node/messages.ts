@@ -157,15 +157,17 @@ export type NodeMessage =
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
   /**
    * Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is the part of the message
-   * that asked, decided again with that knowledge.
+   * that asked, decided again with that knowledge. `leftMs`: for how long those that expire may still start, in ms,
+   * by the database's clock as the rows were read.
    */
   | {
       readonly type: 'executions-looked-up';
       readonly asked: readonly ExecutionId[];
       readonly executions: readonly OpenExecution[];
+      readonly leftMs: ReadonlyMap<ExecutionId, number>;
       readonly retry: NodeMessage;
     }
-  /** These were not sent, for the lease of the cluster was late; it is renewed now. */
+  /** These were not sent: whose the cluster is, or what time it is, was not known for sure, and is now. */
   | { readonly type: 'delivery-withheld'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
   /** The sweep found these past their expiry, and stored it. */
   | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }

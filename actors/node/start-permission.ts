@@ -19,7 +19,8 @@ export function asked(state: NodeState, message: MessageOf<'executions-asked'>):
 
 /**
  * What the rows say: over is settled, asked to cancel is cancelled, and of the rest each is told for how long it may
- * still start.
+ * still start. That is counted from when they were read, which is after the question, by the database itself: this
+ * machine may have stood still.
  */
 export function answered(
   state: NodeState,
@@ -47,10 +48,7 @@ export function answered(
     .map(({ id }) => id);
   const executions = rows
     .filter((row) => !isCancelled(row))
-    .map(({ id, command }): StillOpen => ({
-      execution: id,
-      expires_in_ms: command.expiredAtMs === null ? null : Math.max(0, command.expiredAtMs - nowMs),
-    }));
+    .map(({ id }): StillOpen => ({ execution: id, expires_in_ms: message.leftMs.get(id) ?? null }));
   const effects: readonly Effect[] = [
     ...(cancelled.length > 0
       ? [

@@ -169,8 +169,8 @@ async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHas
 /** Returns the uses left, null for unlimited. */
 async function spendUse(em: EntityManager, write: NodeEnrolled, verified: VerifiedEvent): Promise<number | null> {
   const rows = await em.execute<{ uses_remaining: number | null }[]>(
-    'update enrollment_key set uses_remaining = uses_remaining - 1, last_used_at = ?, updated_at = ? where id = ? and cluster_id = ? and (uses_remaining is null or uses_remaining > 0) and (expired_at is null or expired_at > ?) returning uses_remaining',
-    [new Date(write.atMs), new Date(write.atMs), write.enrollmentKey, write.cluster, new Date(write.atMs)],
+    'update enrollment_key set uses_remaining = uses_remaining - 1, last_used_at = ?, updated_at = ? where id = ? and cluster_id = ? and (uses_remaining is null or uses_remaining > 0) and (expired_at is null or expired_at > clock_timestamp()) returning uses_remaining',
+    [new Date(write.atMs), new Date(write.atMs), write.enrollmentKey, write.cluster],
   );
   if (rows[0] !== undefined) return rows[0].uses_remaining;
   if (write.existing.type === 'none') await refuseOvertaken(em, write);

@@ -9,6 +9,9 @@ import { openCommands } from './commands.ts';
 /** What `openExecutionsOf` wants of `command_execution e`. */
 const COLUMNS = sql`e.id, e.command_id, e.node_id, e.cluster_name, e.target_all, e.status, e.sent_at, e.cancel_requested_at, e.inserted_at, e.updated_at`;
 
+/** For how long it may still start. */
+const LEFT = sql`floor(extract(epoch from e.expired_at - clock_timestamp()) * 1000)::float8 as left_ms`;
+
 interface OpenRow {
   readonly id: ExecutionId;
   readonly command_id: CommandId;
@@ -20,6 +23,8 @@ interface OpenRow {
   readonly cancel_requested_at: Date | null;
   readonly inserted_at: Date;
   readonly updated_at: Date;
+  /** Where LEFT was asked for; null: it does not expire. */
+  readonly left_ms?: number | null;
 }
 
 /** The first open executions of each node, at most `limit` a node, in creation order. */
@@ -95,6 +100,16 @@ export interface NamedExecutions {
 /** Executions that are looked up by one statement. */
 const NAMED_MAX = 10_000;
 
+/** What was found of them. */
+export interface FoundExecutions {
+  readonly executions: readonly OpenExecution[];
+  /**
+   * For how long those that expire may still start, in ms, by the database's clock as the rows were read; shared by all
+   * questions.
+   */
+  readonly leftMs: ReadonlyMap<ExecutionId, number>;
+}
+
 /**
  * For each question those of its executions that are open and of its node, in creation order. Questions share
  * statements.
@@ -102,16 +117,20 @@ const NAMED_MAX = 10_000;
 export async function namedOpen(
   pool: Pool,
   questions: readonly NamedExecutions[],
-): Promise<readonly (readonly OpenExecution[])[]> {
+): Promise<readonly FoundExecutions[]> {
   const pairs = questions.flatMap(({ node, executions }) => executions.map((execution) => ({ node, execution })));
   const found = new Map<NodeId, OpenExecution[]>();
+  const leftMs = new Map<ExecutionId, number>();
   for (let at = 0; at < pairs.length; at += NAMED_MAX) {
     const part = pairs.slice(at, at + NAMED_MAX);
     const open = await openExecutionsOf(
       pool,
       sql`
-      select ${COLUMNS} from (select distinct n, id from unnest(${part.map(({ node }) => node)}::uuid[], ${part.map(({ execution }) => execution)}::uuid[]) as v (n, id)) as named
+      select ${COLUMNS}, ${LEFT} from (select distinct n, id from unnest(${part.map(({ node }) => node)}::uuid[], ${part.map(({ execution }) => execution)}::uuid[]) as v (n, id)) as named
       join command_execution e on e.id = named.id and e.node_id = named.n where e.finished_at is null order by e.id`,
+      (row) => {
+        if (typeof row.left_ms === 'number') leftMs.set(row.id, Math.max(0, row.left_ms));
+      },
     );
     for (const execution of open) {
       const ofNode = found.get(execution.node);
@@ -121,7 +140,7 @@ export async function namedOpen(
   }
   return questions.map(({ node, executions }) => {
     const named = new Set(executions);
-    return inOrder((found.get(node) ?? []).filter(({ id }) => named.delete(id)));
+    return { executions: inOrder((found.get(node) ?? []).filter(({ id }) => named.delete(id))), leftMs };
   });
 }
 
@@ -145,9 +164,14 @@ function partsOf<T>(all: readonly T[], weightOf: (one: T) => number, max: number
   return parts;
 }
 
-async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly OpenExecution[]> {
+async function openExecutionsOf(
+  pool: Pool,
+  statement: Sql,
+  each?: (row: OpenRow) => void,
+): Promise<readonly OpenExecution[]> {
   const rows = await rowsOf<OpenRow>(pool, 'loading open executions', statement);
   const commands = await openCommands(pool, new Map(rows.map((row) => [row.command_id, row.target_all])));
+  if (each !== undefined) rows.forEach(each);
   return rows.flatMap((row): readonly OpenExecution[] => {
     const command = commands.get(row.command_id);
     if (command === undefined) return []; // deleted since the first statement

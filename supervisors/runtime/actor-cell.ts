@@ -120,8 +120,8 @@ export class ActorCell implements ActorPlan<unknown, Message> {
     return { type: 'refused', write: change.write, refusal };
   }
 
-  perform(effects: readonly Effect[]): void {
-    this.#performer?.perform(effects);
+  perform(effects: readonly Effect[], decidedMs: number): void {
+    this.#performer?.perform(effects, decidedMs);
   }
 
   vanished(): void {

@@ -19,6 +19,8 @@ export interface Batch<S, M> {
   readonly messages: readonly M[];
   /** The batch is one message that someone waits for, or one cold write: a refusal belongs to it alone. */
   readonly alone: boolean;
+  /** When it was decided, in Unix ms. */
+  readonly decidedMs: number;
 }
 
 /** A transition threw: a bug. The message is out of the mailbox, so that it crashes its actor once. */
@@ -60,9 +62,9 @@ export function decideBatch<S, M extends KitMessage>(
     next = decided.state;
     changes = join(changes, decided.changes);
     effects = join(effects, decided.effects);
-    if (alone) return { state: next, changes, effects, messages, alone };
+    if (alone) return { state: next, changes, effects, messages, alone, decidedMs: nowMs };
   }
-  return { state: next, changes, effects, messages, alone: false };
+  return { state: next, changes, effects, messages, alone: false, decidedMs: nowMs };
 }
 
 function decide<S, M extends KitMessage>(

@@ -211,7 +211,8 @@ export class Directory {
 
   #start(cell: ActorCell, state: unknown, again: boolean): void {
     cell.start(this.#families[cell.address.kind].take(cell.address.id), state);
-    if (again) cell.perform(cell.behaviour.recoveryEffects(state, this.#ports.clock.nowMs()));
+    const nowMs = this.#ports.clock.nowMs();
+    if (again) cell.perform(cell.behaviour.recoveryEffects(state, nowMs), nowMs);
   }
 
   #crashed(cell: ActorCell, crash: Crash): void {

@@ -6,9 +6,12 @@ import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { unreachable, type DomainEffect, type Effect, type RuntimeEffect } from '../../actors/step.ts';
 import type { Tracer } from '../../actors/tracer.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Committer, SessionLink } from '../ports.ts';
 import type { Performers, Requester } from './domain-effects.ts';
+
+type Deliver = Extract<AdminFrameBody, { type: 'deliver' }>;
 
 /** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
 export interface EffectPorts {
@@ -51,10 +54,11 @@ export class Performer implements Requester {
     return this.#ended;
   }
 
-  perform(effects: readonly Effect[]): void {
+  /** `decidedMs`: Unix time when they were decided, in ms. What is to be sent may have waited for its commit since. */
+  perform(effects: readonly Effect[], decidedMs: number): void {
     for (const effect of effects)
       if (isOfDomain(effect, this.#ports.domains)) this.#ofDomain(effect);
-      else this.#ofRuntime(effect);
+      else this.#ofRuntime(effect, decidedMs);
   }
 
   /** Forgets the reminders of this actor. What it posted is no news to the next one, which posts it again. */
@@ -64,7 +68,7 @@ export class Performer implements Requester {
     this.#reminders = null;
   }
 
-  #ofRuntime(effect: RuntimeEffect): void {
+  #ofRuntime(effect: RuntimeEffect, decidedMs: number): void {
     const ports = this.#ports;
     switch (effect.type) {
       case 'tell':
@@ -72,7 +76,7 @@ export class Performer implements Requester {
       case 'answer':
         return ports.asks.answer(effect.to, effect.result);
       case 'send':
-        return this.#send(effect);
+        return this.#send(effect, decidedMs);
       case 'hang-up':
         return ports.sessions.hangUp(effect.session, effect.code, effect.reason);
       case 'renew-session':
@@ -96,21 +100,28 @@ export class Performer implements Requester {
    * A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late
    * decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8).
    */
-  #send({ session, frame, cluster }: Extract<Effect, { type: 'send' }>): void {
+  #send({ session, frame, cluster }: Extract<Effect, { type: 'send' }>, decidedMs: number): void {
     // An agent that is asked twice to update answers what it has: nothing is to be decided anew for it.
     if (frame.type === 'update')
       return this.#ports.whenOwned(this.self, () => this.#ports.sessions.send(session, frame));
-    if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame, cluster);
+    if (frame.type === 'deliver')
+      return this.#whenCertain(
+        () => this.#ports.sessions.send(session, counted(frame, this.#ports.clock.nowMs() - decidedMs)),
+        { type: 'delivery-withheld', session, executions: frame.deliveries.map(({ execution }) => execution) },
+      );
+    this.#ports.sessions.send(session, frame, cluster);
+  }
+
+  /**
+   * Runs now, if it is known what time it is and whose the cluster. Else its actor is told `again` as soon as it is, or
+   * nothing, if the cluster is lost.
+   */
+  #whenCertain(run: () => void, again: Message): void {
+    const { clock, whenOwned } = this.#ports;
     let isLate = false;
-    this.#ports.whenOwned(this.self, () => {
-      if (isLate)
-        this.tell({
-          type: 'delivery-withheld',
-          session,
-          executions: frame.deliveries.map((delivery) => delivery.execution),
-        });
-      else this.#ports.sessions.send(session, frame);
-    });
+    const known = (): void => whenOwned(this.self, () => (isLate ? this.tell(again) : run()));
+    if (clock.whenKnown === undefined) known();
+    else clock.whenKnown(known);
     isLate = true;
   }
 
@@ -162,6 +173,14 @@ export class Performer implements Requester {
     if (this.#ports.tell({ to: this.self, message } as Addressed) || this.#ended) return;
     this.#ports.clock.after(TELL_AGAIN_MS, () => this.tell(message));
   }
+}
+
+/** The same deliveries, so much later than they were decided: each expires as much sooner. */
+function counted(frame: Deliver, laterMs: number): Deliver {
+  if (laterMs <= 0) return frame;
+  const left = (ms: number | null): number | null => (ms === null ? null : Math.max(0, ms - laterMs));
+  const deliveries = frame.deliveries.map((one) => ({ ...one, expires_in_ms: left(one.expires_in_ms) }));
+  return { ...frame, deliveries };
 }
 
 /** The table has a performer for each effect of a domain: it does not compile without. */

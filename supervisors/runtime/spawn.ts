@@ -50,7 +50,8 @@ export interface ActorPlan<S, M extends KitMessage> {
   reload(): Promise<S | null>;
   /** A message that tells the behaviour of a refused write, after the reload. */
   refused(change: RefusedChange): M;
-  perform(effects: readonly Effect[]): void;
+  /** `decidedMs`: when they were decided, in Unix ms. */
+  perform(effects: readonly Effect[], decidedMs: number): void;
   /** Its rows are gone, or were never stored. */
   vanished(): void;
   /** Whether its rows are under another lease than the one under which it lives. */
@@ -161,8 +162,9 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   }
 
   #performed(batch: Batch<S, M>): S {
-    this.#plan.perform(batch.effects);
-    for (const change of batch.changes) if (change.onceStored !== undefined) this.#plan.perform(change.onceStored);
+    this.#plan.perform(batch.effects, batch.decidedMs);
+    for (const { onceStored } of batch.changes)
+      if (onceStored !== undefined) this.#plan.perform(onceStored, batch.decidedMs);
     return batch.state;
   }
 
@@ -231,7 +233,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
           return live;
         }
         const state = plan.behaviour.refreshed(live, rows);
-        plan.perform(plan.behaviour.recoveryEffects(state, plan.clock.nowMs()));
+        const nowMs = plan.clock.nowMs();
+        plan.perform(plan.behaviour.recoveryEffects(state, nowMs), nowMs);
         return state;
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
@@ -273,10 +276,10 @@ class Actor<S, M extends KitMessage> implements RunningActor {
       await this.#pause(STALE_MS);
       return before;
     }
-    plan.perform(batch.effects);
+    plan.perform(batch.effects, batch.decidedMs);
     const without = new Set(refused.map((one) => one.change));
     for (const change of batch.changes)
-      if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored);
+      if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored, batch.decidedMs);
     plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
     return this.#recovered(batch.state);
   }
@@ -288,7 +291,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   }
 
   #refuse(message: M, refusal: Refusal): void {
-    if (expectsReply(message)) this.#plan.perform([refuse(message.replyTo, refusal)]);
+    if (expectsReply(message)) this.#plan.perform([refuse(message.replyTo, refusal)], this.#plan.clock.nowMs());
   }
 }
 

@@ -34,7 +34,23 @@ export interface LeaseWitnesses {
  */
 export const STOOD_STILL_MS_MIN = 250;
 
-const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: aliveMs, wallMs: () => Date.now() };
+export const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: aliveMs, wallMs: () => Date.now() };
+
+/**
+ * A clock as fine as the monotonic one, in ms from no certain moment, that counts the time in which this machine was
+ * suspended, but for STOOD_STILL_MS_MIN of it. Never goes back, and does not follow a wall clock that is set.
+ * A hypervisor's pause is not in it.
+ */
+export function createBootClock(witnesses: Pick<LeaseWitnesses, 'monotonicMs' | 'bootMs'> = SYSTEM_WITNESSES) {
+  const { monotonicMs: readMs, bootMs } = witnesses;
+  let aheadMs = bootMs() - readMs();
+  return (): number => {
+    const boot = bootMs();
+    const nowMs = readMs(); // read last: a pause of the process in between is never taken for a suspend
+    if (boot - nowMs - aheadMs > STOOD_STILL_MS_MIN) aheadMs = boot - nowMs;
+    return nowMs + aheadMs;
+  };
+}
 
 /**
  * A clock for leases, in ms: never goes back, and counts the time in which this machine was suspended or paused as

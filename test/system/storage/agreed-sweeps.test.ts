@@ -9,7 +9,6 @@ import { DatabaseClock } from '../../../persistence/database-clock.ts';
 import { Storage, type OpenedStorage } from '../../../persistence/storage.ts';
 import { IDEMPOTENCY_RECORD_HOURS } from '../../../persistence/committer/idempotency-records.ts';
 import { ClusterId } from '../../../transport/protocol/ids.ts';
-import { monotonicMs } from '../../../transport/net/clock.ts';
 import { registryOf } from '../../support/admin-registry.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Opened } from '../../support/database/opened.ts';
@@ -43,7 +42,6 @@ async function sweepsOf(t: ExecutionContext, { opened, fixture }: Stored, aheadM
   const nowMs = (): number => Date.now() + aheadMs;
   const clock = await DatabaseClock.start(opened.pool, {
     clock: { nowMs, after: () => () => undefined },
-    monotonicMs,
     log: silentLog,
   });
   t.teardown(() => clock.stop());

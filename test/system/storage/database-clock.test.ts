@@ -7,6 +7,7 @@ import { openedDatabase } from '../../support/database/opened.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/database/columns.ts';
+import { until } from '../../support/until.ts';
 import { storeEvents } from '../../support/database/stored-rows.ts';
 
 const DAY_MS = 86_400_000;
@@ -40,7 +41,7 @@ test('a machine a day ahead goes by the database, and knows by how much it is wr
   const { clock, waiting } = wrongClock(DAY_MS);
   const log = recordingLog();
 
-  const [known, errorMs] = await timed(DatabaseClock.start(pool, { clock, monotonicMs: () => performance.now(), log }));
+  const [known, errorMs] = await timed(DatabaseClock.start(pool, { clock, log }));
   t.true(Math.abs(known.nowMs() - Date.now()) < errorMs);
   t.true(Math.abs(known.skewMs() - DAY_MS) < errorMs);
   t.true(known.isSkewed());
@@ -55,24 +56,91 @@ test('a machine a day ahead goes by the database, and knows by how much it is wr
   ]);
 });
 
-test('a machine that stood still knows the time again with the next answer', async (t) => {
+/** The clocks of a machine that can stand still: what each of them has missed, in ms. */
+function stoppableMachine() {
+  const missed = { monotonic: 0, boot: 0 };
+  const witnesses = {
+    monotonicMs: () => performance.now() - missed.monotonic,
+    bootMs: () => performance.now() - missed.boot,
+    wallMs: () => Date.now(),
+  };
+  return { missed, witnesses };
+}
+
+test('a machine that was suspended for a day is not a day late until the next answer', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const { clock } = wrongClock(0);
+  const { missed, witnesses } = stoppableMachine();
+  const [known, errorMs] = await timed(DatabaseClock.start(pool, { clock, witnesses, log: silentLog }));
+
+  missed.monotonic = DAY_MS;
+
+  t.true(Math.abs(known.nowMs() - Date.now()) < errorMs);
+  const ran: string[] = [];
+  known.whenKnown(() => ran.push('at once'));
+  t.deepEqual(ran, ['at once']);
+});
+
+test('a machine that its hypervisor stopped is sure of the time again with an answer to a question of after that', async (t) => {
   const { pool } = await openedDatabase(t);
   const { clock, waiting } = wrongClock(0);
-  let stoodStillMs = 0;
+  const { missed, witnesses } = stoppableMachine();
+  const held: PromiseWithResolvers<void>[] = [];
+  const slow = Object.assign(Object.create(pool) as typeof pool, {
+    query: async (...question: Parameters<typeof pool.query>) => {
+      const answer: unknown = await pool.query(...question);
+      if (held.length > 0) await held[0]?.promise;
+      return answer;
+    },
+  });
+  const known = await DatabaseClock.start(slow, { clock, witnesses, log: silentLog });
+  const first = Promise.withResolvers<void>();
+  const ran: string[] = [];
+  held.push(first);
+  waiting.shift()?.(); // asked before it is stopped, and answered after
 
-  const [known, errorMs] = await timed(
-    DatabaseClock.start(pool, {
-      clock,
-      monotonicMs: () => performance.now() - stoodStillMs,
-      log: silentLog,
-    }),
-  );
-  stoodStillMs = DAY_MS; // its monotonic clock did not count meanwhile
-  t.true(Date.now() - known.nowMs() > DAY_MS - errorMs);
+  missed.monotonic = DAY_MS;
+  missed.boot = DAY_MS;
+  const offMs = (): number => Math.abs(known.nowMs() - Date.now());
+  const sure = Promise.withResolvers<number>();
+  known.whenKnown(() => sure.resolve(offMs()));
+  known.whenKnown(() => ran.push('the second waits as well'));
+  t.deepEqual([offMs() > DAY_MS / 2, ran], [true, []]);
+  held.length = 0;
+  first.resolve();
+
+  const [late, againMs] = await timed(sure.promise);
+  t.true(late < againMs);
+  t.deepEqual(ran, ['the second waits as well']);
+  known.whenKnown(() => ran.push('at once'));
+  t.deepEqual(ran, ['the second waits as well', 'at once']);
+  await known.stop();
+});
+
+test('who waits to be sure of the time waits for the database', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const { clock, waiting } = wrongClock(0);
+  const { missed, witnesses } = stoppableMachine();
+  const away = { is: false };
+  const fragile = Object.assign(Object.create(pool) as typeof pool, {
+    query: (...question: Parameters<typeof pool.query>): unknown =>
+      away.is ? Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })) : pool.query(...question),
+  });
+  const known = await DatabaseClock.start(fragile, { clock, witnesses, log: silentLog });
+  away.is = true;
+  missed.monotonic = DAY_MS;
+  missed.boot = DAY_MS;
+  waiting.length = 0;
+
+  const sure = Promise.withResolvers<number>();
+  known.whenKnown(() => sure.resolve(Math.abs(known.nowMs() - Date.now())));
+  await until('the next question is planned', () => waiting.length > 0);
+  away.is = false;
   waiting.shift()?.();
-  const [, againMs] = await timed(known.stop());
 
-  t.true(Math.abs(known.nowMs() - Date.now()) < againMs);
+  const [late, errorMs] = await timed(sure.promise);
+  t.true(late < errorMs);
+  await known.stop();
 });
 
 test('without a database there is no time to start with', async (t) => {
@@ -82,7 +150,7 @@ test('without a database there is no time to start with', async (t) => {
     query: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
   });
 
-  await t.throwsAsync(DatabaseClock.start(away, { clock, monotonicMs: () => performance.now(), log: silentLog }), {
+  await t.throwsAsync(DatabaseClock.start(away, { clock, log: silentLog }), {
     instanceOf: DatabaseUnavailable,
   });
 });

@@ -177,7 +177,7 @@ test('of named executions those are found that are open and of this node', async
     v7() as ExecutionId,
   ]);
 
-  t.deepEqual(column(found, 'id'), [mine[1]!.id]);
+  t.deepEqual(column(found.executions, 'id'), [mine[1]!.id]);
 });
 
 test('a command is rebuilt with its counts and open executions, a cluster with its record', async (t) => {
@@ -235,7 +235,7 @@ test('executions that many nodes name at once are looked up by a few statements,
   );
 
   t.deepEqual(
-    found.map((all) => all.map(({ id }) => id)),
+    found.map(({ executions: all }) => all.map(({ id }) => id)),
     nodeIds.flatMap((node) =>
       [executions, executions.slice(0, 100)].map((among) =>
         among.filter((one) => one.node === node).map(({ id }) => id),

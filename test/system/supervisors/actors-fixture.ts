@@ -202,13 +202,14 @@ export class SupervisorsFixture {
     });
   }
 
-  /** A command on these nodes. */
+  /** A command on these nodes. `expiredAtMs`: Unix time, null for never. */
   async run(
     targets: readonly Placed[],
+    expiredAtMs: number | null = null,
   ): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }> {
     const command = v7() as CommandId;
     const executions = targets.map(() => v7() as ExecutionId);
-    await this.prepare('command', command, this.#creation(command, targets, executions));
+    await this.prepare('command', command, this.#creation(command, targets, executions, expiredAtMs));
     return { command, executions };
   }
 
@@ -223,6 +224,7 @@ export class SupervisorsFixture {
     command: CommandId,
     targets: readonly Placed[],
     executionIds: readonly ExecutionId[],
+    expiredAtMs: number | null = null,
   ): Question<Kinds['command']['message']> {
     return {
       type: 'create',
@@ -231,7 +233,7 @@ export class SupervisorsFixture {
         text: 'true',
         targeting: { type: 'all' },
         timeoutMs: null,
-        expiredAtMs: null,
+        expiredAtMs,
         insertedAtMs: Date.now(),
       },
       targets: targets.map((target) => ({ ...target, clusterName: 'c' })),

@@ -38,7 +38,7 @@ function readingSlowly() {
     },
     async findOpen() {
       await read.promise;
-      return [execution(1)];
+      return { executions: [execution(1)], leftMs: new Map() };
     },
   };
   return { performers: domainPerformers({ loader } as unknown as DomainPorts), letGo: read.resolve };

@@ -273,6 +273,7 @@ export class Fixture {
             type: 'executions-looked-up',
             asked: effect.executions,
             executions: this.rows.open((id) => effect.executions.includes(id)),
+            leftMs: new Map(),
             retry: effect.retry,
           }),
         });

@@ -48,5 +48,10 @@ export function lookedUp(
   executions: readonly OpenExecution[],
   retry: NodeMessage,
 ): NodeMessage {
-  return { type: 'executions-looked-up', asked, executions, retry };
+  const leftMs = new Map(
+    executions.flatMap(({ id, command: { expiredAtMs } }) =>
+      expiredAtMs === null ? [] : [[id, Math.max(0, expiredAtMs - NOW_MS)] as const],
+    ),
+  );
+  return { type: 'executions-looked-up', asked, executions, leftMs, retry };
 }

@@ -1,7 +1,7 @@
 /** The clock of leases: time in which the machine stood still counts as passed (O2). */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { createLeaseClock, STOOD_STILL_MS_MIN } from '../../../../transport/net/clock.ts';
+import { createBootClock, createLeaseClock, STOOD_STILL_MS_MIN } from '../../../../transport/net/clock.ts';
 
 /** Three clocks that agree until something happens to the machine. */
 function machine() {
@@ -107,6 +107,36 @@ test('the lease clock never goes back, nor less than the longest of what the clo
       }
     }),
   );
+});
+
+test('the boot clock counts suspends, also many short ones, and nothing that is set or read late', (t) => {
+  const { at, runs, witnesses } = machine();
+  let readLateMs = 0;
+  const bootMs = (): number => {
+    const boot = Math.floor(at.boot / 10) * 10; // as the uptime is told
+    runs(readLateMs); // the process is stopped between one clock and the other
+    readLateMs = 0;
+    return boot;
+  };
+  const bootClockMs = createBootClock({ ...witnesses, bootMs });
+  const beganMs = bootClockMs();
+  const passedMs = (): number => bootClockMs() - beganMs;
+  const isNear = (ms: number, of: number): boolean => ms <= of && of - ms <= STOOD_STILL_MS_MIN;
+
+  runs(0.3);
+  t.is(Math.round(passedMs() * 10), 3);
+  at.boot += 600_000;
+  t.true(isNear(passedMs(), 600_000.3));
+  at.wall += 86_400_000;
+  readLateMs = 5_000;
+  t.true(isNear(passedMs(), 605_000.3));
+  runs(1_000);
+  t.true(isNear(passedMs(), 606_000.3));
+  for (let times = 0; times < 100; times += 1) {
+    at.boot += 100;
+    passedMs();
+  }
+  t.true(isNear(passedMs(), 616_000.3));
 });
 
 test('the real lease clock counts with the real clocks', async (t) => {
