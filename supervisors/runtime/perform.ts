@@ -97,8 +97,9 @@ export class Performer implements Requester {
   }
 
   /**
-   * A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late
-   * decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8).
+   * A paused owner that wakes after a takeover delivers nothing, nor lets anything start (O1): the new owner does. One
+   * whose lease is only late decides again when it is renewed, and reads the rows again for what it was asked about:
+   * what it would have sent may be cancelled or expired by then (C8).
    */
   #send({ session, frame, cluster }: Extract<Effect, { type: 'send' }>, decidedMs: number): void {
     // An agent that is asked twice to update answers what it has: nothing is to be decided anew for it.
@@ -109,6 +110,13 @@ export class Performer implements Requester {
         () => this.#ports.sessions.send(session, counted(frame, this.#ports.clock.nowMs() - decidedMs)),
         { type: 'delivery-withheld', session, executions: frame.deliveries.map(({ execution }) => execution) },
       );
+    if (frame.type === 'still-open')
+      return this.#whenCertain(() => this.#ports.sessions.send(session, frame), {
+        type: 'executions-asked',
+        session,
+        ask: frame.ask,
+        executions: frame.executions.map(({ execution }) => execution),
+      });
     this.#ports.sessions.send(session, frame, cluster);
   }
 
@@ -117,9 +125,9 @@ export class Performer implements Requester {
    * nothing, if the cluster is lost.
    */
   #whenCertain(run: () => void, again: Message): void {
-    const { clock, whenOwned } = this.#ports;
+    const { clock } = this.#ports;
     let isLate = false;
-    const known = (): void => whenOwned(this.self, () => (isLate ? this.tell(again) : run()));
+    const known = (): void => this.#ports.whenOwned(this.self, () => (isLate ? this.tell(again) : run()));
     if (clock.whenKnown === undefined) known();
     else clock.whenKnown(known);
     isLate = true;

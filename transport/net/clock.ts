@@ -34,6 +34,7 @@ export interface LeaseWitnesses {
  */
 export const STOOD_STILL_MS_MIN = 250;
 
+/** Those of this machine. */
 export const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: aliveMs, wallMs: () => Date.now() };
 
 /**

@@ -88,8 +88,9 @@ test('a machine that its hypervisor stopped is sure of the time again with an an
   const held: PromiseWithResolvers<void>[] = [];
   const slow = Object.assign(Object.create(pool) as typeof pool, {
     query: async (...question: Parameters<typeof pool.query>) => {
-      const answer: unknown = await pool.query(...question);
-      if (held.length > 0) await held[0]?.promise;
+      const asked: unknown = pool.query(...question);
+      const answer = await (asked as Promise<unknown>);
+      await held[0]?.promise;
       return answer;
     },
   });

@@ -1,14 +1,17 @@
-/** What an admin that stood still lets start: nothing by a time of before (C8, O2). */
+/** What an admin that stood still lets start: nothing by a time or a lease of before (C8, O1, O2). */
 import test from 'ava';
+import type { NodeState } from '../../../actors/node/state.ts';
 import { DatabaseClock } from '../../../persistence/database-clock.ts';
-import { systemClock } from '../../../transport/net/clock.ts';
+import { LEASE_MS } from '../../../persistence/ownership/leases.ts';
+import { createLeaseClock, systemClock } from '../../../transport/net/clock.ts';
 import type { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { session } from '../../support/actors.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import type { Placed, SupervisorsFixture } from './actors-fixture.ts';
 import { FaultyCommitter } from './faults.ts';
-import { startOwner } from './fixture.ts';
+import { startOwner, startSupervisors } from './fixture.ts';
+import { createFreezableClock } from './frozen.ts';
 
 /** An admin stood still for so long, in ms: longer than any lease. */
 const STOOD_STILL_MS = 600_000;
@@ -25,6 +28,10 @@ async function expiring(fixture: SupervisorsFixture, placed: Placed, leftMs: num
 function ask(fixture: SupervisorsFixture, node: NodeId, executions: readonly ExecutionId[]): void {
   fixture.tell('node', node, { type: 'executions-asked', session: session(1), ask: 1, executions });
 }
+
+/** Types of the frames that agents were sent, but for the welcome. */
+const frameTypes = ({ sessions }: SupervisorsFixture) =>
+  sessions.frames.map(({ frame }) => frame.type).filter((type) => type !== 'welcome');
 
 test('an agent that asks is told what is left by the database, whatever time it is here', async (t) => {
   const clock = { ...systemClock, nowMs: () => Date.now() - STOOD_STILL_MS };
@@ -99,4 +106,68 @@ test('what is left is counted when a delivery is sent, however long its commit t
 
   const leftMs = deliveries[0]?.expires_in_ms ?? 0;
   t.true(leftMs > 0 && leftMs <= LEFT_MS, `${leftMs} ms`);
+});
+
+/** An admin whose machine was suspended beyond its leases when it is asked, and does not know yet whose these are. */
+async function suspendedAtQuestion(t: Parameters<typeof startSupervisors>[0]) {
+  const clock = createFreezableClock();
+  let sleptMs = 0;
+  const leaseClockMs = createLeaseClock({
+    monotonicMs: () => performance.now(),
+    bootMs: () => performance.now() + sleptMs,
+    wallMs: () => Date.now() + sleptMs,
+  });
+  const fixture = await startSupervisors(t, { clock, leaseClockMs });
+  const placed = await fixture.createLiveNode();
+  const execution = await fixture.execution(placed);
+  await fixture.sent('deliver');
+  const acknowledged = { session: session(1), executions: [execution], atMs: Date.now() };
+  fixture.tell('node', placed.node, { type: 'executions-acknowledged', ...acknowledged });
+  await until('it is sent', async () => (await fixture.statusOf('command_execution', execution)) === 'sent');
+  const state = () => fixture.tree.directory.find({ kind: 'node', id: placed.node })?.state as NodeState | undefined;
+  return {
+    fixture,
+    placed,
+    execution,
+    clock,
+    /** Its rounds of ownership stand still from now on, and its leases have run out by its own clock. */
+    suspend: () => {
+      clock.freeze();
+      sleptMs += LEASE_MS;
+    },
+    /** It is asked, and has read the rows. */
+    asked: async (): Promise<void> => {
+      const before = state()?.lookUps;
+      ask(fixture, placed.node, [execution]);
+      await until('the rows are read', () => state()?.lookUps !== before && state()?.reads === 0);
+    },
+  };
+}
+
+test('an owner that wakes after a takeover lets nothing start: who owns the cluster now is asked (O1)', async (t) => {
+  const { fixture, placed, clock, suspend, asked } = await suspendedAtQuestion(t);
+  const other = await startSupervisors(t, { connection: fixture.connection });
+  suspend();
+  await until('the other owns it', () => other.tree.held.holds(placed.cluster));
+
+  await asked();
+  t.deepEqual(frameTypes(fixture), ['deliver']);
+  clock.thaw();
+  await until('it lets go', () => !fixture.tree.held.holds(placed.cluster));
+
+  t.deepEqual(frameTypes(fixture), ['deliver']);
+});
+
+test('an owner that wakes and is the owner still reads again what may start: it may be unwanted by now (C8)', async (t) => {
+  const { fixture, execution, clock, suspend, asked } = await suspendedAtQuestion(t);
+  suspend();
+
+  await asked();
+  t.deepEqual(frameTypes(fixture), ['deliver']);
+  await fixture.rows('update command_execution set cancel_requested_at = clock_timestamp() where id = $1', [execution]);
+  clock.thaw();
+  const { executions } = await fixture.sent('cancel');
+
+  t.deepEqual(executions, [execution]);
+  t.deepEqual(frameTypes(fixture), ['deliver', 'cancel']);
 });
