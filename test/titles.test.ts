@@ -1,13 +1,13 @@
 /**
- * Titles of tests are read in lists, beside the name of their file: one sentence each, which fits a line. A failure here
- * is a title to shorten, or a test to take apart.
+ * Titles of tests are read in lists, beside the name of their file: one sentence each, which fits a line. A failure
+ * here is a title to shorten, or a test to take apart.
  */
 import test from 'ava';
 import { trackedFiles, type SourceFile } from './support/source/source-text.ts';
 
 const TITLE_CHARACTERS_MAX = 115;
 
-/** A text and a function of `t`, as tests are declared by whatever name: `test`, `test.serial`, `withSsh`, `declare`. */
+/** A text and a function of `t`: as tests are declared by `test`, `test.serial`, `withSsh`, `declare` and the like. */
 const DECLARATION =
   /\(\s*(?<title>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}]|\{[^{}]*\})*\})*`),\s*(?:async )?\(t\b/gu;
 

@@ -54,8 +54,8 @@ export async function* serializedEvents(
 }
 
 /**
- * Inserts events in order. Each that has no id gets its UUID v4 here, unique per publish (docs/events.md, What). The id of
- * the transaction is asked for once, not by the default once a row.
+ * Inserts events in order. Each that has no id gets its UUID v4 here, unique per publish (docs/events.md, What). The
+ * id of the transaction is asked for once, not by the default once a row.
  */
 export async function insertEvents(client: Client, events: readonly DomainEvent[]): Promise<void> {
   for await (const serialized of serializedEvents(events))

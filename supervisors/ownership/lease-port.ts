@@ -53,7 +53,7 @@ export interface LeasePort {
     readonly free: readonly SizedCluster[];
     /** The time of the database as it looked: Unix ms. */
     readonly databaseMs: number;
-    /** The first lease runs out after so long unless it is renewed, in ms; null: none runs, or `unseenMs` is above 0. */
+    /** The first lease runs out after so long unless it is renewed, in ms; null: none, or `unseenMs` is above 0. */
     readonly nextFreeMs: number | null;
   }>;
   placement(unseenMs: number): Promise<Placement>;
