@@ -37,7 +37,7 @@ export const STOOD_STILL_MS_MIN = 250;
 /** Those of this machine. */
 export const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: aliveMs, wallMs: () => Date.now() };
 
-/** The uptime is not read again sooner than this, in ms: a reading costs 3 µs, and every message asks for the time. */
+/** The uptime is not read again sooner, in ms: a reading costs 3 µs, and every message asks for the time. */
 const READINGS_APART_MS_MIN = 2;
 
 /**
