@@ -42,8 +42,8 @@ const READINGS_APART_MS_MIN = 2;
 
 /**
  * A clock as fine as the monotonic one, in ms from no certain moment, that counts the time in which this machine was
- * suspended, but for STOOD_STILL_MS_MIN of it, and READINGS_APART_MS_MIN after it woke. Never goes back, and does not follow a wall clock that is set.
- * A hypervisor's pause is not in it.
+ * suspended, but for STOOD_STILL_MS_MIN of it, and READINGS_APART_MS_MIN after it woke. Never goes back, and does not
+ * follow a wall clock that is set. A hypervisor's pause is not in it.
  */
 export function createBootClock(witnesses: Pick<LeaseWitnesses, 'monotonicMs' | 'bootMs'> = SYSTEM_WITNESSES) {
   const { monotonicMs: readMs, bootMs } = witnesses;
