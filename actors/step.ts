@@ -63,7 +63,9 @@ export type RuntimeEffect =
   | { readonly type: 'warn'; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }
   /** A span is over, of a trace that somebody records. */
   | { readonly type: 'trace'; readonly span: EndedSpan }
-  | { readonly type: 'stop' };
+  | { readonly type: 'stop' }
+  /** This actor starts again from its rows, in which something changed; `live` is refreshed by them. */
+  | { readonly type: 'restart'; readonly live: unknown };
 
 export interface Step<S> {
   readonly state: S;

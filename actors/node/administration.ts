@@ -11,7 +11,7 @@ import { ok } from '../refusal.ts';
 import type { Idempotency, MessageOf } from './messages.ts';
 import { aliasResource, nodeResource } from './resource.ts';
 import { nodeSnapshot } from './snapshots.ts';
-import type { NodeState } from './state.ts';
+import { NOTHING_READ, type NodeState } from './state.ts';
 import { seen } from './status.ts';
 
 /**
@@ -130,8 +130,7 @@ export function changeCluster(
     { type: 'tell', told: { to: { kind: 'cluster', id: message.to }, message: { type: 'count-changed', by: 1 } } },
     answer(message.replyTo, ok(nodeResource(moved, state.aliases, domain))),
     // Its writes carry the lease of its cluster: it starts again under the new one.
-    { type: 'stop' },
-    { type: 'revive', address: { kind: 'node', id: record.id } },
+    restart(state),
   ];
   return step({ ...state, record: moved }, [{ write, events: [event], notices: changed(state) }], effects);
 }
@@ -175,15 +174,14 @@ export function forget(state: NodeState, nowMs: number): Step<NodeState> {
 
 /** Someone else changed this node's rows under it: its session ends and it starts again from them. */
 export function revoked(state: NodeState, reason: string): Step<NodeState> {
-  return step(
-    state,
-    [],
-    [
-      ...hangUp(state, CLOSE.revoked, reason),
-      { type: 'stop' },
-      { type: 'revive', address: { kind: 'node', id: state.record.id } },
-    ],
-  );
+  return step(state, [], [...hangUp(state, CLOSE.revoked, reason), restart(state)]);
+}
+
+/** What a node may still cost outlives that: else its machine would have it whole again as often as it enrols (L1). */
+function restart(state: NodeState): Effect {
+  // The reminder of the news that waits ends with this actor.
+  const vpnAllowances = { ...state.vpnAllowances, isNewsWaiting: false };
+  return { type: 'restart', live: { ...state, ...NOTHING_READ, session: null, vpnAllowances } };
 }
 
 /** The answer to keep under the client's key, when it gave one. */

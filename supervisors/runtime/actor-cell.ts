@@ -45,6 +45,8 @@ export class ActorCell implements ActorPlan<unknown, Message> {
   #performer: Performer | null = null;
   #slot: Slot | null = null;
   #cluster: ClusterId | null = null;
+  /** State of the actor before, for the one that starts next. */
+  #live: { readonly state: unknown } | null = null;
   /** Times of crashes that still count, in Unix ms. */
   crashesMs: readonly number[] = NO_CRASHES;
   /** How often it crashed since it came here, and how it did last. */
@@ -91,7 +93,16 @@ export class ActorCell implements ActorPlan<unknown, Message> {
     this.#slot = slot;
     this.#cluster = this.kind.cluster(state);
     this.#performer = new Performer(this.address, this.#context.effects);
-    this.#actor = spawnActor<unknown, Message>(this, slot, state);
+    const known = this.#live === null ? state : this.behaviour.refreshed(this.#live.state, state);
+    this.#live = null;
+    this.#actor = spawnActor<unknown, Message>(this, slot, known);
+  }
+
+  /** Ends its actor; the next one is told its `live` state, and may be under another lease. */
+  outlive(live: unknown): void {
+    this.vacate();
+    this.#cluster = null;
+    this.#live = { state: live };
   }
 
   /** Ends its actor; the mailbox stays. */

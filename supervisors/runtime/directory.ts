@@ -182,6 +182,7 @@ export class Directory {
         tell: (addressed, cluster) => this.tell(addressed, cluster),
         revive: (address) => void this.#ensure(address),
         stop: (address) => this.#stop(address),
+        restart: (address, live) => this.#restart(address, live),
         whenOwned: (address, run) => this.#whenOwned(address, run),
       },
     };
@@ -253,6 +254,12 @@ export class Directory {
     this.#cells[address.kind].delete(address.id);
     // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
     for (const message of left) this.tell({ to: address, message } as Addressed);
+  }
+
+  #restart(address: Address, live: unknown): void {
+    const cell = this.find(address) ?? this.#enter(address);
+    cell.outlive(live);
+    void this.#revival.revive(cell);
   }
 
   /**

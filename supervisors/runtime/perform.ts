@@ -35,6 +35,8 @@ export interface EffectPorts {
   revive(address: Address): void;
   /** Ends an actor that asked for it. */
   stop(address: Address): void;
+  /** Starts an actor that asked for it again, from its rows with what of its live state outlives them. */
+  restart(address: Address, live: unknown): void;
 }
 
 /** Performs the effects of one actor, in order. A class, because there is one for each of 10,000 actors. */
@@ -91,6 +93,8 @@ export class Performer implements Requester {
         return ports.tracer.ended(effect.span);
       case 'stop':
         return ports.stop(this.self);
+      case 'restart':
+        return ports.restart(this.self, effect.live);
       default:
         return unreachable(effect);
     }

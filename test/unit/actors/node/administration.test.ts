@@ -1,6 +1,9 @@
 /** What operators do to a node. */
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
+import type { NodeState } from '../../../../actors/node/state.ts';
+import { nodeBehaviour } from '../../../../actors/node/transition.ts';
+import type { Effect } from '../../../../actors/step.ts';
 import {
   answer,
   REPLY_TO,
@@ -16,6 +19,7 @@ import {
   OTHER_CLUSTER,
   PORTS,
   session,
+  SETTINGS,
 } from '../../../support/actors.ts';
 import { VPN_ALIASES_MAX } from '../../../../transport/protocol/vpn.ts';
 import { say as told } from './fixture.ts';
@@ -160,8 +164,7 @@ test('a moving node publishes its former cluster, has its agent say hello again,
     tell('cluster', CLUSTER, { type: 'count-changed', by: -1 }),
     tell('cluster', OTHER_CLUSTER, { type: 'count-changed', by: 1 }),
     answer({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),
-    { type: 'stop' },
-    { type: 'revive', address: { kind: 'node', id: NODE } },
+    { type: 'restart', live: { ...liveNode(), session: null } },
   ] as never);
 });
 
@@ -213,14 +216,41 @@ test('a node with a random id that nobody hears any more is forgotten; one that 
 });
 
 test('a node that was enrolled again ends its older session, and starts again from its rows', (t) => {
-  const restart = [{ type: 'stop' }, { type: 'revive', address: { kind: 'node', id: NODE } }];
+  const revoked = { type: 'revoked', reason: 'enrolled again' } as const;
 
-  t.deepEqual(say({ type: 'revoked', reason: 'enrolled again' }).effects, [
+  t.deepEqual(say(revoked).effects, [
     { type: 'hang-up', session: session(1), code: 4003, reason: 'enrolled again' },
-    ...restart,
+    { type: 'restart', live: { ...liveNode(), session: null } },
   ] as never);
-  t.deepEqual(
-    say({ type: 'revoked', reason: 'enrolled again' }, nodeState({ record: nodeRecord() })).effects,
-    restart as never,
-  );
+  t.deepEqual(say(revoked, nodeState({ record: nodeRecord() })).effects, [
+    { type: 'restart', live: nodeState({ record: nodeRecord() }) },
+  ] as never);
+});
+
+test('what a node may still cost outlives its enrolment anew, and its move; what it waited for does not', (t) => {
+  const spent = { tokens: 0, atMs: NOW_MS };
+  const allowances = {
+    sshAllowance: { attempts: spent, refusals: spent },
+    lookUps: spent,
+    vpnAllowances: { tries: spent, advertisements: spent, news: spent, isNewsWaiting: false },
+    factsAllowance: spent,
+  };
+  const before = {
+    ...liveNode(),
+    ...allowances,
+    vpnAllowances: { ...allowances.vpnAllowances, isNewsWaiting: true },
+    loading: 'asked' as const,
+    reads: 1,
+  };
+  const rows = nodeState({ record: nodeRecord({ version: '2.0.0' }) });
+  for (const message of [
+    { type: 'revoked', reason: 'enrolled again' },
+    { type: 'change-cluster', replyTo: REPLY_TO, to: OTHER_CLUSTER, toName: 'harbour' },
+  ] as const) {
+    const restart = say(message, before).effects.find(({ type }) => type === 'restart') as
+      | Extract<Effect, { type: 'restart' }>
+      | undefined;
+
+    t.deepEqual(nodeBehaviour(SETTINGS).refreshed(restart?.live as NodeState, rows), { ...rows, ...allowances });
+  }
 });
