@@ -28,6 +28,8 @@ export interface EnrolledBefore {
   readonly node: NodeRecord;
   readonly everConnected: boolean;
   readonly machineSecretHash: Uint8Array | null;
+  /** Null: none is set, or it was used. */
+  readonly recoveryKeyHash: Uint8Array | null;
   /** Names, in their order. */
   readonly aliases: readonly string[];
 }

@@ -1,6 +1,6 @@
 /** How an agent is let in by the owner of its cluster, where its credentials are made. */
 import { z } from 'zod';
-import { KEY_REFUSALS } from '../actors/cluster/enrollment.ts';
+import { KEY_REFUSALS, type Presented } from '../actors/cluster/enrollment.ts';
 import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 import { nodeProxyPassword } from '../actors/sealed-columns.ts';
@@ -40,6 +40,17 @@ export interface Applicant {
   readonly existing: EnrolledBefore | null;
 }
 
+/** The hashes of what it shows besides its enrolment key; null: it shows none. */
+export function presentedBy(
+  { recovery_key: recoveryKey, machine_secret: secret }: Applicant['request'],
+  vault: Pick<EnrollPorts['vault'], 'sha256'>,
+): Pick<Presented, 'recoveryKeyHash' | 'machineSecretHash'> {
+  return {
+    recoveryKeyHash: recoveryKey == null ? null : vault.sha256(recoveryKeySecret(recoveryKey)),
+    machineSecretHash: secret == null ? null : vault.sha256(secret),
+  };
+}
+
 /** As `admit`, from the rows as they are now. */
 export async function admitAgain(request: Applicant['request'], ports: EnrollPorts): Promise<Result<EnrollAnswer>> {
   const { reads, vault } = ports;
@@ -61,8 +72,6 @@ export async function admit({ request, key, existing }: Applicant, ports: Enroll
     proxyPassword,
     sealedProxyPassword: vault.seal(proxyPassword, nodeProxyPassword(request.node_id)),
   };
-  const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
-  const machineSecretHash = request.machine_secret == null ? null : vault.sha256(request.machine_secret);
   const aliasIds = (request.aliases ?? []).map(() => ports.newId());
   const result = await ports.ask<EnrollAnswer>((replyTo) => ({
     to: { kind: 'cluster', id: key.cluster },
@@ -72,8 +81,7 @@ export async function admit({ request, key, existing }: Applicant, ports: Enroll
       request,
       key,
       existing,
-      recoveryKeyHash,
-      machineSecretHash,
+      ...presentedBy(request, vault),
       credentials,
       aliasIds,
     },

@@ -23,6 +23,9 @@ import type { ClusterState } from './state.ts';
 
 type Enroll = Extract<ClusterMessage, { type: 'enroll' }>;
 
+/** What one who wants in shows, with what the rows say of the node of this id. */
+export type Presented = Pick<Enroll, 'existing' | 'recoveryKeyHash' | 'machineSecretHash' | 'key'>;
+
 /** What a verification can end in. Source: docs/events.md. */
 export type VerificationResult = EventData['edge.enrollment_key.verified']['result'];
 
@@ -33,6 +36,9 @@ export const KEY_REFUSALS = {
   key_spent: 'The enrollment key has no uses left.',
   node_limit_reached: 'The cluster has reached its node limit.',
 } as const satisfies Partial<Record<RefusalCode, string>>;
+
+/** A recovery key that was used, replaced or made up. The row decides it again. */
+export const WRONG_RECOVERY_KEY = 'A node with this id is already enrolled, and the recovery key is not valid for it.';
 
 /**
  * The event of an attempt. It tells of the key, so that those of one key stay in order; without one, of the node, and
@@ -63,7 +69,7 @@ export function enroll(
   settings: AgentSettings,
   nowMs: number,
 ): Step<ClusterState> {
-  const existing = existingOf(message);
+  const existing = admissionOf(message);
   if (typeof existing === 'string')
     return step(state, [], [refuse(message.replyTo, { code: 'conflict', message: existing })]);
   const labels = labelsOf(message);
@@ -132,17 +138,25 @@ function answerOf(record: ClusterRecord, { request, credentials }: Enroll, setti
  * whenever it wants, at no use: its answer was lost, by an enrolment key or a recovery key, or the database was set
  * back to before the token that it has.
  */
-function existingOf({ existing, recoveryKeyHash, machineSecretHash, key }: Enroll): NodeEnrolled['existing'] | string {
+export function admissionOf({
+  existing,
+  recoveryKeyHash,
+  machineSecretHash,
+  key,
+}: Presented): NodeEnrolled['existing'] | string {
   if (existing === null) return recoveryKeyHash === null ? { type: 'none' } : FITS_NO_NODE;
-  if (isSameMachine(existing.machineSecretHash, machineSecretHash)) return { type: 'retry', machineSecretHash };
-  if (recoveryKeyHash !== null) return { type: 'recovery', keyHash: recoveryKeyHash };
+  if (isSameHash(existing.machineSecretHash, machineSecretHash)) return { type: 'retry', machineSecretHash };
+  if (recoveryKeyHash !== null)
+    return isSameHash(existing.recoveryKeyHash, recoveryKeyHash)
+      ? { type: 'recovery', keyHash: recoveryKeyHash }
+      : WRONG_RECOVERY_KEY;
   // An agent of before machine secrets: it holds no token, and it spent its use already.
   if (existing.machineSecretHash === null && !existing.everConnected && existing.node.enrollmentKeyId === key.id)
     return { type: 'retry', machineSecretHash: null };
   return 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.';
 }
 
-function isSameMachine(stored: Uint8Array | null, presented: Uint8Array | null): boolean {
+function isSameHash(stored: Uint8Array | null, presented: Uint8Array | null): boolean {
   return (
     stored !== null && presented !== null && stored.length === presented.length && timingSafeEqual(stored, presented)
   );

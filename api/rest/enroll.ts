@@ -3,14 +3,14 @@
  * docs/architecture/sessions.md.
  */
 import type { FastifyInstance } from 'fastify';
-import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
+import { admissionOf, KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
 import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { IN_DOUBT, refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { decodeEnrollmentBlob, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../inputs/issue-words.ts';
-import { admit, admitAgain, enroll_agent, type EnrollPorts } from '../enrolling.ts';
+import { admit, admitAgain, enroll_agent, presentedBy, type Applicant, type EnrollPorts } from '../enrolling.ts';
 import type { ForwardedPart } from '../forwarding/forwarded-part.ts';
 import type { Forwarding } from '../forwarding/forwarding.ts';
 import { withFreedCapacity } from '../forwarding/freed-capacity.ts';
@@ -18,6 +18,7 @@ import { detailsOf } from '../inputs/parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createAddressLimiter, createWindowLimiter, type WindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
+import { createAgainLimiter, type AgainLimiter } from './enrolling-again.ts';
 import { KEYLESS_BODY_BYTES_MAX } from './keyless-bodies.ts';
 import { addressOf } from './requests.ts';
 
@@ -74,6 +75,8 @@ export function registerEnrollment(
     ports.clock,
   );
 
+  const again = createAgainLimiter(ports.clock);
+
   app.post(ENROLL_PATH, { bodyLimit: KEYLESS_BODY_BYTES_MAX }, async (request, reply) => {
     const address = addressOf(request.raw);
     const result = await enroll(request.body, ports, {
@@ -84,6 +87,7 @@ export function registerEnrollment(
       tellsMs: (isTold) => (isTold ? told.add(EVERYBODY) : told.waitMs(EVERYBODY)),
       isFirst: () => throttled.add(address) === 0,
       full,
+      again,
       isHeard: () => request.raw.socket.writable,
     });
     if (result.ok) return sendData(reply, 201, result.value);
@@ -115,6 +119,8 @@ interface Treatment {
   readonly isFirst: () => boolean;
   /** Machines that were refused for a full cluster, by their node ids. */
   readonly full: WindowLimiter;
+  /** Nodes that were enrolled again. */
+  readonly again: AgainLimiter;
   /** Whether its client is still there for an answer. */
   readonly isHeard: () => boolean;
 }
@@ -128,9 +134,11 @@ const STILL_FULL = refuse('node_limit_reached', KEY_REFUSALS.node_limit_reached)
 /** As `rateLimited`, where it was others. */
 const MANY_REFUSED = 'Too many attempts to enrol were refused. Try again later.';
 
+/** As `rateLimited`, of a machine that is let in each time. */
+const ENROLLED_TOO_OFTEN = 'This machine has enrolled its node too often. Try again later.';
+
 /** One attempt. */
 async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): Promise<Result<EnrollAnswer>> {
-  const { forwarding, requestId, waitMs, tell, isFirst, isHeard } = treatment;
   const parsed = EnrollRequest.safeParse(body, IN_WORDS);
   if (!parsed.success)
     return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues, EnrollRequest));
@@ -140,48 +148,70 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
   try {
     const blob = decodeEnrollmentBlob(request.enrollment_key);
     const key = blob === null ? null : await reads.enrollmentKeyByNonce(vault.sha256(blob.nonce));
+    if (key === null) return await turnedAway(null, treatment);
     // The node after the key: whoever sees that an earlier try of this machine has spent a use sees its node too.
     const existing = await reads.nodeForEnrollment(request.node_id);
-    if (key !== null && existing === null && (await isStillFull(request, key, ports, treatment.full)))
-      return STILL_FULL;
-    const pauseMs = key === null ? waitMs : existing === null ? await uselessMs(key, ports, treatment) : 0;
-    if (pauseMs > 0) {
-      if (isFirst()) await tell();
-      const refusal = rateLimited(pauseMs);
-      return { ok: false, refusal: waitMs > 0 ? refusal : { ...refusal, message: MANY_REFUSED } };
-    }
-    if (key === null) {
-      await tell();
-      return refuse('invalid_key', KEY_REFUSALS.invalid_key);
-    }
+    if (existing === null && (await isStillFull(request, key, ports, treatment.full))) return STILL_FULL;
+    const admission = admissionOf({ key, existing, ...presentedBy(request, vault) });
+    if (typeof admission === 'string') return await turnedAway(admission, treatment);
+    // A machine that is known by its secret or by a recovery key is not held up for what others do beside it.
+    const pauseMs = existing === null ? await uselessMs(key, ports, treatment) : 0;
+    if (pauseMs > 0) return await heldUp(pauseMs, treatment);
     // It comes late, over a line that was dead or to an admin that stood still: its machine has tried again since, and
     // would lose the token that it got then.
-    if (!isHeard()) return LEFT;
-
-    const asked = { idempotency: null, principal: 'agent', surface: 'agent', requestId, trace: null };
-    const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> => forwarding.perform({ ...asked, ...part });
-    const letIn: ForwardedPart<EnrollAnswer> = {
-      operation: enroll_agent.name,
-      input: { cluster: key.cluster, request: body },
-      // With its secret a machine is known again, and a second try spends no second use (E1).
-      afterLoss: request.machine_secret == null ? null : 'again',
-      ownedBy: () => ({ kind: 'cluster', id: key.cluster }),
-      handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit({ request, key, existing }, ports)),
-    };
-    const entered = () => Promise.resolve(key.cluster);
-    const result = await withFreedCapacity(() => forward(letIn), { entered, ports, forward });
-    if (!result.ok && result.refusal.code === 'node_limit_reached') {
-      treatment.tellsMs(true);
-      treatment.full.add(request.node_id);
-    }
-    // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
-    if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
-    return result;
+    if (!treatment.isHeard()) return LEFT;
+    const againMs = treatment.again.take(request.node_id, admission);
+    if (againMs > 0) return { ok: false, refusal: { ...rateLimited(againMs), message: ENROLLED_TOO_OFTEN } };
+    return await letIn({ request, key, existing }, body, ports, treatment);
   } catch (error) {
     if (error instanceof DatabaseUnavailable)
       return { ok: false, refusal: error instanceof NothingWritten ? UNAVAILABLE : IN_DOUBT };
     throw error;
   }
+}
+
+/** One who shows no key, or not that the node of this id is its own, which is the `problem`. Its actor is not asked. */
+async function turnedAway(problem: string | null, treatment: Treatment): Promise<Result<never>> {
+  const { waitMs, tell } = treatment;
+  if (waitMs > 0) return heldUp(waitMs, treatment);
+  await tell();
+  return problem === null ? refuse('invalid_key', KEY_REFUSALS.invalid_key) : refuse('conflict', problem);
+}
+
+/** One that would be refused, and is not looked into for so many ms. */
+async function heldUp(pauseMs: number, { waitMs, tell, isFirst }: Treatment): Promise<Result<never>> {
+  if (isFirst()) await tell();
+  const refusal = rateLimited(pauseMs);
+  return { ok: false, refusal: waitMs > 0 ? refusal : { ...refusal, message: MANY_REFUSED } };
+}
+
+/** Asks the owner of its cluster, with the `body` as it came. */
+async function letIn(
+  applicant: Applicant,
+  body: unknown,
+  ports: EnrollPorts,
+  { forwarding, requestId, waitMs, tell, tellsMs, isFirst, full }: Treatment,
+): Promise<Result<EnrollAnswer>> {
+  const { request, key } = applicant;
+  const asked = { idempotency: null, principal: 'agent', surface: 'agent', requestId, trace: null };
+  const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> => forwarding.perform({ ...asked, ...part });
+  const entering: ForwardedPart<EnrollAnswer> = {
+    operation: enroll_agent.name,
+    input: { cluster: key.cluster, request: body },
+    // With its secret a machine is known again, and a second try spends no second use (E1).
+    afterLoss: request.machine_secret == null ? null : 'again',
+    ownedBy: () => ({ kind: 'cluster', id: key.cluster }),
+    handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit(applicant, ports)),
+  };
+  const entered = () => Promise.resolve(key.cluster);
+  const result = await withFreedCapacity(() => forward(entering), { entered, ports, forward });
+  if (!result.ok && result.refusal.code === 'node_limit_reached') {
+    tellsMs(true);
+    full.add(request.node_id);
+  }
+  // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
+  if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
+  return result;
 }
 
 /**

@@ -31,6 +31,7 @@ import * as keyOperations from '../../api/operations/enrollment-keys.ts';
 import * as labelOperations from '../../api/operations/labels.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
 import * as enrolling from '../../api/rest/enroll.ts';
+import * as enrollingAgain from '../../api/rest/enrolling-again.ts';
 import * as keylessBodies from '../../api/rest/keyless-bodies.ts';
 import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
@@ -191,6 +192,13 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('api/rest/enroll.ts', enrolling, [
       ['REFUSED_EVENTS_PER_MINUTE_MAX', 'Events of refused enrolments in a minute, at each admin; then 429 or none.'],
       ['FULL_TOLD_MS', 'A machine that waits at a full cluster leaves one event in this, at each admin.'],
+    ]),
+    limits('api/rest/enrolling-again.ts', enrollingAgain, [
+      [
+        'ENROLLED_AGAIN_BURST_MAX',
+        'Enrolments in one go of a node that is enrolled, by the secret of its machine, and as many by a recovery key; at each admin. Beyond, 429.',
+      ],
+      ['ENROLLED_AGAIN_PER_MINUTE_MAX', 'Of them, those that come back in a minute.'],
     ]),
     limits('api/operations/scrapes.ts', scrapes, [
       ['TARGETS_MAX', 'Scrape targets in one answer of MCP and tRPC. The discovery routes have no bound.'],

@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { displayName } from '../../actors/node/display-name.ts';
-import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
+import { KEY_REFUSALS, WRONG_RECOVERY_KEY } from '../../actors/cluster/enrollment.ts';
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
@@ -159,10 +159,7 @@ async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHas
   );
   const stored = rows[0]?.key_hash;
   if (stored === undefined || !timingSafeEqual(stored, keyHash))
-    throw new GuardRefused({
-      code: 'conflict',
-      message: 'A node with this id is already enrolled, and the recovery key is not valid for it.',
-    });
+    throw new GuardRefused({ code: 'conflict', message: WRONG_RECOVERY_KEY });
   await em.nativeDelete(RecoveryKey, { node: write.node });
 }
 

@@ -39,10 +39,12 @@ async function enrollmentKey(pool: Pool, where: Sql): ReturnType<Reads['enrollme
 }
 
 async function nodeForEnrollment(pool: Pool, id: NodeId): ReturnType<Reads['nodeForEnrollment']> {
-  const [row] = await rowsOf<NodeRow & { machine_secret_hash: Buffer | null; aliases: readonly string[] }>(
+  const [row] = await rowsOf<
+    NodeRow & { machine_secret_hash: Buffer | null; recovery_key_hash: Buffer | null; aliases: readonly string[] }
+  >(
     pool,
     'finding a node',
-    sql`select ${NODE_COLUMNS}, n.machine_secret_hash, coalesce((select array_agg(a.name order by a.name) from alias a where a.node_id = n.id), '{}') as aliases from node n join cluster c on c.id = n.cluster_id where n.id = ${id}::uuid`,
+    sql`select ${NODE_COLUMNS}, n.machine_secret_hash, (select r.key_hash from recovery_key r where r.node_id = n.id) as recovery_key_hash, coalesce((select array_agg(a.name order by a.name) from alias a where a.node_id = n.id), '{}') as aliases from node n join cluster c on c.id = n.cluster_id where n.id = ${id}::uuid`,
   );
   return row === undefined
     ? null
@@ -50,6 +52,7 @@ async function nodeForEnrollment(pool: Pool, id: NodeId): ReturnType<Reads['node
         node: nodeRecord(row),
         everConnected: row.last_seen_at !== null,
         machineSecretHash: row.machine_secret_hash,
+        recoveryKeyHash: row.recovery_key_hash,
         aliases: row.aliases,
       };
 }

@@ -1,5 +1,6 @@
 /** Nodes that come back to a cluster with a recovery key. What the rows decide is tested with the committer. */
 import test from 'ava';
+import { WRONG_RECOVERY_KEY } from '../../../../actors/cluster/enrollment.ts';
 import { RECOVERED_REASON } from '../../../../transport/protocol/close-codes.ts';
 import { keyRecord, MADE_MS, NODE, nodeRecord } from '../../../support/actors.ts';
 import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
@@ -20,6 +21,7 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
       node: nodeRecord({ version: '0.9.0', status: 'healthy' }),
       everConnected: true,
       machineSecretHash: null,
+      recoveryKeyHash: RECOVERY,
       aliases: [],
     },
   });
@@ -49,7 +51,13 @@ test('a recovery is judged by the rows, recovery key first: a key that is spent 
     const step = enroll({
       key: keyRecord(more),
       recoveryKeyHash: RECOVERY,
-      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE, aliases: [] },
+      existing: {
+        node: nodeRecord(),
+        everConnected: true,
+        machineSecretHash: MACHINE,
+        recoveryKeyHash: RECOVERY,
+        aliases: [],
+      },
       machineSecretHash: Buffer.alloc(32, 4),
     });
 
@@ -61,10 +69,28 @@ test('a recovery is judged by the rows, recovery key first: a key that is spent 
   }
 });
 
+test('a recovery key that is not the one of the node lets nobody in, whatever the rows say later (E2)', (t) => {
+  for (const recoveryKeyHash of [null, Buffer.alloc(32, 9)]) {
+    const step = enroll({
+      recoveryKeyHash: RECOVERY,
+      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE, recoveryKeyHash, aliases: [] },
+    });
+
+    t.deepEqual(step.changes, []);
+    t.deepEqual(step.effects, [refusal('conflict', WRONG_RECOVERY_KEY)] as never);
+  }
+});
+
 test('a recovery with the same version tells of no new one', (t) => {
   const [change] = enroll({
     recoveryKeyHash: RECOVERY,
-    existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null, aliases: [] },
+    existing: {
+      node: nodeRecord(),
+      everConnected: true,
+      machineSecretHash: null,
+      recoveryKeyHash: RECOVERY,
+      aliases: [],
+    },
   }).changes;
 
   t.deepEqual(column(change?.events, 'type'), ['edge.enrollment_key.verified', 'edge.node.reregistered']);

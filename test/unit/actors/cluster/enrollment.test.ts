@@ -51,7 +51,13 @@ test('an unlimited key stays unlimited, and an unnamed one says null', (t) => {
 
 test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not registered again', (t) => {
   const step = enroll({
-    existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false, machineSecretHash: null, aliases: [] },
+    existing: {
+      node: nodeRecord({ lastSeenAtMs: null }),
+      everConnected: false,
+      machineSecretHash: null,
+      recoveryKeyHash: null,
+      aliases: [],
+    },
     key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }),
   });
 
@@ -80,7 +86,13 @@ test('the machine that enrolled a node enrols it again by any key and spends no 
       ...more,
       key: spent,
       machineSecretHash: Buffer.from(MACHINE),
-      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE, aliases: [] },
+      existing: {
+        node: nodeRecord(),
+        everConnected: true,
+        machineSecretHash: MACHINE,
+        recoveryKeyHash: null,
+        aliases: [],
+      },
     });
 
     t.like(step.changes[0]?.write, {
@@ -97,6 +109,7 @@ test('the machine that enrolled a node enrols it again by any key and spends no 
       node: { ...nodeRecord(), version: '0.0.1' },
       everConnected: true,
       machineSecretHash: MACHINE,
+      recoveryKeyHash: null,
       aliases: [],
     },
   });
@@ -112,7 +125,7 @@ test('a caller with key and id but without the secret of the machine is refused,
     for (const everConnected of [false, true]) {
       const step = enroll({
         machineSecretHash,
-        existing: { node: nodeRecord(), everConnected, machineSecretHash: MACHINE, aliases: [] },
+        existing: { node: nodeRecord(), everConnected, machineSecretHash: MACHINE, recoveryKeyHash: null, aliases: [] },
       });
 
       t.deepEqual(step.changes, []);
@@ -123,9 +136,21 @@ test('a caller with key and id but without the secret of the machine is refused,
 
 test('an id that is enrolled is a conflict: once it connected, or with another key', (t) => {
   for (const existing of [
-    { node: nodeRecord(), everConnected: true, machineSecretHash: null, aliases: [] },
-    { node: nodeRecord({ enrollmentKeyId: id('d', 9) }), everConnected: false, machineSecretHash: null, aliases: [] },
-    { node: nodeRecord({ enrollmentKeyId: null }), everConnected: false, machineSecretHash: null, aliases: [] },
+    { node: nodeRecord(), everConnected: true, machineSecretHash: null, recoveryKeyHash: null, aliases: [] },
+    {
+      node: nodeRecord({ enrollmentKeyId: id('d', 9) }),
+      everConnected: false,
+      machineSecretHash: null,
+      recoveryKeyHash: null,
+      aliases: [],
+    },
+    {
+      node: nodeRecord({ enrollmentKeyId: null }),
+      everConnected: false,
+      machineSecretHash: null,
+      recoveryKeyHash: null,
+      aliases: [],
+    },
   ]) {
     const step = enroll({ existing });
 
@@ -167,7 +192,13 @@ test('no event of an enrolment holds a secret (E4)', (t) => {
     enroll(),
     enroll({
       recoveryKeyHash: RECOVERY,
-      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null, aliases: [] },
+      existing: {
+        node: nodeRecord(),
+        everConnected: true,
+        machineSecretHash: null,
+        recoveryKeyHash: RECOVERY,
+        aliases: [],
+      },
     }),
     enroll({ key: keyRecord({ usesRemaining: 0 }) }),
   ];
@@ -206,7 +237,7 @@ test('a node that comes back keeps the labels that operators gave it', (t) => {
   const step = enroll({
     key: keyRecord({ labels: { env: 'dev' } }),
     recoveryKeyHash: RECOVERY,
-    existing: { node, everConnected: true, machineSecretHash: null, aliases: ['old'] },
+    existing: { node, everConnected: true, machineSecretHash: null, recoveryKeyHash: RECOVERY, aliases: ['old'] },
   });
 
   t.deepEqual(told(step.changes[0]!.events[1]!, 'name', 'labels'), ['old', { env: 'prod' }]);

@@ -47,7 +47,7 @@ test('enrolment with a known key goes to the actor of the cluster, with new cred
 
   const { status } = await request('POST', ENROLL_PATH, {
     ...noKey,
-    body: { ...body, recovery_key: 'recover', aliases: ['a'] },
+    body: { ...body, aliases: ['a'] },
   });
 
   t.is(status, 201);
