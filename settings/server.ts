@@ -28,7 +28,9 @@ function isAddressOrRange(text: string): boolean {
 
 /** Where it listens, under which names, and what it serves. */
 export const SERVER_SETTINGS = {
-  ADMIN_API_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address to listen on.'),
+  ADMIN_API_HOST: text({ max: 253 })
+    .default('0.0.0.0')
+    .describe('Address to listen on. `localhost` is 127.0.0.1, and ::1 where the machine has it.'),
   ADMIN_API_PORT: port().default(ADMIN_API_PORT).describe('Port to listen on; 0 takes a free one.'),
   ADMIN_TLS_CERT_FILE: pemFile(
     "this admin's certificate and those that vouch for it. With it, all that comes to ADMIN_API_PORT comes by HTTPS; what replaces the file is taken up within 15 s, and cuts no connection (docs/tls.md).",

@@ -1,6 +1,5 @@
 /** The API server: one HTTP port for REST, documentation, health, and whatever else is mounted on it. */
 import type { IncomingMessage, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Server as HttpsServer } from 'node:https';
 import type { Log } from '../../transport/net/log.ts';
@@ -34,6 +33,7 @@ import { answerFailures, answerPlainHttp, answerNonRequests } from './failures.t
 import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
+import { Listening } from './listening.ts';
 import { label_given_nodes } from '../labelling.ts';
 import { make_room } from '../forwarding/freed-capacity.ts';
 import { registerLeaving } from './leaving.ts';
@@ -110,7 +110,7 @@ export interface Api extends InternalPaths {
   readonly onUpgrade: (path: string, handler: UpgradeHandler) => void;
   /** Offers upgrade requests of this exact path to whoever answers for other admins. */
   onInternalUpgrade(path: string, take: TakeUpgrade): void;
-  /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */
+  /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. `localhost`: `Listening`. */
   listen(host: string, port: number): Promise<string>;
   /**
    * New requests are refused with 503, those in flight get CLOSE_GRACE_MS and sockets that were taken over
@@ -118,13 +118,6 @@ export interface Api extends InternalPaths {
    */
   close(): Promise<void>;
 }
-
-/**
- * Connections that wait to be accepted: a fleet that comes back at once overflows Node's 511, and every connection
- * dropped there waits a second or three for its retransmission. Linux takes at most net.core.somaxconn, 4,096 as it
- * comes.
- */
-const PENDING_CONNECTIONS_MAX = 4_096;
 
 /** The API server, not yet listening. */
 export function createApi(kit: ApiKit): Api {
@@ -138,7 +131,7 @@ export function createApi(kit: ApiKit): Api {
   const upgrades = routeUpgrades(app.server, pages, log);
   const internal = mountInternal(app, pages);
   noteClients(app.server, new TrustedProxies(settings.trustedProxies ?? []));
-  app.server.on('error', (error) => log.debug({ error }, 'a connection could not be accepted')); // the next one may be
+  const listening = new Listening(app, log);
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
@@ -168,9 +161,7 @@ export function createApi(kit: ApiKit): Api {
     onInternal: (path, take) => internal.onInternal(path, take),
     peerCalls: createPeerCallHandler({ operations: OPERATIONS, ports, forwarding, records, log }),
     async listen(host, port) {
-      await app.listen({ host, port, backlog: PENDING_CONNECTIONS_MAX });
-      const { address, port: bound, family } = app.server.address() as AddressInfo;
-      return `${front === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+      return `${front === null ? 'http' : 'https'}://${await listening.open(host, port)}`;
     },
     async close() {
       closing = true;
@@ -179,7 +170,7 @@ export function createApi(kit: ApiKit): Api {
         app.server.closeAllConnections();
         front?.hangUp();
       }, CLOSE_GRACE_MS);
-      const closed = app.close();
+      const closed = Promise.all([app.close(), listening.close()]);
       app.server.closeIdleConnections();
       await Promise.all([closed, upgrades.closeAll(UPGRADED_GRACE_MS)]);
       clearTimeout(force);

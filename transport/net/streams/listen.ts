@@ -12,6 +12,8 @@ export interface Place {
   readonly port: number;
   /** Nobody chose this port: where it is taken by now, another one will do. */
   readonly orAnother?: boolean;
+  /** Connections that wait to be accepted. Default: BACKLOG_MAX. */
+  readonly backlogMax?: number;
 }
 
 /**
@@ -23,9 +25,9 @@ export type Listened =
   | { readonly ok: false; readonly reason: string; readonly code: string };
 
 /** Starts listening. Never rejects; the server can be tried again after a failure. */
-export async function listenAt(server: Server, { host, port, orAnother = false }: Place): Promise<Listened> {
-  let code = await failure(server, host, port);
-  if (orAnother && code === 'EADDRINUSE') code = await failure(server, host, 0);
+export async function listenAt(server: Server, place: Place): Promise<Listened> {
+  let code = await failure(server, place);
+  if (place.orAnother === true && code === 'EADDRINUSE') code = await failure(server, { ...place, port: 0 });
   if (code !== null) return { ok: false, reason: REASONS[code] ?? code, code };
   return { ok: true, port: (server.address() as AddressInfo).port };
 }
@@ -37,9 +39,9 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Null: it listens. Else the code of what went wrong. */
-async function failure(server: Server, host: string, port: number): Promise<string | null> {
+async function failure(server: Server, { host, port, backlogMax = BACKLOG_MAX }: Place): Promise<string | null> {
   try {
-    server.listen({ host, port, backlog: BACKLOG_MAX });
+    server.listen({ host, port, backlog: backlogMax });
     await once(server, 'listening');
     return null;
   } catch (error) {
