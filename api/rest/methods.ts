@@ -35,11 +35,16 @@ export function answerUnrouted(app: FastifyInstance): void {
   app.setNotFoundHandler(answer);
 }
 
-/** Whether a path is one of a route: a parameter stands for any segment but an empty one. */
+/**
+ * Whether a path is one of a route: a parameter stands for any segment but an empty one, and `*` at the end for all
+ * that follows, also nothing.
+ */
 function fits(route: readonly string[], path: readonly string[]): boolean {
+  const isOpen = route.at(-1) === '*';
+  const named = isOpen ? route.slice(0, -1) : route;
   return (
-    route.length === path.length &&
-    route.every((segment, index) => (segment.startsWith(':') ? path[index] !== '' : segment === path[index]))
+    (isOpen ? path.length >= route.length : path.length === route.length) &&
+    named.every((segment, index) => (segment.startsWith(':') ? path[index] !== '' : segment === path[index]))
   );
 }
 

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import test from 'ava';
 import { WHOLE } from '../../../../actors/standing.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
+import { registerAssets } from '../../../../api/console/assets.ts';
 import type { AnyOperation } from '../../../../api/operation.ts';
 import { inputSchema } from '../../../../api/schemas.ts';
 import { KEYS, serveApi, SOME_ID } from '../../../support/api/fakes.ts';
+import { serve } from '../../../support/api/served.ts';
 import { writeFirst } from './boundary-fixture.ts';
 
 test('another method of a known path is a 405 that names those that there are, and OPTIONS names them as well', async (t) => {
@@ -20,6 +22,8 @@ test('another method of a known path is a 405 that names those that there are, a
     ['POST', '/healthz', 'GET, HEAD, OPTIONS'],
     ['POST', '/api/openapi', 'GET, HEAD, OPTIONS'],
     ['GET', '/api/v1/agents/enroll', 'POST, OPTIONS'],
+    ['POST', '/releases/metadata/timestamp.json', 'GET, HEAD, OPTIONS'],
+    ['DELETE', '/releases/', 'GET, HEAD, OPTIONS'],
   ];
 
   for (const [method, path, allow] of cases) {
@@ -35,6 +39,21 @@ test('another method of a known path is a 405 that names those that there are, a
   }
   t.is((await request('OPTIONS', '/api/v1/nope')).status, 404);
   t.is((await request('PUT', '/api/v1/nodes/')).status, 404, 'an empty id is none');
+});
+
+test('another method of a page of the console is a 405 however deep it lies, and what lies beside is unknown', async (t) => {
+  const { url } = await serve(t, { mounts: () => [({ app }) => registerAssets(app, async () => null)] });
+  const answers = async (method: string, path: string) => {
+    const { status, headers } = await fetch(url + path, { method });
+    return [status, headers.get('allow')];
+  };
+
+  for (const path of ['/console', '/console/nodes', `/console/nodes/${SOME_ID}?tab=events`, '/console/assets/x.js']) {
+    t.deepEqual(await answers('POST', path), [405, 'GET, HEAD, OPTIONS'], path);
+    t.deepEqual(await answers('OPTIONS', path), [204, 'GET, HEAD, OPTIONS'], path);
+  }
+  for (const path of ['/consoles', '/consoles/nodes', '/releases'])
+    t.deepEqual(await answers('POST', path), [404, null], path);
 });
 
 test('HEAD of what can be read says what GET would, without the body, and to nobody without a key', async (t) => {
