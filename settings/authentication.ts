@@ -1,18 +1,6 @@
 /** Keys of an admin's callers, which surfaces ask for one, and at which addresses they may be left open. */
 import { isLoopbackHost } from '../transport/net/addresses.ts';
-import { bearerKey, flag, integer } from './fields.ts';
-import { isWeakKey } from './weak-keys.ts';
-
-/** A key that callers show, and that nobody guesses. */
-const callersKey = () =>
-  bearerKey()
-    .refine((key) => !isWeakKey(key), {
-      params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' },
-    })
-    .meta({
-      secret: true,
-      expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
-    });
+import { bearerKey, callersKey, flag, integer } from './fields.ts';
 
 const keyFor = (what: string) =>
   callersKey()

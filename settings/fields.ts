@@ -3,6 +3,7 @@
  * `.optional()` and `.describe(…)`.
  */
 import { z } from 'zod';
+import { isWeakKey } from './weak-keys.ts';
 
 /** Bounds of a number; both ends are allowed. */
 export interface Bounds {
@@ -44,6 +45,18 @@ export function secret({ max = 4_096 }: { readonly max?: number } = {}) {
 export function bearerKey() {
   return secret()
     .regex(/^[\u0021-\u007e]{16,512}$/u)
+    .meta({
+      secret: true,
+      expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
+    });
+}
+
+/** A bearer key that nobody guesses. One that the first guesses open is refused. */
+export function callersKey() {
+  return bearerKey()
+    .refine((key) => !isWeakKey(key), {
+      params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' },
+    })
     .meta({
       secret: true,
       expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',

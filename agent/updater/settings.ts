@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { Settings } from '../../settings/environment.ts';
-import { bearerKey, choice, durationMs, flag, text, urls } from '../../settings/fields.ts';
+import { callersKey, choice, durationMs, flag, text, urls } from '../../settings/fields.ts';
 import { isLoopbackHost } from '../../transport/net/addresses.ts';
 import { LOG_LEVELS } from '../../transport/net/log.ts';
 import { AGENT_SETTINGS } from '../config.ts';
@@ -49,7 +49,7 @@ export const UPDATER_SETTINGS = {
   UPDATER_LISTEN: listen()
     .default({ host: '127.0.0.1', port: 58_080 })
     .meta({ defaultText: '127.0.0.1:58080', description: 'Where the agent asks for updates.' }),
-  UPDATER_TOKEN: bearerKey().optional().meta({
+  UPDATER_TOKEN: callersKey().optional().meta({
     secret: true,
     defaultText: 'made once, in the file token of UPDATER_DIR',
     description: 'Bearer key of its HTTP API.',

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { callersKey } from '../../settings/fields.ts';
 import { writeDurably } from '../durable-file.ts';
 import { UpdateProblem } from './problem.ts';
 
@@ -22,10 +23,12 @@ export function tokenAt(path: string, given: string | undefined): string {
 function storedToken(path: string): string | null {
   try {
     const text = readFileSync(path, 'utf8').trim();
-    if (/^[\u0021-\u007e]{16,512}$/u.test(text)) return text;
+    if (callersKey().safeParse(text).success) return text; // by the rule of UPDATER_TOKEN
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
-  throw new UpdateProblem(`${path} holds no token: remove it, and the next start makes another`);
+  throw new UpdateProblem(
+    `${path} holds no token that can be UPDATER_TOKEN: remove it, and the next start makes another`,
+  );
 }

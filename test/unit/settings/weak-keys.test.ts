@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
+import { UPDATER_SETTINGS } from '../../../agent/updater/settings.ts';
+import { tokenAt } from '../../../agent/updater/token.ts';
 import { readAdminConfig } from '../../../settings/admin.ts';
+import { readSettings } from '../../../settings/environment.ts';
 import { isWeakKey } from '../../../settings/weak-keys.ts';
 import { scaled } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const WEAK = [
   'x'.repeat(16),
@@ -66,5 +72,31 @@ test('an admin does not start with a key that is guessed, and says how to make o
       'API_KEY holds a value of 20 characters that does not fit: it should be one that nobody guesses, as made by: openssl rand -hex 32',
       'ADMIN_DEBUG_DASHBOARD_PASSWORD holds a value of 12 characters that does not fit: it should be one that nobody guesses, as made by: openssl rand -hex 16',
     ],
+  });
+});
+
+test('an updater does not start with a token that is guessed, and says how to make one', (t) => {
+  for (const [UPDATER_TOKEN, characters] of [
+    ['changemechangeme', 16],
+    ['a'.repeat(20), 20],
+  ] as const)
+    t.deepEqual(readSettings(UPDATER_SETTINGS, { UPDATER_TOKEN }), {
+      ok: false,
+      problems: [
+        `UPDATER_TOKEN holds a value of ${characters} characters that does not fit: it should be one that nobody guesses, as made by: openssl rand -hex 32`,
+      ],
+    });
+  t.true(readSettings(UPDATER_SETTINGS, { UPDATER_TOKEN: randomBytes(32).toString('hex') }).ok);
+});
+
+test('an updater takes no token that is guessed from its file, and makes one where there is none', (t) => {
+  const file = join(temporaryDirectory(t), 'token');
+
+  const made = tokenAt(file, undefined);
+  t.is(tokenAt(file, undefined), made);
+  writeFileSync(file, 'changemechangeme\n');
+
+  t.throws(() => tokenAt(file, undefined), {
+    message: `${file} holds no token that can be UPDATER_TOKEN: remove it, and the next start makes another`,
   });
 });
