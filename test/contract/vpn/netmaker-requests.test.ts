@@ -1,7 +1,9 @@
 /** Requests to Netmaker are bounded, and tell nobody its key or an address. */
 import test, { type ExecutionContext } from 'ava';
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
+import { hostNameOf, VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
+import { ID_CHARACTERS_MAX } from '../../../transport/vpn/netmaker/answers.ts';
 import { NetmakerClient } from '../../../transport/vpn/netmaker/client.ts';
 import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import {
@@ -142,6 +144,66 @@ test('the master key and addresses are in no error, whatever Netmaker says', asy
   t.is(
     tellable('no route for 100.64.0.7/24 and FD00:1:2::7 with\nsecret-secret', 'secret-secret'),
     'no route for … and … with …',
+  );
+});
+
+test('a host whose id PostgreSQL does not hold is left out, and keeps nobody else out', async (t) => {
+  const netmaker = await startFakeNetmaker(t);
+  const fixture = await netmakerFixture(t, netmaker, (token, name) => netmaker.register(token, name));
+  const network = await fixture.cluster();
+  await fixture.manager.ensureNetwork(network);
+  const longest = 'x'.repeat(ID_CHARACTERS_MAX);
+  const [known, named] = [await fixture.node(network), await fixture.node(network)];
+  for (const id of ['a\0b', 'half a character: \ud800', `${longest}y`, randomBytes(8_192).toString('hex')])
+    netmaker.byHand.put(netmaker.byHand.host(hostNameOf(await fixture.node(network)), false, id), network.name);
+  netmaker.byHand.put(netmaker.byHand.host(hostNameOf(named), false, longest), network.name);
+
+  await fixture.enter(network, known);
+
+  for (let round = 0; round < 2; round += 1) {
+    const { hosts, members } = await fixture.manager.survey();
+    t.deepEqual(hosts.map(({ node }) => node).toSorted(), [known, named].toSorted());
+    t.deepEqual(members.map(({ node }) => node ?? '').toSorted(), [known, named].toSorted());
+    t.deepEqual((await fixture.manager.members(network.name)).toSorted(), [known, named].toSorted());
+  }
+});
+
+test('what is no text in a list of Netmaker is left out of it', async (t) => {
+  const list = (...entries: readonly object[]) => JSON.stringify(entries);
+  const bodies: Readonly<Record<string, string>> = {
+    '/api/networks': list({ netid: 'cluster-a\0' }, { netid: 'cluster-b' }),
+    '/api/nodes': list(
+      { id: '\0', hostid: 'a', network: 'cluster-b' },
+      { id: 'a', hostid: '\ud800', network: 'cluster-b' },
+      { id: 'a', hostid: 'b', network: 'cluster-b\0' },
+      { id: 'a', hostid: 'b', network: 'cluster-b' },
+    ),
+    '/api/dns': list({ name: 'a\0', network: 'n' }, { name: 'a', network: 'n\0' }, { name: 'a', network: 'n' }),
+    '/api/v1/enrollment-keys': list({ networks: [], tags: [], token: 'a\0' }, { networks: [], tags: [], token: 'b' }),
+  };
+  const server = createServer(({ url = '' }, response) => response.end(bodies[url]));
+  const requests = new NetmakerRequests({ url: `http://127.0.0.1:${await listening(t, server)}`, masterKey: 'k' });
+  t.teardown(() => requests.close());
+  const client = new NetmakerClient(requests);
+
+  t.deepEqual(
+    (await client.networks()).map(({ name }) => name),
+    ['cluster-b'],
+  );
+  t.deepEqual(
+    (await client.nodes(null)).map(({ id, hostid, network }) => [id, hostid, network]),
+    [['a', 'b', 'cluster-b']],
+  );
+  t.deepEqual(
+    (await client.dns(null)).map(({ name, network }) => [name, network]),
+    [
+      ['a', ''],
+      ['a', 'n'],
+    ],
+  );
+  t.deepEqual(
+    (await client.enrollmentKeys()).map(({ token }) => token),
+    ['', 'b'],
   );
 });
 

@@ -19,7 +19,19 @@ const ENTRIES_AT_ONCE = 500;
 /** Longest enrolment token that is taken, in characters. Source: the frame `netmaker-join`. */
 const TOKEN_CHARACTERS_MAX = 8_192;
 
+/**
+ * Longest id or name of Netmaker that is read, in characters: its own ids have 36, names of DNS 253. An index of
+ * PostgreSQL takes 2,704 bytes.
+ */
+export const ID_CHARACTERS_MAX = 512;
+
 const text = z.string().catch('');
+
+/**
+ * What something is known by there, to be stored, and to be asked for by a path. One with a NUL can be stored nowhere,
+ * and one with half a character is another one wherever it is stored: nobody is known by either.
+ */
+const id = z.string().min(1).max(ID_CHARACTERS_MAX).refine(isWhole);
 
 /** Words of a list; what is no word is left out. */
 const texts = z
@@ -27,10 +39,10 @@ const texts = z
   .transform((entries): readonly string[] => (Array.isArray(entries) ? entries.filter(isText) : []));
 
 /** One of GET /api/networks. */
-export const Network = z.object({ netid: z.string().min(1), addressrange: text, addressrange6: text });
+export const Network = z.object({ netid: id, addressrange: text, addressrange6: text });
 
 /** One of GET /api/hosts: a machine that Netmaker knows. It puts a default host into every network by itself. */
-export const Host = z.object({ id: z.string().min(1), name: text, isdefault: z.boolean().catch(false) });
+export const Host = z.object({ id, name: text, isdefault: z.boolean().catch(false) });
 export type Host = z.output<typeof Host>;
 
 /**
@@ -38,9 +50,9 @@ export type Host = z.output<typeof Host>;
  * `lastcheckin` in Unix seconds.
  */
 export const Node = z.object({
-  id: z.string().min(1),
-  hostid: z.string().min(1),
-  network: z.string().min(1),
+  id,
+  hostid: id,
+  network: id,
   address: text,
   address6: text,
   pendingdelete: z.boolean().catch(false),
@@ -53,13 +65,13 @@ export const Node = z.object({
 export type Node = z.output<typeof Node>;
 
 /** One of GET /api/dns/adm/{network}/custom, GET /api/dns: a name in a network, with the addresses that it leads to. */
-export const DnsEntry = z.object({ name: z.string().min(1), network: text, address: text, address6: text });
+export const DnsEntry = z.object({ name: id, network: id.catch(''), address: text, address6: text });
 export type DnsEntry = z.output<typeof DnsEntry>;
 
 /** One of GET /api/v1/enrollment-keys: what lets machines into networks. */
 export const EnrollmentKey = z.object({
   value: text,
-  token: z.string().max(TOKEN_CHARACTERS_MAX).catch(''),
+  token: z.string().max(TOKEN_CHARACTERS_MAX).refine(isWhole).catch(''),
   networks: texts,
   tags: texts,
   unlimited: z.boolean().catch(false),
@@ -125,4 +137,8 @@ function field(of: object, name: string): unknown {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
+}
+
+function isWhole(value: string): boolean {
+  return !value.includes('\0') && value.isWellFormed();
 }
