@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import type { AdminClusterResource } from '../../../actors/resources/admin.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
@@ -16,16 +16,17 @@ import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
-import { RELEASE_BEFORE, releaseAt, type Release } from '../../support/fleet/release.ts';
+import { COMMIT_BEFORE, RELEASE_BEFORE, releaseAt, releaseTest, type Release } from '../../support/fleet/release.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 /**
  * Commits that stand for releases, since there are none yet: the last one whose admins do not call each other, the last
- * one whose admins do and hand nothing over, and one whose admins do all that those of now do. With the first release
- * its commit takes their place. Beside each: what an admin answers where the owner is of the other release, how the
- * newer one ends, and whether they hand clusters over to each other and tell each other live output.
+ * one whose admins do and hand nothing over, one whose admins do all that those of now do, and the one before this,
+ * from which no change of what admins say to each other may part them. With the first release its commit takes the
+ * place of the first three. Beside each: what an admin answers where the owner is of the other release, how the newer
+ * one ends, and whether they hand clusters over to each other and tell each other live output.
  */
 const RELEASES = {
   'without calls between admins': {
@@ -42,6 +43,12 @@ const RELEASES = {
   },
   'with hand-overs and live output': {
     commit: RELEASE_BEFORE,
+    elsewhere: 201,
+    ending: 'SIGTERM',
+    handsOver: true,
+  },
+  'of the commit before': {
+    commit: COMMIT_BEFORE,
     elsewhere: 201,
     ending: 'SIGTERM',
     handsOver: true,
@@ -189,10 +196,9 @@ async function lookedAround({ at }: SideBySide, admin: AdminProgram): Promise<vo
 }
 
 for (const [name, { commit, elsewhere, ending, handsOver }] of Object.entries(RELEASES))
-  test.serial(`commands, takeovers and the upgrade work beside a release ${name}, with no stale write`, async (t) => {
+  releaseTest(commit)(`commands, takeovers, upgrades work beside a release ${name}: no stale write`, async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
     const release = await releaseAt(t, commit);
-    if (release === null) return;
     const fleet = await sideBySide(t, release);
     const { older, newer, start } = fleet;
     const commands = [await asked(fleet, older), await asked(fleet, newer)];

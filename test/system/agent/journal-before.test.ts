@@ -16,7 +16,7 @@ import { machineTimeline } from '../../../agent/execution/timeline.ts';
 import { AgentFixture } from '../../support/agent/agent-fixture.ts';
 import { delivery, executionId } from '../../support/agent/session-fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
-import { releaseAt } from '../../support/fleet/release.ts';
+import { releaseAt, releaseTest } from '../../support/fleet/release.ts';
 import { silentLog } from '../../support/log.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -28,12 +28,11 @@ const RELEASES = {
 } as const;
 
 for (const [name, commit] of Object.entries(RELEASES)) {
-  test.serial(
+  releaseTest(commit)(
     `an agent of an earlier release (${name}) goes on with what the new one left, and the new one after it`,
     async (t) => {
       t.timeout(hangAfter(180_000));
       const release = await releaseAt(t, commit);
-      if (release === null) return;
       const { fixture, admin, session } = await AgentFixture.open(
         t,
         { confirms: false },
@@ -131,12 +130,11 @@ function grow(path: string): void {
   database.close();
 }
 
-test.serial(
+releaseTest(BEFORE_UPDATES)(
   'whichever of three releases has the journal next, nothing is started twice and no result is lost',
   async (t) => {
     t.timeout(hangAfter(180_000));
     const release = await releaseAt(t, BEFORE_UPDATES);
-    if (release === null) return;
     const file = join(release.directory, 'agent/execution/journal/journal.ts');
     const { Journal: JournalOfBefore } = (await import(pathToFileURL(file).href)) as {
       readonly Journal: new (...of: ConstructorParameters<typeof JournalOfNow>) => JournalOfNow;

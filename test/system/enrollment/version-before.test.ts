@@ -1,13 +1,12 @@
 /** An agent and an admin of the version before understand each other: each says what the other knows, and no more. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import test from 'ava';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { endScripts, FREE_PORTS, prepareAgent } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
-import { releaseAt } from '../../support/fleet/release.ts';
+import { releaseAt, releaseTest } from '../../support/fleet/release.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { freePort } from '../../support/net/free-ports.ts';
@@ -17,9 +16,10 @@ import { until } from '../../support/until.ts';
 /** The last commit of protocol 5, before facts and labels. */
 const PROTOCOL_5 = '13caaefcbebd48ca4d216e5b958e1a31b96464c7';
 
-test.serial('an agent of before enrols, runs and is labelled; nothing is known of its machine', async (t) => {
+const test = releaseTest(PROTOCOL_5);
+
+test('an agent of before enrols, runs and is labelled; nothing is known of its machine', async (t) => {
   const release = await releaseAt(t, PROTOCOL_5);
-  if (release === null) return;
   const fleet = await startFleet(t);
   const { key } = await fleet.key({ labels: { env: 'prod' } });
   const agent = Program.start(t, release.program('edge-agent.ts'), ['up'], {
@@ -36,9 +36,8 @@ test.serial('an agent of before enrols, runs and is labelled; nothing is known o
   t.is(await outputOf(fleet.rest, { type: 'all', labels: 'env=prod' }), 'done\n');
 });
 
-test.serial('an agent of now serves an admin of before, and says nothing that it does not know', async (t) => {
+test('an agent of now serves an admin of before, and says nothing that it does not know', async (t) => {
   const release = await releaseAt(t, PROTOCOL_5);
-  if (release === null) return;
   const connection = await createDatabase(t, { schema: 'empty' });
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import test from 'ava';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
@@ -15,7 +14,7 @@ import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { freePort } from '../../support/net/free-ports.ts';
 import { endScripts, FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
-import { RELEASE_BEFORE, releaseAt } from '../../support/fleet/release.ts';
+import { RELEASE_BEFORE, releaseAt, releaseTest } from '../../support/fleet/release.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
@@ -65,11 +64,10 @@ async function updates(rest: Rest, node: string): Promise<void> {
 }
 
 for (const [name, { commit, lists, uses }] of Object.entries(RELEASES)) {
-  test.serial(
+  releaseTest(commit)(
     `an admin of an earlier release (${name}) goes on working after a newer one has migrated the database`,
     async (t) => {
       const release = await releaseAt(t, commit);
-      if (release === null) return;
       const { directory, program } = release;
       const connection = await createDatabase(t, { schema: 'empty' });
       const [port, url] = await freePort().then((free) => [String(free), `http://127.0.0.1:${free}`] as const);
