@@ -1,12 +1,15 @@
-/** `failover`: several admins of which one is killed, frozen, ended, added or drained, under calls at all of them. */
+/**
+ * `failover`: several admins of which one is killed, frozen, ended, added or drained, under calls at all of them: such
+ * as any admin does, and such as only the owner of a cluster does.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBenchServer, withClient } from '../fleet/database.ts';
 import { clusterNameOf, nodeId } from '../fleet/nodes.ts';
 import { callOnce, noCalls, repeated, type CallCounts, type Callers } from '../load/one-retry.ts';
 import { awaitCalm } from '../method/machine.ts';
 import { quantile } from '../method/statistics.ts';
-import { startAdmin } from '../product/admin.ts';
 import { startSeveral, state, type NamedAdmin, type SeveralAdmins } from '../product/several.ts';
+import { FAULTS, type Fault } from './failover-faults.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -14,9 +17,11 @@ const ADMINS = 3;
 const NODES = 1_000;
 const ROUNDS = 200;
 
-/** Each cluster is asked this often whether it is served, and commands are created this often, in ms. */
+/** Each cluster is asked this often whether it is served, in ms. */
 const PROBE_EVERY_MS = 50;
-const COMMAND_EVERY_MS = 50;
+
+/** Commands are created this often, and nodes labelled, at all admins in turn, in ms. */
+const CALL_EVERY_MS = 50;
 
 /** How long an admin is frozen, in s. */
 const FROZEN_SECONDS = 60;
@@ -29,85 +34,6 @@ const KILL_P99_SECONDS_MAX = 5;
 
 /** Times that an agent comes again for one fault. */
 const RECONNECTS_MAX = 1;
-
-/** What happens to one of the admins. `isOrderly`: then no call may fail. */
-interface Fault {
-  readonly isOrderly: boolean;
-  /** Resolves when it was done, and the clusters are where they belong then. */
-  happen(several: SeveralAdmins, victim: NamedAdmin, seconds: number): Promise<void>;
-  /** As before it. */
-  undo(several: SeveralAdmins, victim: NamedAdmin): Promise<void>;
-}
-
-const without =
-  ({ name }: NamedAdmin) =>
-  (owners: ReadonlyMap<string, string>): boolean =>
-    ![...owners.values()].includes(name);
-
-async function again(several: SeveralAdmins, victim: NamedAdmin): Promise<void> {
-  victim.process = await startAdmin(victim.place);
-  await several.balanced();
-}
-
-const FAULTS: Readonly<Record<string, Fault>> = {
-  kill: {
-    isOrderly: false,
-    async happen(several, victim) {
-      victim.process?.signal('SIGKILL');
-      await several.owned(without(victim));
-      await victim.process?.kill();
-      victim.process = null;
-    },
-    undo: again,
-  },
-  freeze: {
-    isOrderly: false,
-    async happen(several, victim, seconds) {
-      const untilMs = performance.now() + seconds * 1_000;
-      victim.process?.signal('SIGSTOP');
-      await several.owned(without(victim));
-      await several.allLive();
-      await delay(Math.max(0, untilMs - performance.now()));
-    },
-    async undo(several, victim) {
-      victim.process?.signal('SIGCONT');
-      await several.balanced();
-    },
-  },
-  term: {
-    isOrderly: true,
-    async happen(several, victim) {
-      const stopped = victim.process?.stop();
-      await several.owned(without(victim));
-      await stopped;
-      victim.process = null;
-    },
-    undo: again,
-  },
-  drain: {
-    isOrderly: true,
-    async happen(several, victim) {
-      await victim.process?.http.call('POST', `/admins/${victim.name}/drain`);
-      await several.owned(without(victim));
-    },
-    async undo(several, victim) {
-      await victim.process?.http.call('POST', `/admins/${victim.name}/resume`);
-      await several.balanced();
-    },
-  },
-  join: {
-    isOrderly: true,
-    async happen(several, joiner) {
-      joiner.process = await startAdmin(joiner.place);
-      await several.balanced();
-    },
-    async undo(several, joiner) {
-      await joiner.process?.stop();
-      joiner.process = null;
-      await several.balanced();
-    },
-  },
-};
 
 /** All faults, or those that are named behind the case. `--seconds`: how long an admin is frozen. */
 export async function failover(options: CaseOptions): Promise<void> {
@@ -153,6 +79,16 @@ interface Round {
   readonly reconnects: Reconnects;
 }
 
+/** Calls of all rounds. */
+interface Called {
+  /** Creates of commands, which any admin does. */
+  readonly anywhere: CallCounts;
+  /** Labels of nodes, which the owner of their cluster does. */
+  readonly atOwners: CallCounts;
+  /** Commands that were acknowledged. */
+  readonly created: string[];
+}
+
 interface Reconnects {
   readonly agents: number;
   readonly most: number;
@@ -161,8 +97,8 @@ interface Reconnects {
 async function faulted(name: string, fault: Fault, several: SeveralAdmins, size: Size): Promise<void> {
   const { options, nodes } = size;
   const calm = await awaitCalm();
-  const counts = noCalls();
-  const created: string[] = [];
+  const called: Called = { anywhere: noCalls(), atOwners: noCalls(), created: [] };
+  const { anywhere, atOwners, created } = called;
   const rounds: Round[] = [];
   await several.agents.ask('expect', 0);
   const joiner = name === 'join' ? await several.add() : null;
@@ -170,20 +106,20 @@ async function faulted(name: string, fault: Fault, several: SeveralAdmins, size:
     const victim = joiner ?? (await largest(several));
     await several.allLive();
     await several.agents.ask('reconnects');
-    rounds.push(await round(fault, several, victim, size, counts, created));
+    rounds.push(await round(fault, several, victim, size, called));
     await fault.undo(several, victim);
     await several.allLive();
     const { seconds, reconnects } = rounds.at(-1)!;
     options.report.note(
-      `${name} ${number + 1}: ${seconds.toFixed(2)} s, ${reconnects.agents} agents came again, ${reconnects.most} times at most, ${counts.failed} of ${counts.calls} calls failed`,
+      `${name} ${number + 1}: ${seconds.toFixed(2)} s, ${reconnects.agents} agents came again, ${reconnects.most} times at most, ${failedOf(anywhere)} calls failed, ${failedOf(atOwners)} of those for owners`,
     );
   }
-  for (const reason of counts.reasons) options.report.note(reason);
+  for (const reason of [...anywhere.reasons, ...atOwners.reasons]) options.report.note(reason);
   const { lost, twice } = await checked(several, created);
   const series = rounds.map(({ seconds }) => seconds);
   const reconnectsMost = Math.max(...rounds.map(({ reconnects }) => reconnects.most));
-  const isRight =
-    lost === 0 && twice === 0 && reconnectsMost <= RECONNECTS_MAX && (!fault.isOrderly || counts.failed === 0);
+  const failed = anywhere.failed + atOwners.failed;
+  const isRight = lost === 0 && twice === 0 && reconnectsMost <= RECONNECTS_MAX && (!fault.isOrderly || failed === 0);
   options.report.add({
     case: `failover ${name}`,
     side: 'product',
@@ -194,9 +130,12 @@ async function faulted(name: string, fault: Fault, several: SeveralAdmins, size:
     p99: quantile(series, 0.99),
     worst: quantile(series, 1),
     ratio: null,
-    calls: counts.calls,
-    retried: counts.retried,
-    failed: counts.failed,
+    calls: anywhere.calls,
+    retried: anywhere.retried,
+    failed: anywhere.failed,
+    owner_calls: atOwners.calls,
+    owner_retried: atOwners.retried,
+    owner_failed: atOwners.failed,
     commands: created.length,
     lost,
     twice,
@@ -215,52 +154,89 @@ async function round(
   fault: Fault,
   several: SeveralAdmins,
   victim: NamedAdmin,
-  { nodes, perCluster, options }: Size,
-  counts: CallCounts,
-  created: string[],
+  size: Size,
+  called: Called,
 ): Promise<Round> {
-  const callers: Callers = {
-    ports: () => several.admins.filter(({ process }) => process !== null).map(({ place }) => place.port),
-    masterKey: victim.place.masterKey,
-  };
+  const { nodes, perCluster, options } = size;
   const served = new Map<string, number[]>();
-  const probe = (index: number): { stop(): Promise<void> } =>
-    repeated(PROBE_EVERY_MS, async (turn) => {
-      // Of those that live on, as a client that knows which one is away would ask.
-      const ports = several.admins
-        .filter(({ process, name }) => process !== null && name !== victim.name)
-        .map(({ place }) => place.port);
-      const path = `/nodes/${nodeId(index)}/labels`;
-      const done = await callOnce({ ...callers, ports: () => ports }, noCalls(), turn, [
-        'PATCH',
-        path,
-        { labels: { probe: 'yes' } },
-      ]);
-      if (done === undefined) return;
-      const cluster = clusterNameOf(index, perCluster);
-      served.set(cluster, [...(served.get(cluster) ?? []), performance.now()]);
-    });
   const clusters = Array.from({ length: Math.ceil(nodes / perCluster) }, (_none, place) => place * perCluster);
-  const load = repeated(COMMAND_EVERY_MS, async (turn) => {
-    const node = nodeId(Math.floor(Math.random() * nodes));
-    const command = await callOnce(callers, counts, turn, [
-      'POST',
-      '/commands',
-      { command_text: 'true', targeting: { type: 'nodes', node_ids: [node] } },
-    ]);
-    if (command !== undefined) created.push((command as { readonly id: string }).id);
-  });
-  const probes = clusters.map(probe);
+  const running = [
+    ...clusters.map((index) =>
+      probes(several, victim, called, index, () => {
+        const cluster = clusterNameOf(index, perCluster);
+        served.set(cluster, [...(served.get(cluster) ?? []), performance.now()]);
+      }),
+    ),
+    ...calls(several, victim, called, nodes),
+  ];
   await state('that each cluster is served', () => Promise.resolve(served.size === clusters.length));
   const beganMs = performance.now();
   await fault.happen(several, victim, options.seconds ?? FROZEN_SECONDS);
   await several.allLive();
   await delay(Math.max(0, beganMs + WATCH_MS_MIN - performance.now()));
-  await Promise.all([...probes, load].map((one) => one.stop()));
+  await Promise.all(running.map((one) => one.stop()));
   return {
     seconds: Math.max(...[...served.values()].map((atMs) => longestGap(atMs, beganMs))) / 1_000,
     reconnects: await several.agents.ask<Reconnects>('reconnects'),
   };
+}
+
+/** Asks for the owner of a node at the admins that live on, as a client that knows which one is away would. */
+function probes(
+  { admins }: SeveralAdmins,
+  victim: NamedAdmin,
+  { atOwners }: Called,
+  index: number,
+  served: () => void,
+): Repeated {
+  const others = callersOf(
+    admins.filter(({ name }) => name !== victim.name),
+    victim,
+  );
+  return repeated(PROBE_EVERY_MS, async (turn) => {
+    const done = await callOnce(others, atOwners, turn, labelled(index, turn));
+    if (done !== undefined) served();
+  });
+}
+
+/** Clients that know nothing of the fault, and ask all admins in turn. */
+function calls(
+  { admins }: SeveralAdmins,
+  victim: NamedAdmin,
+  { anywhere, atOwners, created }: Called,
+  nodes: number,
+): readonly Repeated[] {
+  const all = callersOf(admins, victim);
+  const anyNode = (): number => Math.floor(Math.random() * nodes);
+  return [
+    repeated(CALL_EVERY_MS, async (turn) => {
+      const targeting = { type: 'nodes', node_ids: [nodeId(anyNode())] };
+      const command = await callOnce(all, anywhere, turn, ['POST', '/commands', { command_text: 'true', targeting }]);
+      if (command !== undefined) created.push((command as { readonly id: string }).id);
+    }),
+    repeated(CALL_EVERY_MS, async (turn) => {
+      await callOnce(all, atOwners, turn, labelled(anyNode(), turn));
+    }),
+  ];
+}
+
+type Repeated = ReturnType<typeof repeated>;
+
+/** A write that only the owner of a node does. */
+function labelled(index: number, turn: number): readonly [string, string, object] {
+  return ['PATCH', `/nodes/${nodeId(index)}/labels`, { labels: { probe: `${turn}` } }];
+}
+
+/** Those that run, also one that is frozen. */
+function callersOf(admins: readonly NamedAdmin[], { place: { masterKey } }: NamedAdmin): Callers {
+  return {
+    ports: () => admins.filter(({ process }) => process !== null).map(({ place }) => place.port),
+    masterKey,
+  };
+}
+
+function failedOf({ failed, calls: all }: CallCounts): string {
+  return `${failed} of ${all}`;
 }
 
 /** The longest time from one answer to the next, from the fault on, in ms. */

@@ -30,7 +30,7 @@ export interface CallingClients {
 
 /** One call: a method, a path below /api/v1, and a body. */
 export interface ClientCall {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
   readonly body?: object;
 }

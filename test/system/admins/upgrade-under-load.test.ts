@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
@@ -14,14 +14,16 @@ import { createDatabase } from '../../support/database/database.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
-import { callingClients } from '../../support/fleet/clients.ts';
-import { releaseAt, type Release } from '../../support/fleet/release.ts';
+import { callingClients, type ClientCall } from '../../support/fleet/clients.ts';
+import { releaseAt, releaseTest, type Release } from '../../support/fleet/release.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
 /** The commit that stands for the release before: the last one without self-updates. */
 const BEFORE = '96774500';
+
+const test = releaseTest(BEFORE);
 
 const TEST_MS_MAX = 300_000;
 
@@ -61,12 +63,15 @@ async function pair(t: ExecutionContext, release: Release) {
       release.program('edge-agent.ts'),
     ).start();
   }
-  await until(
+  const nodes = await until(
     'both nodes to be healthy',
-    async () => (await rests[0]!.get<readonly NodeResource[]>('/nodes?status__in=healthy')).length === 2 || null,
+    async () => {
+      const healthy = await rests[0]!.get<readonly NodeResource[]>('/nodes?status__in=healthy');
+      return healthy.length === 2 ? healthy : null;
+    },
     WAIT_MS_MAX,
   );
-  return { older, newer, start, rests, ledger: join(release.directory, 'ledger') };
+  return { older, newer, start, rests, nodes, ledger: join(release.directory, 'ledger') };
 }
 
 /** Drains one admin, as the page says, and resolves when it owns nothing. */
@@ -80,80 +85,82 @@ async function drained(rest: ReturnType<typeof restClient>, name: string): Promi
   );
 }
 
+/** Of ten calls one creates a command, three are done by the owner of a cluster, the others read. */
+function nextCall(count: number, nodes: readonly NodeResource[], ledger: string): ClientCall {
+  if (count % 10 === 0) {
+    const script = `echo "$EDGE_EXECUTION_ID" >>${ledger}`;
+    return { method: 'POST', path: '/commands', body: { command_text: script, targeting: { type: 'all' } } };
+  }
+  if (count % 3 !== 0) return { method: 'GET', path: count % 2 === 0 ? '/nodes' : '/admins/me' };
+  const node = nodes[(count / 3) % nodes.length];
+  return { method: 'PATCH', path: `/nodes/${node?.id}/labels`, body: { labels: { turn: `${count}` } } };
+}
+
 async function stopped({ program }: AdminProgram): Promise<number | null> {
   program.terminate();
   return (await program.ended()).code;
 }
 
-test.serial(
-  'two admins are upgraded under load, and taken back, with no call failed after a retry and no command lost',
-  async (t) => {
-    t.timeout(hangAfter(TEST_MS_MAX));
-    const release = await releaseAt(t, BEFORE);
-    if (release === null) return;
-    const { older, newer, start, rests, ledger } = await pair(t, release);
-    const commands: string[] = [];
-    const clients = callingClients(
-      rests,
-      (count) =>
-        count % 10 === 0
-          ? {
-              method: 'POST',
-              path: '/commands',
-              body: { command_text: `echo "$EDGE_EXECUTION_ID" >>${ledger}`, targeting: { type: 'all' } },
-            }
-          : { method: 'GET', path: count % 2 === 0 ? '/nodes' : '/admins/me' },
-      ({ method }, { data }) => {
-        if (method === 'POST') commands.push((data as { readonly id: string }).id);
-      },
-      2_000,
-    );
-
-    // the first one, and back again: nothing that it did is lost
-    await drained(rests[1]!, 'admin-1');
-    t.is(await stopped(older[0]!), 0);
-    await start(newer[0]!, 0); // migrates beneath the other
-    await rests[0]!.post('/admins/admin-1/resume');
-    await drained(rests[0]!, 'admin-2');
-    await rests[0]!.post('/admins/admin-2/resume');
-    t.is(await stopped(newer[0]!), 0);
-    await until('the release before to own all', async () => {
-      const owners = await rests[1]!.get<Readonly<Record<string, object>>>('/admins/edge_clusters');
-      return Object.keys(owners['admin-2'] ?? {}).length === 2 || null;
-    });
-    await rests[1]!.post('/commands', { command_text: 'true', targeting: { type: 'all' } });
-
-    // and once more, both
-    await start(newer[0]!, 0);
-    await drained(rests[0]!, 'admin-2');
-    t.is(await stopped(older[1]!), 0);
-    await start(newer[1]!, 1);
-    await rests[0]!.post('/admins/admin-2/resume');
-    const counts = await clients.stop();
-
-    t.log(`${counts.calls} calls, ${counts.retried} of them answered by the retry; ${commands.length} commands`);
-    t.deepEqual(counts.failed, []);
-    await until(
-      'the end of all commands',
-      async () => {
-        const { status, total } = await rests[0]!.call('GET', '/command_executions?status__in=pending,sent');
-        return status === 200 && total === 0;
-      },
-      WAIT_MS_MAX,
-    );
-    const started = readFileSync(ledger, 'utf8').trim().split('\n');
-    t.is(started.length, commands.length * 2);
-    t.is(new Set(started).size, started.length, 'nothing ran twice');
-    const completed = await settledAnswer(() =>
-      rests[1]!.call<readonly ExecutionResource[]>('GET', '/command_executions?status__in=completed'),
-    );
-    t.is(completed.total, commands.length * 2 + 2, completed.text);
-  },
-);
-
-test.serial('the release before does not start on the newer schema, and says what to do', async (t) => {
+test('two admins are upgraded under load, and taken back, with no call failed after a retry and no command lost', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
   const release = await releaseAt(t, BEFORE);
-  if (release === null) return;
+  const { older, newer, start, rests, nodes, ledger } = await pair(t, release);
+  const commands: string[] = [];
+  let labelled = 0;
+  const clients = callingClients(
+    rests,
+    (count) => nextCall(count, nodes, ledger),
+    ({ method }, { data }) => {
+      if (method === 'POST') commands.push((data as { readonly id: string }).id);
+      if (method === 'PATCH') labelled += 1;
+    },
+  );
+
+  // the first one, and back again: nothing that it did is lost
+  await drained(rests[1]!, 'admin-1');
+  t.is(await stopped(older[0]!), 0);
+  await start(newer[0]!, 0); // migrates beneath the other
+  await rests[0]!.post('/admins/admin-1/resume');
+  await drained(rests[0]!, 'admin-2');
+  await rests[0]!.post('/admins/admin-2/resume');
+  t.is(await stopped(newer[0]!), 0);
+  await until('the release before to own all', async () => {
+    const owners = await rests[1]!.get<Readonly<Record<string, object>>>('/admins/edge_clusters');
+    return Object.keys(owners['admin-2'] ?? {}).length === 2 || null;
+  });
+  await rests[1]!.post('/commands', { command_text: 'true', targeting: { type: 'all' } });
+
+  // and once more, both
+  await start(newer[0]!, 0);
+  await drained(rests[0]!, 'admin-2');
+  t.is(await stopped(older[1]!), 0);
+  await start(newer[1]!, 1);
+  await rests[0]!.post('/admins/admin-2/resume');
+  const counts = await clients.stop();
+
+  t.log(
+    `${counts.calls} calls, ${counts.retried} answered by the retry; ${commands.length} commands, ${labelled} labelled`,
+  );
+  t.deepEqual(counts.failed, []);
+  await until(
+    'the end of all commands',
+    async () => {
+      const { status, total } = await rests[0]!.call('GET', '/command_executions?status__in=pending,sent');
+      return status === 200 && total === 0;
+    },
+    WAIT_MS_MAX,
+  );
+  const started = readFileSync(ledger, 'utf8').trim().split('\n');
+  t.is(started.length, commands.length * 2);
+  t.is(new Set(started).size, started.length, 'nothing ran twice');
+  const completed = await settledAnswer(() =>
+    rests[1]!.call<readonly ExecutionResource[]>('GET', '/command_executions?status__in=completed'),
+  );
+  t.is(completed.total, commands.length * 2 + 2, completed.text);
+});
+
+test('the release before does not start on the newer schema, and says what to do', async (t) => {
+  const release = await releaseAt(t, BEFORE);
   const env = {
     ...FLEET_KEYS,
     DATABASE_URL: urlOf(await createDatabase(t)),
