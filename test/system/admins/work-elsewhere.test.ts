@@ -5,7 +5,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { FORGOTTEN_AFTER_MS } from '../../../persistence/sweeps/forgotten.ts';
-import { hangAfter, isCrowded } from '../../support/busy.ts';
+import { hangAfter, isCrowded, scaled } from '../../support/busy.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient, settledAnswer, type Rest } from '../../support/fleet/rest.ts';
@@ -15,7 +15,10 @@ import { until } from '../../support/until.ts';
 /** Commands one after another. */
 const COMMANDS = 12;
 
-/** A command that is looked for, and not told of, waits for longer than this. */
+/** Work that its owner is told of is there after this, in ms: nobody who waits for it notices. */
+const TOLD_MS_MAX = 100;
+
+/** Work that is looked for, and not told of, waits for longer than this, in ms. */
 const FOUND_MS_MIN = FORGOTTEN_AFTER_MS;
 
 const LISTENERS = `select pid from pg_stat_activity where datname = current_database() and query like 'listen %'`;
@@ -47,7 +50,7 @@ test.serial('a command is sent at once', async (t) => {
     tookMs.push(...(await lasted(command, 'inserted_at', 'sent_at')));
   }
 
-  isFast(t, 'until it was sent', tookMs);
+  isFast(t, 'until it was sent', tookMs, scaled(TOLD_MS_MAX));
 });
 
 test.serial('a command that expires after 3 s runs', async (t) => {
@@ -82,7 +85,7 @@ test.serial('a cancel reaches the machine at once', async (t) => {
     tookMs.push(...(await lasted(command, 'cancel_requested_at', 'cancelled_at')));
   }
 
-  isFast(t, 'until it was cancelled', tookMs);
+  isFast(t, 'until it was cancelled', tookMs, scaled(TOLD_MS_MAX));
 });
 
 test.serial('what was stored while nothing was heard is looked for as soon as something is', async (t) => {
@@ -96,7 +99,7 @@ test.serial('what was stored while nothing was heard is looked for as soon as so
     await until('all hear again', async () => (await fleet.sql(LISTENERS)).length === fleet.admins.length);
   }
 
-  isFast(t, 'until it was sent', tookMs);
+  isFast(t, 'until it was sent', tookMs, FOUND_MS_MIN);
 });
 
 test.serial('a node that comes into a cluster of another admin is served by that one', async (t) => {
@@ -131,10 +134,10 @@ async function lasted({ id }: CommandResource, from: string, to: string): Promis
   return rows.map(({ ms }) => ms);
 }
 
-/** Half of them were told of; on a machine that has no time for anything, one is enough to show it. */
-function isFast(t: ExecutionContext, what: string, tookMs: readonly number[]): void {
+/** Half of them took less than `msMax`; on a machine that has no time for anything, one is enough to show it. */
+function isFast(t: ExecutionContext, what: string, tookMs: readonly number[], msMax: number): void {
   const inOrder = tookMs.toSorted((one, other) => one - other);
   const median = inOrder[Math.floor(inOrder.length / 2)] ?? Infinity;
   t.log(`${what}: ${median} ms (p50 of ${inOrder.length}), ${inOrder.at(-1)} ms at most`);
-  t.true((isCrowded() ? inOrder[0] : median)! < FOUND_MS_MIN, inOrder.join(' '));
+  t.true((isCrowded() ? inOrder[0] : median)! < msMax, inOrder.join(' '));
 }
