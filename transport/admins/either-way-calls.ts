@@ -12,7 +12,7 @@ import type { Peer, Peers } from './peers.ts';
 /** What they need. */
 export interface EitherWayPorts {
   readonly peers: Pick<Peers, 'callable' | 'isUnreached'>;
-  readonly link: Pick<Calls, 'call' | 'isLinked'>;
+  readonly link: Pick<Calls, 'call' | 'isConnected' | 'isLinked'>;
   readonly database: Pick<DatabaseCalls, 'call'>;
   readonly clock: Clock;
   readonly monotonicMs: () => number;
@@ -56,7 +56,9 @@ export class EitherWayCalls implements PeerCalls {
       const first = await Promise.race([linked, silent.promise]);
       if (first !== undefined && (first.type !== 'lost' || signal.aborted)) return first;
       const remaining_ms = call.remaining_ms - (monotonicMs() - beganMs);
-      const more = { ...call, remaining_ms, attempt: call.attempt + 1 };
+      // Only what may have been sent may have been done: who cancels what another one cancelled is to hear so.
+      const mayBeSent = first === undefined ? link.isConnected(peer.id) : !first.sure;
+      const more = { ...call, remaining_ms, attempt: call.attempt + (mayBeSent ? 1 : 0) };
       const detoured = this.#ports.database.call(peer, more, over.signal);
       return await this.#firstAnswer(linked, detoured);
     } finally {
@@ -66,14 +68,27 @@ export class EitherWayCalls implements PeerCalls {
     }
   }
 
-  /** Nothing was done only where neither way did anything. */
+  /**
+   * Nothing was done only where neither way did anything: who is too busy for the call that came by one way may be
+   * doing it as it came by the other.
+   */
   async #firstAnswer(linked: Promise<PeerOutcome>, detoured: Promise<PeerOutcome>): Promise<PeerOutcome> {
     const isDetoured = await Promise.race([linked.then(() => false), detoured.then(() => true)]);
     const first = await (isDetoured ? detoured : linked);
-    const last = first.type === 'lost' ? await (isDetoured ? linked : detoured) : first;
-    if (last.type === 'lost' && first.type === 'lost')
-      return { ...(await linked), sure: first.sure && last.sure } as PeerOutcome;
+    const last = isNoAnswer(first) ? await (isDetoured ? linked : detoured) : first;
+    if (isNoAnswer(last)) return leastSure(await linked, await detoured);
     if ((last === first) === isDetoured) this.detoured += 1;
     return last;
   }
+}
+
+/** Nothing was done for what came by this way, or nobody knows. */
+function isNoAnswer({ type }: PeerOutcome): boolean {
+  return type === 'lost' || type === 'busy';
+}
+
+/** That something may have been done, else what was answered, else why the link does not reach it. */
+function leastSure(byLink: PeerOutcome, byDatabase: PeerOutcome): PeerOutcome {
+  const both = [byLink, byDatabase];
+  return both.find((one) => one.type === 'lost' && !one.sure) ?? both.find(({ type }) => type === 'busy') ?? byLink;
 }
