@@ -92,7 +92,8 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
     try {
       const { requestId, surface, record } = caller;
       const trace = record?.isTraced === true ? record.context : null;
-      const asked = { principal: admitted.value, surface, requestId, trace };
+      const deadline = forwarding.deadline();
+      const asked = { principal: admitted.value, surface, requestId, trace, deadline };
       const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> =>
         forwarding.perform({ ...asked, ...part, idempotency: null });
       const perform = (idempotency: Idempotency | null): Promise<Result<unknown>> =>
@@ -108,7 +109,9 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
         });
       const entered = async () => (await operation.enters?.(input.value, ports)) ?? null;
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
-        limited(operation, caller, () => withFreedCapacity(() => perform(idempotency), { entered, ports, forward })),
+        limited(operation, caller, () =>
+          withFreedCapacity(() => perform(idempotency), { entered, ports, forward, deadline }),
+        ),
       );
       return (
         handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled

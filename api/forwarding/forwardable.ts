@@ -3,6 +3,7 @@ import type { Idempotency } from '../../actors/node/messages.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { TraceContext } from '../../transport/protocol/trace-context.ts';
+import type { Deadline } from './deadline.ts';
 import type { ForwardedPart } from './forwarded-part.ts';
 import type { OwnersPort, PeerCalls } from './ports.ts';
 import type { Reads } from '../ports.ts';
@@ -27,4 +28,5 @@ export interface Forwardable<T> extends ForwardedPart<T> {
   readonly surface: string;
   readonly requestId: string;
   readonly trace: TraceContext | null;
+  readonly deadline: Deadline;
 }

@@ -6,11 +6,9 @@ import type { Idempotency } from '../../actors/node/messages.ts';
 import { NOT_KNOWN, ok, refuse, type Refusal, type Result } from '../../actors/refusal.ts';
 import { traceparentOf } from '../../transport/protocol/trace-context.ts';
 import type { ForwardingCounters } from './counters.ts';
+import { askedInTime } from './deadline.ts';
 import type { OwnedBy, Owner, PeerCall, PeerOutcome } from './ports.ts';
 import type { Forwardable, ForwardingPorts } from './forwardable.ts';
-
-/** Timeout of one operation, with all of its tries, in ms: as with one ask (L3 leaves 5 s). */
-export const FORWARD_MS_MAX = 4_500;
 
 /** Waits between two tries, in ms: the first is made at once, those after it wait longer each, up to the last. */
 const PAUSES_MS = [0, 50, 100, 200];
@@ -37,7 +35,6 @@ export class ForwardedCall<T> {
   readonly #counters: ForwardingCounters;
   readonly #asked: Forwardable<T>;
   readonly #owned: OwnedBy;
-  readonly #untilMs: number;
   readonly #callId: string;
   #idempotency: Idempotency | null;
   /** Who may have done it: as long as that one owns it, only it can say. */
@@ -46,23 +43,14 @@ export class ForwardedCall<T> {
   #isLeftOpen = false;
   #lost = 0;
   #pauses = 0;
-  /** It was begun here at least once: a second time it has only what is left of the time. */
-  #wasHere = false;
   /** What is said when the time is up and nothing was done. */
   #refusal: Refusal = OWNERLESS;
 
-  constructor(
-    ports: ForwardingPorts,
-    counters: ForwardingCounters,
-    asked: Forwardable<T>,
-    owned: OwnedBy,
-    beganMs: number,
-  ) {
+  constructor(ports: ForwardingPorts, counters: ForwardingCounters, asked: Forwardable<T>, owned: OwnedBy) {
     this.#ports = ports;
     this.#counters = counters;
     this.#asked = asked;
     this.#owned = owned;
-    this.#untilMs = beganMs + FORWARD_MS_MAX;
     this.#callId = ports.newCallId();
     this.#idempotency = asked.idempotency;
   }
@@ -124,7 +112,7 @@ export class ForwardedCall<T> {
         await this.#changed();
         return null;
       case 'missing':
-        return this.#finished(await this.#asked.handle(this.#idempotency, this.mayBeDone));
+        return this.#missing();
       case 'no_room': // deletes and moves of nodes take it for the moment, whatever else says why it is not done
       case 'here':
         return this.#here();
@@ -135,15 +123,26 @@ export class ForwardedCall<T> {
     }
   }
 
+  async #missing(): Promise<Result<T>> {
+    const result = await this.#handled();
+    return result === null ? this.inDoubt() : this.#finished(result);
+  }
+
   async #here(): Promise<Result<T> | null> {
-    const handled = this.#asked.handle(this.#idempotency, this.mayBeDone);
-    const result = this.#wasHere || this.wasSent ? await this.#inTime(handled) : await handled;
-    this.#wasHere = true;
+    const result = await this.#handled();
     if (result === null) return this.inDoubt();
     if (result.ok || result.refusal.notOwner !== true) return this.#finished(result);
     this.#refusal = result.refusal;
     await this.#pause();
     return null;
+  }
+
+  /** Null: the time was up first, and nobody knows what comes of it. */
+  async #handled(): Promise<Result<T> | null> {
+    const handled = this.#asked.handle(this.#idempotency, this.mayBeDone);
+    const result = await askedInTime(handled, this.#leftMs(), this.#ports.clock);
+    if (result === null) this.mayBeDone = true;
+    return result;
   }
 
   async #elsewhere(owner: Asked): Promise<Result<T> | null> {
@@ -247,7 +246,7 @@ export class ForwardedCall<T> {
   }
 
   #leftMs(): number {
-    return Math.max(0, this.#untilMs - this.#ports.monotonicMs());
+    return this.#asked.deadline.leftMs();
   }
 
   /** Resolves when somebody owns it, or the time is up. */
@@ -265,17 +264,6 @@ export class ForwardedCall<T> {
       await new Promise<void>((resolve) => {
         this.#ports.clock.after(ms, resolve);
       });
-  }
-
-  /** Null: the time was up first, and nobody knows what comes of it. */
-  #inTime(running: Promise<Result<T>>): Promise<Result<T> | null> {
-    return new Promise((resolve, reject) => {
-      const cancel = this.#ports.clock.after(this.#leftMs(), () => {
-        this.mayBeDone = true;
-        resolve(null);
-      });
-      running.finally(cancel).then(resolve, reject);
-    });
   }
 }
 

@@ -4,6 +4,8 @@
  */
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Result } from '../../actors/refusal.ts';
+import { monotonicMs } from '../../transport/net/clock.ts';
+import { deadlineFrom, type Deadline } from './deadline.ts';
 import type { Forwardable, ForwardingPorts } from './forwardable.ts';
 import { ForwardedCall } from './forwarded-call.ts';
 import { ForwardingCounters } from './counters.ts';
@@ -24,9 +26,14 @@ export class Forwarding {
     return (await this.#ports?.owners.of(owned)) ?? NOBODY;
   }
 
+  /** Of a request that begins now: FORWARD_MS_MAX. */
+  deadline(): Deadline {
+    return deadlineFrom(this.#ports?.monotonicMs ?? monotonicMs);
+  }
+
   /**
-   * Does it here or has it done. Rejects as `handle` does, and with DatabaseUnavailable; ends within FORWARD_MS_MAX, or
-   * within the time of one ask more where it is done here.
+   * Does it here or has it done. Rejects as `handle` does, and with DatabaseUnavailable; ends by its deadline, or by
+   * the timeout of its one ask where it is begun here at once.
    */
   async perform<T>(asked: Forwardable<T>): Promise<Result<T>> {
     const ports = this.#ports;
@@ -39,7 +46,7 @@ export class Forwarding {
     }
     const owned = await asked.ownedBy();
     if (owned === null) return asked.handle(asked.idempotency, false);
-    const call = new ForwardedCall(ports, this.counters, asked, owned, beganMs);
+    const call = new ForwardedCall(ports, this.counters, asked, owned);
     let outcome = 'failed';
     try {
       const result = await call.done();

@@ -5,11 +5,12 @@
 import { z } from 'zod';
 import { ok, type Result } from '../../actors/refusal.ts';
 import { ClusterId } from '../../transport/protocol/ids.ts';
+import { inTime, type Deadline } from './deadline.ts';
 import type { ForwardedPart } from './forwarded-part.ts';
 import { operation } from '../operation.ts';
 import type { OperationPorts } from '../ports.ts';
 
-/** Capacity that is not freed within this time helps nobody who waits, in ms: what is tried again has its own time. */
+/** Capacity that is not freed within this time, or the time of its request, helps nobody who waits, in ms. */
 export const CAPACITY_FREED_MS_MAX = 1_500;
 
 /** For other admins: the owner of the cluster moves another one of its own away, or this one. False: it cannot. */
@@ -31,6 +32,8 @@ export interface Entering {
   entered(): Promise<ClusterId | null>;
   readonly ports: Pick<OperationPorts, 'standing' | 'makeRoom' | 'clock'>;
   forward<T>(part: ForwardedPart<T>): Promise<Result<T>>;
+  /** Of the request: of both tries, and of what frees the capacity in between. */
+  readonly deadline: Deadline;
 }
 
 /**
@@ -51,13 +54,6 @@ export async function withFreedCapacity<T>(perform: () => Promise<Result<T>>, en
     handle: async () => ok(await ports.makeRoom(cluster)),
   });
   const freed = asked.then((result) => result.ok && result.value);
-  return (await inTime(freed, ports.clock)) ? perform() : first;
-}
-
-/** False: it was not freed in time. Rejects as `freed` does before that. */
-function inTime(freed: Promise<boolean>, clock: Entering['ports']['clock']): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(CAPACITY_FREED_MS_MAX, () => resolve(false));
-    freed.finally(cancel).then(resolve, reject);
-  });
+  const waitMs = Math.min(CAPACITY_FREED_MS_MAX, entering.deadline.leftMs());
+  return (await inTime(freed, waitMs, ports.clock)) === true ? perform() : first;
 }

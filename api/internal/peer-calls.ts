@@ -5,6 +5,8 @@
 import type { Idempotency } from '../../actors/node/messages.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { failureOf } from '../call.ts';
+import { askedInTime } from '../forwarding/deadline.ts';
+import { IN_DOUBT } from '../forwarding/forwarded-call.ts';
 import type { Forwarding } from '../forwarding/forwarding.ts';
 import type { Owner, PeerAnswer, PeerCall, PeerCallHandler } from '../forwarding/ports.ts';
 import type { AnyOperation } from '../operation.ts';
@@ -59,7 +61,7 @@ async function answered(kit: PeerCallKit, call: PeerCall, leftMs: () => number):
     if (owner.type !== 'here' || (call.attempt > 1 && owner.epoch !== call.epoch)) return notOwner(owner);
     // One that may have been done before is in doubt until it is done again: that is worth a try to the end.
     if (call.attempt === 1 && leftMs() < CALL_LEFT_MS_MIN) return { type: 'busy' };
-    const answer = await records.within(record, () => done(kit, operation, call, record));
+    const answer = await records.within(record, () => done(kit, operation, call, { record, leftMs }));
     tell(answer);
     return answer;
   } catch (error) {
@@ -89,11 +91,11 @@ async function done(
   { ports }: PeerCallKit,
   operation: AnyOperation,
   call: PeerCall,
-  record: RequestRecord,
+  { record, leftMs }: { readonly record: RequestRecord; readonly leftMs: () => number },
 ): Promise<PeerAnswer> {
   const input = parse(operation, call.input);
   if (!input.ok) return { type: 'answered', result: input };
-  const result = await operation.handle(input.value, {
+  const handled = operation.handle(input.value, {
     ports,
     requestId: call.request_id,
     trace: record.isTraced ? record.context : null,
@@ -101,6 +103,9 @@ async function done(
     isRepeat: call.attempt > 1,
     forward: async (part) => part.handle(null, false), // one hop
   });
+  // The deadline of whoever asked holds here, too: what takes longer goes on, and nobody waits for its answer.
+  const result = await askedInTime(handled, Math.max(0, leftMs()), ports.clock);
+  if (result === null) return { type: 'answered', result: { ok: false, refusal: IN_DOUBT } };
   if (!result.ok && result.refusal.notOwner === true) return { type: 'not_owner', owner: null, epoch: null };
   return { type: 'answered', result };
 }

@@ -4,7 +4,7 @@ import { ok, refuse } from '../../actors/refusal.ts';
 import { LabelledNodesResource } from '../../actors/resources/labelled-nodes.ts';
 import { NodeResource } from '../../actors/resources/node.ts';
 import { LabelKey, Labels, LABELS_MAX } from '../../transport/protocol/labels.ts';
-import { FORWARD_MS_MAX } from '../forwarding/forwarded-call.ts';
+import { FORWARD_MS_MAX } from '../forwarding/deadline.ts';
 import { NodeIdInput } from '../inputs/inputs.ts';
 import { labelled } from '../labelling.ts';
 import { operation } from '../operation.ts';

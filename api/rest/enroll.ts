@@ -59,7 +59,7 @@ const COUNTED: ReadonlySet<string> = new Set([
 export function registerEnrollment(
   app: FastifyInstance,
   ports: EnrollPorts,
-  forwarding: Pick<Forwarding, 'perform'>,
+  forwarding: Pick<Forwarding, 'deadline' | 'perform'>,
 ): void {
   const failures = createAddressLimiter(
     { perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
@@ -105,7 +105,7 @@ const EVERYBODY = 'everybody';
 
 /** How an attempt is treated. */
 interface Treatment {
-  readonly forwarding: Pick<Forwarding, 'perform'>;
+  readonly forwarding: Pick<Forwarding, 'deadline' | 'perform'>;
   readonly requestId: string;
   /** Above 0: this address failed too often, and only a key that lets it in is taken. */
   readonly waitMs: number;
@@ -193,7 +193,8 @@ async function letIn(
   { forwarding, requestId, waitMs, tell, tellsMs, isFirst, full }: Treatment,
 ): Promise<Result<EnrollAnswer>> {
   const { request, key } = applicant;
-  const asked = { idempotency: null, principal: 'agent', surface: 'agent', requestId, trace: null };
+  const deadline = forwarding.deadline();
+  const asked = { idempotency: null, principal: 'agent', surface: 'agent', requestId, trace: null, deadline };
   const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> => forwarding.perform({ ...asked, ...part });
   const entering: ForwardedPart<EnrollAnswer> = {
     operation: enroll_agent.name,
@@ -204,7 +205,7 @@ async function letIn(
     handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit(applicant, ports)),
   };
   const entered = () => Promise.resolve(key.cluster);
-  const result = await withFreedCapacity(() => forward(entering), { entered, ports, forward });
+  const result = await withFreedCapacity(() => forward(entering), { entered, ports, forward, deadline });
   if (!result.ok && result.refusal.code === 'node_limit_reached') {
     tellsMs(true);
     full.add(request.node_id);

@@ -35,7 +35,7 @@ const TOO_MANY = refuse('rate_limited', 'This node has tried to leave too often 
 export function registerLeaving(
   app: FastifyInstance,
   ports: Pick<OperationPorts, 'ask' | 'reads' | 'vault' | 'clock'>,
-  forwarding: Pick<Forwarding, 'perform'>,
+  forwarding: Pick<Forwarding, 'deadline' | 'perform'>,
 ): void {
   const tries = createWindowLimiter(
     { perWindowMax: NODE_TRIES_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: NODES_REMEMBERED_MAX },
@@ -69,6 +69,7 @@ export function registerLeaving(
           surface: 'agent',
           requestId: request.id,
           trace: null,
+          deadline: forwarding.deadline(),
           ownedBy: () => ({ kind: 'node', id: node }),
           handle: () =>
             ports.ask<null>((replyTo) => ({ to: { kind: 'node', id: node }, message: { type: 'delete', replyTo } })),

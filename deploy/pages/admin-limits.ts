@@ -3,7 +3,7 @@ import * as peerAdmins from '../../actors/resources/peer-admin.ts';
 import * as peerCalls from '../../api/internal/peer-calls.ts';
 import * as debug from '../../api/debug/elsewhere.ts';
 import * as encryptionKeys from '../../persistence/sealing/encryption-keys.ts';
-import * as forwarding from '../../api/forwarding/forwarded-call.ts';
+import * as forwarding from '../../api/forwarding/deadline.ts';
 import * as nodeStates from '../../persistence/loader/node-states.ts';
 import * as names from '../../persistence/admins/instance-lock.ts';
 import * as leases from '../../persistence/ownership/leases.ts';
@@ -88,10 +88,10 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('supervisors/ownership/rebalancing.ts', rebalancing, [
     ['KEPT_REST_ROUNDS', 'Rounds of a second after which a drain that nobody takes from tries again.'],
   ]),
-  limits('api/forwarding/forwarded-call.ts', forwarding, [
+  limits('api/forwarding/deadline.ts', forwarding, [
     [
       'FORWARD_MS_MAX',
-      'Longest time that one operation takes with all of its tries at other admins. Then it is a 503.',
+      'Longest time that one request takes with all that is done for it, and all tries at other admins. Then it is a 503.',
     ],
   ]),
   limits('api/internal/peer-calls.ts', peerCalls, [

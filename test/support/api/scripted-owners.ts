@@ -87,6 +87,7 @@ export class ScriptedOwners {
         surface: 'rest',
         requestId: 'request-1',
         trace: null,
+        deadline: this.forwarding.deadline(),
         ownedBy: () => ({ kind: 'node', id: SOME_ID as never }),
         handle: async (idempotency, isRepeat) => {
           this.handled.push({ idempotency, isRepeat });

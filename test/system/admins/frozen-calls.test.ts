@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { FORWARD_MS_MAX } from '../../../api/forwarding/forwarded-call.ts';
+import { FORWARD_MS_MAX } from '../../../api/forwarding/deadline.ts';
 import { BUSY_MS, hangAfter, isCrowded, scaled } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';

@@ -6,7 +6,7 @@ import { ASK_MS_MAX } from '../../../actors/limits.ts';
 import { IN_DOUBT, ok, UNAVAILABLE, type Refusal, type Result } from '../../../actors/refusal.ts';
 import type { LabelledNodesResource } from '../../../actors/resources/labelled-nodes.ts';
 import type { Target } from '../../../actors/targeting.ts';
-import { FORWARD_MS_MAX } from '../../../api/forwarding/forwarded-call.ts';
+import { FORWARD_MS_MAX } from '../../../api/forwarding/deadline.ts';
 import { LABELLED_AT_ONCE_MAX } from '../../../api/labelling.ts';
 import type { Call } from '../../../api/operation.ts';
 import { label_nodes } from '../../../api/operations/labels.ts';

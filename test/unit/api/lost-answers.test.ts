@@ -1,7 +1,8 @@
 /** An operation whose answer was lost: fetched, settled by the rows once its owner is another, or told as such. */
 import test from 'ava';
 import { ok, refuse, UNAVAILABLE } from '../../../actors/refusal.ts';
-import { FORWARD_MS_MAX, IN_DOUBT } from '../../../api/forwarding/forwarded-call.ts';
+import { FORWARD_MS_MAX } from '../../../api/forwarding/deadline.ts';
+import { IN_DOUBT } from '../../../api/forwarding/forwarded-call.ts';
 import { SOME_ID } from '../../support/api/fakes.ts';
 import { answers, elsewhere, inTurn, LOST, says, ScriptedOwners, silent } from '../../support/api/scripted-owners.ts';
 

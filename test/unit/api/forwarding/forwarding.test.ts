@@ -2,7 +2,8 @@
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { ok, refuse, STALE_EPOCH } from '../../../../actors/refusal.ts';
-import { FORWARD_MS_MAX, IN_DOUBT } from '../../../../api/forwarding/forwarded-call.ts';
+import { FORWARD_MS_MAX } from '../../../../api/forwarding/deadline.ts';
+import { IN_DOUBT } from '../../../../api/forwarding/forwarded-call.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
 import { SOME_ID } from '../../../support/api/fakes.ts';
 import {
@@ -166,6 +167,7 @@ test('what is done here after a wait has only what is left of the time', async (
   const owners = new ScriptedOwners();
   owners.scripts = {
     b: () => {
+      owners.clock.pass(1_000);
       owners.owner = { type: 'here', epoch: 8 };
       return { type: 'not_owner', owner: null, epoch: null };
     },
