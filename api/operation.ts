@@ -141,7 +141,10 @@ export interface Definition<
   ownedBy?(input: z.output<Input>, ports: OwnerPorts): Promise<OwnedBy | null> | OwnedBy;
   /** The cluster into which a node comes; null: there is none of that name. Default: no node comes anywhere. */
   enters?(input: z.output<Input>, ports: OwnerPorts): Promise<ClusterId | null>;
-  /** Doing it twice is as good as once. Default: false. */
+  /**
+   * Doing it twice is as good as once, whatever others do in between. Default: false, so that nobody knows what became
+   * of one whose answer was lost together with the owner.
+   */
   readonly repeatable?: true;
   /**
    * It deletes: what is missing when it is done again was deleted by the first try, as it was there before. So its

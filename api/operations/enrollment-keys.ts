@@ -128,7 +128,7 @@ export const update_enrollment_key = operation({
   input: z.strictObject({ id: Uuid, ...body }),
   output: EnrollmentKeyResource,
   ownedBy: ({ id }, { reads }) => ownerOfCluster(clusterOf(reads.enrollmentKey(id))),
-  repeatable: true,
+  // Not repeatable: remaining uses that are set twice give back what was used in between (E1).
   handle: async ({ id, name, expired_at, uses_remaining, labels }, { ports }) => {
     const [key, resource] = await Promise.all([ports.reads.enrollmentKey(id), ports.reads.get('enrollment_keys', id)]);
     if (key === null || resource === null) return refuse('not_found', NOT_FOUND);

@@ -27,7 +27,6 @@ export const publish_release_metadata = operation({
   summary: 'Publish signed metadata (TUF) of releases whose files are here. Use edge release publish.',
   rest: { method: 'POST', path: '/release_metadata', status: 200 },
   conflicts: true,
-  repeatable: true,
   input: z.strictObject({
     roots: z.array(text).min(1).max(ROOTS_MAX).describe('The first one first.'),
     timestamp: text,

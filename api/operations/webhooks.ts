@@ -158,8 +158,7 @@ export const redeliver_webhook_delivery = operation({
   input: z.strictObject({ id: Uuid }),
   output: WebhookDeliveryResource,
   ownedBy: () => ({ kind: 'webhooks' }),
-  repeatable: true,
-  handle: async ({ id }, { ports, isRepeat }) => {
+  handle: async ({ id }, { ports }) => {
     const delivery = await ports.reads.delivery(id);
     if (delivery === null) return refuse('not_found', NOT_FOUND);
     if (!delivery.hasEvent) return refuse('conflict', EVENT_GONE);
@@ -177,8 +176,6 @@ export const redeliver_webhook_delivery = operation({
       to: { kind: 'webhook', id: delivery.webhook },
       message: { type: 'redeliver', replyTo, delivery: delivery.ref },
     }));
-    // One that waits to be sent again was reopened by the first try.
-    const isDone = asked.ok || (isRepeat && asked.refusal.code === 'conflict');
-    return isDone ? found(ports.reads.get('webhook_deliveries', id)) : asked;
+    return asked.ok ? found(ports.reads.get('webhook_deliveries', id)) : asked;
   },
 });

@@ -1,6 +1,7 @@
 /** An operation whose answer was lost: fetched, settled by the rows once its owner is another, or told as such. */
 import test from 'ava';
 import { ok, refuse, UNAVAILABLE } from '../../../actors/refusal.ts';
+import { catalogue } from '../../../api/catalogue.ts';
 import { FORWARD_MS_MAX } from '../../../api/forwarding/deadline.ts';
 import { IN_DOUBT } from '../../../api/forwarding/forwarded-call.ts';
 import { SOME_ID } from '../../support/api/fakes.ts';
@@ -124,6 +125,18 @@ test('lost with its owner, and not to be done twice: nobody knows', async (t) =>
   t.true(ms < 3_500, String(ms));
   t.is(owners.received.length, 1);
 });
+
+for (const { name, afterLoss } of [catalogue.redeliver_webhook_delivery, catalogue.update_enrollment_key])
+  test(`lost with its owner, and not the same if it is done twice: the next one is not asked (${name})`, async (t) => {
+    const owners = frozenOwner();
+
+    t.deepEqual((await owners.ask(afterLoss)).result, { ok: false, refusal: IN_DOUBT });
+
+    t.deepEqual(
+      owners.received.map(({ admin }) => admin),
+      ['b'],
+    );
+  });
 
 test('a create that was lost with its owner is answered by its record, or done at the next one under the same key', async (t) => {
   const [stored, not] = [frozenOwner(), frozenOwner()];
