@@ -82,12 +82,6 @@ export class Calls implements PeerCalls {
     return [...this.#lines.values()].reduce((sum, line) => sum + line.open, 0);
   }
 
-  /** Whether any connection to it is open: a call that waits for one was not sent. */
-  isConnected(admin: string): boolean {
-    const line = this.#lines.get(admin);
-    return line !== undefined && (line.link?.isOpen === true || line.pool.stats.connected > 0);
-  }
-
   /** Whether a connection of calls to it is open. */
   isLinked(admin: string): boolean {
     return this.#lines.get(admin)?.link?.isOpen === true;

@@ -178,7 +178,7 @@ export class DatabaseCalls {
     const end = proof.type === 'full' ? null : taken.begin(proven.said.fromInstance);
     if (end === null) return this.#answer(proven, BUSY);
     try {
-      return await this.#answer(proven, await taken.answered(proven.said, opened));
+      return await this.#answer(proven, await taken.answered(proven.said, opened, true));
     } finally {
       end();
     }

@@ -12,7 +12,7 @@ import type { Peer, Peers } from './peers.ts';
 /** What they need. */
 export interface EitherWayPorts {
   readonly peers: Pick<Peers, 'callable' | 'isUnreached'>;
-  readonly link: Pick<Calls, 'call' | 'isConnected' | 'isLinked'>;
+  readonly link: Pick<Calls, 'call' | 'isLinked'>;
   readonly database: Pick<DatabaseCalls, 'call'>;
   readonly clock: Clock;
   readonly monotonicMs: () => number;
@@ -56,10 +56,8 @@ export class EitherWayCalls implements PeerCalls {
       const first = await Promise.race([linked, silent.promise]);
       if (first !== undefined && (first.type !== 'lost' || signal.aborted)) return first;
       const remaining_ms = call.remaining_ms - (monotonicMs() - beganMs);
-      // Only what may have been sent may have been done: who cancels what another one cancelled is to hear so.
-      const mayBeSent = first === undefined ? link.isConnected(peer.id) : !first.sure;
-      const more = { ...call, remaining_ms, attempt: call.attempt + (mayBeSent ? 1 : 0) };
-      const detoured = this.#ports.database.call(peer, more, over.signal);
+      // No further attempt: the process that is asked knows whether it has done it.
+      const detoured = this.#ports.database.call(peer, { ...call, remaining_ms }, over.signal);
       return await this.#firstAnswer(linked, detoured);
     } finally {
       cancel();

@@ -57,15 +57,19 @@ export class TakenCalls {
     return this.#isClosing ? null : this.#ofProcess.take(instance);
   }
 
-  /** Does the call in these bytes, unless it was done before. Never rejects. */
-  async answered({ fromAdmin, fromInstance }: PeerHeader, body: Buffer): Promise<Buffer> {
+  /**
+   * Does the call in these bytes, unless it was done before. `isDetour`: it may have come by the link before, and where
+   * that was forgotten it is in doubt. Never rejects.
+   */
+  async answered({ fromAdmin, fromInstance }: PeerHeader, body: Buffer, isDetour = false): Promise<Buffer> {
     const { peers, log } = this.#ports;
     const call = decodeCall(body);
     if (call === null) {
       log.warn({ admin: peers.nameOf(fromAdmin) ?? fromAdmin }, 'a call of an admin of another version cannot be read');
       return UNKNOWN;
     }
-    return await this.#answers.once(fromInstance, call.call_id, call.attempt > 1, () => this.#done(call, fromAdmin));
+    const isRepeat = isDetour || call.attempt > 1;
+    return await this.#answers.once(fromInstance, call.call_id, isRepeat, () => this.#done(call, fromAdmin));
   }
 
   /** New calls are told that this admin is busy. */

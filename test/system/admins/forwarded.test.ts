@@ -52,6 +52,7 @@ test.serial('whatever is asked elsewhere is answered as at the owner', async (t)
       ['the name again', 409],
       ['an alias that is gone', 404],
       ['a limit below the count', 409],
+      ['what was cancelled is not again', 409],
       ['leaving twice', 401],
     ],
   );
@@ -174,6 +175,7 @@ async function story(at: Rest): Promise<readonly Step[]> {
     `/command_executions?command_id__in=${String(command['id'])}`,
   );
   await ask('its execution is cancelled', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
+  await ask('what was cancelled is not again', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
   const left = async (): Promise<number> =>
     (await answeredAs(() => at.call('DELETE', '/agents/me', { headers: { authorization: `Bearer ${token}` } }))).status;
   steps.push(
