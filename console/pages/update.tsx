@@ -185,7 +185,13 @@ async function remove(
   lead: (address: string) => void,
 ): Promise<void> {
   const isDone = await doneIfConfirmed(
-    { title: T.removeTitle, text: T.removeText, items: [targetingText(targeting)], action: T.remove },
+    {
+      title: T.removeTitle,
+      text: T.removeText,
+      items: [targetingText(targeting)],
+      name: id.slice(0, 8), // it has no name
+      action: T.remove,
+    },
     () => live.api.delete_self_update_request.mutate({ id }),
     T.removed,
   );

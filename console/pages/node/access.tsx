@@ -4,6 +4,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import type { Inputs } from '../../../api/client/api.ts';
 import type { Create } from '../../creates.ts';
+import { typedNameOf } from '../../fleet/node-actions.ts';
 import { useCreate } from '../../parts/use-create.ts';
 import type { Live } from '../../live.ts';
 import { done } from '../../parts/acts.tsx';
@@ -116,6 +117,7 @@ function Key({
       title: T.removeKeyTitle(name),
       text: T.removeText,
       items: [fingerprint],
+      name: typedNameOf({ name, id }),
       action: NODE.remove,
       isDangerous: true,
     });

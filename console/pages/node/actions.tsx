@@ -139,6 +139,7 @@ function RecoveryKey({ live, node }: Props) {
     const isWanted = await confirmed({
       title: T.noKeyTitle(node.name),
       text: T.noKeyText,
+      name: typedNameOf(node),
       action: T.removeKey,
       isDangerous: true,
     });

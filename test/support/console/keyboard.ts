@@ -43,10 +43,27 @@ export async function answer(page: Page, name: string): Promise<void> {
   await enter(page, page.getByRole('dialog').getByRole('button', { name }));
 }
 
-/** Answers the dialog that is open, and asks for a name, by typing it. */
+/** Answers the dialog that is open by typing the name that it asks for; fails where it asks for another one, or none. */
 export async function answerWith(page: Page, name: string): Promise<void> {
+  await page.getByRole('dialog').getByText(`To go on, type ${name}`, { exact: true }).waitFor();
   await page.keyboard.insertText(name);
   await page.keyboard.press('Enter');
+}
+
+/** Goes by Tab to a select, and by arrow keys, from its first option on, to the one of that name. */
+export async function chosen(page: Page, select: Locator, option: string): Promise<void> {
+  await tabTo(page, select);
+  const names = (await select.first().locator('option').allTextContents()).map((name) => name.trim());
+  const place = names.indexOf(option);
+  if (place === -1) throw new Error(`no "${option}" among ${names.join(', ')}`);
+  await page.keyboard.press('Home');
+  for (let step = 0; step < place; step += 1) await page.keyboard.press('ArrowDown');
+}
+
+/** Goes by Tab to a box or one of several, and chooses it. */
+export async function ticked(page: Page, box: Locator): Promise<void> {
+  await tabTo(page, box);
+  await page.keyboard.press('Space');
 }
 
 /** Types into the field that has the focus, and goes on to the next. */

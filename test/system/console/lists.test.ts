@@ -3,8 +3,8 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import {
-  answer,
   answerWith,
+  chosen,
   enter,
   kept,
   press,
@@ -242,14 +242,14 @@ test.serial('events come by themselves, stand still, and go on where they stood'
   t.deepEqual([problems, await page.title()], [[], 'Events · Edge fleet control']); // no script of theirs ran
 });
 
-test.serial('an update shows whom it reaches before it starts, and what became of it', async (t) => {
+test.serial('an update shows whom it reaches before it starts, and is deleted by its id, by keyboard', async (t) => {
   const { page, problems } = await open(t, '/console/updates');
   await heading(page, 'Updates');
   await page.getByText('No node was told to update yet.').waitFor();
   await page.getByText('Nothing is published here').waitFor();
 
   await pressOpening(page, 'New update');
-  await page.getByRole('combobox', { name: 'Nodes' }).selectOption('clusters');
+  await chosen(page, page.getByRole('combobox', { name: 'Nodes' }), 'nodes of clusters');
   await tabTo(page, page.getByRole('textbox', { name: 'Clusters' }));
   await page.keyboard.insertText('lab-01');
   await page.keyboard.press('Enter');
@@ -264,9 +264,11 @@ test.serial('an update shows whom it reaches before it starts, and what became o
   await enter(page, asked.getByRole('button', { name: 'Start the update' }));
   await heading(page, 'Update');
   await page.getByText(CLUSTER, { exact: true }).first().waitFor();
+  const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
   await pressOpening(page, 'Delete');
-  await answer(page, 'Delete');
+  await answerWith(page, id.slice(0, 8)); // it has no name
   await heading(page, 'Updates');
+  t.is((await fleet.rest.call('GET', `/self_update_requests/${id}`)).status, 404);
   t.deepEqual(problems, []);
 });
 

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { answer, press, pressOpening, tabTo } from '../../support/console/keyboard.ts';
+import { answer, answerWith, press, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { doNow, holdNotices, undo } from '../../support/console/notices.ts';
 import { heading, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
@@ -94,19 +94,22 @@ test.serial(
   },
 );
 
-test.serial('a node whose name nobody can type is deleted by the beginning of its id', async (t) => {
+test.serial('a node whose name nobody can type, and its recovery key, are deleted by its id', async (t) => {
   const nodes = await fleet.rest.get<readonly NodeResource[]>('/nodes?page_size=100');
   const { id = '' } = nodes.find(({ name }) => name === TWO_LINES) ?? {};
   const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${id}`);
   await signIn(page);
 
+  await pressOpening(page, 'Make recovery key');
+  await answer(page, 'Make recovery key');
+  await page.getByText('The recovery key is made.').waitFor();
+  await page.getByLabel('Recovery key', { exact: true }).waitFor();
+  await pressOpening(page, 'Remove recovery key');
+  await answerWith(page, id.slice(0, 8));
+  await page.getByText('The node has no recovery key.').waitFor();
+  t.is(await page.getByLabel('Recovery key', { exact: true }).count(), 0);
   await pressOpening(page, 'Delete node');
-  await page
-    .getByRole('dialog')
-    .getByText(`To go on, type ${id.slice(0, 8)}`)
-    .waitFor();
-  await page.keyboard.type(id.slice(0, 8));
-  await page.keyboard.press('Enter');
+  await answerWith(page, id.slice(0, 8));
 
   await page.getByRole('alert').getByText('This node was deleted').waitFor();
   t.is((await fleet.rest.call('GET', `/nodes/${id}`)).status, 404);

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { refusesFirst } from '../../support/console/answers.ts';
-import { enter, pressOpening, tabTo } from '../../support/console/keyboard.ts';
+import { answerWith, enter, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -90,7 +90,7 @@ test.serial('a username and its key are made, and deleted once their names are t
 
   await pressOpening(page, 'Remove ada@laptop');
   await page.getByRole('dialog').getByText(key.fingerprint).waitFor();
-  await enter(page, page.getByRole('dialog').getByRole('button', { name: 'Remove' }));
+  await answerWith(page, 'ada@laptop');
   await access.getByText(key.fingerprint).waitFor({ state: 'detached' });
   await pressOpening(page, 'Remove ada');
   await tabTo(page, page.getByRole('dialog').getByRole('textbox'));
