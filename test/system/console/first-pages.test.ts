@@ -2,7 +2,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { enter, tabTo } from '../../support/console/keyboard.ts';
+import { answer, enter, press, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -217,12 +217,12 @@ test.serial('a session that somebody ends shows nothing any more, and says why',
   await mine.keyboard.press('Escape');
   await end.and(mine.locator(':focus')).waitFor();
   await mine.keyboard.press('Enter');
-  await question.getByRole('button', { name: 'End' }).click();
+  await answer(mine, 'End');
   await mine.getByRole('status').getByText('has ended').waitFor();
 
   await other.getByText('Your session is over').waitFor();
   t.is(await other.getByRole('heading', { level: 1 }).textContent(), 'Sign in');
-  await mine.getByRole('button', { name: 'Sign out' }).click();
+  await press(mine, 'Sign out');
   await mine.getByText('You are signed out.').waitFor();
 });
 

@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { holdsAnswersOf, losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
-import { enter } from '../../support/console/keyboard.ts';
+import { chosen, enter } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -126,7 +126,7 @@ test.serial('what a machine says while it runs is seen at once; one is cancelled
 test.serial('what machines say is text, whatever it is, and a line of 1 MiB is shown in pieces', async (t) => {
   const hostile = '<script>document.title="hit"</script><img src=x onerror=document.title="hit">';
   const { id } = await fleet.run(
-    `printf '%s\\n' '${hostile}'; printf '\\033[31mred\\033[0m \\033]0;title\\007after \\033[2Jend\\n'; printf '\\342\\200\\256turned\\n'; head -c 1000000 /dev/zero | tr '\\0' x`,
+    `printf '%s\\n' '${hostile}'; printf '\\033[31mred\\033[0m \\033]0;title\\007after \\033[2Jend\\n'; printf '\\342\\200\\256turned\\n'; head -c 1048576 /dev/zero | tr '\\0' x`,
     { targeting: { type: 'nodes', node_ids: [(await fleet.node()).id] } },
   );
   const { page, problems, elsewhere } = await signedIn(t, `/console/commands/${id}`, 'Command');
@@ -210,10 +210,10 @@ test.serial('a command whose answer is lost is stored once, and deleted when its
   t.is(await count(), before);
 
   const results = page.locator('.paged tbody tr');
-  await page.getByLabel('Failures').selectOption('failed nowhere');
+  await chosen(page, page.getByLabel('Failures'), 'failed nowhere');
   await results.filter({ hasText: 'failed' }).first().waitFor({ state: 'detached' });
   await results.first().waitFor();
-  await page.getByLabel('Failures').selectOption('failed somewhere');
+  await chosen(page, page.getByLabel('Failures'), 'failed somewhere');
   await results.filter({ hasText: 'failed' }).first().waitFor();
   t.is(await results.filter({ hasNotText: 'failed' }).count(), 0);
   t.true(page.url().endsWith('?has_failed=true'));
