@@ -35,3 +35,25 @@ export function framesIn(payload: string | Buffer): readonly Frame[] {
   const text = payload.toString();
   return /^[[{]/u.test(text) ? [JSON.parse(text) as Frame | Frame[]].flat() : [];
 }
+
+/**
+ * When nodes are labelled with what, and when that is answered, as the page says and hears it, over connections that are
+ * opened from now on.
+ */
+export function labellingsOf(page: Page): readonly string[] {
+  const calls: string[] = [];
+  const underWay = new Map<number | undefined, string>();
+  hearFrames(page, {
+    sent({ id, params }) {
+      if (params?.path !== 'label_nodes') return;
+      const label = Object.keys(params.input?.set ?? {}).join();
+      underWay.set(id, label);
+      calls.push(`asked for ${label}`);
+    },
+    received({ id }) {
+      const label = underWay.get(id);
+      if (label !== undefined) calls.push(`done with ${label}`);
+    },
+  });
+  return calls;
+}

@@ -4,11 +4,11 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { SelfUpdateRequestResource } from '../../../actors/resources/self-update.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { hearFrames } from '../../support/console/frames.ts';
+import { labellingsOf } from '../../support/console/frames.ts';
 import { enter, tabTo } from '../../support/console/keyboard.ts';
 import { nodesHeld } from '../../support/console/nodes-held.ts';
 import { doNow, holdNotices } from '../../support/console/notices.ts';
-import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
+import { heading, looksWell, openPage, partLooksWell, pictured, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -166,6 +166,20 @@ test.serial(
   },
 );
 
+test.serial('axe finds nothing in what opens over the list: columns, views, a filter', async (t) => {
+  const { page } = await open(t, '/console/nodes?q=web-1', { bypassCSP: true, viewport: { width: 360, height: 800 } });
+  await pressed(page, 'Views');
+  await typed(page, '<b>kept</b>');
+  await pressed(page, 'Show all');
+  for (const name of ['Columns', 'Views', 'Cluster']) {
+    await page.setViewportSize({ width: 360, height: 800 });
+    await pressed(page, name);
+    await partLooksWell(t, page, '.popover.placed', name);
+    await keys(page, 'Escape');
+    await page.locator('.popover.placed').waitFor({ state: 'detached' });
+  }
+});
+
 test.serial('a box shows whether its row is chosen, whatever its browser made of a click', async (t) => {
   const { page } = await open(t);
   const box = (name: string) => page.getByLabel(name, { exact: true });
@@ -278,22 +292,3 @@ test.serial('a list whose rows change one after the other keeps nothing of what 
   const { held } = await nodesHeld(devTools, String(ROUNDS));
   t.true(held < total + ids.length * 4, `${held} objects of ${total} nodes after ${ROUNDS * ids.length} changes`);
 });
-
-/** When nodes are labelled with what, and when that is answered, as the page says and hears it. */
-function labellingsOf(page: Page): readonly string[] {
-  const calls: string[] = [];
-  const underWay = new Map<number | undefined, string>();
-  hearFrames(page, {
-    sent({ id, params }) {
-      if (params?.path !== 'label_nodes') return;
-      const label = Object.keys(params.input?.set ?? {}).join();
-      underWay.set(id, label);
-      calls.push(`asked for ${label}`);
-    },
-    received({ id }) {
-      const label = underWay.get(id);
-      if (label !== undefined) calls.push(`done with ${label}`);
-    },
-  });
-  return calls;
-}
