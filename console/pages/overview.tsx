@@ -5,9 +5,11 @@ import type { Fleet } from '../fleet/feed.ts';
 import { nodesAddress, STATUSES, WHOLE_FLEET } from '../fleet/query.ts';
 import { FleetTotals } from '../fleet/totals.ts';
 import type { Live } from '../live.ts';
+import { Elsewhere } from '../parts/elsewhere.tsx';
 import { Heading } from '../parts/heading.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
+import { curlLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 import { FleetState } from './fleet-state.tsx';
 import { IllNodes } from './overview/ill-nodes.tsx';
@@ -27,6 +29,7 @@ export function OverviewPage({ live, fleet }: PageProps) {
   return (
     <>
       <Heading text={TEXTS.pages.overview} />
+      <Elsewhere cli="edge status" curl={curlLine(location.origin, '/overview')} />
       <Nodes live={live} fleet={fleet} />
       <Work polled={overview.value} fleet={fleet} />
       <Troubles polled={overview.value} />

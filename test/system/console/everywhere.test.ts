@@ -70,11 +70,12 @@ async function go(page: Page, path: string): Promise<void> {
   );
 }
 
-/** The lines of the page that is seen: for `edge` and for `curl`. */
+/** The lines of the page that is seen, of which that of a node has many: for `edge` and for `curl`. */
 async function linesOf(page: Page): Promise<readonly [edge: string, curl: string]> {
-  const lines = page.locator('details.elsewhere pre');
+  const lines = page.locator('details.elsewhere pre, dl.lines pre');
   await lines.nth(1).waitFor({ state: 'attached' });
-  return [(await lines.nth(0).textContent()) ?? '', (await lines.nth(1).textContent()) ?? ''];
+  const [edge = '', ...others] = await lines.allTextContents();
+  return [edge, others.find((line) => /^curl (?!-x)/u.test(line)) ?? ''];
 }
 
 test.serial('every page says what it shows as a command and as a request', async (t) => {
@@ -83,6 +84,7 @@ test.serial('every page says what it shows as a command and as a request', async
   const [user] = await fleet.rest.get<readonly { readonly id: string }[]>('/ssh_usernames?page_size=1');
   const { page, problems } = await open(t, '/console/sessions');
   for (const [path, title] of [
+    ['', 'Overview'],
     ['sessions', 'Sessions'],
     ['nodes', 'Nodes'],
     ['run', 'Run'],
@@ -101,12 +103,16 @@ test.serial('every page says what it shows as a command and as a request', async
     ['webhooks', 'Webhooks'],
     [`webhooks/${webhook?.id}`, 'Webhook'],
     ['admins', 'Admins'],
+    ['admins/admin-1', 'admin-1'],
     ['health', 'Health'],
     ['recordings', 'Recordings'],
+    [`updates/${node}`, 'Update'], // of what is not there, too
+    [`recordings/${node}`, 'Recording'],
+    [`nodes/${node}`, 'front-1'],
     [`commands/${command?.id}`, null],
     [`nodes/${node}/terminal`, null],
   ] as const) {
-    await go(page, `/console/${path}`);
+    await go(page, path === '' ? '/console' : `/console/${path}`);
     if (title !== null) await heading(page, title);
     else await page.getByRole('heading', { level: 1 }).waitFor();
     const [edge, curl] = await linesOf(page);
@@ -150,6 +156,9 @@ test.serial('edge and curl list what the page lists, in its order', async (t) =>
     t.deepEqual([status, stderr], [0, ''], line);
     return JSON.parse(stdout);
   };
+  const [status, overview] = await Promise.all((await linesOf(page)).map(answered));
+  t.like(status, { admins: 1, degraded: false });
+  t.like(overview, { data: { admins: [{ name: 'admin-1' }] } });
   for (const [path, count] of LISTS) {
     await go(page, `/console/${path}`);
     await page.getByText(count === 0 ? 'Nothing is as you asked for.' : `1 to ${count} of ${count}`).waitFor();
@@ -184,11 +193,8 @@ test.serial('j, k and Enter lead through every table', async (t) => {
   await page.keyboard.press('j');
   await page.locator('tbody tr:first-child button:focus').waitFor();
   await go(page, '/console/health');
-  const checks = page
-    .getByRole('region', { name: /^Checks/u })
-    .or(page.locator('section .scroll').first())
-    .first();
-  await tabTo(page, checks);
+  const checks = page.getByRole('region', { name: /^Checks/u }).or(page.locator('section .scroll'));
+  await tabTo(page, checks.first());
   await page.keyboard.press('End');
   await page.locator('tbody tr:last-child:focus').waitFor();
   await page.keyboard.press('k');
