@@ -158,6 +158,24 @@ test.serial('another key in another tab is another one who is signed in; the sam
   t.deepEqual(session.signedIn.value, { kind: 'in', me: { principal: 'api' } });
 });
 
+test.serial('a session that is over is told so, and stays told where it was asked twice at a time', async (t) => {
+  const admin = loadPage(t, signedInAs('master'));
+  await session.askWho(true);
+  const later = Promise.withResolvers<Answer>();
+  admin.answer = signedInAs(null);
+  const first = session.askWho();
+  admin.answer = later.promise;
+  const second = session.askWho();
+  await first;
+  const over = session.signedIn.value;
+  t.regex(over.why ?? '', /^Your session is over/u);
+
+  later.resolve(signedInAs(null));
+  await second;
+
+  t.deepEqual(session.signedIn.value, over);
+});
+
 test.serial('an answer of before the sign-in does not end it', async (t) => {
   const before = Promise.withResolvers<Answer>();
   const admin = loadPage(t, before.promise);
