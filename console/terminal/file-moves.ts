@@ -84,6 +84,11 @@ export class FileMoves {
     this.#say({ type: 'list', path });
   }
 
+  /** Until `folder` has what is there: it is listed once more after each upload. At once where it is not being listed. */
+  async upToDate(): Promise<void> {
+    if (this.#isListing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
   async download(path: string, bytes: number): Promise<void> {
     if (!(await this.#mayBegin()) || this.isBusy) return;
     const name = nameIn(path);
@@ -235,12 +240,9 @@ export class FileMoves {
     else this.list(next);
   }
 
-  /**
-   * Whether there is nothing under way. A folder that is being listed is waited for, as one is after each upload: what
-   * somebody asked for is done. Of two that wait the first one begins: whoever asks looks once more.
-   */
+  /** Whether there is nothing under way, once the folder is listed. Of two that wait for that the first one begins. */
   async #mayBegin(): Promise<boolean> {
-    if (this.#isListing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.upToDate();
     return this.folder.value !== null && !this.isBusy;
   }
 

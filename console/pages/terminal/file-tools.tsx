@@ -82,6 +82,7 @@ function Chooser({
 }
 
 async function upload(files: FileMoves, file: File | undefined): Promise<void> {
+  await files.upToDate(); // else what came a moment ago is not asked about, and refused
   const folder = files.folder.value;
   if (file === undefined || folder === null) return;
   const isThere = folder.entries.some(({ name }) => name === file.name);
@@ -91,6 +92,7 @@ async function upload(files: FileMoves, file: File | undefined): Promise<void> {
 }
 
 async function uploadFolder(files: FileMoves, found: readonly File[]): Promise<void> {
+  await files.upToDate();
   const folder = files.folder.value;
   const plan = folder === null ? null : folderPlanOf(folder.path, found);
   if (folder === null || plan === null) return;

@@ -2,9 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { pressOpening, typedInto } from '../../support/console/keyboard.ts';
+import { holdsFiles } from '../../support/console/answers.ts';
+import { answer, enter, press, pressOpening, typedInto } from '../../support/console/keyboard.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -18,6 +19,9 @@ let browser: Browser;
 let fleet: Fleet;
 let node: string;
 
+/** Of a file that is held up on its way: more than two windows of a terminal. */
+const BYTES = 3_000_000;
+
 test.before(async () => {
   fleet = await startFleet(scope, { agents: 1 });
   node = (await fleet.node()).id;
@@ -27,50 +31,92 @@ test.before(async () => {
 
 ava.after.always('the browser and the fleet are ended', () => scope.end());
 
-/** A terminal in which somebody is signed in by a key of the browser. */
-async function terminal(t: ExecutionContext) {
+/** A terminal in which somebody is signed in by a key of the browser, and files are held up after so many bytes. */
+async function terminal(t: ExecutionContext, bytesMax = 0) {
   const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
   const { page } = opened;
+  const way = await holdsFiles(page, bytesMax);
+  await page.reload();
   await signIn(page);
-  await page.getByRole('button', { name: 'Open the terminal' }).click();
+  await press(page, 'Open the terminal');
   await page.getByRole('status').getByText('Signed in as ops.').waitFor();
-  return opened;
+  return { ...opened, way };
 }
 
-test.serial('files are listed, uploaded, replaced when that is confirmed, and downloaded as they were', async (t) => {
-  const { page, problems } = await terminal(t);
-  const directory = temporaryDirectory(t);
-  const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
-  mkdirSync(folder);
-  writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
-  const content = Buffer.alloc(3_000_000, 'edge');
-  writeFileSync(own, content);
+/** Shows the files in this folder. */
+async function showFolder(page: Page, folder: string): Promise<void> {
+  await press(page, 'Files');
+  await typedInto(page, page.getByLabel('Folder', { exact: true }), folder);
+  await page.keyboard.press('Enter');
+}
 
-  await page.getByRole('button', { name: 'Files' }).click();
-  await page.getByRole('region', { name: 'Files' }).first().waitFor();
-  await page.getByLabel('Folder', { exact: true }).fill(folder);
-  await page.getByRole('button', { name: 'Show', exact: true }).click();
-  await page.getByText('<img src=x onerror').waitFor();
-  const input = page.locator('input[type=file]:not([webkitdirectory])');
-  await input.setInputFiles(own);
-  await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
-  t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
+/** Presses a button, and chooses this where the browser asks for a file, which is no part of the page. */
+async function choose(page: Page, name: string, path: string): Promise<void> {
+  const button = page.getByRole('button', { name, exact: true });
+  await button.and(page.locator(':enabled')).waitFor(); // it is not, while the folder is listed anew
+  const chooser = page.waitForEvent('filechooser');
+  await enter(page, button);
+  await (await chooser).setFiles(path);
+}
 
-  writeFileSync(own, 'another one');
-  await input.setInputFiles(own);
-  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
-  await page.getByText('data.bin is whole: 11 B.').waitFor();
-  t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
+/** Waits until a bar says that some of the file is there, and not all of it. */
+async function partlyMoved(page: Page, name: string): Promise<void> {
+  const bar = page.getByRole('progressbar', { name, exact: true });
+  await until('a part of it', async () => {
+    await bar.waitFor();
+    const [value = 0, max] = await page.evaluate<readonly number[]>(
+      `(({ value, max }) => [value, max])(document.querySelector('progress'))`,
+    );
+    return value > 0 && value < BYTES && max === BYTES;
+  });
+}
 
-  writeFileSync(join(folder, 'data.bin'), content);
-  const downloading = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download data.bin' }).click();
-  const file = await (await downloading).path();
-  t.deepEqual(readFileSync(file), content);
-  t.deepEqual(readdirSync(folder).toSorted(), ['<img src=x onerror=document.title=1>', 'data.bin'], 'no part is left');
-  t.deepEqual(problems, []);
-  await looksWell(t, page, 'the terminal with files');
-});
+test.serial(
+  'files are listed, uploaded, replaced when that is confirmed, and downloaded as they were, by keyboard alone',
+  async (t) => {
+    const { page, problems, way } = await terminal(t, BYTES / 3);
+    const directory = temporaryDirectory(t);
+    const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
+    mkdirSync(folder);
+    writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
+    const content = Buffer.alloc(BYTES, 'edge');
+    writeFileSync(own, content);
+
+    await showFolder(page, folder);
+    await page.getByText('<img src=x onerror').waitFor();
+    way.hold();
+    await choose(page, 'Upload a file here', own);
+    await partlyMoved(page, 'Uploading data.bin');
+    way.release();
+    await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
+    t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
+
+    writeFileSync(own, 'another one');
+    await choose(page, 'Upload a file here', own);
+    await answer(page, 'Replace');
+    await page.getByText('data.bin is whole: 11 B.').waitFor();
+    t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
+
+    writeFileSync(join(folder, 'data.bin'), content);
+    await press(page, 'Show');
+    await page.getByRole('row', { name: 'data.bin' }).getByText('2.9 MiB').waitFor();
+    way.hold();
+    const downloading = page.waitForEvent('download');
+    await press(page, 'Download data.bin');
+    await partlyMoved(page, 'Downloading data.bin');
+    way.release();
+    const file = await (await downloading).path();
+    t.deepEqual(readFileSync(file), content);
+    t.is(await page.getByRole('progressbar').count(), 0);
+    t.deepEqual(
+      readdirSync(folder).toSorted(),
+      ['<img src=x onerror=document.title=1>', 'data.bin'],
+      'no part is left',
+    );
+    t.deepEqual(problems, []);
+    await looksWell(t, page, 'the terminal with files');
+  },
+);
 
 test.serial('a folder is made, files are renamed, and deleted by their names, by keyboard alone', async (t) => {
   const { page, problems } = await terminal(t);
@@ -80,11 +126,8 @@ test.serial('a folder is made, files are renamed, and deleted by their names, by
   writeFileSync(join(folder, '\u202Egpj.exe'), 'turned round');
   writeFileSync(join(folder, 'old.txt'), 'a file');
   writeFileSync(join(folder, 'there.txt'), 'another file');
-  await page.keyboard.press('F6');
-  await page.keyboard.press('Enter'); // Files
   const files = page.getByRole('region', { name: 'Files' }).first();
-  await typedInto(page, files.getByLabel('Folder', { exact: true }), folder);
-  await page.keyboard.press('Enter');
+  await showFolder(page, folder);
   await files.getByText('old.txt').waitFor();
 
   await pressOpening(page, 'New folder');
@@ -132,7 +175,7 @@ test.serial('a folder is made, files are renamed, and deleted by their names, by
   t.deepEqual(problems, []);
 });
 
-test.serial('a folder is uploaded with all that is in it, and once more over itself', async (t) => {
+test.serial('a folder is uploaded with all that is in it, and once more over itself, by keyboard alone', async (t) => {
   const { page, problems } = await terminal(t);
   const directory = temporaryDirectory(t);
   const [far, own] = [join(directory, 'far'), join(directory, 'site')];
@@ -145,32 +188,28 @@ test.serial('a folder is uploaded with all that is in it, and once more over its
     empty: '',
   };
   for (const [name, content] of Object.entries(contents)) writeFileSync(join(own, name), content);
-  await page.getByRole('button', { name: 'Files' }).click();
   const files = page.getByRole('region', { name: 'Files' }).first();
-  await page.getByLabel('Folder', { exact: true }).fill(far);
-  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await showFolder(page, far);
   await files.getByText('This folder is empty.').waitFor();
-  const input = page.locator('input[webkitdirectory]');
-  await files.getByRole('button', { name: 'Upload a folder here' }).waitFor();
 
-  await input.setInputFiles(own);
+  await choose(page, 'Upload a folder here', own);
   await files.getByText('site is whole: 4 files, 977 KiB.').waitFor();
   for (const [name, content] of Object.entries(contents))
     t.deepEqual(readFileSync(join(far, 'site', name)), Buffer.from(content), name);
 
   writeFileSync(join(own, 'index.html'), 'changed');
   writeFileSync(join(far, 'site/other'), 'stays');
-  await input.setInputFiles(own);
+  await choose(page, 'Upload a folder here', own);
   await page.getByRole('dialog').getByText(join(far, 'site')).waitFor();
-  await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
+  await answer(page, 'Upload');
   await until('the page to be replaced', () => readFileSync(join(far, 'site/index.html'), 'utf8') === 'changed');
   await files.getByText('site is whole').waitFor();
   t.is(readFileSync(join(far, 'site/other'), 'utf8'), 'stays');
 
   rmSync(join(far, 'site'), { recursive: true });
   writeFileSync(join(far, 'site'), 'a file in its place');
-  await input.setInputFiles(own);
-  await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
+  await choose(page, 'Upload a folder here', own);
+  await answer(page, 'Upload');
   await files.getByText('0 of 4 files of site are there. There is a file of this name already.').waitFor();
   t.is(readFileSync(join(far, 'site'), 'utf8'), 'a file in its place');
   t.deepEqual(problems, []);

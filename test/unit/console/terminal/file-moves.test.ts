@@ -11,6 +11,7 @@ interface Files {
   connected(connection: object): void;
   list(path: string): void;
   download(path: string, bytes: number): Promise<void>;
+  upToDate(): Promise<void>;
   upload(path: string, file: File, replaces: boolean): Promise<void>;
   said(message: object): void;
   over(): void;
@@ -55,6 +56,17 @@ test('so does an upload; beside something else that is under way nothing begins'
   await files.download('/srv/one', 3);
 
   t.deepEqual(said, [{ type: 'upload', path: '/srv/own', replaces: false }]);
+});
+
+test('whoever asks whether a name is taken already waits until the folder is listed', async (t) => {
+  const { files } = listing();
+
+  const [before, after] = [files.upToDate().then(() => 'listed'), aTurn('not yet')];
+  t.is(await Promise.race([before, after]), 'not yet');
+  files.said(LISTED);
+
+  t.is(await before, 'listed');
+  await files.upToDate();
 });
 
 test('what was asked for while a folder is listed comes to nothing when the connection is lost', async (t) => {
