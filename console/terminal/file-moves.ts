@@ -84,7 +84,7 @@ export class FileMoves {
     this.#say({ type: 'list', path });
   }
 
-  /** Until `folder` has what is there: it is listed once more after each upload. At once where it is not being listed. */
+  /** Until `folder` has what is there: it is listed once more after each upload. At once where that is over. */
   async upToDate(): Promise<void> {
     if (this.#isListing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

@@ -37,8 +37,8 @@ export function framesIn(payload: string | Buffer): readonly Frame[] {
 }
 
 /**
- * When nodes are labelled with what, and when that is answered, as the page says and hears it, over connections that are
- * opened from now on.
+ * When nodes are labelled with what, and when that is answered, as the page says and hears it, over connections that
+ * are opened from now on.
  */
 export function labellingsOf(page: Page): readonly string[] {
   const calls: string[] = [];

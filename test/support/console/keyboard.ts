@@ -43,7 +43,7 @@ export async function answer(page: Page, name: string): Promise<void> {
   await enter(page, page.getByRole('dialog').getByRole('button', { name }));
 }
 
-/** Answers the dialog that is open by typing the name that it asks for; fails where it asks for another one, or none. */
+/** Answers the dialog that is open by typing the name that it asks for. Fails where it asks for another, or none. */
 export async function answerWith(page: Page, name: string): Promise<void> {
   await page.getByRole('dialog').getByText(`To go on, type ${name}`, { exact: true }).waitFor();
   await page.keyboard.insertText(name);
