@@ -1,6 +1,6 @@
 /**
- * What becomes of the answers to a page, and of files that it moves, on their way: refused, lost, or late. Over
- * connections that are opened from now on.
+ * What becomes of the answers to a page on their way: refused, lost, or late. Over connections that are opened from now
+ * on.
  */
 import type { Page } from 'playwright-core';
 import { framesIn } from './frames.ts';
@@ -96,41 +96,4 @@ export async function holdsAnswersOf(page: Page, name: string) {
       for (const answer of waiting) answer();
     },
   };
-}
-
-/**
- * Holds up a file of a terminal, either way, once so many bytes of it have arrived, from `hold` to `release`: no side
- * hears any more that the other one took some, and none sends more than a window ahead of that.
- */
-export async function holdsFiles(page: Page, bytesMax: number) {
-  let taken = 0;
-  let held: (() => void)[] | null = null;
-  const pass = (message: string | Buffer, send: (message: string | Buffer) => void): void => {
-    taken += fileBytesTakenIn(message);
-    if (held !== null && taken > bytesMax && fileBytesTakenIn(message) > 0) held.push(() => send(message));
-    else send(message);
-  };
-  await page.routeWebSocket(/\/console\/terminal/u, (socket) => {
-    const server = socket.connectToServer();
-    socket.onMessage((message) => pass(message, (one) => server.send(one)));
-    server.onMessage((message) => pass(message, (one) => socket.send(one)));
-  });
-  return {
-    hold: () => {
-      taken = 0;
-      held = [];
-    },
-    release: () => {
-      const waiting = held ?? [];
-      held = null;
-      for (const send of waiting) send();
-    },
-  };
-}
-
-/** Of a message of `edge.terminal.v1`; 0: it says something else, or is bytes itself. */
-function fileBytesTakenIn(message: string | Buffer): number {
-  if (typeof message !== 'string') return 0;
-  const { type, channel, bytes = 0 } = JSON.parse(message) as { type: string; channel?: string; bytes?: number };
-  return type === 'taken' && channel === 'file' ? bytes : 0;
 }

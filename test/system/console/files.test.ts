@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { holdsFiles } from '../../support/console/answers.ts';
 import { answer, enter, press, pressOpening, typedInto } from '../../support/console/keyboard.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -19,9 +18,6 @@ let browser: Browser;
 let fleet: Fleet;
 let node: string;
 
-/** Of a file that is held up on its way: more than two windows of a terminal. */
-const BYTES = 3_000_000;
-
 test.before(async () => {
   fleet = await startFleet(scope, { agents: 1 });
   node = (await fleet.node()).id;
@@ -31,16 +27,14 @@ test.before(async () => {
 
 ava.after.always('the browser and the fleet are ended', () => scope.end());
 
-/** A terminal in which somebody is signed in by a key of the browser, and files are held up after so many bytes. */
-async function terminal(t: ExecutionContext, bytesMax = 0) {
+/** A terminal in which somebody is signed in by a key of the browser. */
+async function terminal(t: ExecutionContext) {
   const opened = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
   const { page } = opened;
-  const way = await holdsFiles(page, bytesMax);
-  await page.reload();
   await signIn(page);
   await press(page, 'Open the terminal');
   await page.getByRole('status').getByText('Signed in as ops.').waitFor();
-  return { ...opened, way };
+  return opened;
 }
 
 /** Shows the files in this folder. */
@@ -59,61 +53,40 @@ async function choose(page: Page, name: string, path: string): Promise<void> {
   await (await chooser).setFiles(path);
 }
 
-/** Waits until a bar says that some of the file is there, and not all of it. */
-async function partlyMoved(page: Page, name: string): Promise<void> {
-  const bar = page.getByRole('progressbar', { name, exact: true });
-  await until('a part of it', async () => {
-    await bar.waitFor();
-    const [value = 0, max] = await page.evaluate<readonly number[]>(
-      `(({ value, max }) => [value, max])(document.querySelector('progress'))`,
-    );
-    return value > 0 && value < BYTES && max === BYTES;
-  });
-}
+test.serial('files are listed, uploaded, replaced when that is confirmed, and downloaded as they were', async (t) => {
+  const { page, problems } = await terminal(t);
+  const directory = temporaryDirectory(t);
+  const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
+  mkdirSync(folder);
+  writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
+  const content = Buffer.alloc(3_000_000, 'edge');
+  writeFileSync(own, content);
 
-test.serial(
-  'files are listed, uploaded, replaced when that is confirmed, and downloaded as they were, by keyboard alone',
-  async (t) => {
-    const { page, problems, way } = await terminal(t, BYTES / 3);
-    const directory = temporaryDirectory(t);
-    const [folder, own] = [join(directory, 'far'), join(directory, 'data.bin')];
-    mkdirSync(folder);
-    writeFileSync(join(folder, '<img src=x onerror=document.title=1>'), 'hostile');
-    const content = Buffer.alloc(BYTES, 'edge');
-    writeFileSync(own, content);
+  await page.getByRole('button', { name: 'Files' }).click();
+  await page.getByRole('region', { name: 'Files' }).first().waitFor();
+  await page.getByLabel('Folder', { exact: true }).fill(folder);
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByText('<img src=x onerror').waitFor();
+  const input = page.locator('input[type=file]:not([webkitdirectory])');
+  await input.setInputFiles(own);
+  await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
+  t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
 
-    await showFolder(page, folder);
-    await page.getByText('<img src=x onerror').waitFor();
-    await choose(page, 'Upload a file here', own);
-    await page.getByText('data.bin is whole: 2.9 MiB.').waitFor();
-    t.deepEqual(readFileSync(join(folder, 'data.bin')), content);
+  writeFileSync(own, 'another one');
+  await input.setInputFiles(own);
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
+  await page.getByText('data.bin is whole: 11 B.').waitFor();
+  t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
 
-    writeFileSync(own, 'another one');
-    await choose(page, 'Upload a file here', own);
-    await answer(page, 'Replace');
-    await page.getByText('data.bin is whole: 11 B.').waitFor();
-    t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
-
-    writeFileSync(join(folder, 'data.bin'), content);
-    await press(page, 'Show');
-    await page.getByRole('row', { name: 'data.bin' }).getByText('2.9 MiB').waitFor();
-    way.hold();
-    const downloading = page.waitForEvent('download');
-    await press(page, 'Download data.bin');
-    await partlyMoved(page, 'Downloading data.bin');
-    way.release();
-    const file = await (await downloading).path();
-    t.deepEqual(readFileSync(file), content);
-    t.is(await page.getByRole('progressbar').count(), 0);
-    t.deepEqual(
-      readdirSync(folder).toSorted(),
-      ['<img src=x onerror=document.title=1>', 'data.bin'],
-      'no part is left',
-    );
-    t.deepEqual(problems, []);
-    await looksWell(t, page, 'the terminal with files');
-  },
-);
+  writeFileSync(join(folder, 'data.bin'), content);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download data.bin' }).click();
+  const file = await (await downloading).path();
+  t.deepEqual(readFileSync(file), content);
+  t.deepEqual(readdirSync(folder).toSorted(), ['<img src=x onerror=document.title=1>', 'data.bin'], 'no part is left');
+  t.deepEqual(problems, []);
+  await looksWell(t, page, 'the terminal with files');
+});
 
 test.serial('a folder is made, files are renamed, and deleted by their names, by keyboard alone', async (t) => {
   const { page, problems } = await terminal(t);
