@@ -88,8 +88,8 @@ test.serial(
       ...ids.slice(4),
     ]);
 
-    // the first of wave 2 refuses, so that the second one has its turn behind it; who answers late is told again
-    await until('they are asked', () => inTurn.slice(0, 2).every(({ asked }) => asked.length > 0));
+    // the first of wave 2 refuses, so that the second one has its turn behind it
+    await until('they are asked', () => inTurn.slice(0, 2).every(({ asked }) => asked.length === 1));
     await back(inTurn[0]!);
     await waveSays(page, 1, 'under way', [0, 1, 1, 0, 0]);
     await waveSays(page, 2, 'under way', [0, 1, 0, 1, 0]);
@@ -110,7 +110,7 @@ test.serial(
 
     await chosen(page, page.getByRole('combobox', { name: 'Wave' }), 'Any');
     for (const agent of [inTurn[1]!, inTurn[3]!, inTurn[4]!]) {
-      await until('it is asked', () => agent.asked.length > 0);
+      await until('it is asked', () => agent.asked.length === 1);
       await back(agent);
     }
     await completed(fleet, request);
