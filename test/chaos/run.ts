@@ -1,13 +1,16 @@
 /**
  * `npm run chaos [-- --kills 200] [--only WORDS]`: kills the real programs, again and again, at every moment that
  * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
- * line a round, a summary at the end; the exit status says whether all held.
+ * line a round, a summary at the end; the exit status says whether all held. Then it plays one history, unless --only
+ * names a point: of two faults for each kill, and no longer than an hour, unless --faults and --seconds say otherwise.
  *
  * `npm run chaos -- --history [--faults 400] [--seconds 3600] [--admins 3] [--seed 1] [--only WORDS]`: clients ask
  * several admins for everything, while these are killed, frozen, ended and cut from their database, their agents and
  * each other, and what the clients were told is judged. Figures at the end say how often each operation was answered
  * how, at the owner and elsewhere.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { missingPeers } from '../support/run/peers.ts';
 import { createScope } from '../support/scope.ts';
@@ -23,12 +26,18 @@ const KILLS = 200;
 /** Faults of a history unless told otherwise. */
 const FAULTS = 400;
 
+/** The same of a history that follows kills, for each of them. */
+const FAULTS_PER_KILL = 2;
+
+/** Longest for the faults of a history that follows kills, in s, unless told otherwise. */
+const HISTORY_SECONDS_MAX = 3_600;
+
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: String(KILLS) },
     only: { type: 'string' },
     history: { type: 'boolean', default: false },
-    faults: { type: 'string', default: String(FAULTS) },
+    faults: { type: 'string' },
     seconds: { type: 'string' },
     short: { type: 'boolean', default: false },
     clients: { type: 'string' },
@@ -37,9 +46,10 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
   },
 });
+const faultsWanted = Number(values.faults ?? (values.history ? FAULTS : FAULTS_PER_KILL * Number(values.kills)));
 const counts = [
   values.kills,
-  values.faults,
+  faultsWanted,
   values.seconds ?? '1',
   values.clients ?? '1',
   values.admins,
@@ -52,7 +62,7 @@ const acts = values.history ? ACTS : ACTS.filter(({ names }) => names.some(isWan
 
 if (!counts.every((count) => Number.isSafeInteger(count) && count >= 1) || acts.length === 0) {
   process.stderr.write(
-    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] | --history [--faults NUMBER] [--seconds NUMBER] [--admins NUMBER] [--clients NUMBER] [--seed NUMBER] [--only WORDS OF A FAULT] [--logs DIRECTORY]]\n',
+    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] [--faults NUMBER] [--seconds NUMBER] | --history [--faults NUMBER] [--seconds NUMBER] [--admins NUMBER] [--clients NUMBER] [--seed NUMBER] [--only WORDS OF A FAULT] [--logs DIRECTORY]]\n',
   );
   process.exit(2);
 }
@@ -65,7 +75,10 @@ const onSignal = () => void scope.end().finally(() => process.exit(130));
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
 
 if (values.history) await playOneHistory();
-else await playActs();
+else {
+  await playActs();
+  if (values.only === undefined) await playHistoryAtEnd();
+}
 
 for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
 process.exitCode = breaches.length === 0 ? 0 : 1;
@@ -95,7 +108,7 @@ async function playOneHistory(): Promise<void> {
   const options = {
     admins: Number(values.admins),
     seed: Number(values.seed),
-    faults: Number(values.faults),
+    faults: faultsWanted,
     isShort: values.short,
     ...(seconds !== undefined && { seconds: Number(seconds) }),
     ...(clients !== undefined && { clients: Number(clients) }),
@@ -105,6 +118,22 @@ async function playOneHistory(): Promise<void> {
   try {
     breaches.push(...(await tellHistory(scope, options, problem, (line) => process.stdout.write(`${line}\n`))));
     process.stdout.write(`${verdict()}: ${secondsGone()} s\n`);
+  } finally {
+    await scope.end();
+  }
+}
+
+/** In a process of its own, which goes into a network of its own. */
+async function playHistoryAtEnd(): Promise<void> {
+  const { admins, seed, clients, logs, seconds = String(HISTORY_SECONDS_MAX) } = values;
+  const given = Object.entries({ faults: String(faultsWanted), seconds, admins, seed, clients, logs });
+  const words = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  scope = createScope();
+  const player = spawn(process.execPath, [import.meta.filename, '--history', ...words], { stdio: 'inherit' });
+  scope.teardown(() => void player.kill());
+  try {
+    const [status] = (await once(player, 'exit')) as [number | null];
+    if (status !== 0) breaches.push('the history at the end, as it says above');
   } finally {
     await scope.end();
   }

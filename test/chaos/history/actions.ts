@@ -1,53 +1,27 @@
 /** What clients do, and how often: every kind of operation that changes something, and the reads that show it. */
 import { REGISTRATION } from '../../../bench/product/simulated-agent.ts';
-import { uptimeS } from '../scripts.ts';
+import {
+  cancelCommand,
+  cancelLongCommand,
+  commandOf,
+  createCommand,
+  creationOf,
+  deleteCommand,
+  ofCommand,
+} from './command-actions.ts';
+import type { Hand } from './hand.ts';
 import type { Call, Request, Resource } from './history.ts';
-import type { AskedCommand, Home, Landscape } from './landscape.ts';
 import type { Place } from './names.ts';
-import { scriptText, type SimulatedNodes } from './simulated-nodes.ts';
-
-/** What an action has to work with. Numbers are whole, from 0 on, the same for the same seed. */
-export interface Hand {
-  readonly land: Landscape;
-  readonly nodes: SimulatedNodes;
-  number(): number;
-  /** An id of a node, the same for the same seed. */
-  id(): string;
-  /** On the clock of the history. */
-  nowMs(): number;
-  /** A text that nobody else has. */
-  mark(): string;
-  /**
-   * Asks an admin by chance. `cluster`: whose owner does it; null: nobody's. `again`: as clients do who were not told,
-   * once more at another admin, twice at most. Resolves with the last call.
-   */
-  ask(
-    request: Request,
-    cluster: string | null,
-    more?: { readonly body?: object; readonly again?: boolean },
-  ): Promise<Call>;
-  /** Reads the executions of a command at an admin by chance, and notes them. */
-  see(command: string): Promise<void>;
-  /** What a machine comes with that has this enrolment key; null: it could not be read. */
-  blob(id: string): Promise<string | null>;
-  /** Watches a command at an admin by chance. */
-  watch(command: string): void;
-}
 
 /** Guests at a time. */
 const GUESTS_MAX = 12;
-
-/** How long a script takes, in ms. */
-const SLEEPS_MS = [0, 0, 100, 400] as const;
-
-/** Until a command expires that does, in ms. */
-const EXPIRES_MS = 3_000;
 
 /** By how much they are chosen, in parts of all. */
 export const ACTIONS: readonly (readonly [number, (hand: Hand) => Promise<void>])[] = [
   [10, createCommand],
   [10, (hand) => ofCommand(hand, ({ id }) => hand.see(id))],
   [4, cancelCommand],
+  [2, cancelLongCommand],
   [3, deleteCommand],
   [
     3,
@@ -78,85 +52,12 @@ export const ACTIONS: readonly (readonly [number, (hand: Hand) => Promise<void>]
   [2, deleteGuest],
 ];
 
-async function createCommand(hand: Hand): Promise<void> {
-  const home = hand.land.home(hand.number());
-  await createCommandIn(hand, home, SLEEPS_MS[hand.number() % SLEEPS_MS.length] ?? 0);
-}
-
-/** On some nodes of this home, and perhaps on one that moves about. */
-export async function createCommandIn(hand: Hand, { cluster, nodes }: Home, sleepMs: number): Promise<void> {
-  const { land } = hand;
-  const must = nodes.filter(() => hand.number() % 2 === 0);
-  const guest = hand.number() % 4 === 0 ? land.guest(hand.number()) : null;
-  const may = guest === null ? [] : [guest.id];
-  const targets = [...(must.length + may.length === 0 ? nodes.slice(0, 1) : must), ...may];
-  const expires = hand.number() % 10 === 0;
-  const mark = hand.mark();
-  const expiresMs = expires ? hand.nowMs() + EXPIRES_MS : null; // before the time that is sent: never later than that
-  const body = {
-    command_text: scriptText(mark, sleepMs),
-    targeting: { type: 'nodes', node_ids: targets },
-    ...(expires && { expired_at: new Date(Date.now() + EXPIRES_MS).toISOString() }),
-  };
-  const asked = {
-    mark,
-    cluster,
-    must: targets.filter((node) => nodes.includes(node)),
-    may,
-    key: mark,
-    body,
-    expiresMs,
-    expiresAtS: expires ? uptimeS() + EXPIRES_MS / 1_000 : null,
-    id: null,
-    answeredS: null,
-    answeredAt: null,
-    isCancelled: false,
-    isDeleted: false,
-  };
-  land.commands.push(asked);
-  const { outcome, place } = await hand.ask(creationOf(asked), cluster, { body, again: true });
-  const id = outcome.type === 'ok' ? outcome.shown?.[0]?.id : undefined;
-  if (id === undefined) return;
-  land.note(mark, { id, answeredS: uptimeS(), answeredAt: place });
-  if (hand.number() % 8 === 0) hand.watch(id);
-}
-
-function creationOf({ mark, key, expiresMs }: Pick<AskedCommand, 'mark' | 'key' | 'expiresMs'>): Request {
-  const request = { verb: 'create', ...commandOf(mark), key, value: null, node: null } as const;
-  return expiresMs === null ? request : { ...request, expiresMs };
-}
-
-function commandOf(mark: string) {
-  return { resource: 'command', scope: '', name: mark } as const;
-}
-
-async function ofCommand(
-  hand: Hand,
-  act: (command: NonNullable<ReturnType<Landscape['command']>>) => Promise<void>,
-): Promise<void> {
-  const command = hand.land.command(hand.number());
-  if (command !== null) await act(command);
-}
-
-async function cancelCommand(hand: Hand): Promise<void> {
-  await ofCommand(hand, async ({ mark, id, cluster }) => {
-    hand.land.note(mark, { isCancelled: true });
-    await hand.ask({ verb: 'cancel', ...commandOf(mark), id }, cluster);
-  });
-}
-
-async function deleteCommand(hand: Hand): Promise<void> {
-  await ofCommand(hand, async ({ mark, id, cluster }) => {
-    const { outcome } = await hand.ask({ verb: 'delete', ...commandOf(mark), id }, cluster);
-    if (outcome.type === 'ok' || outcome.type === 'doubt') hand.land.note(mark, { isDeleted: true });
-  });
-}
-
 /** What it has at first: a limit of nodes, words, and uses. */
 const FIRST_VALUE: Readonly<Partial<Record<Resource, string>>> = { cluster: '5', group: 'new', enrollment_key: '2' };
 
 async function createName(hand: Hand, place: Place): Promise<void> {
   const { resource, scope } = place.of;
+  if (resource === 'cluster' && hand.land.areClustersAtRest) return showName(hand, place);
   const home = hand.land.homes.find(({ cluster }) => cluster === scope);
   const node = resource === 'alias' ? (home?.nodes[hand.number() % home.nodes.length] ?? place.node) : place.node;
   // Nothing but its key keeps what has no name of its own from being made twice: one key for each.
@@ -186,6 +87,7 @@ async function updateName(hand: Hand, place: Place): Promise<void> {
 }
 
 async function deleteName(hand: Hand, place: Place): Promise<void> {
+  if (place.of.resource === 'cluster' && hand.land.areClustersAtRest) return showName(hand, place);
   const isByName = place.of.resource === 'cluster' || place.of.resource === 'group';
   if (!isByName && place.id === null) return showName(hand, place);
   await hand.ask({ verb: 'delete', ...place.of, id: isByName ? null : place.id }, place.cluster);

@@ -2,7 +2,7 @@
  * Judges a history: whether several admins behaved as one. Pure. A line of each violation names the promise that is
  * broken, and of what clients were told no more than is needed to see it.
  */
-import { told, type History } from './history.ts';
+import type { History } from './history.ts';
 import type { Rows } from './rows.ts';
 import {
   answers,
@@ -18,7 +18,9 @@ import {
   type Deadlines,
   type Rule,
 } from './rules.ts';
+import { cancels, served, shares } from './service.ts';
 import { thingsIn, type Thing } from './things.ts';
+import { told } from './words.ts';
 
 const RULES: readonly Rule[] = [
   answers,
@@ -31,6 +33,9 @@ const RULES: readonly Rule[] = [
   watchedCommands,
   watchedNodes,
   tailedOutputs,
+  served,
+  cancels,
+  shares,
 ];
 
 /** What was broken, one line each; empty when all held. */

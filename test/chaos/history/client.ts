@@ -6,7 +6,8 @@ import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { seededNumbers } from '../../support/seeded.ts';
-import { ACTIONS, type Hand } from './actions.ts';
+import { ACTIONS } from './actions.ts';
+import type { Hand } from './hand.ts';
 import type { Call, Request } from './history.ts';
 import type { Landscape } from './landscape.ts';
 import { lost, outcomeOf, questionOf } from './questions.ts';
@@ -152,11 +153,11 @@ export async function askAt(
   body?: object,
 ): Promise<Call> {
   const { operation, method, path, ...sent } = questionOf(request, body);
-  const place = recorder.placeOf(admin, cluster);
+  const where = recorder.placeOf(admin, cluster);
   const invokedMs = recorder.nowMs();
   const outcome = await rest.call(method, path, sent).then((answer) => outcomeOf(request, answer), lost);
   const answeredMs = recorder.nowMs();
-  const call = { client, admin, place, operation, request, invokedMs, answeredMs, outcome };
+  const call = { client, admin, ...where, operation, request, invokedMs, answeredMs, outcome };
   recorder.calls.push(call);
   return call;
 }

@@ -8,6 +8,7 @@ import { until } from '../../support/until.ts';
 import type { Fixture } from '../fixture.ts';
 import { frozenAtWork } from './frozen-commits.ts';
 import type { Stage } from './stage.ts';
+import { beginVisit } from './visits.ts';
 
 /** An admin that was killed is away for as long as this and up to twice as long, in ms: about a lease. */
 const AWAY_MS = 1_500;
@@ -45,6 +46,8 @@ export interface FaultKind {
   readonly of: 'admin' | 'link' | 'guest' | 'database' | 'clocks';
   /** Frames that left the admin come to its agents late, or when it is over. */
   readonly holdsFrames?: boolean;
+  /** It locks rows and tables: writes of any admin may wait for them. */
+  readonly holdsRows?: boolean;
   /** What a run needs for it, besides admins and a database. */
   readonly needs?: 'networks' | 'clocks';
   readonly act: (stage: Stage) => Promise<Vain | null>;
@@ -67,7 +70,7 @@ const KINDS = {
     of: 'admin',
     act: ({ fixture, admin }) => frozen(fixture, admin, FROZEN_MS),
   },
-  'freeze at work': { of: 'admin', act: frozenAtWork },
+  'freeze at work': { of: 'admin', holdsRows: true, act: frozenAtWork },
   stall: {
     of: 'admin',
     act: ({ fixture, admin, chance }) =>
@@ -84,11 +87,15 @@ const KINDS = {
   },
   join: {
     of: 'guest',
-    act: async ({ fixture: { fleet }, chance, joined }) => {
+    act: async (stage) => {
+      const { fixture, chance, joined } = stage;
+      const { fleet } = fixture;
       const known = fleet.admins.find(({ name }) => name === GUEST);
+      const visit = await beginVisit(stage, GUEST);
       const guest = known ?? (await fleet.addAdmin());
       if (known === undefined) joined(guest);
       else if (guest.program.exit !== null) await guest.start();
+      await visit.hasShare();
       await delay(VISIT_MS * (1 + chance));
       guest.program.terminate();
       await guest.program.ended();

@@ -73,7 +73,7 @@ test('each kind that can have nothing to do says why', async (t) => {
   const stage = (changed: Partial<Fixture> = {}): Stage => {
     const fixture = fixtureOf(changed);
     const [admin = adminAt(NOBODY)] = fixture.fleet.admins;
-    return { fixture, admin, other: admin, chance: 0, hand, joined: () => {} };
+    return { fixture, admin, other: admin, chance: 0, recorder: new Recorder(), hand, joined: () => {} };
   };
   const networks = {} as never;
 
@@ -120,6 +120,7 @@ test('a drain refused by every admin is reported as not taken and resumed; a dra
       admin,
       other: admin,
       chance: 0,
+      recorder: new Recorder(),
       hand,
       joined: () => {},
     });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 import type { Fixture } from '../fixture.ts';
-import type { Hand } from './actions.ts';
+import type { Hand } from './hand.ts';
 import { FAULTS, GUEST, type FaultKind, type FaultName } from './fault-kinds.ts';
 import type { Recorder } from './recorder.ts';
 import { DATABASE_NAME } from './rules.ts';
@@ -112,12 +112,12 @@ class Faults {
 
   /** Null: it was done; otherwise what had nothing to do, and why. */
   async #do(name: FaultName): Promise<string | null> {
-    const { act, of, holdsFrames = false } = FAULTS[name];
+    const { act, of, holdsFrames = false, holdsRows = false } = FAULTS[name];
     const { whom, stage } = await this.#cast(of);
     this.#busy.add(whom);
     try {
       const what = of === 'link' ? `${stage.admin.name} and ${stage.other.name}` : whom;
-      const fault = { name, what, holdsFrames, aftermathMs: AFTERMATH_MS };
+      const fault = { name, what, holdsFrames, holdsRows, aftermathMs: AFTERMATH_MS };
       const vain = await this.#ground.recorder.fault(fault, () => act(stage));
       return vain === null ? null : `${name} of ${what}: ${vain}`;
     } finally {
@@ -127,7 +127,7 @@ class Faults {
 
   /** Draws all that it needs at once, so that it is the same for the same seed. */
   async #cast(of: FaultKind['of']): Promise<{ readonly whom: string; readonly stage: Stage }> {
-    const { fixture, joined, handAt } = this.#ground;
+    const { fixture, recorder, joined, handAt } = this.#ground;
     const [first, second, chance] = [this.#number(), this.#number(), this.#number() / 2 ** 32];
     const { admins } = fixture.fleet;
     for (;;) {
@@ -138,7 +138,7 @@ class Faults {
         const one = admin ?? fixture.fleet.admin();
         const others = admins.filter((other) => other !== one && other.program.exit === null);
         const other = others[second % Math.max(1, others.length)] ?? one;
-        return { whom, stage: { fixture, admin: one, other, chance, joined, hand: handAt(one) } };
+        return { whom, stage: { fixture, admin: one, other, chance, recorder, joined, hand: handAt(one) } };
       }
       await delay(LOOK_MS);
     }

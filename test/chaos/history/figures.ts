@@ -1,6 +1,7 @@
 /** What a history shows besides violations: how often each operation was answered how, at owners and elsewhere. */
 import type { Call, Place } from './history.ts';
 import type { AskedCommand } from './landscape.ts';
+import { UNREACHED } from './questions.ts';
 import { answersByPlace } from './rules.ts';
 import type { Rows } from './rows.ts';
 
@@ -36,9 +37,15 @@ export function answerTable(calls: readonly Call[]): string[] {
   return [line('operation', PLACES), ...rows];
 }
 
-/** Writes that were done at the first try or for a reason refused, of those asked, in percent, at each place. */
+/**
+ * Writes that were done at the first try or for a reason refused, of those that came to an admin, in percent, at each
+ * place.
+ */
 export function servedShares(calls: readonly Call[]): string {
-  const writes = calls.filter(({ request }) => !request.verb.startsWith('show'));
+  const writes = calls.filter(
+    ({ request, outcome }) =>
+      !request.verb.startsWith('show') && !(outcome.type === 'unavailable' && outcome.status === UNREACHED),
+  );
   return PLACES.map((place) => {
     const here = writes.filter((call) => call.place === place);
     const served = here.filter(({ outcome }) => outcome.type === 'ok' || outcome.type === 'refused');

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { scaled } from '../../support/busy.ts';
 import type { Fleet } from '../../support/fleet.ts';
-import { createCommandIn } from './actions.ts';
+import { createCommandIn } from './command-actions.ts';
 import type { Home } from './landscape.ts';
 import type { Stage } from './stage.ts';
 
@@ -70,10 +70,11 @@ export async function frozenAtWork(stage: Stage): Promise<string | null> {
   const asked: Promise<unknown>[] = [];
   try {
     await leaseIsOld(stage);
-    const writing = await locked(stage, 'lock table alias in exclusive mode');
+    const writing = await locked(stage, 'lock table alias, recovery_key in exclusive mode');
     const release = await locked(stage, 'select pg_advisory_lock($1)', FIRST_KEY + numberOf(admin.name));
     asked.push(...home.nodes.slice(1).map((node) => createAlias(stage, home, node)));
     asked.push(createCommandIn(hand, home, SLEEP_MS), createCommandIn(hand, home, 0));
+    asked.push(...home.nodes.map((node) => hand.ask({ verb: 'set-recovery', node }, home.cluster)));
     await looked(() => isHeld(stage), COMMIT_MS_MAX);
     await delay(ASKED_MS);
     fixture.freezes += 1;
@@ -81,7 +82,7 @@ export async function frozenAtWork(stage: Stage): Promise<string | null> {
     let learn = async (): Promise<void> => {};
     try {
       await Promise.all([release(), writing()]);
-      asked.push(createCommandIn(hand, home, 0));
+      asked.push(createCommandIn(hand, home, 0), ...home.nodes.map((node) => label(stage, home, node)));
       await looked(() => isTaken(stage, home), TAKEN_MS_MAX);
       await delay(notedMsMax() + ASKED_MS);
       learn = await locked(stage, 'select from admin where name = $1 for no key update', admin.name);
@@ -102,6 +103,11 @@ async function createAlias({ hand }: Stage, { cluster }: Home, node: string): Pr
   const name = hand.mark();
   const of = { verb: 'create', resource: 'alias', scope: cluster, name, key: name, value: null, node } as const;
   await hand.ask(of, cluster);
+}
+
+/** Asked of one that is frozen, which stores it with the next batch. */
+async function label({ hand }: Stage, { cluster }: Home, node: string): Promise<void> {
+  await hand.ask({ verb: 'label', node, label: 'frozen', value: hand.mark() }, cluster);
 }
 
 function numberOf(name: string): number {

@@ -5,12 +5,15 @@
  *
  * `EDGE_HISTORY_SEED` sets the seed, which decides what is asked and done, and in which order.
  *
- * Promises: C1, C3, C5, C6, C7, C10, E1, E2, E5, O1, O3, V1, V2.
+ * Promises: C1, C3, C5, C6, C7, C9, C10, E1, E2, E5, O1, O3, V1, V2.
  */
-import test from 'ava';
+import ava from 'ava';
 import { hangAfter } from '../../support/busy.ts';
 import { Program } from '../../support/fleet/program.ts';
+import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+
+const test = await peerTest('root', 'ip', 'nft');
 
 /** Faults, about a minute of them. */
 const FAULTS = 20;
@@ -24,11 +27,17 @@ const SEED = process.env['EDGE_HISTORY_SEED'] ?? '14';
 /** Longest for all of it, in ms. */
 const TEST_MS_MAX = 180_000;
 
+/** What was left out though a machine that takes this test can do it; not each kernel can delay packets. */
+const LEFT_OUT = /^left out {2}(?!clock jump|the delay of a slow link)/mu;
+
+/** Writes at admins that do not own what they are about are served at least as often as this, in percent. */
+const SERVED_MIN = 80;
+
 const PLAYER = new URL('../run.ts', import.meta.url).pathname;
 
 const scope = createScope();
 
-test.after.always('all programs end', () => scope.end());
+ava.after.always('all programs end', () => scope.end());
 
 test(`what three admins tell through ${FAULTS} faults may all be true (seed ${SEED})`, async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
@@ -40,6 +49,9 @@ test(`what three admins tell through ${FAULTS} faults may all be true (seed ${SE
   const [, calls = '0', faults = '0'] = /^(\d+) calls, (\d+) faults/mu.exec(output) ?? [];
   t.is(Number(faults), FAULTS, output);
   t.true(Number(calls) >= 200, output);
+  t.notRegex(output, LEFT_OUT);
+  const [, served = '0'] = /^writes that were served:.* other (?<share>[\d.]+) %/mu.exec(output) ?? [];
+  t.true(Number(served) >= SERVED_MIN, output);
 });
 
 /** As it ended, in the environment of the tests: with their programs, and their directories. */

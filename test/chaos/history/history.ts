@@ -1,6 +1,4 @@
 /** What clients asked several admins, and what they were told, with times of one clock that never goes back. */
-import { unreachable } from '../../../actors/step.ts';
-
 /** What has a name, or a text of its own, and is created, shown, changed and deleted. */
 export type Resource = 'cluster' | 'group' | 'alias' | 'ssh_username' | 'enrollment_key' | 'command' | 'webhook';
 
@@ -83,6 +81,8 @@ export interface Call {
   readonly client: number;
   readonly admin: string;
   readonly place: Place;
+  /** Who owned what it is about, as it was seen last; null: nobody does, or there is no owner of it. */
+  readonly owner: string | null;
   /** As the catalogue of operations calls it; what stands in no catalogue has a name of its own. */
   readonly operation: string;
   readonly request: Request;
@@ -132,6 +132,8 @@ export interface Fault {
   readonly what: string;
   /** Frames that left an admin before came to its agents late. */
   readonly holdsFrames: boolean;
+  /** Rows and tables were locked: it may have held up a write of any admin. */
+  readonly holdsRows: boolean;
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -177,6 +179,27 @@ export interface Handed {
   readonly atMs: number;
 }
 
+/** A script that an agent started. */
+export interface Run {
+  readonly execution: string;
+  readonly startedMs: number;
+  /** Null: it runs. */
+  readonly endedMs: number | null;
+  /** By itself, or because it was told to. */
+  readonly end: 'completed' | 'stopped' | null;
+}
+
+/** An admin that came to the others, until it was given a cluster of theirs, or was given up. */
+export interface Visit {
+  readonly admin: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** It was given one by an admin that lived. */
+  readonly isGiven: boolean;
+  /** It should have been: it owned nothing for long enough, while nothing else was done to anybody. */
+  readonly isDue: boolean;
+}
+
 /** Everything that was noted. */
 export interface History {
   readonly calls: readonly Call[];
@@ -189,6 +212,8 @@ export interface History {
   readonly nodeReaders: readonly NodeReader[];
   readonly tailReaders: readonly TailReader[];
   readonly handed: readonly Handed[];
+  readonly runs: readonly Run[];
+  readonly visits: readonly Visit[];
 }
 
 /** A history in which nothing happened. */
@@ -203,77 +228,9 @@ export const NOTHING: History = {
   nodeReaders: [],
   tailReaders: [],
   handed: [],
+  runs: [],
+  visits: [],
 };
-
-/** What it is about, in words. */
-export function subjectOf(request: Request): string {
-  if (!('resource' in request)) return `node ${short(request.node)}`;
-  const { resource, scope, name } = request;
-  return `${resource.replaceAll('_', ' ')} ${name}${scope === '' ? '' : ` of ${short(scope)}`}`;
-}
-
-/** One call in words, for a person who looks for the reason. */
-export function told({ client, admin, operation, request, invokedMs, answeredMs, outcome }: Call): string {
-  const who = client === DATABASE ? 'the rows at the end show' : `client ${client} asked ${admin} for ${operation}`;
-  const when = client === DATABASE ? '' : ` (${seconds(invokedMs)} to ${seconds(answeredMs)} s)`;
-  return `${who}${detailOf(request)}${when}: ${answerOf(outcome)}`;
-}
 
 /** The client that is no client: the rows at the end, as a last read of everything. */
 export const DATABASE = -1;
-
-function detailOf(request: Request): string {
-  switch (request.verb) {
-    case 'create':
-      return ` under key ${request.key}${request.node === null ? '' : ` on node ${short(request.node)}`}`;
-    case 'update':
-      return ` to ${request.value}`;
-    case 'move':
-      return ` to ${request.cluster}`;
-    case 'label':
-      return ` ${request.label}=${request.value}`;
-    case 'enrol':
-      return ` into ${request.cluster} with ${request.recovery === null ? '' : 'a recovery key and '}${request.keyName}`;
-    case 'show':
-    case 'delete':
-    case 'cancel':
-    case 'show-node':
-    case 'delete-node':
-    case 'set-recovery':
-    case 'clear-recovery':
-      return '';
-    default:
-      return unreachable(request);
-  }
-}
-
-function answerOf(outcome: Outcome): string {
-  switch (outcome.type) {
-    case 'ok':
-      if (outcome.node !== undefined) return outcome.node === null ? 'none' : JSON.stringify(outcome.node);
-      if (outcome.shown === undefined) return String(outcome.status);
-      return outcome.shown.length === 0
-        ? 'none'
-        : outcome.shown
-            .map(({ id, value, node }) =>
-              [short(id), value, node === null ? null : short(node)].filter(Boolean).join(' '),
-            )
-            .join(' and ');
-    case 'refused':
-    case 'unavailable':
-      return `${outcome.status} ${outcome.code}`;
-    case 'doubt':
-      return `no answer (${outcome.why})`;
-    default:
-      return unreachable(outcome);
-  }
-}
-
-/** The end of an id: what tells those of version 7 apart. */
-function short(id: string): string {
-  return /^[\da-f-]{36}$/u.test(id) ? `…${id.slice(-6)}` : id;
-}
-
-function seconds(ms: number): string {
-  return (ms / 1_000).toFixed(3);
-}

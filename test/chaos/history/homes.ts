@@ -1,4 +1,4 @@
-/** Clusters that stay: one created at each admin, with nodes that have agents. */
+/** Clusters that stay: some created at each admin, with nodes that have agents. */
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import { REGISTRATION } from '../../../bench/product/simulated-agent.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
@@ -13,7 +13,10 @@ import type { Recorder } from './recorder.ts';
 import type { SimulatedNodes } from './simulated-nodes.ts';
 
 /** Nodes in each. */
-const NODES = 3;
+const NODES = 2;
+
+/** Created at each admin: so many that one more admin is to have some of them. */
+const HOMES = 2;
 
 interface Ground {
   readonly fixture: Fixture;
@@ -22,10 +25,14 @@ interface Ground {
   readonly seed: number;
 }
 
-/** Opens as many as there are admins; resolves when all their nodes are connected. */
+/** Opens HOMES at each admin; resolves when all their nodes are connected. */
 export async function openHomes(ground: Ground): Promise<readonly Home[]> {
   const homes: Home[] = [];
-  for (const [place, admin] of ground.fixture.fleet.admins.entries()) homes.push(await openHome(ground, admin, place));
+  const { admins } = ground.fixture.fleet;
+  for (let place = 0; place < HOMES * admins.length; place += 1) {
+    const admin = admins[place % admins.length];
+    if (admin !== undefined) homes.push(await openHome(ground, admin, place));
+  }
   const all = homes.flatMap(({ nodes }) => nodes);
   await until('the sessions of all nodes', () => ground.nodes.live(all) === all.length);
   return homes;

@@ -54,6 +54,8 @@ export class Landscape {
   readonly guests = new Map<string, Guest>();
   readonly commands: AskedCommand[] = [];
   readonly names: Readonly<Record<keyof typeof PLACES, Names>>;
+  /** Nobody creates or deletes one, so that admins come to rest and share them. */
+  areClustersAtRest = false;
   #labelsDrawn = 0;
 
   constructor(homes: readonly Home[]) {

@@ -49,6 +49,11 @@ export class Names {
     return one.place;
   }
 
+  /** All that there are now. */
+  all(): readonly Place[] {
+    return this.#places.map(({ place }) => place);
+  }
+
   #new(index: number, round: number): Place {
     const { scope, cluster, node } = this.#ground(index);
     const resource = this.#resource;

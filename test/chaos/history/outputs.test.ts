@@ -4,6 +4,7 @@ import type { Row } from '../invariants.ts';
 import { NOTHING, type TailReader } from './history.ts';
 import { NO_ROWS } from './rows.ts';
 import { tailedOutputs } from './rules.ts';
+import { DEADLINES } from './written-history.ts';
 
 const EXECUTION = 'execution-1';
 
@@ -12,7 +13,7 @@ const rows = { ...NO_ROWS, executions: [{ id: EXECUTION, output: 'a\n' } as Row]
 /** What is said of one reader. */
 function judged(reader: Partial<TailReader>): string[] {
   const whole = { execution: EXECUTION, admin: 'admin-2', text: 'a\n', problems: [], isWhole: true, ...reader };
-  return tailedOutputs({ ...NOTHING, tailReaders: [whole] }, rows, { answerMsMax: 0, revokedMsMax: 0, notedMsMax: 0 });
+  return tailedOutputs({ ...NOTHING, tailReaders: [whole] }, rows, DEADLINES);
 }
 
 test('an output that was read to its end is what is stored', (t) => {

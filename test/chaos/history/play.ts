@@ -6,18 +6,18 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BUSY_MS, scaled } from '../../support/busy.ts';
-import { FLEET_KEYS } from '../../support/fleet.ts';
+import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { ADDRESSES } from '../../support/networks/admin-networks.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import type { Attempt } from '../books.ts';
 import { openFixture, type Fixture } from '../fixture.ts';
 import { breaches } from '../invariants.ts';
 import { evidenceOf, stuck } from '../round.ts';
 import { violations } from './checker.ts';
-import type { Hand } from './actions.ts';
+import type { Hand } from './hand.ts';
+import { attemptsOf } from './attempts.ts';
 import { askAt, Client, type Service } from './client.ts';
 import type { FaultName } from './fault-kinds.ts';
 import { doFaults, type FaultPlan } from './faults.ts';
@@ -26,7 +26,7 @@ import { answerTable, servedShares, startTimes } from './figures.ts';
 import { isTerminal } from '../../../actors/resources/command.ts';
 import type { Call, History, Request } from './history.ts';
 import { openHomes } from './homes.ts';
-import { Landscape, type AskedCommand } from './landscape.ts';
+import { Landscape } from './landscape.ts';
 import { Readers } from './readers.ts';
 import { watchedNodes, type Deadlines } from './rules.ts';
 import { Recorder } from './recorder.ts';
@@ -34,10 +34,13 @@ import { NO_ROWS } from './rows.ts';
 import { SimulatedNodes } from './simulated-nodes.ts';
 import { storedNodes, storedRows } from './stored.ts';
 import { subscribe, SUBSCRIBER, SUBSCRIBER_ENV } from './subscriber.ts';
-import { namedConnections, ownersOf, staleWrites, watchWrites } from './writes.ts';
+import { givenCount, namedConnections, ownersOf, staleWrites, watchWrites } from './writes.ts';
 
 /** Clients at a time, unless told otherwise: so many that they meet, and two processors serve them beside admins. */
 const CLIENTS = 6;
+
+/** An admin that joins is given its share after this: it is there for some seconds. */
+const BALANCE_AFTER = '1s';
 
 /** Readers of all events. */
 const EVENT_READERS = 2;
@@ -47,6 +50,9 @@ const OWNERS_MS = 100;
 
 /** Longest until feeds have told all, when all is over, in ms: who just came back is reached after some seconds. */
 const TOLD_MS_MAX = 20_000;
+
+/** From the answer to a cancel until what runs has ended, in ms: a look at the rows each 2 s is the last that tells it. */
+const CANCELLED_MS_MAX = 3_500;
 
 /** Faults after which it is told how far it is. */
 const FAULTS_A_LINE = 20;
@@ -84,7 +90,7 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   const fixture = await openFixture(scope, {
     admins: options.admins,
     agents: 0,
-    env: SUBSCRIBER_ENV,
+    env: { ...SUBSCRIBER_ENV, ADMIN_BALANCE_AFTER_MS: BALANCE_AFTER },
     envOf: namedConnections,
     hasStandby: true,
     hasClocks: options.hasClocks ?? false,
@@ -106,6 +112,7 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
     watchFrames(fixture, recorder, admin);
   };
   for (const admin of admins) joined(admin);
+  await fixture.fleet.rest.call('DELETE', `/clusters/${CLUSTER}`); // it would be the first to be given to who joins
   const land = new Landscape(await openHomes({ fixture, recorder, nodes, seed: options.seed }));
   const service: Service = {
     admins,
@@ -187,6 +194,7 @@ async function judged(
     ],
     figures: [
       ...answerTable(calls),
+      `clusters that an admin gave to another: ${await givenCount(fixture.fleet)}`,
       `writes that were served: ${servedShares(calls)}`,
       `ms from the answer of a create to its first start, p50 and p99: ${startTimes(land.commands, rows, fixture.startedS())}`,
     ],
@@ -249,7 +257,12 @@ function handedWhen(line: string, { handed }: History): string {
 
 /** What is granted to a machine that does other things besides. */
 function deadlines(): Deadlines {
-  return { answerMsMax: scaled(6_000), revokedMsMax: scaled(1_000) + BUSY_MS, notedMsMax: notedMsMax() };
+  return {
+    answerMsMax: scaled(6_000),
+    revokedMsMax: scaled(1_000) + BUSY_MS,
+    cancelledMsMax: scaled(CANCELLED_MS_MAX),
+    notedMsMax: notedMsMax(),
+  };
 }
 
 /** Looks at who owns what, again and again, until the returned function is called. */
@@ -268,33 +281,4 @@ function watchOwners({ fleet }: Fixture, recorder: Recorder): () => void {
   };
   void look();
   return () => over.abort();
-}
-
-/** Commands as what is stored of them is judged by. */
-function attemptsOf(commands: readonly AskedCommand[], calls: readonly Call[]): Attempt[] {
-  const creates = Map.groupBy(
-    calls.filter(({ request }) => request.verb === 'create' && request.resource === 'command'),
-    ({ request }) => ('name' in request ? request.name : ''),
-  );
-  return commands.map(({ mark, must, may, id, body, expiresAtS, isCancelled, isDeleted }) => {
-    const outcomes = (creates.get(mark) ?? []).map(({ outcome }) => outcome.type);
-    return {
-      mark,
-      answer: outcomes.includes('ok') ? 'stored' : outcomes.includes('doubt') ? 'none' : 'refused',
-      id,
-      endings: [
-        'completed 0',
-        ...(isCancelled ? ['cancelled null', 'cancelled 143'] : []),
-        ...(expiresAtS === null ? [] : ['expired null']),
-        // Its node was deleted, or its machine lost all that it had and was recovered.
-        ...(may.length === 0 ? [] : ['dropped null', 'cancelled 137']),
-      ],
-      outputOf: (execution) => `${mark} ${execution}\n`,
-      targets: { must, may },
-      answeredMs: 0,
-      overAtS: expiresAtS,
-      isTakenBack: isDeleted,
-      request: { body },
-    };
-  });
 }

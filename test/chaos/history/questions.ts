@@ -188,11 +188,16 @@ export function outcomeOf(request: Request, { status, data, error, text }: Answe
   return { type: status >= 500 || status === 429 ? 'unavailable' : 'refused', status, code, why };
 }
 
+/** In place of the status of an answer: nobody listened, nothing was asked. */
+export const UNREACHED = 0;
+
 /** What it means that there was no answer. A connection that was never made carried nothing. */
 export function lost(error: unknown): Outcome {
   const cause = (error as Error).cause as { readonly code?: string } | undefined;
   const why = cause?.code ?? (error as Error).name;
-  return why === 'ECONNREFUSED' ? { type: 'unavailable', status: 0, code: 'unreached', why } : { type: 'doubt', why };
+  return why === 'ECONNREFUSED'
+    ? { type: 'unavailable', status: UNREACHED, code: 'unreached', why }
+    : { type: 'doubt', why };
 }
 
 function done(request: Request, status: number, data: unknown): Outcome {

@@ -9,10 +9,12 @@ import type {
   NodeReader,
   OwnerObservation,
   Place,
+  Run,
   SessionSpan,
   ShownNode,
   Observation,
   TailReader,
+  Visit,
 } from './history.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -48,6 +50,8 @@ export class Recorder {
   readonly nodeReaders: OpenNodeReader[] = [];
   readonly tailReaders: OpenTailReader[] = [];
   readonly handed: Handed[] = [];
+  readonly runs: Mutable<Run>[] = [];
+  readonly visits: Visit[] = [];
   /** By the name of a cluster, as they were seen last. */
   readonly #owned = new Map<string, string>();
   readonly #beganMs = performance.now();
@@ -65,12 +69,17 @@ export class Recorder {
     for (const { cluster, admin } of seen) this.#owned.set(cluster, admin);
   }
 
-  /** Where an admin stands to a cluster; null: to nothing that has an owner. */
-  placeOf(admin: string, cluster: string | null): Place {
-    if (cluster === null) return 'any';
-    const owner = this.#owned.get(cluster);
-    if (owner === undefined) return 'ownerless';
-    return owner === admin ? 'owner' : 'other';
+  /** Where an admin stands to a cluster, and whose it is; null: to nothing that has an owner. */
+  placeOf(admin: string, cluster: string | null): { readonly place: Place; readonly owner: string | null } {
+    if (cluster === null) return { place: 'any', owner: null };
+    const owner = this.#owned.get(cluster) ?? null;
+    return { place: owner === null ? 'ownerless' : owner === admin ? 'owner' : 'other', owner };
+  }
+
+  /** Whether nothing is done to anybody but this one, nor was a moment ago. */
+  isCalmBut(one: string): boolean {
+    const nowMs = this.nowMs();
+    return this.faults.every(({ what, toMs }) => what === one || toMs < nowMs);
   }
 
   /**
@@ -91,8 +100,8 @@ export class Recorder {
 
   /** All of it. `owners`: from the database, which knows the moment of each change. */
   history(owners: readonly OwnerObservation[] = []): History {
-    const { calls, observations, sessions, faults, eventReaders, commandReaders, nodeReaders, tailReaders, handed } =
-      this;
+    const { calls, observations, sessions, faults, eventReaders, commandReaders, nodeReaders, tailReaders } = this;
+    const { handed, runs, visits } = this;
     return {
       calls,
       observations,
@@ -104,6 +113,8 @@ export class Recorder {
       nodeReaders,
       tailReaders,
       handed,
+      runs,
+      visits,
     };
   }
 }

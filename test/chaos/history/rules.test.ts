@@ -17,9 +17,7 @@ import {
   type Observation,
 } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
-import { calls, create, done, LOST, NONE, ONE, refused, shown, WEB } from './written-history.ts';
-
-const DEADLINES = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
+import { calls, create, DEADLINES, done, LOST, NONE, ONE, refused, shown, WEB } from './written-history.ts';
 
 const row: Row = {
   id: 'execution-1',
@@ -77,6 +75,7 @@ const fault = (what: string, fromMs: number, toMs: number) => ({
   name: 'freeze',
   what,
   holdsFrames: false,
+  holdsRows: false,
   fromMs,
   toMs,
 });

@@ -1,8 +1,9 @@
 /** What must hold of a history besides what each thing does by itself. Names are those of docs/promises.md. */
 import { EXECUTION_STATUSES } from '../../../actors/resources/command.ts';
-import { told, type Call, type History, type ShownNode, type Observation } from './history.ts';
+import type { Call, History, ShownNode, Observation } from './history.ts';
 import type { Rows } from './rows.ts';
 import { placeOf } from './things.ts';
+import { told } from './words.ts';
 
 /** How long things may take, in ms; a busy machine grants more. */
 export interface Deadlines {
@@ -10,6 +11,8 @@ export interface Deadlines {
   readonly answerMsMax: number;
   /** From the answer that a node is deleted to the end of its session. Source: docs/promises.md, E5. */
   readonly revokedMsMax: number;
+  /** From the answer to a cancel to the end of what runs, or to the moment from which on nothing of it is handed out. */
+  readonly cancelledMsMax: number;
   /** From the moment at which a frame left an admin to that at which it was noted. */
   readonly notedMsMax: number;
 }

@@ -44,7 +44,7 @@ export class SimulatedNodes {
   start(node: string, token: string, place: number): void {
     this.#sessions.get(node)?.stop();
     const journal = new MemoryJournal({ ran() {}, confirmed() {}, live() {} });
-    const scripts = new Scripts(journal, this.#started(node), (executions) => session.finished(executions));
+    const scripts = new Scripts(journal, this.#notesOf(node), (executions) => session.finished(executions));
     const urls = this.#admins.map((_, index) => this.#admins[(index + place) % this.#admins.length]?.dialledUrl ?? '');
     const spans = this.#spansOf(node);
     const session = new Session(
@@ -81,17 +81,25 @@ export class SimulatedNodes {
   }
 
   /**
-   * Writes down what a machine starts. What another machine of the node started is not held against it: an execution
-   * starts at most once on any machine (C3), and this one cannot know of it.
+   * Writes down what a machine starts, and how it ends. What another machine of the node started is not held against
+   * it: an execution starts at most once on any machine (C3), and this one cannot know of it.
    */
-  #started(node: string): (execution: string) => void {
+  #notesOf(node: string): Notes {
     const all = this.#ran.get(node) ?? new Set();
     this.#ran.set(node, all);
     const own = new Set<string>();
-    return (execution) => {
-      if (own.has(execution) || !all.has(execution)) appendFileSync(this.#ledger, `${execution} ${uptimeS()}\n`);
-      own.add(execution);
-      all.add(execution);
+    const { runs } = this.#recorder;
+    return {
+      started: (execution) => {
+        if (own.has(execution) || !all.has(execution)) appendFileSync(this.#ledger, `${execution} ${uptimeS()}\n`);
+        own.add(execution);
+        all.add(execution);
+        runs.push({ execution, startedMs: this.#recorder.nowMs(), endedMs: null, end: null });
+      },
+      ended: (execution, end) => {
+        const run = runs.findLast((one) => one.execution === execution && one.end === null);
+        if (run !== undefined) Object.assign(run, { endedMs: this.#recorder.nowMs(), end });
+      },
     };
   }
 
@@ -123,23 +131,25 @@ export class SimulatedNodes {
   }
 }
 
+/** Writes down what one machine does. */
+interface Notes {
+  started(execution: string): void;
+  ended(execution: string, end: 'completed' | 'stopped'): void;
+}
+
 /** What one node runs. */
 class Scripts implements SessionRunner {
   readonly #journal: MemoryJournal;
-  readonly #started: (execution: string) => void;
+  readonly #notes: Notes;
   readonly #finished: (executions: readonly ExecutionId[]) => void;
   readonly #texts = new Map<ExecutionId, string>();
   readonly #running = new Map<ExecutionId, ReturnType<typeof setTimeout>>();
   /** Who waits for the end of an output. */
   readonly #tails = new Map<ExecutionId, Set<() => void>>();
 
-  constructor(
-    journal: MemoryJournal,
-    started: (execution: string) => void,
-    finished: (executions: readonly ExecutionId[]) => void,
-  ) {
+  constructor(journal: MemoryJournal, notes: Notes, finished: (executions: readonly ExecutionId[]) => void) {
     this.#journal = journal;
-    this.#started = started;
+    this.#notes = notes;
     this.#finished = finished;
   }
 
@@ -151,7 +161,7 @@ class Scripts implements SessionRunner {
 
   run(executions: readonly ExecutionId[]): void {
     for (const execution of executions) {
-      this.#started(execution);
+      this.#notes.started(execution);
       const { mark, sleepMs } = scriptIn(this.#texts.get(execution) ?? '');
       const end = (): void => this.#end(execution, ENDED, `${mark} ${execution}\n`);
       if (sleepMs === 0) end();
@@ -169,7 +179,7 @@ class Scripts implements SessionRunner {
 
   settle(executions: readonly ExecutionId[]): void {
     for (const execution of executions) {
-      this.#ended(execution);
+      if (this.#ended(execution)) this.#notes.ended(execution, 'stopped');
       this.#texts.delete(execution);
     }
     this.#journal.forget(executions);
@@ -203,6 +213,7 @@ class Scripts implements SessionRunner {
 
   #end(execution: ExecutionId, how: Finished, output: string): void {
     this.#running.delete(execution);
+    this.#notes.ended(execution, how.outcome === 'completed' ? 'completed' : 'stopped');
     this.#journal.finish(execution, { ...how, outputBytes: Buffer.byteLength(output) }, output);
     this.#finished([execution]);
     const waiting = this.#tails.get(execution) ?? [];

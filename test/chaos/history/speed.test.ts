@@ -10,9 +10,7 @@ import { seededNumbers } from '../../support/seeded.ts';
 import { violations } from './checker.ts';
 import { NOTHING, type Call, type Named } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
-import { done, LOST, NONE, refused, shown } from './written-history.ts';
-
-const DEADLINES = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
+import { DEADLINES, done, LOST, NONE, refused, shown } from './written-history.ts';
 
 /** Operations of the history that is judged for its time. */
 const MANY = 10_000;
@@ -57,6 +55,7 @@ function servedRightly(count: number): { history: Call[]; rows: Rows } {
       client: place % 6,
       admin: `admin-${number() % 3}`,
       place: 'any',
+      owner: null,
       operation: verb,
       request:
         verb === 'create'

@@ -4,13 +4,14 @@
  * Promises: E1, E2, O3.
  */
 import test from 'ava';
-import type { Call, Named, Request } from './history.ts';
 import { violations } from './checker.ts';
-import { NOTHING } from './history.ts';
+import { NOTHING, type Call, type Named, type Request } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
 import {
+  AWAY,
   calls,
   create,
+  DEADLINES,
   done,
   LOST,
   NONE,
@@ -61,7 +62,7 @@ const inEast = (...nodes: readonly string[]): Rows => ({
 });
 
 function judged(history: readonly Call[], rows: Rows): string[] {
-  return violations({ ...NOTHING, calls: history }, rows, { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 });
+  return violations({ ...NOTHING, calls: history, faults: AWAY }, rows, DEADLINES);
 }
 
 const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {

@@ -1,10 +1,11 @@
 /**
  * A history taken apart into the things that it is about: each is looked at by itself, with the rows as a last read.
  */
-import { DATABASE, subjectOf, type Call, type Named, type Request } from './history.ts';
+import { DATABASE, type Call, type Named, type Request } from './history.ts';
 import { labelMachine, NAME, NODE } from './machines.ts';
 import { contradictionIn, type Contradiction, type Machine } from './linearization.ts';
 import type { Rows } from './rows.ts';
+import { subjectOf } from './words.ts';
 
 /** One of them. */
 export interface Thing {
@@ -108,6 +109,7 @@ function read(request: Request, atMs: number, outcome: Call['outcome']): Call {
     client: DATABASE,
     admin: 'the database',
     place: 'any',
+    owner: null,
     operation: 'read',
     request,
     invokedMs: atMs,
