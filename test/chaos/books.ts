@@ -46,6 +46,8 @@ export interface Books {
   readonly takenBack: ReadonlyMap<string, ExecutionResult>;
   /** Texts of what was delivered, by execution. */
   readonly delivered: ReadonlyMap<string, string>;
+  /** Notes what an admin that comes later says, too. */
+  watch(wire: Wire): void;
   /** The database is what it was at this `performance.now()`: what was said later is no promise any more. */
   setBack(sinceMs: number): void;
 }
@@ -84,6 +86,7 @@ export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]):
     contradictions,
     takenBack,
     delivered,
+    watch: (wire) => void wire.watch(seen),
     setBack(sinceMs) {
       for (const [execution, result] of confirmed) {
         if ((confirmedMs.get(execution) ?? 0) < sinceMs) continue;

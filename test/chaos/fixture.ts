@@ -137,6 +137,7 @@ export async function openFixture(
     : null;
   const encryptionKey = randomBytes(32).toString('base64');
   const wires: Wire[] = [];
+  let books: Books | null = null;
   const fleet = await startFleet(scope, {
     admins,
     agents,
@@ -148,6 +149,7 @@ export async function openFixture(
     frontProxy: async (adminUrl) => {
       const wire = await openWire(scope, adminUrl, networks?.agents);
       wires.push(wire);
+      books?.watch(wire);
       return wire.url;
     },
   });
@@ -156,7 +158,8 @@ export async function openFixture(
   appendFileSync(ledger, '');
 
   const attempts: Attempt[] = [];
-  const books = keepBooks(wires, attempts);
+  const kept = keepBooks(wires, attempts);
+  books = kept;
   const fixture: Fixture = {
     fleet,
     postgres,
@@ -168,7 +171,7 @@ export async function openFixture(
     wires,
     attempts,
     ledger,
-    books,
+    books: kept,
     kills: 0,
     restores: 0,
     freezes: 0,

@@ -23,7 +23,10 @@ export async function createCommand(hand: Hand): Promise<void> {
   await createCommandIn(hand, home, SLEEPS_MS[hand.number() % SLEEPS_MS.length] ?? 0);
 }
 
-/** On some nodes of this home, and perhaps on one that moves about. Resolves with its mark; null: nobody was told its id. */
+/**
+ * On some nodes of this home, and perhaps on one that moves about. Resolves with its mark; null: nobody was told its
+ * id.
+ */
 export async function createCommandIn(hand: Hand, { cluster, nodes }: Home, sleepMs: number): Promise<string | null> {
   const { land } = hand;
   const must = nodes.filter(() => hand.number() % 2 === 0);

@@ -51,7 +51,7 @@ const OWNERS_MS = 100;
 /** Longest until feeds have told all, when all is over, in ms: who just came back is reached after some seconds. */
 const TOLD_MS_MAX = 20_000;
 
-/** From the answer to a cancel until what runs has ended, in ms: a look at the rows each 2 s is the last that tells it. */
+/** From the answer to a cancel until what runs has ended, in ms: a look at the rows each 2 s is the last to tell it. */
 const CANCELLED_MS_MAX = 3_500;
 
 /** Faults after which it is told how far it is. */

@@ -11,7 +11,7 @@ export interface Deadlines {
   readonly answerMsMax: number;
   /** From the answer that a node is deleted to the end of its session. Source: docs/promises.md, E5. */
   readonly revokedMsMax: number;
-  /** From the answer to a cancel to the end of what runs, or to the moment from which on nothing of it is handed out. */
+  /** From the answer to a cancel to the end of what runs, or until nothing of it is handed out any more. */
   readonly cancelledMsMax: number;
   /** From the moment at which a frame left an admin to that at which it was noted. */
   readonly notedMsMax: number;

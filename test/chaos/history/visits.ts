@@ -4,8 +4,8 @@ import { scaled } from '../../support/busy.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * An admin that owns nothing while nothing else is done is given a cluster in this time, in ms. It counts as there after
- * a second, admins look each second, and give away what has not changed between two looks.
+ * An admin that owns nothing while nothing else is done is given a cluster in this time, in ms. It counts as there
+ * after a second, admins look each second, and give away what has not changed between two looks.
  */
 const SHARE_MS_MAX = 15_000;
 
@@ -26,8 +26,8 @@ const NOTHING: Share = { owned: 0, given: 0, homes: 0 };
 
 /**
  * To be asked before it starts. `hasShare` resolves when it was given a home or something else for a while, or should
- * have been, which the history then knows. Meanwhile clients leave clusters alone, and those of clients are deleted, as they would be given first:
- * nothing is done in them.
+ * have been, which the history then knows. Meanwhile clients leave clusters alone, and those of clients are deleted:
+ * they would be given first, and nothing is done in them.
  */
 export async function beginVisit(stage: Stage, admin: string): Promise<{ hasShare(): Promise<void> }> {
   const { fixture, recorder, hand } = stage;
