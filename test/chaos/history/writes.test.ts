@@ -99,7 +99,7 @@ test('what the owner of a cluster writes is as it should be, and each write of a
   );
 });
 
-test('a cluster is deleted by its owner, a node is moved by the owner of where it was, and a sweep may say that nodes are unreachable that nobody owns', async (t) => {
+test('an owner deletes its cluster and moves nodes out of it; a sweep may mark nodes unreachable that nobody owns', async (t) => {
   const { pool, fleet, as, clusters } = await fixture(t);
   const [east, west] = clusters;
   const insert = CHANGES[2]?.[0] ?? '';
