@@ -86,7 +86,7 @@ export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]):
     contradictions,
     takenBack,
     delivered,
-    watch: (wire) => void wire.watch(seen),
+    watch: (wire) => wire.watch(seen),
     setBack(sinceMs) {
       for (const [execution, result] of confirmed) {
         if ((confirmedMs.get(execution) ?? 0) < sinceMs) continue;
