@@ -175,6 +175,7 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       'Sessions of agents that are carried on to the owners of their clusters at once. More are sent there instead.',
     ],
     ['CARRIED_STREAMS_MAX', 'Connections of agents that are carried on to other admins at once. More are a 503.'],
+    ['RELAYED_RECORD_BYTES_MAX', 'Bytes of an agent that are sealed as one between two admins.'],
   ]),
   limits('api/feeds/limits.ts', feeds, [
     ['RESYNC_EVERY_MS', 'A feed that may have missed something reads its rows at most this often.'],

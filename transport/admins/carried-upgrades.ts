@@ -1,6 +1,6 @@
 /**
  * Upgrades of agents that came in here and are passed on to another admin: what the agent sent to make a WebSocket,
- * with the proof of an admin and something sealed beside it, and then the bytes both ways.
+ * with the proof of an admin and something sealed beside it, and then the bytes both ways, sealed but over https.
  */
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -11,15 +11,20 @@ import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../net/log.ts';
 import { joinClock, Joins, type JoinClock } from '../net/streams/join.ts';
 import { RELAY_OPEN_MS_MAX } from './limits.ts';
+import { MessageSeals } from './message-seals.ts';
+import type { ReceivedHeader } from './peer-header.ts';
 import type { PeerKeys } from './peer-key.ts';
 import type { PeerProofs } from './peer-proofs.ts';
-import type { Peer } from './peers.ts';
-import { PEER_HEADER, RELAYED_HEADER } from './protocol/version.ts';
+import type { Peer, Peers } from './peers.ts';
+import { PEER_HEADER, RELAY_SEALED_HEADER, RELAYED_HEADER } from './protocol/version.ts';
+import { answer, passedOn, switched, UNAUTHORIZED, UNAVAILABLE } from './relayed-heads.ts';
+import { SealedStream } from './sealed-stream.ts';
 
 /** What passing on needs. */
 export interface CarriedUpgradesPorts {
   readonly keys: PeerKeys;
   readonly proofs: PeerProofs;
+  readonly peers: Pick<Peers, 'nameOf' | 'opensRelayed'>;
   /** By the database's clock; its timers are those of this machine. */
   readonly clock: Clock;
   /** Of what is carried; the monotonic one of this process unless given. */
@@ -56,8 +61,16 @@ export interface CarriedUpgrade {
   readonly wrong: () => void;
 }
 
-/** What another admin passed on: what it sealed, and who it is; or the status that this gets. */
-export type ReceivedUpgrade = { readonly said: Buffer; readonly admin: string } | { readonly refused: string };
+/** Of a connection on which an upgrade was passed on, with what came behind that already: the bytes of the agent. */
+export type OpenRelayed = (socket: Duplex, head: Buffer) => Duplex;
+
+/**
+ * What another admin passed on: what it sealed, and who it is; or the status that this gets. `open`: the answer to the
+ * upgrade is to be written there, and its bytes come from there; null: they cross as they are.
+ */
+export type ReceivedUpgrade =
+  | { readonly said: Buffer; readonly admin: string; readonly open: OpenRelayed | null }
+  | { readonly refused: string };
 
 /** Nothing is passed on at first. */
 export class CarriedUpgrades {
@@ -92,7 +105,8 @@ export class CarriedUpgrades {
   received(request: IncomingMessage): ReceivedUpgrade | null {
     if (request.headers[PEER_HEADER] === undefined) return null;
     const { proofs, keys } = this.#ports;
-    const proof = proofs.judge(this.#route, request);
+    const isSealed = request.headers[RELAY_SEALED_HEADER] !== undefined;
+    const proof = proofs.judge(this.#route(isSealed), request);
     if (proof.type === 'misdirected') return MISDIRECTED;
     if (proof.type === 'full') return BUSY;
     const sealed = request.headers[RELAYED_HEADER];
@@ -100,9 +114,18 @@ export class CarriedUpgrades {
       proof.type === 'proven' && typeof sealed === 'string'
         ? keys.openCall(proof.header, Buffer.from(sealed, 'base64url'))
         : null;
-    if (proof.type === 'proven' && said !== null) return { said, admin: proof.header.said.fromAdmin };
-    proofs.refused(request);
-    return WRONG;
+    if (proof.type !== 'proven' || said === null) {
+      proofs.refused(request);
+      return WRONG;
+    }
+    const { header } = proof;
+    const admin = header.said.fromAdmin;
+    if (!isSealed) return { said, admin, open: null };
+    const { toDialled, toDialler } = keys.connectionKeys(header);
+    const seals = new MessageSeals(toDialler, toDialled);
+    const broken = (): void => this.#broken(this.#ports.peers.nameOf(admin) ?? admin);
+    const open: OpenRelayed = (socket, head) => new SealedStream(socket, { seals, head, answersFirst: true, broken });
+    return { said, admin, open };
   }
 
   /** Passes it on, with what only that admin can read. Where it does not take it, the agent is told to come again. */
@@ -112,7 +135,10 @@ export class CarriedUpgrades {
       return answer(upgrade.socket, UNAVAILABLE);
     }
     const { request, socket: near } = upgrade;
-    const asked = this.#asked(peer, said, request);
+    const isSealed = isOverTls(peer) ? false : this.#ports.peers.opensRelayed(peer);
+    if (isSealed === null) return this.#failed(peer, near, 'has not said yet whether it opens what is sealed');
+    const header = this.#ports.keys.header(this.#route(isSealed), peer.instance, this.#ports.clock.nowMs());
+    const asked = this.#asked(peer, header, said, request, isSealed);
     this.#opening.add(asked);
     const cancel = this.#ports.clock.after(RELAY_OPEN_MS_MAX, () => asked.destroy());
     let isOver = false;
@@ -136,8 +162,10 @@ export class CarriedUpgrades {
       asked.destroy();
     });
     asked.once('upgrade', (response, far, farHead) => {
-      if (settled()) this.#join(peer, upgrade, response, far, farHead);
-      else far.destroy();
+      if (!settled()) return void far.destroy();
+      near.write(switched(response));
+      const bytes = isSealed ? this.#sealed(peer, header, far, farHead) : plain(far, farHead);
+      this.#join(peer, upgrade, bytes);
     });
     asked.end();
   }
@@ -154,14 +182,18 @@ export class CarriedUpgrades {
     void this.#joins.drain(0);
   }
 
-  /** What the proof of an upgrade is bound to besides its header. */
-  get #route(): string {
-    return `GET ${this.#kind.path}`;
+  /** What the proof of an upgrade is bound to besides its header: nobody in between can say the other thing. */
+  #route(isSealed: boolean): string {
+    return `GET ${this.#kind.path}${isSealed ? ' sealed' : ''}`;
   }
 
-  #asked(peer: Peer, said: Buffer, { headers }: IncomingMessage): ClientRequest {
-    const { keys, clock } = this.#ports;
-    const header = keys.header(this.#route, peer.instance, clock.nowMs());
+  #asked(
+    peer: Peer,
+    header: ReceivedHeader,
+    said: Buffer,
+    { headers }: IncomingMessage,
+    isSealed: boolean,
+  ): ClientRequest {
     const url = new URL(peer.url);
     const place = {
       host: url.hostname.replace(/^\[|\]$/gu, ''),
@@ -173,12 +205,11 @@ export class CarriedUpgrades {
       ...place,
       path: `${url.pathname.replace(/\/+$/u, '')}${this.#kind.path}`,
       headers: {
-        ...Object.fromEntries(
-          PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
-        ),
+        ...passedOn(headers),
         host: url.host,
         [PEER_HEADER]: header.text,
-        [RELAYED_HEADER]: keys.sealCall(header, said).toString('base64url'),
+        [RELAYED_HEADER]: this.#ports.keys.sealCall(header, said).toString('base64url'),
+        ...(isSealed && { [RELAY_SEALED_HEADER]: '1' }),
       },
       createConnection: () =>
         url.protocol === 'https:'
@@ -187,18 +218,23 @@ export class CarriedUpgrades {
     });
   }
 
-  #join(
-    peer: Peer,
-    { socket: near, head }: CarriedUpgrade,
-    response: IncomingMessage,
-    far: Duplex,
-    farHead: Buffer,
-  ): void {
-    near.write(switched(response));
-    if (farHead.length > 0) near.write(farHead);
+  #sealed(peer: Peer, header: ReceivedHeader, far: Duplex, head: Buffer): Duplex {
+    const { toDialled, toDialler } = this.#ports.keys.connectionKeys(header);
+    const seals = new MessageSeals(toDialled, toDialler);
+    return new SealedStream(far, { seals, head, answersFirst: false, broken: () => this.#broken(peer.name) });
+  }
+
+  #join(peer: Peer, { socket: near, head }: CarriedUpgrade, far: Duplex): void {
     this.outcomes.carried += 1;
     this.#carriedTo.set(near, peer);
     this.#joins.join(near, far, head, () => this.#carriedTo.delete(near));
+  }
+
+  #broken(admin: string): void {
+    this.#ports.log.warn(
+      { admin },
+      `the bytes of a ${this.#kind.name} came otherwise than the other admin sealed them`,
+    );
   }
 
   /** It is there, and does not take it. */
@@ -220,36 +256,13 @@ const MISDIRECTED: ReceivedUpgrade = { refused: '421 Misdirected Request' };
 const BUSY: ReceivedUpgrade = { refused: '503 Service Unavailable' };
 const WRONG: ReceivedUpgrade = { refused: '401 Unauthorized' };
 
-/** What makes the upgrade (RFC 6455, 4.1), and nothing else of what the agent sent. */
-const PASSED_ON = [
-  'upgrade',
-  'connection',
-  'sec-websocket-key',
-  'sec-websocket-version',
-  'sec-websocket-protocol',
-  'sec-websocket-extensions',
-];
-
-/** And of the answer (RFC 6455, 4.2.2). */
-const ANSWERED = new Set([
-  'upgrade',
-  'connection',
-  'sec-websocket-accept',
-  'sec-websocket-protocol',
-  'sec-websocket-extensions',
-]);
-
-const UNAUTHORIZED = '401 Unauthorized\r\nwww-authenticate: Bearer';
-const UNAVAILABLE = '503 Service Unavailable\r\nretry-after: 1';
-
-function switched({ rawHeaders }: IncomingMessage): string {
-  const lines = rawHeaders.flatMap((name, at) =>
-    at % 2 === 0 && ANSWERED.has(name.toLowerCase()) ? [`${name}: ${rawHeaders[at + 1] ?? ''}\r\n`] : [],
-  );
-  return `HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`;
+/** TLS seals it, and holds the other side to its certificate. */
+function isOverTls({ url }: Peer): boolean {
+  return new URL(url).protocol === 'https:';
 }
 
-function answer(near: Duplex, status: string): void {
-  near.once('finish', () => near.destroy());
-  near.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+/** With what came behind the answer already. */
+function plain(far: Duplex, head: Buffer): Duplex {
+  if (head.length > 0) far.unshift(head);
+  return far;
 }

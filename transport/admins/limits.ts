@@ -139,3 +139,9 @@ export const CARRIED_SESSIONS_MAX = 10_000;
 
 /** Connections of agents whose bytes go on to other admins, at once. More are told to come again. */
 export const CARRIED_STREAMS_MAX = 4_096;
+
+/**
+ * Bytes of an agent that are sealed as one between two admins: what is read at a time, and all that is held of what has
+ * not come as a whole.
+ */
+export const RELAYED_RECORD_BYTES_MAX = 65_536;

@@ -169,7 +169,8 @@ function twoKeys(root: Uint8Array, info: string): readonly [KeyObject, KeyObject
 /** Tag and text. No nonce may come twice under one key. */
 export function sealed(key: KeyObject, nonce: Buffer, boundTo: string, body: Uint8Array): Buffer {
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(boundTo));
-  const text = Buffer.concat([cipher.update(body), cipher.final()]);
+  const text = cipher.update(body);
+  cipher.final(); // of a counter mode it is empty
   return Buffer.concat([cipher.getAuthTag(), text]);
 }
 
@@ -180,7 +181,9 @@ export function opened(key: KeyObject, nonce: Buffer, boundTo: string, body: Buf
     .setAAD(Buffer.from(boundTo))
     .setAuthTag(body.subarray(0, TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(body.subarray(TAG_BYTES)), decipher.final()]);
+    const text = decipher.update(body.subarray(TAG_BYTES));
+    decipher.final(); // of a counter mode it is empty: it throws where the tag is another one
+    return text;
   } catch {
     return null; // another key, header or text
   }

@@ -44,6 +44,8 @@ interface Known {
   state: PeerState;
   /** How long its last answer to a ping took; null: there was none. */
   latencyMs: number | null;
+  /** Whether it opens sealed bytes of agents; null: it was not heard yet. */
+  opensRelayed: boolean | null;
   /** When its address led to another admin last. */
   astrayAtMs: number;
 }
@@ -130,6 +132,17 @@ export class Peers {
     if (known !== undefined) known.latencyMs = latencyMs;
   }
 
+  /** It answered a ping with this. */
+  ponged(peer: Peer, { opens_relayed }: { readonly opens_relayed: boolean }): void {
+    const known = this.#current(peer);
+    if (known !== undefined) known.opensRelayed = opens_relayed;
+  }
+
+  /** Whether that process opens sealed bytes of agents that are passed on to it; null: it has not answered yet. */
+  opensRelayed(peer: Peer): boolean | null {
+    return this.#current(peer)?.opensRelayed ?? null;
+  }
+
   /** It answered, with proof. */
   reached(peer: Peer): void {
     const known = this.#current(peer);
@@ -175,15 +188,15 @@ const MISLED = 'has an address that leads to another admin (ADMIN_PEER_URL)';
 
 function knownOf(admin: CheckedIn): Known {
   const { id, name, instanceId, peerUrl, linkVersion } = admin;
+  const unheard = { latencyMs: null, opensRelayed: null, astrayAtMs: -Infinity };
   if (instanceId === null || linkVersion === null || !isSpoken(linkVersion))
-    return { admin, peer: null, state: { type: 'other_version' }, latencyMs: null, astrayAtMs: -Infinity };
+    return { admin, peer: null, state: { type: 'other_version' }, ...unheard };
   const isPlaced = peerUrl !== null && URL.canParse(peerUrl);
   return {
     admin,
     peer: isPlaced ? { id, name, instance: instanceId, url: peerUrl, version: linkVersion } : null,
     state: { type: 'unknown' },
-    latencyMs: null,
-    astrayAtMs: -Infinity,
+    ...unheard,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Asks other admins now and then whether they are reached, so that a wrong address shows before it is needed. */
 import type { PeerCall, PeerCalls } from '../../api/forwarding/ports.ts';
 import type { Peer, Peers } from './peers.ts';
+import { readPong } from './protocol/pong.ts';
 import { PING } from './protocol/version.ts';
 import { PROBE_EVERY_MS, PROBE_MS_MAX } from './limits.ts';
 
@@ -64,6 +65,7 @@ export class Probes {
     probed.atMs = monotonicMs();
     probed.failures = outcome.type === 'lost' ? probed.failures + 1 : 0;
     if (outcome.type === 'answered') peers.measured(peer, probed.atMs - askedMs);
+    if (outcome.type === 'answered' && outcome.result.ok) peers.ponged(peer, readPong(outcome.result.value));
     if (outcome.type === 'lost' && probed.failures >= FAILURES_MIN) peers.unreached(peer, outcome.why);
   }
 }

@@ -25,7 +25,7 @@ const Said = z.object({ token: z.string().max(TOKEN_CHARS_MAX), address: z.strin
 
 /** What it needs. */
 export interface AdminSessionRelayPorts extends CarriedUpgradesPorts {
-  readonly peers: Pick<Peers, 'callable' | 'has' | 'nameOf'>;
+  readonly peers: Pick<Peers, 'callable' | 'has' | 'nameOf' | 'opensRelayed'>;
 }
 
 /** Nothing is passed on at first. */
@@ -53,7 +53,7 @@ export class AdminSessionRelay implements SessionRelay {
     if (received === null || 'refused' in received) return received;
     const said = readSaid(received.said);
     if (said === null) return { refused: '400 Bad Request' };
-    return { ...said, by: this.#peers.nameOf(received.admin) ?? received.admin };
+    return { ...said, open: received.open, by: this.#peers.nameOf(received.admin) ?? received.admin };
   }
 
   passOn(admin: string, { token, address }: PassedSession, upgrade: Omit<CarriedUpgrade, 'wrong'>): boolean {

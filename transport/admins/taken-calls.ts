@@ -5,6 +5,7 @@ import { Places } from '../net/places.ts';
 import type { PeerHeader } from './peer-header.ts';
 import type { Peers } from './peers.ts';
 import { decodeCall, encodeAnswer } from './protocol/call.ts';
+import { PONG } from './protocol/pong.ts';
 import { PING } from './protocol/version.ts';
 import { RecentAnswers, type WrittenAnswer } from './recent-answers.ts';
 import {
@@ -87,7 +88,7 @@ export class TakenCalls {
     const { operation, request_id } = call;
     let answer: PeerAnswer;
     try {
-      answer = operation === PING ? PONG : await handler(call, from);
+      answer = operation === PING ? PONG_ANSWER : await handler(call, from);
     } catch (error) {
       log.error({ error, operation, request_id }, 'a call of another admin failed');
       answer = FAILED;
@@ -102,7 +103,7 @@ export class TakenCalls {
   }
 }
 
-const PONG: PeerAnswer = { type: 'answered', result: { ok: true, value: null } };
+const PONG_ANSWER: PeerAnswer = { type: 'answered', result: { ok: true, value: PONG } };
 const FAILED: PeerAnswer = {
   type: 'answered',
   result: {

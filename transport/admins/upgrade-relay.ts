@@ -15,7 +15,7 @@ export const TUNNEL_ROUTE = `GET ${TUNNEL_PATH}`;
 
 /** What the relay needs. */
 export interface UpgradeRelayPorts extends CarriedUpgradesPorts {
-  readonly peers: Pick<Peers, 'all'>;
+  readonly peers: Pick<Peers, 'all' | 'nameOf' | 'opensRelayed'>;
   /** Default: RELAYS_OPENING_MAX. */
   readonly openingMax?: number;
   /** Default: CARRIED_STREAMS_MAX. */
@@ -44,7 +44,8 @@ export class UpgradeRelay implements TunnelRelay {
 
   received(request: IncomingMessage): ReceivedTunnel | null {
     const received = this.#carried.received(request);
-    return received === null || 'refused' in received ? received : { token: received.said.toString('latin1') };
+    if (received === null || 'refused' in received) return received;
+    return { token: received.said.toString('latin1'), open: received.open };
   }
 
   passOn(token: string, upgrade: TunnelUpgrade): boolean {

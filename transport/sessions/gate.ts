@@ -22,8 +22,13 @@ export interface PassedSession {
   readonly address: string;
 }
 
-/** A session that another admin, by its name, passed on; or the status that this gets. */
-export type ReceivedSession = (PassedSession & { readonly by: string }) | { readonly refused: string };
+/**
+ * A session that another admin, by its name, passed on; or the status that this gets. `open`: where its bytes are
+ * sealed, what the agent's are, of the connection and what came behind the upgrade.
+ */
+export type ReceivedSession =
+  | (PassedSession & { readonly by: string; readonly open: ((socket: Duplex, head: Buffer) => Duplex) | null })
+  | { readonly refused: string };
 
 /** By which sessions get to the owner of their cluster where their agents do not. */
 export interface SessionRelay {
@@ -113,13 +118,17 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
       );
     }
     tokens.right(key);
+    const open = (opened: (ws: WebSocket) => void): void => {
+      const bytes = received?.open?.(socket, head);
+      server.handleUpgrade(request, bytes ?? socket, bytes === undefined ? head : NOTHING, opened);
+    };
     if (!ports.owns(known.cluster)) {
       const owner = await ports.ownerOf(known.cluster);
       if (owner !== null && received === null && isSameUrl(request.headers[STRANDED_HEADER], owner.url))
         if (ports.relay.passOn(owner.adminId, { token, address }, { request, socket, head })) return;
-      return server.handleUpgrade(request, socket, head, (ws) => sendElsewhere(ws, owner?.url ?? ''));
+      return open((ws) => sendElsewhere(ws, owner?.url ?? ''));
     }
-    server.handleUpgrade(request, socket, head, (ws) => {
+    open((ws) => {
       // What another admin passes on may have come to it in any way.
       const via = { address, by: received?.by ?? null, isSecure: received === null && cameByTls(request) };
       const waitMs = ports.sessions.accept(ws, known.node, known.cluster, via);
@@ -134,6 +143,8 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     });
   };
 }
+
+const NOTHING = Buffer.alloc(0);
 
 /** A URL that is cut leads nowhere; without one the agent tries the next that it knows. */
 function sendElsewhere(ws: WebSocket, url: string): void {

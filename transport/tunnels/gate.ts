@@ -10,8 +10,13 @@ import type { Intake } from '../net/streams/paced-pieces.ts';
 import type { Tunnels, TunnelWay } from './tunnels.ts';
 import { COLLECTED_BYTES, createMinorGc } from './minor-gc.ts';
 
-/** A tunnel that another admin passed on: the token that came with it, or the status that this gets. */
-export type ReceivedTunnel = { readonly token: string } | { readonly refused: string };
+/**
+ * A tunnel that another admin passed on: the token that came with it, or the status that this gets. `open`: where its
+ * bytes are sealed, what the agent's are, of the connection and what came behind the upgrade.
+ */
+export type ReceivedTunnel =
+  | { readonly token: string; readonly open: ((socket: Duplex, head: Buffer) => Duplex) | null }
+  | { readonly refused: string };
 
 /** By which tunnels find the admin that waits for them when they came to another one. */
 export interface TunnelRelay {
@@ -58,19 +63,21 @@ export function createTunnelGate(
     handleProtocols: (offered) => (offered.has(TUNNEL_SUBPROTOCOL) ? TUNNEL_SUBPROTOCOL : false),
   });
   const passed = createMinorGc(COLLECTED_BYTES);
-  return (request, socket, head) => {
+  return (request, carrier, sent) => {
     const received = relay?.received(request) ?? null;
-    if (received !== null && 'refused' in received) return refuse(socket, received.refused);
+    if (received !== null && 'refused' in received) return refuse(carrier, received.refused);
     const token = received?.token ?? /^Bearer ([\w-]{22,128})$/iu.exec(request.headers.authorization ?? '')?.[1];
     const node = token === undefined ? null : tunnels.redeem(token);
     if (node === null) {
       // What was passed on goes no further, and is counted where it came from.
       const isWrong = (): void => void (received === null && wrong?.(request));
       if (received === null && token !== undefined)
-        if (relay?.passOn(token, { request, socket, head, wrong: isWrong }) === true) return;
+        if (relay?.passOn(token, { request, socket: carrier, head: sent, wrong: isWrong }) === true) return;
       isWrong();
-      return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
+      return refuse(carrier, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     }
+    const opened = received?.open?.(carrier, sent);
+    const [socket, head] = opened === undefined ? [carrier, sent] : [opened, NOTHING];
     if (request.headers.upgrade?.toLowerCase() === TUNNEL_UPGRADE) {
       socket.write(SWITCHED);
       const open = (intake: Intake) => socketStream(socket, TUNNEL_UNREAD_BYTES_MAX, { head, passed, intake });
@@ -82,6 +89,8 @@ export function createTunnelGate(
     });
   };
 }
+
+const NOTHING = Buffer.alloc(0);
 
 const SWITCHED = `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${TUNNEL_UPGRADE}\r\n\r\n`;
 

@@ -10,7 +10,8 @@
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
  * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed; an
  * admin hears by its channel that it was handed a cluster over (`owned`); sessions of agents are passed on; calls go
- * over a connection of their own where it is open |
+ * over a connection of their own where it is open; an admin that opens sealed bytes of agents says so when it is pinged
+ * (protocol/pong.ts) |
  */
 export const LINK_VERSION = 2;
 
@@ -55,8 +56,18 @@ export const PEER_HEADER = 'x-edge-peer';
  */
 export const RELAYED_HEADER = 'x-edge-relayed';
 
+/**
+ * Header of such an upgrade whose bytes are sealed once it is answered (transport/admins/sealed-stream.ts); its proof is
+ * bound to that. Without it they cross as they are: over https, and from or to an admin that does not say that it opens
+ * what is sealed.
+ */
+export const RELAY_SEALED_HEADER = 'x-edge-sealed';
+
 /** Header of a 421: id of the admin that was reached in place of the one that was meant. */
 export const REACHED_HEADER = 'x-edge-reached';
 
-/** Operation that every admin answers with null, whoever owns what: by it others see that they reach it. */
+/**
+ * Operation that every admin answers, whoever owns what: by it others see that they reach it, and what it does besides
+ * its version (pong.ts).
+ */
 export const PING = 'ping';

@@ -9,7 +9,10 @@ import { PeerKeys } from '../../../../transport/admins/peer-key.ts';
 import { readHeader } from '../../../../transport/admins/peer-header.ts';
 import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from '../../../../transport/admins/protocol/call.ts';
 import { decodeNumbered, LINK_WORDS } from '../../../../transport/admins/protocol/call-link.ts';
+import { readPong } from '../../../../transport/admins/protocol/pong.ts';
+import { SealedStream } from '../../../../transport/admins/sealed-stream.ts';
 import { LINK_VERSION, LINK_VERSION_CALLS, LINK_VERSION_MIN } from '../../../../transport/admins/protocol/version.ts';
+import { rest, tcpPair } from '../../../support/net/stream-pairs.ts';
 
 /** A key, a header and what was sealed with it, in base64url; calls and answers as text, with what they mean. */
 interface Recording {
@@ -70,6 +73,16 @@ interface RecordedLink {
   readonly fromDialled: RecordedSide;
 }
 
+/** A tunnel that was passed on: all records of each way, with their end, and answers to a ping. */
+interface RecordedRelay {
+  readonly route: string;
+  readonly root: string;
+  readonly header: string;
+  readonly fromDialler: { readonly text: string; readonly sealed: string };
+  readonly fromDialled: { readonly text: string; readonly sealed: string };
+  readonly pongs: readonly unknown[];
+}
+
 interface RecordedSide {
   readonly messages: readonly { readonly n: number; readonly body: unknown }[];
   readonly sealed: readonly string[];
@@ -105,6 +118,28 @@ for (let version = LINK_VERSION_CALLS; version <= LINK_VERSION; version += 1) {
     );
   });
 }
+
+test('what an admin answered to a ping, and bytes of an agent that it sealed from then on, are read', async (t) => {
+  const file = new URL('recorded/relayed-version-2.json', import.meta.url);
+  const recorded = JSON.parse(readFileSync(file, 'utf8')) as RecordedRelay;
+  const header = readHeader(recorded.header);
+  if (header === null) throw new Error('the recording has no header');
+  const keys = new PeerKeys(() => [{ id: 'recorded', bytes: bytes(recorded.root) }], {
+    admin: header.said.fromAdmin,
+    instance: header.said.toInstance,
+  });
+  const { toDialled, toDialler } = keys.connectionKeys(header);
+  const read = async ({ sealed }: RecordedRelay['fromDialler'], key: typeof toDialled): Promise<string> => {
+    const [seals, { ours }] = [new MessageSeals(key, key), await tcpPair(t)];
+    const options = { seals, head: bytes(sealed), answersFirst: false, broken: () => t.fail() };
+    return (await rest(new SealedStream(ours, options))).bytes.toString();
+  };
+
+  t.true(keys.isProven(recorded.route, header));
+  t.is(await read(recorded.fromDialler, toDialled), recorded.fromDialler.text);
+  t.is(await read(recorded.fromDialled, toDialler), recorded.fromDialled.text);
+  t.deepEqual(recorded.pongs.map(readPong), [{ opens_relayed: false }, { opens_relayed: true }]);
+});
 
 test('what is no call and no answer is none', (t) => {
   for (const text of ['', '{', 'null', '[]', '{}', '{"type":"new"}', '{"type":"answered","result":{"ok":"yes"}}']) {

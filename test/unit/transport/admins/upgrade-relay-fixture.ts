@@ -42,12 +42,12 @@ export function openGate(
 }
 
 /** An agent without WebSockets: what it says of itself, and its socket. */
-export async function raw(t: Scope, admin: LinkedAdmin, token: string): Promise<Socket> {
+export async function raw(t: Scope, admin: LinkedAdmin, token: string, upgrade = 'websocket'): Promise<Socket> {
   const socket = connect({ port: Number(new URL(admin.served.url).port), host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => void socket.destroy());
   await once(socket, 'connect');
   socket.write(
-    `GET ${TUNNEL_PATH} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\nauthorization: Bearer ${token}\r\n\r\n`,
+    `GET ${TUNNEL_PATH} HTTP/1.1\r\nhost: x\r\nupgrade: ${upgrade}\r\nconnection: Upgrade\r\nauthorization: Bearer ${token}\r\n\r\n`,
   );
   return socket;
 }

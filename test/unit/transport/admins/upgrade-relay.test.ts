@@ -1,5 +1,6 @@
 /** Tunnels that came to one admin and are another one's. */
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
@@ -15,7 +16,7 @@ import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/
 import { LIFE_MS_MAX } from '../../../../transport/net/streams/join.ts';
 import { newToken, tagOf } from '../../../../transport/tunnels/token.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
-import { keysOf, linkedAdmins, startLinked } from '../../../support/linked-admins.ts';
+import { keysOf, linkedAdmins, startLinked, type LinkedAdmin } from '../../../support/linked-admins.ts';
 import { silentLog } from '../../../support/log.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
@@ -90,6 +91,7 @@ test('what was passed on goes no further: an address that leads to another admin
   openGate(a, null);
   a.saw(a.row, { ...b.row, peerUrl: c.served.url }, c.row);
   c.saw(a.row, b.row, c.row);
+  for (const peer of a.links.peers.all()) a.links.peers.ponged(peer, { opens_relayed: true });
 
   const status = await come(t, a.served.url, token);
 
@@ -138,8 +140,8 @@ test('only an admin passes tunnels on: without its proof, with an old one, or on
 test('an end goes one way: what is said after it comes back', async (t) => {
   const { a, b } = await linkedAdmins(t);
   openGate(a, null);
-  b.served.api.onUpgrade(TUNNEL_PATH, (_request, socket, head) => {
-    socket.unshift(head);
+  b.served.api.onUpgrade(TUNNEL_PATH, (request, carrier, head) => {
+    const socket = opened(b, request, carrier, head);
     socket.write(SWITCHED);
     void text(socket).then((said) => socket.end(`you said ${said}`));
   });
@@ -154,7 +156,8 @@ test('what an agent says after the admin has ended comes there', async (t) => {
   const { a, b } = await linkedAdmins(t);
   openGate(a, null);
   const { promise, resolve } = Promise.withResolvers<string>();
-  b.served.api.onUpgrade(TUNNEL_PATH, (_request, socket) => {
+  b.served.api.onUpgrade(TUNNEL_PATH, (request, carrier, head) => {
+    const socket = opened(b, request, carrier, head);
     socket.end(`${SWITCHED}good night`);
     void text(socket).then(resolve);
   });
@@ -167,12 +170,23 @@ test('what an agent says after the admin has ended comes there', async (t) => {
   t.is(await promise, 'good morning');
 });
 
-/** A relay with limits of the test's own between an admin and one that leaves upgrades unanswered until `answer`. */
+/** What another admin passed on to this one, as its gates take it. */
+function opened({ links }: LinkedAdmin, request: IncomingMessage, carrier: Duplex, head: Buffer): Duplex {
+  const received = links.relays.tunnels.received(request);
+  if (received === null || 'refused' in received || received.open === null) throw new Error('it is not sealed');
+  return received.open(carrier, head);
+}
+
+/**
+ * A relay with limits of the test's own between an admin and one of before, which leaves upgrades unanswered until
+ * `answer`.
+ */
 async function limited(t: Scope, limits: Pick<UpgradeRelayPorts, 'openingMax' | 'carriedMax' | 'joinClock'>) {
   const { a, b } = await linkedAdmins(t);
   const clock = createFakeClock(Date.now());
   const peers = new Peers(a.id, { log: silentLog, nowMs: Date.now });
   peers.saw([b.row]);
+  for (const peer of peers.all()) peers.ponged(peer, { opens_relayed: false });
   const keys = keysOf(a);
   const time = { nowMs: Date.now, monotonicMs: () => performance.now() };
   const proofs = new PeerProofs({ keys, peers, ...time, log: silentLog });
