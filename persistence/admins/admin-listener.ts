@@ -8,7 +8,8 @@ import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { WakeUps } from '../../supervisors/ports.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import type { Database } from '../connections/database.ts';
-import { ADMIN_CHANNEL, deletedNodes, readAdminMessage, tellAdmins, type AdminMessage } from './admin-messages.ts';
+import { ADMIN_CHANNEL, readAdminMessage, tellAdmins, type AdminMessage } from './admin-messages.ts';
+import { OpenCredentials } from './open-credentials.ts';
 import type { Listener, Subscription } from '../connections/listening.ts';
 import { ownChannel, readWakeUp } from './own-channel.ts';
 
@@ -31,7 +32,7 @@ export interface AdminListenerPorts {
   readonly log: Log;
 }
 
-/** Wait until what was missed of deleted nodes is looked for again where that failed, in ms: as long as E5 gives. */
+/** Wait until what was missed of nodes that were revoked is looked for again where that failed, in ms: as long as E5 gives. */
 export const LOOK_AGAIN_MS = 1_000;
 
 /** Where admins hear each other. */
@@ -60,6 +61,7 @@ export function hearAdmins(place: AdminListenerPlace, ports: AdminListenerPorts)
 class HeardAdmins {
   readonly #place: AdminListenerPlace;
   readonly #ports: AdminListenerPorts;
+  readonly #credentials: OpenCredentials;
   #hasListened = false;
   /** Number of the newest look for what was missed: an older one that fails is not done again. */
   #look = 0;
@@ -68,6 +70,10 @@ class HeardAdmins {
   constructor(place: AdminListenerPlace, ports: AdminListenerPorts) {
     this.#place = place;
     this.#ports = ports;
+    this.#credentials = new OpenCredentials(place.database.pool, () => [
+      ...ports.tunnels.nodes(),
+      ...ports.strays.nodes(),
+    ]);
   }
 
   /**
@@ -100,7 +106,9 @@ class HeardAdmins {
     const message = readAdminMessage(payload);
     if (message === null) return;
     if (message.type === 'here') heard(message.from);
+    if (message.type === 'here' && message.from === adminId) this.#remember();
     if (message.type === 'executions-ended' && message.from !== adminId) this.#endExecutions(message.ended);
+    if (message.type === 'node-revoked') this.#credentials.forget(message.node);
     if (message.type === 'node-revoked' && message.from !== adminId) this.#endNode(message.node);
     if (message.type === 'tunnel-refused' && message.to === adminId) tunnels.refuse(message.node);
     if (message.type === 'tunnel-wanted' && message.to === adminId) this.#openTunnel(message);
@@ -133,17 +141,24 @@ class HeardAdmins {
       );
   }
 
+  /** As often as this admin says that it is here. */
+  #remember(): void {
+    this.#credentials
+      .remember()
+      .catch((error: unknown) =>
+        this.#ports.log.debug({ error }, 'credentials of nodes are not known yet: reading them again later'),
+      );
+  }
+
   /**
-   * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone: executions
-   * that ended are among what was missed on the own one. Looked for until that is answered, or the connection was lost
+   * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone, or came back
+   * with another credential: executions that ended are among what was missed on the own one. Looked for until that is answered, or the connection was lost
    * again and looks anew.
    */
   async #catchUp(look: number, isAgain = false): Promise<void> {
-    const { database } = this.#place;
-    const { strays, tunnels, clock, log } = this.#ports;
+    const { clock, log } = this.#ports;
     try {
-      const open = [...new Set([...tunnels.nodes(), ...strays.nodes()])];
-      for (const node of await deletedNodes(database.pool, open)) this.#endNode(node);
+      for (const node of await this.#credentials.over()) this.#endNode(node);
     } catch (error) {
       const problem = 'what other admins ended meanwhile may still be open here: looking again';
       if (isAgain) log.debug({ error }, problem);

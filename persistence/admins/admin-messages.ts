@@ -92,13 +92,15 @@ export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: 
   return true;
 }
 
-/** Those of these nodes that were deleted: what an admin asks when it may have missed that it was told. */
-export async function deletedNodes(pool: Pool, nodes: readonly NodeId[]): Promise<readonly NodeId[]> {
-  const rows = await rowsOf<{ node: NodeId }>(
+/**
+ * SHA-256 of the token of each of these nodes, in hex; those that were deleted have none. Rejects with
+ * DatabaseUnavailable.
+ */
+export async function tokenHashes(pool: Pool, nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, string>> {
+  const rows = await rowsOf<{ id: NodeId; hash: string }>(
     pool,
-    'looking for nodes that are gone',
-    sql`
-    select v.node from unnest(${nodes}::uuid[]) as v (node) where not exists (select from node n where n.id = v.node)`,
+    'looking for credentials that were replaced',
+    sql`select id, encode(token_hash, 'hex') as hash from node where id = any(${nodes}::uuid[])`,
   );
-  return rows.map(({ node }) => node);
+  return new Map(rows.map(({ id, hash }) => [id, hash]));
 }

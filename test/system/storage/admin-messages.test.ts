@@ -7,9 +7,9 @@ import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persis
 import { hearAdmins, LOOK_AGAIN_MS, type AdminListenerPorts } from '../../../persistence/admins/admin-listener.ts';
 import {
   ADMIN_CHANNEL,
-  deletedNodes,
   readAdminMessage,
   tellAdmins,
+  tokenHashes,
 } from '../../../persistence/admins/admin-messages.ts';
 import type { OnNotice } from '../../../persistence/connections/listening.ts';
 import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
@@ -23,17 +23,66 @@ import { storeAdmin } from '../../support/database/stored-rows.ts';
 import { sweepsOf } from '../../support/database/sweeps.ts';
 import { openStoredFleet, openStorageFixture } from './fixture.ts';
 
-test('of some nodes, those are named that are there no more', async (t) => {
+test('nodes that are there have a hash of a token, and those that are gone have none', async (t) => {
   const {
     opened,
     fixture: { nodes },
   } = await openStoredFleet(t);
-  const gone = [v7(), v7()] as NodeId[];
+  const there = nodes.map(({ id }) => id as NodeId);
 
-  const named = await deletedNodes(opened.pool, [...nodes.map(({ id }) => id as NodeId), ...gone]);
+  const hashes = await tokenHashes(opened.pool, [...there, v7() as NodeId]);
 
-  t.deepEqual(named.toSorted(), gone.toSorted());
-  t.deepEqual(await deletedNodes(opened.pool, []), []);
+  t.deepEqual([...hashes.keys()].toSorted(), there.toSorted());
+  for (const hash of hashes.values()) t.regex(hash, /^(?:[0-9a-f]{2})+$/u);
+  t.is((await tokenHashes(opened.pool, [])).size, 0);
+});
+
+test('what a node has open ends once its admin hears again, if its token was replaced meanwhile (E5)', async (t) => {
+  const { opened, fixture } = await openStoredFleet(t);
+  const { pool } = opened;
+  const [replaced, kept, renewed] = fixture.nodes.map(({ id }) => id as NodeId);
+  const adminId = v7();
+  const ended: string[] = [];
+  let reads = 0;
+  const counted = new Proxy(pool, {
+    get: (real, name) => (name === 'query' ? query : (Reflect.get(real, name) as unknown)),
+  });
+  const query = async (...args: Parameters<typeof pool.query>): Promise<unknown> => {
+    const answer: unknown = await pool.query(...args);
+    setImmediate(() => (reads += 1)); // what was asked is taken up by then
+    return answer;
+  };
+  let run: OnNotice = () => {};
+  const hear = (_channels: readonly string[], told: OnNotice) => {
+    run = told;
+    return { stop: () => {} };
+  };
+  hearAdmins({ database: { pool: counted as typeof pool }, listener: { hear }, adminId }, {
+    strays: { end: (node) => ended.push(`session ${node}`), nodes: () => [replaced] },
+    tunnels: { end: (node) => ended.push(`tunnel ${node}`), nodes: () => [replaced, kept, renewed], refuse() {} },
+    heard: () => {},
+    clock: createFakeClock(),
+    log: recordingLog(),
+  } as Partial<AdminListenerPorts> as AdminListenerPorts);
+  const say = (message: object) => run(ADMIN_CHANNEL, JSON.stringify(message));
+  const replace = async (node: NodeId | undefined) =>
+    pool.query(`update node set token_hash = sha256(token_hash) where id = $1`, [node]);
+  const read = (count: number) => until('the rows are read', () => reads === count);
+
+  say({ type: 'here', from: adminId });
+  await read(1);
+  say({ type: 'here', from: adminId }); // nothing new: no statement
+  await replace(renewed);
+  say({ type: 'node-revoked', from: adminId, node: renewed });
+  say({ type: 'here', from: adminId });
+  await read(2);
+  await replace(replaced);
+  run(ADMIN_CHANNEL, null);
+  await read(3);
+  run(ADMIN_CHANNEL, null);
+  await read(4);
+
+  t.deepEqual(ended, [`session ${replaced}`, `tunnel ${replaced}`]);
 });
 
 test('what a node has open ends when another admin revokes it, or with the first look after a missed deletion (E5)', async (t) => {
