@@ -136,6 +136,30 @@ test('an execution that was deleted is in no snapshot any more, and its watchers
   t.like(watching.messages.at(-1), { type: 'changed', summary: { total: 1, pending: 0, completed: 1 } });
 });
 
+test('a watcher that comes back goes on, and with an id of another admin it gets a snapshot', async (t) => {
+  const [there, here] = [fixtureWith(1), fixtureWith(1)];
+  const seen: (string | undefined)[] = [];
+  for (const fixture of [there, here]) {
+    const watching = await watch(fixture);
+    fixture.bus.publish([changed(0, 'sent', null)]);
+    await settle();
+    seen.push(watching.ids.at(-1));
+  }
+  for (const fixture of [there, here]) {
+    fixture.clock.advance(FEED_INTERVAL_MS);
+    fixture.bus.publish([changed(0, 'completed', 0)]);
+    await settle();
+  }
+
+  const [again, foreign] = [await watch(there, seen[0]), await watch(here, seen[0])];
+
+  t.deepEqual(
+    [again, foreign].map(({ messages }) => messages.map(({ type }) => type)),
+    [['changed'], ['snapshot']],
+  );
+  t.like(again.messages[0], { executions: [{ status: 'completed' }] });
+});
+
 test('a command that does not exist is refused', async (t) => {
   const refused = await createFixture().feeds.commands.watch(commandId(1), { signal: new AbortController().signal });
 
@@ -171,8 +195,9 @@ function fixtureWith(executions: number): Fixture {
   return fixture;
 }
 
-async function watch(fixture: Fixture) {
-  const reader = await granted(fixture.feeds.commands.watch(commandId(7), { signal: new AbortController().signal }));
+async function watch(fixture: Fixture, lastEventId?: string) {
+  const { signal } = new AbortController();
+  const reader = await granted(fixture.feeds.commands.watch(commandId(7), { lastEventId, signal }));
   const watching = gather(() => reader);
   await settle();
   return watching;

@@ -98,6 +98,24 @@ test('a watcher that comes back too late, or with an id of nobody, gets a fresh 
   }
 });
 
+test('an id of another admin means nothing here: its watcher gets a snapshot, and loses no change between the two', async (t) => {
+  const [there, here] = [fleetOf(2), fleetOf(2)];
+  const first = await watch(there);
+  change(there, 0, { status: 'unhealthy' });
+  await settle();
+  await watch(here); // as many changes are known here as there
+  for (const n of [1, 0]) {
+    change(here, n, { status: 'unhealthy' });
+    here.clock.advance(FEED_INTERVAL_MS);
+    await settle();
+  }
+
+  const later = await watch(here, first.ids.at(-1));
+
+  t.is(later.messages.length, 1);
+  t.like(later.messages[0], { type: 'snapshot', nodes: [{ status: 'unhealthy' }, { status: 'unhealthy' }] });
+});
+
 test('a watcher cut off in the middle of a snapshot starts over', async (t) => {
   const fixture = fleetOf(SNAPSHOT_PAGE_ROWS + 1);
   const watching = await watch(fixture);
