@@ -32,7 +32,7 @@ export interface AdminListenerPorts {
   readonly log: Log;
 }
 
-/** Wait until what was missed of nodes that were revoked is looked for again where that failed, in ms: as long as E5 gives. */
+/** Wait until what was missed of revoked nodes is looked for again where that failed, in ms: as long as E5 gives. */
 export const LOOK_AGAIN_MS = 1_000;
 
 /** Where admins hear each other. */
@@ -151,9 +151,9 @@ class HeardAdmins {
   }
 
   /**
-   * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone, or came back
-   * with another credential: executions that ended are among what was missed on the own one. Looked for until that is answered, or the connection was lost
-   * again and looks anew.
+   * What was said on this channel while nobody listened is worth nothing any more, but that a node is gone, or came
+   * back with another credential: executions that ended are among what was missed on the own one. Looked for until that
+   * is answered, or the connection was lost again and looks anew.
    */
   async #catchUp(look: number, isAgain = false): Promise<void> {
     const { clock, log } = this.#ports;

@@ -1,6 +1,6 @@
 /**
- * By which credential each node was known while something was open to it here: so an admin that was not told for a while
- * finds those that were replaced meanwhile (E5).
+ * By which credential each node was known while something was open to it here: so an admin that was not told for a
+ * while finds those that were replaced meanwhile (E5).
  */
 import type { Pool } from 'pg';
 import type { NodeId } from '../../transport/protocol/ids.ts';

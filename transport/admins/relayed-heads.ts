@@ -1,4 +1,4 @@
-/** Heads of upgrades that one admin passes on to another: what of the agent's crosses, and what the agent is answered. */
+/** Heads of upgrades that one admin passes on to another: what of the agent's crosses, and what it is answered. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 

@@ -1,7 +1,7 @@
 /**
- * Bytes of an agent between two admins, sealed both ways in records: four bytes with the length of what follows, the tag,
- * the text. Each record is sealed for its place, and an empty one ends its direction: whatever comes otherwise, or ends
- * without it, cuts the stream.
+ * Bytes of an agent between two admins, sealed both ways in records: four bytes with the length of what follows, the
+ * tag, the text. Each record is sealed for its place, and an empty one ends its direction: whatever comes otherwise, or
+ * ends without it, cuts the stream.
  */
 import { Duplex } from 'node:stream';
 import { contained } from '../net/streams/contained.ts';

@@ -1,6 +1,6 @@
 /**
- * What an admin answers to a ping: what it does that its link version does not say, as commits between releases have one
- * version. It is sealed as every answer is, so nobody else can say it or leave it out.
+ * What an admin answers to a ping: what it does that its link version does not say, as commits between releases have
+ * one version. It is sealed as every answer is, so nobody else can say it or leave it out.
  */
 import { z } from 'zod';
 

@@ -57,9 +57,9 @@ export const PEER_HEADER = 'x-edge-peer';
 export const RELAYED_HEADER = 'x-edge-relayed';
 
 /**
- * Header of such an upgrade whose bytes are sealed once it is answered (transport/admins/sealed-stream.ts); its proof is
- * bound to that. Without it they cross as they are: over https, and from or to an admin that does not say that it opens
- * what is sealed.
+ * Header of such an upgrade whose bytes are sealed once it is answered (transport/admins/sealed-stream.ts); its proof
+ * is bound to that. Without it they cross as they are: over https, and from or to an admin that does not say that it
+ * opens what is sealed.
  */
 export const RELAY_SEALED_HEADER = 'x-edge-sealed';
 
