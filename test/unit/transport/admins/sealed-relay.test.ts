@@ -148,7 +148,7 @@ test('over https nothing is sealed once more: such an admin need not have said t
 
   await raw(t, a, token, TUNNEL_UPGRADE);
 
-  await until('it is dialled', () => a.links.relays.tunnels.open.opening === 1);
+  await until('it is dialled', () => a.links.readings().adminLinks.passedOn.tunnels.opening === 1);
   t.deepEqual(
     a.links.peers.all().map((peer) => a.links.peers.opensRelayed(peer)),
     [null],
