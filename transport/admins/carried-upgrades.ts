@@ -162,7 +162,10 @@ export class CarriedUpgrades {
       asked.destroy();
     });
     asked.once('upgrade', (response, far, farHead) => {
-      if (!settled()) return void far.destroy();
+      if (!settled()) {
+        far.destroy();
+        return;
+      }
       near.write(switched(response));
       const bytes = isSealed ? this.#sealed(peer, header, far, farHead) : plain(far, farHead);
       this.#join(peer, upgrade, bytes);

@@ -48,7 +48,8 @@ test('what a node has open ends once its admin hears again, if its token was rep
     get: (real, name) => (name === 'query' ? query : (Reflect.get(real, name) as unknown)),
   });
   const query = async (...args: Parameters<typeof pool.query>): Promise<unknown> => {
-    const answer: unknown = await pool.query(...args);
+    const asked: unknown = pool.query(...args);
+    const answer = await (asked as Promise<unknown>);
     setImmediate(() => (reads += 1)); // what was asked is taken up by then
     return answer;
   };
@@ -57,7 +58,7 @@ test('what a node has open ends once its admin hears again, if its token was rep
     run = told;
     return { stop: () => {} };
   };
-  hearAdmins({ database: { pool: counted as typeof pool }, listener: { hear }, adminId }, {
+  hearAdmins({ database: { pool: counted }, listener: { hear }, adminId }, {
     strays: { end: (node) => ended.push(`session ${node}`), nodes: () => [replaced] },
     tunnels: { end: (node) => ended.push(`tunnel ${node}`), nodes: () => [replaced, kept, renewed], refuse() {} },
     heard: () => {},
