@@ -41,26 +41,29 @@ export function secret({ max = 4_096 }: { readonly max?: number } = {}) {
     .meta({ secret: true, expected: `text of 1 to ${max} characters` });
 }
 
+const BEARER_KEY = /^[\u0021-\u007e]{16,512}$/u;
+
 /** A secret that callers send in a header: printable ASCII without spaces, of at least 16 characters. */
 export function bearerKey() {
-  return secret()
-    .regex(/^[\u0021-\u007e]{16,512}$/u)
-    .meta({
-      secret: true,
-      expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
-    });
+  return secret().regex(BEARER_KEY).meta({
+    secret: true,
+    expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
+  });
 }
 
 /** A bearer key that nobody guesses. One that the first guesses open is refused. */
 export function callersKey() {
-  return bearerKey()
-    .refine((key) => !isWeakKey(key), {
-      params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' },
-    })
-    .meta({
-      secret: true,
-      expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
-    });
+  return (
+    bearerKey()
+      // of one that is none, its form is told
+      .refine((key) => !BEARER_KEY.test(key) || !isWeakKey(key), {
+        params: { expected: 'one that nobody guesses, as made by: openssl rand -hex 32' },
+      })
+      .meta({
+        secret: true,
+        expected: '16 to 512 letters, digits and signs without spaces, as made by: openssl rand -hex 32',
+      })
+  );
 }
 
 /** `true` or `1`, `false` or `0`, in any case. */
