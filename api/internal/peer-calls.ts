@@ -3,6 +3,7 @@
  * never handed on: whoever asked looks for the owner again.
  */
 import type { Idempotency } from '../../actors/node/messages.ts';
+import { monotonicMs } from '../../transport/net/clock.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { failureOf } from '../call.ts';
 import { askedInTime } from '../forwarding/deadline.ts';
@@ -30,15 +31,18 @@ export interface PeerCallKit {
   readonly forwarding: Pick<Forwarding, 'ownerOf' | 'counters'>;
   readonly records: RequestRecords;
   readonly log: Log;
+  /** By which the caller's time is counted; that of this process unless given. */
+  readonly monotonicMs?: () => number;
 }
 
 /** Does operations that other admins ask for, as far as this one is the owner. */
 export function createPeerCallHandler(kit: PeerCallKit): PeerCallHandler {
+  const nowMs = kit.monotonicMs ?? monotonicMs;
   return async (call) => {
-    const beganMs = performance.now();
-    const leftMs = (): number => call.remaining_ms - (performance.now() - beganMs);
-    const answer = await answered(kit, call, leftMs);
-    kit.forwarding.counters.taken(answer.type, call.operation, outcomeOf(answer), performance.now() - beganMs);
+    const beganMs = nowMs();
+    const tookMs = (): number => nowMs() - beganMs;
+    const answer = await answered(kit, call, () => call.remaining_ms - tookMs());
+    kit.forwarding.counters.taken(answer.type, call.operation, outcomeOf(answer), tookMs());
     return answer;
   };
 }

@@ -1,6 +1,6 @@
 /** What an owner does with a call of another admin: nothing that its caller has no time to hear of. */
 import test from 'ava';
-import { setImmediate as aTurn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as aTurn } from 'node:timers/promises';
 import { createTracer } from '../../../../actors/tracer.ts';
 import { ok, type Result } from '../../../../actors/refusal.ts';
 import { IN_DOUBT } from '../../../../api/forwarding/forwarded-call.ts';
@@ -34,8 +34,8 @@ const CALL: PeerCall = {
 /** What an owner does with its operation. */
 type Handles = (call: Call) => Promise<Result<unknown>>;
 
-/** An owner that counts what it does; `ownerOf` takes so long as the test says. */
-function owner(looks: () => Promise<void> = async () => {}, handles: Handles = async () => Promise.resolve(ok(null))) {
+/** An owner that counts what it does; `ownerOf` takes so many ms. */
+function owner(looksMs = 0, handles: Handles = async () => Promise.resolve(ok(null))) {
   const log = recordingLog();
   const clock = createFakeClock();
   const forwarding = new Forwarding(null);
@@ -53,12 +53,13 @@ function owner(looks: () => Promise<void> = async () => {}, handles: Handles = a
     forwarding: {
       counters: forwarding.counters,
       ownerOf: async (): Promise<Owner> => {
-        await looks();
-        return { type: 'here', epoch: 7 };
+        clock.pass(looksMs);
+        return Promise.resolve({ type: 'here', epoch: 7 });
       },
     },
     records: createRequestRecords(createTracer(null), log),
     log,
+    monotonicMs: () => clock.nowMs(),
   });
   const answer = (changed: Partial<PeerCall>) => handler({ ...CALL, ...changed }, 'b');
   const said = async (changed: Partial<PeerCall>): Promise<string> => (await answer(changed)).type;
@@ -76,7 +77,7 @@ test('a call whose caller has no time left to hear of it is not begun, which its
 });
 
 test('what the look for the owner took is time of the caller', async (t) => {
-  const { said, done } = owner(async () => delay(CALL_LEFT_MS_MIN));
+  const { said, done } = owner(CALL_LEFT_MS_MIN);
 
   t.is(await said({ remaining_ms: 2 * CALL_LEFT_MS_MIN - 1 }), 'busy');
 
@@ -93,14 +94,14 @@ test('a call that may have been done before is done again to the end, however la
 
 test('an owner answers by the deadline of whoever asked, not by one of its own', async (t) => {
   const begun = Promise.withResolvers<void>();
-  const { answer, clock } = owner(undefined, () => {
+  const { answer, clock } = owner(0, () => {
     begun.resolve();
     return new Promise(() => {});
   });
 
   const answered = answer({ remaining_ms: 3_000 });
   await begun.promise;
-  for (let turn = 0; turn < 5; turn += 1) await aTurn();
+  while (clock.waiting() === 0) await aTurn();
   clock.pass(3_000);
 
   t.deepEqual(await answered, { type: 'answered', result: { ok: false, refusal: IN_DOUBT } });
@@ -135,6 +136,7 @@ test('what an operation would have another admin do is done by the owner itself:
     }),
     records: createRequestRecords(createTracer(null), log),
     log,
+    monotonicMs: () => owners.clock.nowMs(),
   });
 
   const [done, handedOver] = [await handler(CALL, 'b'), await handler(CALL, 'b')];
