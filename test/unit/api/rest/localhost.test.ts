@@ -24,8 +24,11 @@ const hasIpv6 = Object.values(networkInterfaces())
   .flat()
   .some((one) => one?.address === '::1');
 
-/** Only where this machine has both addresses. */
-const withBoth = hasIpv6 ? test : test.skip;
+/** Only where this machine has both addresses: elsewhere its title says that it was left out, and why. */
+function withBoth(title: string, run: (t: ExecutionContext) => Promise<void>): void {
+  if (hasIpv6) test(title, run);
+  else test.skip(`${title} (left out: this machine has no ::1)`, run);
+}
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
