@@ -54,6 +54,14 @@ export interface ConnectionHeard {
   over(message: Extract<ServiceMessage, { readonly type: 'over' }> | null): void;
 }
 
+/** Who sends a file. */
+export interface Sending {
+  /** Whether it is still to be sent. */
+  readonly isWanted: () => boolean;
+  /** So many bytes more are on their way. */
+  readonly sent: (bytes: number) => void;
+}
+
 /** One terminal. */
 export class Connection {
   readonly #socket: WebSocket;
@@ -102,14 +110,15 @@ export class Connection {
     if (this.#isOpen) this.#send(message);
   }
 
-  /** A piece of a file, when there is room for it. False: it is over, or `isWanted` says no more. */
-  async sendPiece(piece: Uint8Array, isWanted: () => boolean): Promise<boolean> {
+  /** A piece of a file, part after part as there is room. False: it is over, or nobody wants it any more. */
+  async sendPiece(piece: Uint8Array, { isWanted, sent }: Sending): Promise<boolean> {
     for (let begin = 0; begin < piece.length; begin += PIECE_BYTES_MAX) {
       const part = piece.subarray(begin, begin + PIECE_BYTES_MAX);
       while (!this.#isOver && isWanted() && this.#underWay.file + part.length > WINDOW_BYTES)
         await new Promise<void>((resolve) => (this.#roomMade = resolve));
       if (this.#isOver || !isWanted()) return false;
       this.#sendBytes('file', part);
+      sent(part.length);
     }
     return true;
   }

@@ -10,6 +10,7 @@ import type { Connection } from './connection.ts';
 import type { FolderPlan } from './folder-upload.ts';
 import { nameIn, shownName } from './paths.ts';
 import { saveFile } from './save-file.ts';
+import { sendFile } from './send-file.ts';
 
 /** Largest file that is downloaded, in bytes: a page holds it until it is whole. */
 export const DOWNLOAD_BYTES_MAX = 268_435_456;
@@ -254,22 +255,14 @@ export class FileMoves {
     const [file, connection] = [this.#file, this.#connection];
     if (file === null || connection === null) return;
     const isWanted = (): boolean => this.#file === file;
-    const reader = file.stream().getReader();
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (!isWanted()) return;
-        if (done) return this.#say({ type: 'uploaded' });
-        if (!(await connection.sendPiece(value, isWanted))) return;
-        const move = this.move.value;
-        if (move !== null) this.move.value = { ...move, bytes: move.bytes + value.length };
-      }
-    } catch {
-      // it was changed or taken away meanwhile
-      if (isWanted()) this.#giveUp((name) => T.unreadable(shownName(name)));
-    } finally {
-      reader.cancel().catch(() => {});
-    }
+    const outcome = await sendFile(file, connection, { isWanted, sent: (bytes) => this.#sent(bytes) });
+    if (outcome === 'whole') this.#say({ type: 'uploaded' });
+    if (outcome === 'unreadable' && isWanted()) this.#giveUp((name) => T.unreadable(shownName(name)));
+  }
+
+  #sent(bytes: number): void {
+    const move = this.move.value;
+    if (move !== null) this.move.value = { ...move, bytes: move.bytes + bytes };
   }
 
   #moved(bytes: number): void {

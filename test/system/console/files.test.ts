@@ -45,6 +45,33 @@ async function showFolder(page: Page, folder: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
+/** A file that is long under way, in bytes, and how often its bar is to go on meanwhile, at least. */
+const [BAR_BYTES, BAR_STEPS_MIN] = [20_000_000, 5];
+
+/** What a bar said at one moment. */
+interface BarSeen {
+  readonly label: string;
+  readonly value: number;
+  readonly max: number;
+}
+
+/** Keeps what bars say from now on, whenever the page is drawn. */
+async function watchBars(page: Page): Promise<void> {
+  await page.evaluate(`{
+    window.barsSeen = [];
+    const look = () => {
+      for (const bar of document.querySelectorAll('progress'))
+        window.barsSeen.push({ label: bar.getAttribute('aria-label'), value: bar.value, max: bar.max });
+      requestAnimationFrame(look);
+    };
+    look();
+  }`);
+}
+
+function barsSeen(page: Page): Promise<readonly BarSeen[]> {
+  return page.evaluate<BarSeen[]>('window.barsSeen');
+}
+
 /** Presses a button, and chooses this where the browser asks for a file, which is no part of the page. */
 async function choose(page: Page, name: string, path: string): Promise<void> {
   const button = page.getByRole('button', { name, exact: true });
@@ -87,6 +114,40 @@ test.serial('files are listed, uploaded, replaced when that is confirmed, and do
   t.deepEqual(readdirSync(folder).toSorted(), ['<img src=x onerror=document.title=1>', 'data.bin'], 'no part is left');
   t.deepEqual(problems, []);
   await looksWell(t, page, 'the terminal with files');
+});
+
+test.serial('one file is uploaded and downloaded by keyboard alone, and its bar says how far it is', async (t) => {
+  const { page, problems } = await terminal(t);
+  const directory = temporaryDirectory(t);
+  const [far, own] = [join(directory, 'far'), join(directory, 'large.bin')];
+  const content = Buffer.alloc(BAR_BYTES, 'edge');
+  mkdirSync(far);
+  writeFileSync(own, content);
+  const files = page.getByRole('region', { name: 'Files' }).first();
+  await showFolder(page, far);
+  await files.getByText('This folder is empty.').waitFor();
+
+  await watchBars(page);
+  await choose(page, 'Upload a file here', own);
+  await files.getByText('large.bin is whole: 19.1 MiB.').waitFor();
+  t.true(content.equals(readFileSync(join(far, 'large.bin'))));
+  const downloading = page.waitForEvent('download');
+  await press(page, 'Download large.bin');
+  t.true(content.equals(readFileSync(await (await downloading).path())));
+
+  for (const kind of ['Uploading', 'Downloading']) {
+    const seen = (await barsSeen(page)).filter(({ label }) => label === `${kind} large.bin`);
+    const values = seen.map(({ value }) => value);
+    t.deepEqual(
+      values,
+      values.toSorted((one, other) => one - other),
+      `${kind} never goes back`,
+    );
+    t.true(seen.every(({ max }) => max === BAR_BYTES));
+    const between = new Set(values.filter((value) => value > 0 && value < BAR_BYTES));
+    t.true(between.size >= BAR_STEPS_MIN, `${kind}: ${[...between].join(' ')}`);
+  }
+  t.deepEqual(problems, []);
 });
 
 test.serial('a folder is made, files are renamed, and deleted by their names, by keyboard alone', async (t) => {

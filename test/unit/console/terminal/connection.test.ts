@@ -18,8 +18,8 @@ class SilentSocket extends EventTarget {
     SilentSocket.opened.push(this);
   }
 
-  send(message: string): void {
-    this.sent.push((JSON.parse(message) as { readonly type: string }).type);
+  send(message: string | Uint8Array): void {
+    this.sent.push(typeof message === 'string' ? (JSON.parse(message) as { readonly type: string }).type : 'bytes');
   }
 
   close(): void {
@@ -29,7 +29,10 @@ class SilentSocket extends EventTarget {
 
 Object.assign(globalThis, { WebSocket: SilentSocket, location: { origin: 'http://x' }, window: new EventTarget() });
 const { Connection, OPENED_MS_MAX } = (await import(join(ROOT, 'console/terminal/connection.ts'))) as {
-  readonly Connection: new (login: object, heard: object) => { close(): void };
+  readonly Connection: new (
+    login: object,
+    heard: object,
+  ) => { close(): void; sendPiece(piece: Uint8Array, sending: object): Promise<boolean> };
   readonly OPENED_MS_MAX: number;
 };
 
@@ -77,3 +80,24 @@ test.serial('one that was opened in time stays', async (t) => {
   t.deepEqual([socket.readyState, over], [SilentSocket.OPEN, []]);
   connection.close();
 });
+
+test.serial(
+  'of a piece that the browser read at once each part is told when it is sent, not the whole at its end',
+  async (t) => {
+    const { connection, socket } = await opening(t);
+    const message = (said: object) => socket.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(said) }));
+    message({ type: 'opened', answers_pings: false });
+    let sent = 0;
+
+    const sending = { isWanted: () => true, sent: (bytes: number) => (sent += bytes) };
+    const whole = connection.sendPiece(new Uint8Array(1_000_000), sending);
+    await aTurn();
+    const first = sent;
+    message({ type: 'taken', channel: 'file', bytes: first / 2 });
+    await aTurn();
+
+    t.deepEqual([first, sent], [262_144, 393_216], 'a window, and what was taken of it');
+    connection.close();
+    t.false(await whole);
+  },
+);
