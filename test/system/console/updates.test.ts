@@ -12,7 +12,7 @@ import { NEW, type UpdatingAgent } from '../../support/fleet/updating-agent.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { agentsOf, completed, requestFor } from '../updates/fixture.ts';
+import { agentsOf, completed, requestFor, resultsOf } from '../updates/fixture.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -52,6 +52,14 @@ const back = async (agent: UpdatingAgent): Promise<void> => {
   agent.version = NEW;
   await agent.connect();
 };
+
+/** Rejects with what became of its nodes so far. */
+async function otherwise(of: Fleet, request: { readonly id: string }): Promise<never> {
+  const results = [...(await resultsOf(of, request)).values()];
+  throw new Error(
+    results.map(({ node_id: id, status, error }) => `${id} is ${status}, ${error ?? 'no error'}`).join('; '),
+  );
+}
 
 test.serial(
   'an update is shown by its waves: who is told, done and failed, and what the next one waits for',
@@ -110,7 +118,7 @@ test.serial(
 
     await chosen(page, page.getByRole('combobox', { name: 'Wave' }), 'Any');
     for (const agent of [inTurn[1]!, inTurn[3]!, inTurn[4]!]) {
-      await until('it is asked', () => agent.asked.length === 1);
+      await until('it is asked', async () => agent.asked.length === 1 || otherwise(fleet, request));
       await back(agent);
     }
     await completed(fleet, request);
