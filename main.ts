@@ -89,7 +89,8 @@ async function openParts(config: AdminConfig, start: Pick<OpenStorageOptions, 'l
   const rows = storage.forPublishing();
   const publishing = openPublishing({ ...wires, rows, openBroker: brokerOpener(config.broker, log) });
   const webhooks = openWebhooks(config, { ...base, ...publishing, vault, bodyOf: storage.eventBodies() });
-  actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, webhookSender: webhooks.sender });
+  const { webhookSupply } = publishing;
+  actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, webhookSender: webhooks.sender, webhookSupply });
   // What the actors decided is stored, and the gateway is out of their VPNs, before others may take them over.
   ends.add('leases', () => ownership.stop());
   ends.add('the gateway', () => vpn.gateway.close());

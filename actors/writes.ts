@@ -80,6 +80,22 @@ export type HotWrite =
       readonly nextAttemptAtMs: number | null;
       readonly atMs: number;
     }
+  /** The first try of a delivery that has no row: it gets one, with what became of it. */
+  | {
+      readonly kind: 'delivery-made';
+      readonly delivery: string;
+      readonly webhook: string;
+      readonly cursor: string;
+      readonly eventId: string;
+      readonly eventType: EventType;
+      readonly subject: string;
+      readonly attemptsMax: number;
+      readonly storedAtMs: number;
+      readonly attempt: Attempt;
+      readonly status: DeliveryStatus;
+      readonly nextAttemptAtMs: number | null;
+      readonly atMs: number;
+    }
   /** A delivery that finished after so many tries is pending again, for one more. */
   | { readonly kind: 'delivery-reopened'; readonly delivery: string; readonly attempts: number; readonly atMs: number };
 
@@ -258,6 +274,7 @@ const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>([
   'node-labelled',
   'ssh-verified',
   'delivery-attempted',
+  'delivery-made',
   'delivery-reopened',
   'self-update-asked',
   'self-update-triggered',

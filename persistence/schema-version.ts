@@ -41,6 +41,7 @@ import { Migration20261129000000_stored_events } from './migrations/Migration202
 import { Migration20261129120000_waves } from './migrations/Migration20261129120000_waves.ts';
 import { Migration20261129130000_admin_problems } from './migrations/Migration20261129130000_admin_problems.ts';
 import { Migration20261130000000_event_partitions } from './migrations/Migration20261130000000_event_partitions.ts';
+import { Migration20261130120000_direct_deliveries } from './migrations/Migration20261130120000_direct_deliveries.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -76,6 +77,7 @@ const MIGRATIONS = [
   Migration20261129120000_waves,
   Migration20261129130000_admin_problems,
   Migration20261130000000_event_partitions,
+  Migration20261130120000_direct_deliveries,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

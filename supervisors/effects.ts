@@ -1,6 +1,6 @@
 /** The effects of each domain, made of its port: what comes of one later comes back as a message. */
 import type { WebhookEffect } from '../actors/webhook/effects.ts';
-import type { Loader, WebhookSender, SshVerifier, GatewayLink, VpnWatch } from './ports.ts';
+import type { Loader, WebhookSender, WebhookSupply, SshVerifier, GatewayLink, VpnWatch } from './ports.ts';
 import type { Performers } from './runtime/domain-effects.ts';
 import type { ExecutionEffect } from '../actors/node/effects.ts';
 import type { SelfUpdateEffect } from '../actors/self-update/effects.ts';
@@ -11,6 +11,7 @@ import type { VpnEffect } from '../actors/vpn/effects.ts';
 export interface DomainPorts {
   readonly loader: Loader;
   readonly webhookSender: WebhookSender;
+  readonly webhookSupply: WebhookSupply;
   readonly ssh: SshVerifier;
   readonly vpns: VpnWatch;
   readonly gateway: GatewayLink;
@@ -20,10 +21,10 @@ export interface DomainPorts {
 
 /** A performer for each effect of a domain. Exhaustive: a new effect does not compile until it has one here. */
 export function domainPerformers(ports: DomainPorts): Performers {
-  const { loader, webhookSender, ssh, vpns, gateway } = ports;
+  const { loader, webhookSender, webhookSupply, ssh, vpns, gateway } = ports;
   return {
     ...executionEffects(loader),
-    ...webhookEffects(loader, webhookSender),
+    ...webhookEffects(webhookSupply, webhookSender),
     ...sshEffects(ssh),
     ...vpnEffects(vpns, gateway),
     ...selfUpdateEffects(ports),
@@ -31,18 +32,22 @@ export function domainPerformers(ports: DomainPorts): Performers {
 }
 
 /** Performs them for the webhook that asks. */
-function webhookEffects(loader: Pick<Loader, 'deliveries'>, webhookSender: WebhookSender): Performers<WebhookEffect> {
+function webhookEffects(supply: WebhookSupply, webhookSender: WebhookSender): Performers<WebhookEffect> {
   return {
-    'load-deliveries': async ({ load, after, limit }, actor) => {
-      const loaded = await actor.untilLoaded(() => loader.deliveries(actor.self.id, after, limit));
+    'load-deliveries': async ({ load, ...asked }, actor) => {
+      const loaded = await actor.untilLoaded(() => supply.next(actor.self.id, asked));
       if (loaded !== null)
         actor.report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
     },
+    'delivery-stored': ({ cursor }, { self }) => supply.stored(self.id, cursor),
     'send-delivery': async ({ webhook, delivery }, actor) => {
       const attempt = await webhookSender.send(webhook, delivery);
       actor.report({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
     },
-    'abort-deliveries': (_effect, { self }) => webhookSender.cut(self.id),
+    'abort-deliveries': (_effect, { self }) => {
+      webhookSender.cut(self.id);
+      supply.ended(self.id);
+    },
   };
 }
 

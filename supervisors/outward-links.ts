@@ -2,13 +2,14 @@
  * What actors reach beyond this admin's rows: agents, VPNs, receivers of webhooks. Those need the actors to be there,
  * so they are connected once they are open. Nobody lives here before that, so nobody misses them.
  */
-import type { GatewayLink, SessionLink, WebhookSender } from './ports.ts';
+import type { GatewayLink, SessionLink, WebhookSender, WebhookSupply } from './ports.ts';
 
 /** The links. */
 export interface OutwardLinks {
   readonly sessions: SessionLink;
   readonly gateway: GatewayLink;
   readonly webhookSender: WebhookSender;
+  readonly webhookSupply: WebhookSupply;
 }
 
 /** Links that lead nowhere until they are connected: whoever uses them before has found a bug. */
@@ -41,6 +42,11 @@ export function createOutwardLinks(): ConnectableLinks {
     webhookSender: {
       send: (webhook, delivery) => links().webhookSender.send(webhook, delivery),
       cut: (webhook) => links().webhookSender.cut(webhook),
+    },
+    webhookSupply: {
+      next: (webhook, asked) => links().webhookSupply.next(webhook, asked),
+      stored: (webhook, cursor) => links().webhookSupply.stored(webhook, cursor),
+      ended: (webhook) => links().webhookSupply.ended(webhook),
     },
   };
 }

@@ -12,6 +12,7 @@ import type { Refusal } from '../actors/refusal.ts';
 import type { CountedSelfUpdate, SelfUpdateState } from '../actors/self-update/state.ts';
 import type { SshOutcome } from '../actors/ssh/login-attempts.ts';
 import type { Change } from '../actors/step.ts';
+import type { EventType } from '../actors/events.ts';
 import type { Attempt, DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { WebhookState } from '../actors/webhook/state.ts';
 import type { CloseCode } from '../transport/protocol/close-codes.ts';
@@ -53,15 +54,6 @@ export interface Loader {
   selfUpdate(id: string): Promise<SelfUpdateState | null>;
   /** What the rows of a request say; null: it is gone. Requests that ask at once share statements. */
   countSelfUpdate(id: string): Promise<CountedSelfUpdate | null>;
-  /**
-   * Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there
-   * are others.
-   */
-  deliveries(
-    webhook: string,
-    after: string | null,
-    limit: number,
-  ): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
   /**
    * Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others.
    * Nodes that ask at once share statements.
@@ -117,6 +109,30 @@ export interface SessionLink {
   departing(): number;
   /** Resolves when all of those are told, or after so many ms; what is left then is told at once. */
   departed(msMax: number): Promise<void>;
+}
+
+/** What a webhook asks for. */
+export interface DeliveriesAsked {
+  readonly subscribedEvents: readonly EventType[];
+  /** Behind this cursor; null: from the beginning. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** What webhooks are sent. */
+export interface WebhookSupply {
+  /**
+   * Unfinished deliveries of a webhook in the order of their events; `more` when there are others. Rejects with
+   * DatabaseUnavailable.
+   */
+  next(
+    webhook: string,
+    asked: DeliveriesAsked,
+  ): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
+  /** The delivery of the event at this cursor has its row now. */
+  stored(webhook: string, cursor: string): void;
+  /** A webhook is gone. */
+  ended(webhook: string): void;
 }
 
 /** Requests to webhooks. */

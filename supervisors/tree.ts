@@ -31,6 +31,7 @@ import type {
   SessionLink,
   SshVerifier,
   WebhookSender,
+  WebhookSupply,
 } from './ports.ts';
 
 /** All that actors reach, implemented by persistence and transport. */
@@ -51,6 +52,7 @@ export interface TreePorts {
   readonly isSetBack: () => boolean;
   readonly sessions: SessionLink;
   readonly webhookSender: WebhookSender;
+  readonly webhookSupply: WebhookSupply;
   readonly ssh: SshVerifier;
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly clusterVpnRows: ClusterVpnRows;

@@ -1,4 +1,5 @@
 /** A delivery of an event to a webhook, and what a try of it came to. */
+import type { EventType } from '../events.ts';
 
 /** A delivery that is not finished, as its webhook's actor holds it: no body, that is read when it is sent. */
 export interface DeliveryRef {
@@ -14,6 +15,15 @@ export interface DeliveryRef {
   readonly attemptsMax: number;
   /** Not before this time, in Unix ms; null: at once. */
   readonly dueAtMs: number | null;
+  /** What its row is to say besides. Null: it has one; else it gets that with what came of its first try. */
+  readonly unstored: Unstored | null;
+}
+
+/** Of a delivery that has no row yet. */
+export interface Unstored {
+  readonly eventType: EventType;
+  /** When its event was stored, Unix ms: from then on it waits. */
+  readonly storedAtMs: number;
 }
 
 /** What one try came to. `atMs` is when it began, in Unix ms. */

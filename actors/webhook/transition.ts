@@ -4,7 +4,8 @@ import { type Change, type Effect, type Step, answer, refuse, step, unchanged, u
 import { idempotencyRecord } from '../node/administration.ts';
 import type { WebhookRecord } from '../records.ts';
 import { ok, type Refusal } from '../refusal.ts';
-import type { DeliveryRef } from './delivery.ts';
+import type { DeliveryRef, Unstored } from './delivery.ts';
+import type { Write } from '../writes.ts';
 import type { WebhookMessage } from './messages.ts';
 import { verdictOf } from './retry.ts';
 import { DELIVERY_TRIES_MAX, REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
@@ -12,6 +13,7 @@ import { advanced, loaded, withPhase, without } from './window.ts';
 import { instant } from '../resources/instant.ts';
 import type { WebhookResource } from '../resources/webhook.ts';
 
+type WriteOf<K extends Write['kind']> = Extract<Write, { kind: K }>;
 type MessageOf<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T }>;
 
 /** What a webhook's behaviour depends on besides its state. */
@@ -43,8 +45,16 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
     transition: (state, message, nowMs) => transition(state, message, settings, nowMs),
     // Only what is to be read: whoever lives already has its requests and reminders under way.
     recoveryEffects: (state) =>
-      state.supply === 'unloaded'
-        ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }]
+      state.supply === 'unloaded' && state.record !== null
+        ? [
+            {
+              type: 'load-deliveries',
+              load: state.load,
+              subscribedEvents: state.record.subscribedEvents,
+              after: null,
+              limit: WINDOW_DELIVERIES_MAX,
+            },
+          ]
         : [],
     // A write was refused, or nobody knows whether it was stored: deliveries are read once more, from the beginning.
     refreshed: (live, rows) => ({
@@ -114,24 +124,39 @@ function attempted(
   // Another admin delivers now, and finds it among its rows; or this one again, and then it starts from them.
   if (attempt === null) return step(withPhase(state, id, 'unsure'), []);
   const { status, nextAttemptAtMs } = verdictOf(ref, attempt, settings.retryBaseMs, random, nowMs);
-  const change: Change = {
-    write: {
-      kind: 'delivery-attempted',
-      delivery: id,
-      number: ref.attempts + 1,
-      attempt,
-      status,
-      nextAttemptAtMs,
-      atMs: nowMs,
-    },
+  const outcome = { delivery: id, attempt, status, nextAttemptAtMs, atMs: nowMs };
+  const change = ref.unstored === null ? counted(ref, outcome) : made(state.id, ref, ref.unstored, outcome);
+  const next =
+    status === 'pending'
+      ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs, unstored: null })
+      : without(state, id);
+  return moving(next, settings, nowMs, { changes: [change] });
+}
+
+/** What came of a try, to be stored. */
+type TriedWrite = Omit<WriteOf<'delivery-attempted'>, 'kind' | 'number'>;
+
+function counted(ref: DeliveryRef, outcome: TriedWrite): Change {
+  return {
+    write: { kind: 'delivery-attempted', number: ref.attempts + 1, ...outcome },
     events: [],
     notices: [],
   };
-  const next =
-    status === 'pending'
-      ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs })
-      : without(state, id);
-  return moving(next, settings, nowMs, { changes: [change] });
+}
+
+/** The delivery of this event is made with its first try. */
+function made(
+  webhook: string,
+  { cursor, eventId, subject, attemptsMax }: DeliveryRef,
+  unstored: Unstored,
+  outcome: TriedWrite,
+): Change {
+  return {
+    write: { kind: 'delivery-made', webhook, cursor, eventId, subject, attemptsMax, ...unstored, ...outcome },
+    events: [],
+    notices: [],
+    onceStored: [{ type: 'delivery-stored', cursor }],
+  };
 }
 
 function redeliver(
@@ -161,7 +186,7 @@ function redeliver(
  * row, and that is being read.
  */
 function refused(state: WebhookState, { write }: MessageOf<'refused'>): Step<WebhookState> {
-  if (write.kind !== 'delivery-attempted') return unchanged(state);
+  if (write.kind !== 'delivery-attempted' && write.kind !== 'delivery-made') return unchanged(state);
   const isThere = state.window.some(({ ref }) => ref.id === write.delivery);
   return isThere ? step(withPhase(state, write.delivery, 'unsure'), []) : unchanged(state);
 }

@@ -1,4 +1,5 @@
 /** The window over a webhook's unfinished deliveries: who may be sent now, and when more are loaded. Pure. */
+import type { WebhookRecord } from '../records.ts';
 import type { Effect } from '../step.ts';
 import type { DeliveryRef } from './delivery.ts';
 import { RETRY_AFTER_MS_MAX, RETRY_WAIT_MS_MAX } from './retry.ts';
@@ -66,8 +67,11 @@ function inOrder(window: readonly Windowed[]): readonly Windowed[] {
   return [...window.filter(({ isRedelivery }) => isRedelivery), ...byEvents];
 }
 
-/** Whether the event at one cursor is behind that at another. Cursors are pairs of decimal numbers, `<txid>-<seq>`. */
-function isBehind(cursor: string, other: string): boolean {
+/**
+ * Whether the event at one cursor is behind that at another, in the order of commits. Cursors are pairs of decimal
+ * numbers, `<txid>-<seq>`.
+ */
+export function isBehind(cursor: string, other: string): boolean {
   const [txid = '', seq = ''] = cursor.split('-');
   const [otherTxid = '', otherSeq = ''] = other.split('-');
   return isGreater(txid, otherTxid) || (txid === otherTxid && isGreater(seq, otherSeq));
@@ -135,7 +139,7 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   const inOrderNow = window.length - redeliveries;
   const limit = Math.max(WINDOW_DELIVERIES_MAX / 2, WINDOW_DELIVERIES_MAX - inOrderNow);
   return moved.supply === 'more' && (hasUnread || inOrderNow <= WINDOW_DELIVERIES_MAX / 2)
-    ? supplied(moved, effects, limit)
+    ? supplied(moved, record, effects, limit)
     : { state: moved, effects };
 }
 
@@ -145,10 +149,15 @@ function waitOf({ dueAtMs }: DeliveryRef, nowMs: number): number {
   return waitMs > DUE_AFTER_MS_MAX ? 0 : waitMs;
 }
 
-function supplied(state: WebhookState, effects: readonly Effect[], limit: number): Moved {
+function supplied(
+  state: WebhookState,
+  { subscribedEvents }: WebhookRecord,
+  effects: readonly Effect[],
+  limit: number,
+): Moved {
   const load = state.load + 1;
   return {
     state: { ...state, load, supply: 'loading' },
-    effects: [...effects, { type: 'load-deliveries', load, after: state.loadedTo, limit }],
+    effects: [...effects, { type: 'load-deliveries', load, subscribedEvents, after: state.loadedTo, limit }],
   };
 }

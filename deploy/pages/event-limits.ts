@@ -7,6 +7,7 @@ import * as publishedEvent from '../../actors/published-event.ts';
 import * as publishingChannel from '../../supervisors/publishing/channel.ts';
 import * as taskLeases from '../../persistence/ownership/task-leases.ts';
 import * as webhookDelivery from '../../actors/webhook/delivery.ts';
+import * as eventsAhead from '../../supervisors/publishing/events-ahead.ts';
 import * as webhookRetry from '../../actors/webhook/retry.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
 import * as webhookState from '../../actors/webhook/state.ts';
@@ -21,6 +22,10 @@ export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
     ['WINDOW_DELIVERIES_MAX', 'Unfinished deliveries of a webhook that are held in memory. More wait in the database.'],
     ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
     ['DELIVERY_TRIES_MAX', 'Tries of one delivery, also by hand; one more is a 409.'],
+  ]),
+  limits('supervisors/publishing/events-ahead.ts', eventsAhead, [
+    ['EVENTS_AHEAD_MAX', 'Events that are sent to webhooks before the rows of all are there.'],
+    ['FOLLOWER_QUIET_MS_MAX', 'A webhook that stores nothing for so long gets rows for what waits for it.'],
   ]),
   limits('actors/webhook/retry.ts', webhookRetry, [
     ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],

@@ -232,5 +232,5 @@ function stale(changes: readonly HotChange[]): readonly RefusedChange[] {
 
 /** Whether nobody waits for any of these. */
 function isPatient(changes: readonly HotChange[]): boolean {
-  return changes.every(({ write }) => write.kind === 'delivery-attempted');
+  return changes.every(({ write: { kind } }) => kind === 'delivery-made' || kind === 'delivery-attempted');
 }

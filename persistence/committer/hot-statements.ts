@@ -6,7 +6,7 @@ import type { HotWrite } from '../../actors/writes.ts';
 import type { SshGrant } from '../../transport/protocol/ssh.ts';
 import type { StatusDetail } from '../entities/node.ts';
 import { jsonTexts, jsonTextsOf, plainArray } from './arrays.ts';
-import { type Of, type Statement, type StatementsOf, keyOf, keysOf, storable } from './statement.ts';
+import { type Of, type Statement, type StatementsOf, keyOf, keysOf } from './statement.ts';
 import {
   createCommands,
   sendExecutions,
@@ -15,6 +15,7 @@ import {
   requestCancel,
   requestCommandCancel,
 } from './execution-statements.ts';
+import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
 import { SELF_UPDATE_STATEMENTS } from './self-update-statements.ts';
 
 /**
@@ -31,8 +32,7 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: StatementsOf<K>
   'node-status': setStatus,
   'node-labelled': setLabels,
   'ssh-verified': lookAgain,
-  'delivery-reopened': reopenDeliveries,
-  'delivery-attempted': storeAttempts,
+  ...DELIVERY_STATEMENTS,
   ...SELF_UPDATE_STATEMENTS,
 };
 
@@ -122,48 +122,4 @@ function grantedValues(granted: readonly Granted[]): string[] {
     plainArray(granted.map((one) => one.node)),
     plainArray(granted.map((one) => one.ssh_username_id)),
   ];
-}
-
-function reopenDeliveries(writes: readonly Of<'delivery-reopened'>[]): readonly Statement[] {
-  const reopened: Statement = {
-    name: 'reopen-deliveries',
-    wanted: keysOf(writes),
-    text: `update webhook_delivery d set status = 'pending', attempts_max = d.attempt_count + 1, updated_at = to_timestamp(v.at / 1000.0)
-      from unnest($1::uuid[], $2::int[], $3::float8[]) as v(id, attempts, at) where d.id = v.id and d.status <> 'pending' and d.attempt_count = v.attempts returning d.id as key`,
-    values: [
-      plainArray(writes.map((w) => w.delivery)),
-      plainArray(writes.map((w) => w.attempts)),
-      plainArray(writes.map((w) => w.atMs)),
-    ],
-  };
-  return [reopened];
-}
-
-/** The number of the try guards it: one that was counted already changes nothing. */
-function storeAttempts(writes: readonly Of<'delivery-attempted'>[]): readonly Statement[] {
-  const attempts = writes.map((w) => w.attempt);
-  const stored: Statement = {
-    name: 'store-attempts',
-    wanted: keysOf(writes),
-    with: `v as materialized (
-        select id, number, to_timestamp(began / 1000.0) as began, duration, code, error, answer, status, to_timestamp(next / 1000.0) as next, to_timestamp(at / 1000.0) as at
-        from unnest($1::uuid[], $2::int[], $3::float8[], $4::int[], $5::int[], $6::text[], $7::text[], $8::text[], $9::float8[], $10::float8[]) as u(id, number, began, duration, code, error, answer, status, next, at)),
-      d as (update webhook_delivery d set status = v.status, attempt_count = v.number, next_attempt_at = v.next, last_status_code = v.code, last_error = v.error, last_duration_ms = v.duration, last_attempted_at = v.began, updated_at = v.at
-        from v where d.id = v.id and d.status = 'pending' and d.attempt_count = v.number - 1 returning v.*)`,
-    text: `insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code, error, response_body)
-        select id, number, began, duration, code, error, answer from d returning delivery_id as key`,
-    values: [
-      plainArray(writes.map((w) => w.delivery)),
-      plainArray(writes.map((w) => w.number)),
-      plainArray(attempts.map((a) => a.atMs)),
-      plainArray(attempts.map((a) => Math.round(a.durationMs))),
-      plainArray(attempts.map((a) => (a.type === 'answered' ? a.statusCode : null))),
-      attempts.map((a) => (a.type === 'failed' ? storable(a.error) : null)),
-      attempts.map((a) => (a.type === 'answered' ? storable(a.answer) : null)),
-      plainArray(writes.map((w) => w.status)),
-      plainArray(writes.map((w) => w.nextAttemptAtMs)),
-      plainArray(writes.map((w) => w.atMs)),
-    ],
-  };
-  return [stored];
 }

@@ -32,6 +32,7 @@ export function keyOf(write: HotWrite): string {
     case 'node-status':
     case 'node-labelled':
       return write.node;
+    case 'delivery-made':
     case 'delivery-attempted':
     case 'delivery-reopened':
       return write.delivery;

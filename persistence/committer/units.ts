@@ -122,6 +122,7 @@ function textOf(write: HotWrite): number {
       return write.text.length;
     case 'command-created':
       return write.command.text.length + charsOf(write.command.targeting);
+    case 'delivery-made':
     case 'delivery-attempted':
       return write.attempt.type === 'answered' ? (write.attempt.answer?.length ?? 0) : write.attempt.error.length;
     case 'node-labelled':

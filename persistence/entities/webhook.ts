@@ -39,6 +39,7 @@ export const WebhookDelivery = defineEntity({
     lastError: p.text().nullable(),
     lastDurationMs: p.integer().nullable(),
     lastAttemptedAt: instant().nullable(),
+    lastResponseBody: p.text().nullable(),
     ...dates,
   },
   indexes: [{ name: 'webhook_delivery_of_webhook', properties: ['webhookId', 'id'] }],

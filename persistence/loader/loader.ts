@@ -11,7 +11,7 @@ import { rowsOf, sql } from '../reads/sql.ts';
 import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
 import { nodesOfClusters, nodeStates } from './node-states.ts';
 import { countSelfUpdates, selfUpdateState } from './self-updates.ts';
-import { unfinishedDeliveries, webhookState } from './webhooks.ts';
+import { webhookState } from './webhooks.ts';
 import { namedOpen, nextOpen, type NamedExecutions, type NextExecutions } from './open-executions.ts';
 
 /** The Loader port over this pool. Every call rejects with DatabaseUnavailable when the database does not answer. */
@@ -26,7 +26,6 @@ export function createLoader(pool: Pool): Loader {
     webhook: (id) => webhookState(pool, id),
     selfUpdate: (id) => selfUpdateState(pool, id),
     countSelfUpdate: batched((ids: readonly string[]) => countSelfUpdates(pool, ids)),
-    deliveries: (webhook, after, limit) => unfinishedDeliveries(pool, webhook, after, limit),
     openExecutions: async (node: NodeId, limit: number, except: readonly string[]) => {
       const found = await next({ node, limit: limit + 1, except });
       return { executions: found.slice(0, limit), more: found.length > limit };

@@ -2,12 +2,13 @@
 import type { GroupCommitter } from '../committer/committer.ts';
 import type { Database } from '../connections/database.ts';
 import type { Listener } from '../connections/listening.ts';
+import { storedDeliveries, unfinishedDeliveries } from '../loader/webhooks.ts';
 import type { TaskTaker } from '../ownership/task-leases.ts';
 import { advanceBroker, nextForBroker } from './broker-rows.ts';
-import { CHANNEL_LEASE_MS, channelLeases } from './channels.ts';
+import { CHANNEL_LEASE_MS, channelLeases, placeOf, type Place } from './channels.ts';
 import { hearEvents, type EventNotices } from './event-notices.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './names.ts';
-import { routeEvents, webhooksWithDeliveries } from './routing.ts';
+import { eventsToRoute, routeEvents, webhooksWithDeliveries } from './routing.ts';
 
 /** The settings that say how events are kept and called, under their names. */
 export interface PublishingSettings {
@@ -39,8 +40,17 @@ export function publishingRows(
     leaseMs: CHANNEL_LEASE_MS,
     webhooks: {
       lease: leaseOf(WEBHOOKS_CHANNEL),
+      attemptsMax: settings.WEBHOOK_MAX_ATTEMPTS,
+      rows: {
+        unfinished: (webhook: string, after: string | null, limit: number) =>
+          unfinishedDeliveries(pool, webhook, after, limit),
+        stored: (ids: readonly string[]) => storedDeliveries(pool, ids),
+      },
       routing: {
-        route: (epoch: number) => routeEvents(pool, epoch, settings.WEBHOOK_MAX_ATTEMPTS),
+        place: (epoch: number) => placeOf(pool, WEBHOOKS_CHANNEL, epoch, true),
+        read: (after: Place, limit: number) => eventsToRoute(pool, after, limit),
+        route: (epoch: number, route: Parameters<typeof routeEvents>[2]) =>
+          routeEvents(pool, epoch, route, settings.WEBHOOK_MAX_ATTEMPTS),
         caughtUp: () => committer.caughtUp(),
         waiting: () => webhooksWithDeliveries(pool),
       },

@@ -1,9 +1,15 @@
-/** Events become deliveries: one row for each webhook that subscribed to the type, in the order of the events. */
+/**
+ * Events become deliveries: one row for each webhook that subscribed to the type, in the order of the events, but for
+ * webhooks that are sent events at once, and store what came of it.
+ */
 import type { Pool, PoolClient } from 'pg';
-import { beyond, settledBefore } from '../reads/events.ts';
+import type { EventType } from '../../actors/events.ts';
+import type { Read, Route, Routed } from '../../supervisors/publishing/webhooks-channel.ts';
+import { beyond, eventCursor, settledBefore } from '../reads/events.ts';
+import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { inTransaction } from '../connections/transaction.ts';
-import { placeOf } from './channels.ts';
+import { placeOf, type Place } from './channels.ts';
 import { WEBHOOKS_CHANNEL } from './names.ts';
 
 /**
@@ -13,64 +19,111 @@ import { WEBHOOKS_CHANNEL } from './names.ts';
 const ROUTED_EVENTS_MAX = 1_000;
 const ROUTED_ROWS_MAX = 20_000;
 
-/** What one round of routing came to. */
-export interface Routed {
-  /** Webhooks that have new deliveries. */
-  readonly webhooks: readonly string[];
-  /** Events are left that can be routed at once. */
-  readonly more: boolean;
-  /** Events are there behind a transaction that still runs: nobody will tell when it ends. */
-  readonly unsettled: boolean;
+interface Row {
+  readonly txid: string;
+  readonly seq: string;
+  readonly id: string;
+  readonly type: EventType;
+  readonly subject: string;
+  readonly stored_at: Date;
 }
 
-const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
+/**
+ * Events behind a place that can be routed, at most `limit`. None where there is no webhook: the first one starts the
+ * channel at itself.
+ */
+export async function eventsToRoute(pool: Pool, after: Place, limit: number): Promise<Read> {
+  const settled = await settledBefore(pool);
+  const most = Math.min(limit, ROUTED_EVENTS_MAX);
+  const rows = await rowsOf<Row>(
+    pool,
+    'reading events for webhooks',
+    sql`
+    select txid::text as txid, seq::text as seq, id, type, subject, coalesce(stored_at, time) as stored_at
+    from event where ${beyond(after)} and txid < ${settled}::xid8 and exists (select from webhook) order by event.txid, event.seq limit ${most}::int`,
+  );
+  const [rest] = await rowsOf<{ unsettled: boolean; webhooks: readonly string[] | null }>(
+    pool,
+    'finding webhooks for events',
+    sql`
+    select exists (select from event where txid >= ${settled}::xid8) and exists (select from webhook) as unsettled,
+      (select array_agg(id::text) from webhook where subscribed_events && ${[...new Set(rows.map(({ type }) => type))]}::text[]) as webhooks`,
+  );
+  return {
+    events: rows.map(({ stored_at: storedAt, ...event }) => ({
+      ...event,
+      cursor: eventCursor(event.txid, event.seq),
+      storedAtMs: ms(storedAt),
+    })),
+    webhooks: rest?.webhooks ?? [],
+    more: rows.length === most,
+    unsettled: rest?.unsettled ?? false,
+  };
+}
 
 /**
- * Routes some events and moves the channel on, in one transaction. Null: the channel is not held under this epoch any
- * more.
+ * Makes the deliveries of some events, and moves the channel on, in one transaction. Null: the channel is not held
+ * under this epoch any more.
  */
-export function routeEvents(pool: Pool, epoch: number, attemptsMax: number): Promise<Routed | null> {
+export function routeEvents(
+  pool: Pool,
+  epoch: number,
+  { from, to, followers }: Route,
+  attemptsMax: number,
+): Promise<Routed | null> {
   return inTransaction(pool, 'routing events to webhooks', async (client) => {
     const place = await placeOf(client, WEBHOOKS_CHANNEL, epoch, true);
     if (place === null) return null;
+    if (place.txid !== from.txid || place.seq !== from.seq) return { place, webhooks: [] };
     const [row] = await rowsOf<{ webhooks: number }>(
       client,
       'counting webhooks',
-      sql`select count(*)::int as webhooks from webhook`,
+      sql`select count(*)::int as webhooks from webhook w where not w.id = any(${followers}::uuid[])`,
     );
-    const webhooks = row?.webhooks ?? 0;
-    if (webhooks === 0) return NOTHING; // the first webhook starts the channel at itself
-    return store(
-      client,
-      place,
-      Math.max(1, Math.min(ROUTED_EVENTS_MAX, Math.floor(ROUTED_ROWS_MAX / webhooks))),
-      attemptsMax,
-    );
+    return store(client, { from, to, followers }, { webhooks: row?.webhooks ?? 0, attemptsMax });
   });
 }
 
 async function store(
   client: PoolClient,
-  place: { readonly txid: string; readonly seq: string },
-  limit: number,
-  attemptsMax: number,
+  { from, to, followers }: Route,
+  { webhooks, attemptsMax }: { readonly webhooks: number; readonly attemptsMax: number },
 ): Promise<Routed> {
-  const settled = await settledBefore(client);
-  const [row] = await rowsOf<{ events: number; webhooks: string[] | null; unsettled: boolean }>(
+  const made = webhooks === 0 ? null : await makeDeliveries(client, { from, to, followers }, webhooks, attemptsMax);
+  const place = made?.last ?? to;
+  await rowsOf(
+    client,
+    'moving the channel of webhooks',
+    sql`update event_channel set txid = ${place.txid}::xid8, seq = ${place.seq}::bigint where name = ${WEBHOOKS_CHANNEL}`,
+  );
+  return { place, webhooks: made?.webhooks ?? [] };
+}
+
+/** `last`: the last event that was looked at; null: all were. */
+async function makeDeliveries(
+  client: PoolClient,
+  { from, to, followers }: Route,
+  webhooks: number,
+  attemptsMax: number,
+): Promise<{ readonly webhooks: readonly string[]; readonly last: Place | null }> {
+  const limit = Math.max(1, Math.min(ROUTED_EVENTS_MAX, Math.floor(ROUTED_ROWS_MAX / webhooks)));
+  const [row] = await rowsOf<{ webhooks: string[] | null; events: number; last: Place | null }>(
     client,
     'routing events to webhooks',
     sql`
     with chosen as materialized (
-        select txid, seq, id, type, subject from event where ${beyond(place)} and txid < ${settled}::xid8 order by txid, seq limit ${limit}::int),
+        select txid, seq, id, type, subject, coalesce(stored_at, time) as stored_at from event
+        where ${beyond(from)} and txid <= ${to.txid}::xid8 and (txid, seq) <= (${to.txid}::xid8, ${to.seq}::bigint) order by txid, seq limit ${limit}::int),
       stored as (
-        insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at)
-        select w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, now(), now() from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid
-        order by e.txid, e.seq returning webhook_id),
-      moved as (
-        update event_channel c set txid = l.txid, seq = l.seq from (select txid, seq from chosen order by txid desc, seq desc limit 1) l where c.name = ${WEBHOOKS_CHANNEL})
-    select (select count(*)::int from chosen) as events, (select array_agg(distinct webhook_id::text) from stored) as webhooks, exists (select from event where txid >= ${settled}::xid8) as unsettled`,
+        insert into webhook_delivery (id, webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at)
+        select delivery_id(w.id, e.id, e.seq, e.stored_at), w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, e.stored_at, now()
+        from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid where not w.id = any(${followers}::uuid[])
+        order by e.txid, e.seq, w.id on conflict (id) do nothing returning webhook_id)
+    select (select count(*)::int from chosen) as events, (select array_agg(distinct webhook_id::text) from stored) as webhooks,
+      (select json_build_object('txid', txid::text, 'seq', seq::text) from chosen order by txid desc, seq desc limit 1) as last`,
   );
-  return { webhooks: row?.webhooks ?? [], more: row?.events === limit, unsettled: row?.unsettled ?? false };
+  const isCut = row?.events === limit;
+  return { webhooks: row?.webhooks ?? [], last: isCut ? row.last : null };
 }
 
 /** Webhooks that have unfinished deliveries: their actors are started when an admin takes the channel. */

@@ -48,12 +48,16 @@ async function resources(
   return rows.map((row) => ({ ...withIsoTimes(row), ...(attempts && { attempts }) }));
 }
 
+/** One that succeeded at its first try has what came of that in its own row. */
 async function attemptsOf(pool: Pool, delivery: string): Promise<readonly WebhookAttempt[]> {
   const rows = await rowsOf<RowOf<typeof WebhookAttempt>>(
     pool,
     'reading the tries of a delivery',
     sql`
-    select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = ${delivery}::uuid order by number`,
+    select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = ${delivery}::uuid
+    union all select 1, last_attempted_at, last_duration_ms, last_status_code, last_error, last_response_body from webhook_delivery d
+      where id = ${delivery}::uuid and attempt_count = 1 and not exists (select from webhook_attempt a where a.delivery_id = d.id)
+    order by number`,
   );
   return rows.map(withIsoTimes);
 }

@@ -1,18 +1,28 @@
 /** How events leave: the channels, and what wakes them. */
 import type { Clock } from '../../actors/ports.ts';
+import { monotonicMs } from '../../transport/net/clock.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { Unwind } from '../../transport/net/unwind.ts';
 import type { Broker } from '../../actors/published-event.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { BrokerChannel, type BrokerRows } from './broker-channel.ts';
+import type { WebhookSupply } from '../ports.ts';
 import type { TaskLease } from '../tasks/held-task.ts';
+import { WebhookDeliveries, type DeliveryRows } from './deliveries.ts';
+import { EventsAhead } from './events-ahead.ts';
 import { WebhooksChannel, type RoutingPort } from './webhooks-channel.ts';
 
 /** What the rows offer. */
 export interface PublishingRows {
   /** What the database grants, in ms. */
   readonly leaseMs: number;
-  readonly webhooks: { readonly lease: TaskLease; readonly routing: RoutingPort };
+  readonly webhooks: {
+    readonly lease: TaskLease;
+    readonly routing: RoutingPort;
+    readonly rows: DeliveryRows;
+    /** Tries of a delivery, as set. */
+    readonly attemptsMax: number;
+  };
   readonly broker: { readonly lease: TaskLease; readonly rows: BrokerRows };
   /** Hears what other admins and this one store. */
   hear(told: StoredNotices): { stop(): void };
@@ -46,6 +56,8 @@ export interface PublishingPorts {
 export interface Publishing {
   /** Whether webhooks are delivered from here, and not by another admin. */
   readonly deliversWebhooks: () => boolean;
+  /** What webhooks are sent. */
+  readonly webhookSupply: WebhookSupply;
   /** Null: none is configured. */
   readonly broker: Pick<BrokerChannel, 'problem'> | null;
   /** For metrics. */
@@ -68,13 +80,20 @@ export function openPublishing(ports: PublishingPorts): Publishing {
   const { rows, directory, ownership, openBroker, clock, leaseClockMs, log, ends } = ports;
   const takesTasks = (): boolean => ownership.takesTasks();
   const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, takesTasks, random: Math.random, log };
-  const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, directory });
+  const ahead = new EventsAhead(rows.webhooks.attemptsMax, monotonicMs);
+  const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, ahead, directory });
+  const webhookSupply = new WebhookDeliveries({
+    rows: rows.webhooks.rows,
+    ahead,
+    whenQuiet: (run) => webhooks.whenQuiet(run),
+  });
   const hasPeers = (): boolean => ownership.hasPeers();
   const broker =
     openBroker === null ? null : new BrokerChannel({ ...channel, ...rows.broker, hasPeers, open: openBroker });
-  const hearing = rows.hear(wakingBy(webhooks, broker, directory));
+  const hearing = rows.hear(wakingBy(webhooks, broker, { directory, webhookSupply }));
   return {
     deliversWebhooks: () => webhooks.holds(),
+    webhookSupply,
     broker,
     readings: () => ({ broker: broker === null ? null : readingsOf(broker) }),
     start: async () => {
@@ -90,14 +109,17 @@ export function openPublishing(ports: PublishingPorts): Publishing {
 function wakingBy(
   webhooks: WebhooksChannel,
   broker: BrokerChannel | null,
-  directory: PublishingPorts['directory'],
+  { directory, webhookSupply }: Pick<PublishingPorts, 'directory'> & Pick<Publishing, 'webhookSupply'>,
 ): StoredNotices {
   return {
     stored() {
       webhooks.wake();
       broker?.wake();
     },
-    webhookChanged: (id) => directory.evictWebhooks([id]),
+    webhookChanged(id) {
+      directory.evictWebhooks([id]);
+      webhookSupply.ended(id);
+    },
     webhooksMissed: () => webhooks.reread(),
   };
 }

@@ -1,17 +1,54 @@
-/** The channel of the webhooks: stored events become deliveries, and the webhooks that have new ones are told. */
+/**
+ * The channel of the webhooks: all are told of events that are stored. They are sent to those that follow, and become
+ * rows for the others.
+ */
 import { NothingWritten } from '../../actors/ports.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
+import type { EventsAhead, Settled } from './events-ahead.ts';
+import type { AheadEvent, EventPlace } from './kept-events.ts';
+
+/** Events as they are read. */
+export interface Read {
+  readonly events: readonly AheadEvent[];
+  /** Who subscribed to any of them. */
+  readonly webhooks: readonly string[];
+  /** Others are there that can be read at once. */
+  readonly more: boolean;
+  /** Events are there behind a transaction that still runs: nobody will tell when it ends. */
+  readonly unsettled: boolean;
+}
+
+/** How far the channel is to be moved. */
+export interface Route extends Settled {
+  readonly from: EventPlace;
+}
+
+/** What came of it. */
+export interface Routed {
+  /**
+   * Where it is now: with many webhooks it is moved bit by bit; and it stays where it is when it was not where it was
+   * thought to be.
+   */
+  readonly place: EventPlace;
+  /** Webhooks that have new rows. */
+  readonly webhooks: readonly string[];
+}
 
 /** What routing asks of the rows. */
 export interface RoutingPort {
   /**
-   * Routes some events, in one transaction, after any before it has ended. Null: the channel is not held under this
-   * epoch any more. Rejects with anything but NothingWritten where it may have been stored all the same.
+   * Where the channel is, after any move before it has ended. Null: it is not held under this epoch any more.
    */
-  route(
-    epoch: number,
-  ): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean; readonly unsettled: boolean } | null>;
+  place(epoch: number): Promise<EventPlace | null>;
+  /** Events behind a place, at most `limit`. */
+  read(after: EventPlace, limit: number): Promise<Read>;
+  /**
+   * Makes rows for webhooks that do not follow, and moves the channel, in one transaction, after any before it has
+   * ended. Null: the channel is not held under this epoch any more. Rejects with anything but NothingWritten where it
+   * may have been stored all the same.
+   */
+  route(epoch: number, route: Route): Promise<Routed | null>;
   /** Resolves when the tries that wait to be stored now are stored. */
   caughtUp(): Promise<void>;
   /** Webhooks with unfinished deliveries. */
@@ -21,6 +58,7 @@ export interface RoutingPort {
 /** What it needs besides a channel. */
 export interface WebhooksChannelPorts extends Omit<ChannelPorts, 'name' | 'work' | 'lost' | 'mayGiveWay'> {
   readonly routing: RoutingPort;
+  readonly ahead: EventsAhead;
   readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
 }
 
@@ -31,8 +69,13 @@ export class WebhooksChannel {
   /** Told of deliveries, and too busy to hear. */
   #untold: readonly string[] = [];
   #workedUnder: number | null = null;
-  /** Events may have been routed with an answer that was lost: no later round names their webhooks. */
-  #isInDoubt = false;
+  /** There may be events that were not read. */
+  #hasNews = true;
+  #isUnsettled = false;
+  /** A move of the channel may have been stored with an answer that was lost: until that is known. */
+  #doubt: PromiseWithResolvers<void> | null = null;
+  /** Ends with the move of the channel that is under way. */
+  #moving: Promise<unknown> | null = null;
 
   constructor(ports: WebhooksChannelPorts) {
     this.#ports = ports;
@@ -40,7 +83,11 @@ export class WebhooksChannel {
       ...ports,
       name: 'webhooks',
       work: (epoch) => this.#work(epoch),
-      lost: () => ports.directory.evictWebhooks(),
+      lost: () => {
+        ports.ahead.begin(null);
+        this.#certain();
+        ports.directory.evictWebhooks();
+      },
       mayGiveWay: () => false, // its work is in the database, which is the same everywhere
     });
   }
@@ -51,12 +98,14 @@ export class WebhooksChannel {
   }
 
   /** Gives the lease back. Resolves when nothing is under way. */
-  stop(): Promise<void> {
-    return this.#channel.stop();
+  async stop(): Promise<void> {
+    await this.#channel.stop();
+    this.#certain(); // nobody looks any more
   }
 
   /** There may be events. */
   wake(): void {
+    this.#hasNews = true;
     this.#channel.wake();
   }
 
@@ -65,41 +114,115 @@ export class WebhooksChannel {
     return this.#channel.holds();
   }
 
+  /** As WebhookDeliveriesPorts'. */
+  async whenQuiet(run: () => void): Promise<void> {
+    for (;;) {
+      const unrest = this.#moving ?? this.#doubt?.promise;
+      if (unrest === undefined) return run();
+      await unrest;
+    }
+  }
+
   /**
    * It may have been missed that webhooks were deleted elsewhere: all start from their rows, and those that are gone
    * get nothing more (V2).
    */
   reread(): void {
     this.#workedUnder = null;
-    this.#channel.wake();
+    this.wake();
   }
 
   async #work(epoch: number): Promise<Outcome> {
-    const { routing, directory } = this.#ports;
-    // What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may
-    // not know of it.
-    if (this.#workedUnder !== epoch) {
-      directory.evictWebhooks();
-      await routing.caughtUp(); // else a new actor could find a delivery as it was before its last try
-      this.#tell(await routing.waiting());
-      this.#workedUnder = epoch;
-    }
+    const { ahead } = this.#ports;
+    if (this.#doubt !== null && !(await this.#lookAgain(epoch))) return 'lost';
+    if (this.#workedUnder !== epoch && !(await this.#begin(epoch))) return 'lost';
+    const told = [...this.#untold, ...(await this.#read())];
     const routed = await this.#route(epoch);
     if (routed === null) return 'lost';
-    // Read after it: the transaction of which nothing was heard has ended by then.
-    const waiting = this.#isInDoubt ? await routing.waiting() : [];
-    this.#isInDoubt = false;
-    this.#tell([...new Set([...this.#untold, ...routed.webhooks, ...waiting])]);
-    if (routed.more) return 'more';
-    return routed.unsettled || this.#untold.length > 0 ? 'soon' : 'none';
+    this.#tell([...new Set([...told, ...routed.webhooks])]);
+    if (routed.more || (this.#hasNews && ahead.room > 0)) return 'more';
+    return ahead.isOpen || this.#isUnsettled || this.#untold.length > 0 ? 'soon' : 'none';
   }
 
-  async #route(epoch: number): Promise<Awaited<ReturnType<RoutingPort['route']>>> {
+  /**
+   * Rows may have been made with an answer that was lost: nobody was told of them. False: the channel is not held any
+   * more.
+   */
+  async #lookAgain(epoch: number): Promise<boolean> {
+    const { routing } = this.#ports;
+    const place = await routing.place(epoch); // the transaction of which nothing was heard has ended by then
+    if (place === null) return false;
+    this.#untold = [...new Set([...this.#untold, ...(await routing.waiting())])];
+    this.#isAt(place);
+    this.#certain();
+    return true;
+  }
+
+  #certain(): void {
+    this.#doubt?.resolve();
+    this.#doubt = null;
+  }
+
+  /** Events before it are not ahead any more. Where it was set back, all begin anew. */
+  #isAt(place: EventPlace): void {
+    const { ahead } = this.#ports;
+    if (ahead.place === null || isBefore(place, ahead.place)) this.#workedUnder = null;
+    else ahead.moved(place);
+  }
+
+  /**
+   * What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may
+   * not know of it. False: it is not held.
+   */
+  async #begin(epoch: number): Promise<boolean> {
+    const { routing, directory, ahead } = this.#ports;
+    ahead.begin(null);
+    directory.evictWebhooks();
+    await routing.caughtUp(); // else a new actor could find a delivery as it was before its last try
+    const place = await routing.place(epoch);
+    if (place === null) return false;
+    ahead.begin(place);
+    this.#hasNews = true;
+    this.#workedUnder = epoch;
+    this.#tell(await routing.waiting());
+    return true;
+  }
+
+  /** Events are read where there may be some. Answers the webhooks that are to hear of them. */
+  async #read(): Promise<readonly string[]> {
+    const { routing, ahead } = this.#ports;
+    const after = ahead.readTo;
+    if (after === null || ahead.room === 0 || !(this.#hasNews || this.#isUnsettled || !ahead.isOpen)) return [];
+    this.#hasNews = false;
     try {
-      return await this.#ports.routing.route(epoch);
+      const { events, webhooks, more, unsettled } = await routing.read(after, ahead.room);
+      this.#hasNews ||= more;
+      this.#isUnsettled = unsettled;
+      ahead.read(events, !more);
+      return webhooks;
     } catch (error) {
-      if (!(error instanceof NothingWritten)) this.#isInDoubt = true;
+      this.#hasNews = true;
       throw error;
+    }
+  }
+
+  /** Null: it is not held any more. */
+  async #route(epoch: number): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean } | null> {
+    const { routing, ahead } = this.#ports;
+    const [from, settled] = [ahead.place, ahead.settled()];
+    if (from === null || settled === null || isSame(from, settled.to)) return { webhooks: [], more: false };
+    const moving = routing.route(epoch, { from, ...settled });
+    this.#moving = moving.catch(() => {});
+    try {
+      const routed = await moving;
+      if (routed === null) return null;
+      this.#isAt(routed.place);
+      return { webhooks: routed.webhooks, more: !isSame(routed.place, settled.to) };
+    } catch (error) {
+      if (!(error instanceof NothingWritten)) this.#doubt ??= Promise.withResolvers();
+      throw error;
+    } finally {
+      this.#moving = null;
     }
   }
 
@@ -108,4 +231,13 @@ export class WebhooksChannel {
       (id) => !this.#ports.directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }),
     );
   }
+}
+
+function isBefore(one: EventPlace, other: EventPlace): boolean {
+  const [txid, otherTxid] = [BigInt(one.txid), BigInt(other.txid)];
+  return txid < otherTxid || (txid === otherTxid && BigInt(one.seq) < BigInt(other.seq));
+}
+
+function isSame(one: EventPlace, other: EventPlace): boolean {
+  return one.txid === other.txid && one.seq === other.seq;
 }

@@ -35,8 +35,12 @@ const TRIGGERS = `
     when (new.finished_at is not null and old.finished_at is null) execute function chaos_hold(${MOMENTS['execution-finished']});
   create constraint trigger chaos_webhook after insert on webhook deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['webhook-created']});
   create constraint trigger chaos_deleted after delete on webhook deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['webhook-deleted']});
-  create constraint trigger chaos_routed after insert on webhook_delivery deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['delivery-routed']});
-  create constraint trigger chaos_attempted after insert on webhook_attempt deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['delivery-attempted']});
+  create constraint trigger chaos_routed after insert on webhook_delivery deferrable initially deferred for each row
+    when (new.attempt_count = 0) execute function chaos_hold(${MOMENTS['delivery-routed']});
+  create constraint trigger chaos_made after insert on webhook_delivery deferrable initially deferred for each row
+    when (new.attempt_count > 0) execute function chaos_hold(${MOMENTS['delivery-attempted']});
+  create constraint trigger chaos_attempted after update on webhook_delivery deferrable initially deferred for each row
+    when (new.attempt_count > old.attempt_count) execute function chaos_hold(${MOMENTS['delivery-attempted']});
   create constraint trigger chaos_reopened after update on webhook_delivery deferrable initially deferred for each row
     when (new.status = 'pending' and old.status <> 'pending') execute function chaos_hold(${MOMENTS['delivery-reopened']});
   create constraint trigger chaos_ssh after insert on event deferrable initially deferred for each row
@@ -83,7 +87,7 @@ export async function holdCommit(connection: TestConnection, moment: Moment): Pr
 /** Holds all that wants to write into a table, before it wrote there. */
 export async function holdTable(
   connection: TestConnection,
-  table: 'command' | 'event' | 'webhook_delivery' | 'webhook_attempt',
+  table: 'command' | 'event' | 'webhook_delivery',
 ): Promise<CommitHold> {
   return holdBy(connection, `begin; lock table ${table} in exclusive mode`, `relation = '${table}'::regclass`);
 }

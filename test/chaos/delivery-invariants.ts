@@ -40,7 +40,7 @@ export interface DeliveryEvidence {
 
 /** Statement that reads what is owed. */
 export const EXPECTED_DELIVERIES = `select w.id as webhook_id, e.id as event_id, e.type, e.subject, d.status, coalesce(d.attempt_count, 0) as attempt_count, coalesce(d.attempts_max, 0) as attempts_max,
-  coalesce(a.numbers, '{}') as tries, coalesce(a.answered, 0) as answered
+  coalesce(a.numbers, case d.attempt_count when 1 then '{1}'::int[] else '{}' end) as tries, case when a.numbers is null then num_nonnulls(d.last_status_code) else a.answered end as answered
   from webhook w join event e on e.type = any(w.subscribed_events) and e.txid > w.txid
   left join webhook_delivery d on d.webhook_id = w.id and d.event_id = e.id
   left join lateral (select array_agg(number order by number) as numbers, count(status_code)::int as answered from webhook_attempt where delivery_id = d.id) a on true

@@ -23,11 +23,11 @@ type Strike = (deliveries: Deliveries) => Promise<unknown>;
 const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   {
     name: 'an event is stored, and its deliveries are not',
-    strike: (all) => dyingIn(all, table(all, 'webhook_delivery'), () => events(all)),
+    strike: (all) => inRouting(all, table(all)),
   },
   {
     name: 'in the commit of its deliveries',
-    strike: (all) => dyingIn(all, commit(all, 'delivery-routed'), () => events(all)),
+    strike: (all) => inRouting(all, commit(all, 'delivery-routed')),
   },
   { name: 'an event is stored whose transaction began after one that is still open', strike: besideOlder },
   { name: 'deliveries are stored, and not loaded', strike: (all) => behindRouting(all, 'webhook_delivery') },
@@ -35,7 +35,7 @@ const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   { name: 'a request is on its way', strike: onItsWay },
   {
     name: 'an answer is given, and the try is not written',
-    strike: (all) => dyingIn(all, table(all, 'webhook_attempt'), () => events(all)),
+    strike: (all) => dyingIn(all, table(all), () => events(all)),
   },
   {
     name: 'in the commit of a try',
@@ -108,12 +108,28 @@ function dyingIn<T>(
 }
 
 const commit = (all: Deliveries, moment: Moment) => holdCommit(all.fixture.postgres.connection, moment);
-const table = (all: Deliveries, name: 'webhook_attempt' | 'webhook_delivery') =>
-  holdTable(all.fixture.postgres.connection, name);
+const table = (all: Deliveries) => holdTable(all.fixture.postgres.connection, 'webhook_delivery');
+
+async function inRouting(all: Deliveries, holding: Promise<CommitHold>): Promise<void> {
+  const hold = await holding;
+  await eventAtStart(all);
+  await hold.caught;
+  await all.fixture.killAdmin();
+  await hold.release();
+}
+
+/** An event that is there when the admin starts: no webhook follows yet, so that it becomes rows before it is sent. */
+async function eventAtStart({ fixture }: Deliveries): Promise<void> {
+  await fixture.killAdmin();
+  await fixture.fleet.sql(
+    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}')`,
+  );
+  await fixture.fleet.admin().start();
+}
 
 async function behindRouting(all: Deliveries, read: 'event' | 'webhook_delivery'): Promise<void> {
   const routed = await commit(all, 'delivery-routed');
-  await all.event();
+  await eventAtStart(all);
   await routed.caught;
   const hold = await holdReads(all.fixture.postgres.connection, routed, read);
   await hold.caught;
@@ -154,7 +170,7 @@ async function behindTry(all: Deliveries): Promise<void> {
 }
 
 async function attempts({ fixture }: Deliveries): Promise<number> {
-  const [row] = await fixture.fleet.sql<{ n: number }>('select count(*)::int as n from webhook_attempt');
+  const [row] = await fixture.fleet.sql<{ n: number }>('select sum(attempt_count)::int as n from webhook_delivery');
   return row?.n ?? 0;
 }
 

@@ -33,6 +33,7 @@ export function delivery(number: number, more: Partial<DeliveryRef> = {}): Deliv
     attempts: 0,
     attemptsMax: 3,
     dueAtMs: null,
+    unstored: null,
     ...more,
   };
 }

@@ -97,6 +97,7 @@ export const DELIVERY: DeliveryRef = {
   attempts: 0,
   attemptsMax: 3,
   dueAtMs: null,
+  unstored: null,
 };
 
 /** Sends one request, which must fail with this sentence: the attempt. */

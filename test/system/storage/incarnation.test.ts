@@ -8,9 +8,8 @@ import { insertEvents } from '../../../persistence/committer/event-rows.ts';
 import { aheadBy, settledIncarnation } from '../../../persistence/incarnations/incarnation.ts';
 import { backlogOf, nextForBroker } from '../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
-import { routeEvents } from '../../../persistence/publishing/routing.ts';
 import { openedDatabase, type Opened } from '../../support/database/opened.ts';
-import { claimChannel, deliveriesOf, openTransaction, storeEvent, storeWebhook } from './publishing/fixture.ts';
+import { claimChannel, deliveriesOf, openTransaction, route, storeEvent, storeWebhook } from './publishing/fixture.ts';
 import { column } from '../../support/database/columns.ts';
 
 /** How far ids of the former server lie above those of this one. */
@@ -58,7 +57,7 @@ for (const server of ['another', 'this'] as const) {
       before,
       ...after,
     ]);
-    await routeEvents(opened.pool, webhooks, 3);
+    await route({ ...opened, epoch: webhooks });
     t.is((await deliveriesOf(opened, webhook)).length, 4);
     t.is(await aheadBy(opened.pool), 0);
   });

@@ -1,13 +1,14 @@
 /** Webhooks and deliveries as they are read: by their actor, by clients, and by who wants one to be sent again. */
 import test from 'ava';
 import { createLoader } from '../../../persistence/loader/loader.ts';
+import { unfinishedDeliveries } from '../../../persistence/loader/webhooks.ts';
 import { WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
-import { routeEvents } from '../../../persistence/publishing/routing.ts';
 import {
   deleteWebhook,
   deliveriesOf,
   heldChannel,
   openTransaction,
+  route,
   storeEvent,
   storeWebhook,
 } from './publishing/fixture.ts';
@@ -20,7 +21,7 @@ async function openDeliveries(t: Parameters<typeof heldChannel>[0], events: numb
   const { client, commit } = await openTransaction(opened);
   for (let event = 0; event < events; event += 1) await storeEvent(client);
   await commit();
-  await routeEvents(opened.pool, opened.epoch, 3);
+  await route(opened);
   const cursors = await deliveriesOf(opened, webhook);
   return { ...opened, webhook, cursors, loader: createLoader(opened.pool) };
 }
@@ -42,7 +43,7 @@ test('a webhook comes back from its row with nothing loaded, and null when there
 });
 
 test('unfinished deliveries are loaded in the order of their events, a few at a time, without those that are finished', async (t) => {
-  const { loader, pool, webhook, cursors } = await openDeliveries(t, 25);
+  const { pool, webhook, cursors } = await openDeliveries(t, 25);
   t.is(cursors.length, 25);
   await pool.query(`update webhook_delivery set status = 'delivered', attempt_count = 1 where event_seq % 5 = 0`);
   await pool.query(
@@ -51,7 +52,7 @@ test('unfinished deliveries are loaded in the order of their events, a few at a 
 
   const loaded = [];
   for (let after: string | null = null; ;) {
-    const { deliveries, more } = await loader.deliveries(webhook, after, 3);
+    const { deliveries, more } = await unfinishedDeliveries(pool, webhook, after, 3);
     loaded.push(...deliveries);
     after = deliveries.at(-1)?.cursor ?? null;
     if (!more) break;
@@ -106,10 +107,10 @@ test('a single delivery tells of its tries, oldest first; a list does not', asyn
 });
 
 test('a delivery is found for a retry as its actor holds it, also without its event, until it or its webhook is gone', async (t) => {
-  const { pool, reads, loader, webhook, ...opened } = await openDeliveries(t, 2);
+  const { pool, reads, webhook, ...opened } = await openDeliveries(t, 2);
   const {
     deliveries: [first, second],
-  } = await loader.deliveries(webhook, null, 2);
+  } = await unfinishedDeliveries(pool, webhook, null, 2);
 
   t.deepEqual(await reads.delivery(first!.id), { webhook, ref: first!, hasEvent: true });
   t.is(await reads.delivery(crypto.randomUUID()), null);

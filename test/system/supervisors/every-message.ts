@@ -199,7 +199,16 @@ const WEBHOOK: Cases<'webhook'> = {
   }),
   delete: () => ({}),
   redeliver: ({ delivery }) => ({
-    delivery: { id: delivery, cursor: '1-1', eventId: v7(), subject: v7(), attempts: 1, attemptsMax: 3, dueAtMs: null },
+    delivery: {
+      id: delivery,
+      cursor: '1-1',
+      eventId: v7(),
+      subject: v7(),
+      attempts: 1,
+      attemptsMax: 3,
+      dueAtMs: null,
+      unstored: null,
+    },
   }),
   'deliveries-stored': () => ({}),
   'deliveries-loaded': () => ({ load: 0, deliveries: [], more: false }),

@@ -7,6 +7,7 @@ import { GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase } from '../../../persistence/connections/database.ts';
 import { StoredHandOvers } from '../../../persistence/ownership/hand-over.ts';
 import { Leases, LEASE_MS } from '../../../persistence/ownership/leases.ts';
+import { unfinishedDeliveries } from '../../../persistence/loader/webhooks.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createSshLogins } from '../../../persistence/ssh/login-check.ts';
 import { createPasswords } from '../../../persistence/ssh/passwords.ts';
@@ -104,6 +105,11 @@ export async function startSupervisors(
     adminId,
     sessions,
     webhookSender,
+    webhookSupply: {
+      next: (webhook, { after, limit }) => unfinishedDeliveries(database.pool, webhook, after, limit),
+      stored: () => {},
+      ended: () => {},
+    },
     ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }),
     tracer: createTracer(null),
     clusterVpnRows: { read: (clusters) => readVpns(database.pool, clusters) },

@@ -3,7 +3,9 @@ import type { PoolClient } from 'pg';
 import { v7 } from 'uuid';
 import type { EventType } from '../../../../actors/events.ts';
 import { writeWebhook } from '../../../../persistence/committer/webhook-rows.ts';
-import { channelLeases } from '../../../../persistence/publishing/channels.ts';
+import { channelLeases, placeOf } from '../../../../persistence/publishing/channels.ts';
+import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
+import { eventsToRoute, routeEvents } from '../../../../persistence/publishing/routing.ts';
 import { eventCursor } from '../../../../persistence/reads/events.ts';
 import { openedDatabase, type Opened } from '../../../support/database/opened.ts';
 
@@ -92,6 +94,22 @@ export async function storeWebhook(
 /** Deletes a webhook as the committer does. */
 export async function deleteWebhook({ orm }: Opened, id: string): Promise<void> {
   await orm.em.fork().transactional((em) => writeWebhook(em, { kind: 'webhook-deleted', id }, ADMIN));
+}
+
+/**
+ * Makes the deliveries of events that are there, as many as one round takes, but for these webhooks. Null: the channel
+ * is not held under this epoch any more.
+ */
+export async function route({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>, followers: readonly string[] = []) {
+  const from = await placeOf(pool, WEBHOOKS_CHANNEL, epoch, true);
+  if (from === null) return null;
+  const { events, more, unsettled } = await eventsToRoute(pool, from, 10_000);
+  const last = events.at(-1);
+  if (last === undefined) return { webhooks: [], more, unsettled };
+  const to = { txid: last.txid, seq: last.seq };
+  const routed = await routeEvents(pool, epoch, { from, to, followers }, 3);
+  if (routed === null) return null;
+  return { webhooks: routed.webhooks, more: more || routed.place.seq !== to.seq, unsettled };
 }
 
 /** Cursors of the deliveries of a webhook, in the order in which they were stored. */

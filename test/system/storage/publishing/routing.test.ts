@@ -1,7 +1,9 @@
 /** Events become deliveries: each once, in order, none forgotten and none for what came before (V1, V2). */
 import test from 'ava';
+import { deliveryId } from '../../../../actors/webhook/delivery-id.ts';
+import { placeOf } from '../../../../persistence/publishing/channels.ts';
 import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
-import { routeEvents, webhooksWithDeliveries } from '../../../../persistence/publishing/routing.ts';
+import { eventsToRoute, routeEvents, webhooksWithDeliveries } from '../../../../persistence/publishing/routing.ts';
 import {
   claimChannel,
   deleteWebhook,
@@ -9,6 +11,7 @@ import {
   heldChannel,
   openTransaction,
   OTHER_ADMIN,
+  route,
   storeEvent,
   storeWebhook,
   type Held,
@@ -16,7 +19,6 @@ import {
 import { storeEvents } from '../../../support/database/stored-rows.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
-const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
 
 async function routeAll(fixture: Held): Promise<number> {
   for (let rounds = 1; ; rounds += 1) {
@@ -205,4 +207,49 @@ test('ids of deliveries are version 7, in the order of time', async (t) => {
   t.regex(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u);
   const ms = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
   t.true(ms >= beganMs - 1_000 && ms <= Date.now() + 1_000);
+});
+
+test('an id is made of webhook and event, here as there, so that a delivery that has its row is made no second time', async (t) => {
+  const fixture = await held(t);
+  const webhook = await storeWebhook(fixture);
+  for (let event = 0; event < 3; event += 1) await storeEvent(fixture.pool);
+  const { events } = await eventsToRoute(fixture.pool, { txid: '0', seq: '0' }, 10);
+  const ids = events.map((event) => deliveryId(webhook, event));
+  await fixture.pool.query(
+    `insert into webhook_delivery (id, webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
+    select $1, $2, txid, seq, id, type, subject, 'delivered', 1, 3, now(), now() from event where seq = $3`,
+    [ids[1], webhook, events[1]?.seq],
+  );
+
+  await routeAll(fixture);
+
+  const { rows } = await fixture.pool.query('select id, status from webhook_delivery order by event_seq');
+  t.deepEqual(
+    rows,
+    ids.map((id, index) => ({ id, status: index === 1 ? 'delivered' : 'pending' })),
+  );
+});
+
+test('the channel goes on past events for which webhooks that follow get no rows', async (t) => {
+  const fixture = await held(t);
+  const [one, two] = [await storeWebhook(fixture), await storeWebhook(fixture)];
+  const cursors = [await storeEvent(fixture.pool), await storeEvent(fixture.pool)];
+
+  t.deepEqual(await route(fixture, [one]), { webhooks: [two], more: false, unsettled: false });
+  t.deepEqual([await deliveriesOf(fixture, one), await deliveriesOf(fixture, two)], [[], cursors]);
+  await storeEvent(fixture.pool);
+  t.deepEqual(await route(fixture, [one, two]), { webhooks: [], more: false, unsettled: false });
+  t.deepEqual(await route(fixture), { webhooks: [], more: false, unsettled: false }, 'it is behind them');
+});
+
+test('a move from where the channel is not is none, and says where it is', async (t) => {
+  const fixture = await held(t);
+  await storeWebhook(fixture);
+  await storeEvent(fixture.pool);
+  const place = await placeOf(fixture.pool, WEBHOOKS_CHANNEL, fixture.epoch, false);
+  const elsewhere = { txid: place!.txid, seq: '77' };
+
+  const routed = await routeEvents(fixture.pool, fixture.epoch, { from: elsewhere, to: elsewhere, followers: [] }, 3);
+
+  t.deepEqual(routed, { place: place!, webhooks: [] });
 });

@@ -82,6 +82,8 @@ export class WebhookFixture {
         attempts: 0,
         attemptsMax: 3,
         dueAtMs: null,
+        // two of three have no row before their first try
+        unstored: number % 3 === 0 ? null : { eventType: 'edge.core.test', storedAtMs: NOW_MS },
       };
       this.rows.push({
         ref,
@@ -186,9 +188,10 @@ export class WebhookFixture {
       Object.assign(row, { status: 'pending', attemptsMax: row.attempts + 1, byHand: true });
       return true;
     }
-    if (write.kind !== 'delivery-attempted' || row.status !== 'pending' || row.attempts !== write.number - 1)
-      return false;
-    Object.assign(row, { status: write.status, attempts: write.number, dueAtMs: write.nextAttemptAtMs });
+    if (write.kind !== 'delivery-attempted' && write.kind !== 'delivery-made') return false;
+    const number = write.kind === 'delivery-made' ? 1 : write.number;
+    if (row.status !== 'pending' || row.attempts !== number - 1) return false;
+    Object.assign(row, { status: write.status, attempts: number, dueAtMs: write.nextAttemptAtMs });
     return true;
   }
 
@@ -225,7 +228,8 @@ export class WebhookFixture {
   }
 
   #refOf(row: Row): DeliveryRef {
-    return { ...row.ref, attempts: row.attempts, attemptsMax: row.attemptsMax, dueAtMs: row.dueAtMs };
+    const { attempts, attemptsMax, dueAtMs } = row;
+    return { ...row.ref, attempts, attemptsMax, dueAtMs, unstored: attempts === 0 ? row.ref.unstored : null };
   }
 
   #send(delivery: DeliveryRef): void {

@@ -24,7 +24,13 @@ test('the window takes so many, and is filled up behind its last one when it run
   );
   const fresh = unloaded(RECORD);
   t.deepEqual(behaviour.recoveryEffects(fresh, NOW_MS), [
-    { type: 'load-deliveries', load: 0, after: null, limit: WINDOW_DELIVERIES_MAX },
+    {
+      type: 'load-deliveries',
+      subscribedEvents: RECORD.subscribedEvents,
+      load: 0,
+      after: null,
+      limit: WINDOW_DELIVERIES_MAX,
+    },
   ]);
 
   let { state, effects } = after(fresh, loadedBy(0, full, true));
@@ -38,6 +44,7 @@ test('the window takes so many, and is filled up behind its last one when it run
   t.deepEqual(finished, [WINDOW_DELIVERIES_MAX / 2]);
   t.deepEqual(effects.at(-1), {
     type: 'load-deliveries',
+    subscribedEvents: RECORD.subscribedEvents,
     load: 1,
     after: full.at(-1)?.cursor,
     limit: WINDOW_DELIVERIES_MAX / 2,
@@ -47,7 +54,15 @@ test('the window takes so many, and is filled up behind its last one when it run
 
 test('what was stored while a load was under way is looked for again', (t) => {
   const loading = after(webhook(), { type: 'deliveries-stored' });
-  t.deepEqual(loading.effects, [{ type: 'load-deliveries', load: 1, after: '100-99', limit: WINDOW_DELIVERIES_MAX }]);
+  t.deepEqual(loading.effects, [
+    {
+      type: 'load-deliveries',
+      subscribedEvents: RECORD.subscribedEvents,
+      load: 1,
+      after: '100-99',
+      limit: WINDOW_DELIVERIES_MAX,
+    },
+  ]);
 
   const { effects } = after(
     loading.state,
@@ -56,7 +71,13 @@ test('what was stored while a load was under way is looked for again', (t) => {
     loadedBy(1, [delivery(101)]),
   );
 
-  t.deepEqual(effects.at(-1), { type: 'load-deliveries', load: 2, after: '100-101', limit: WINDOW_DELIVERIES_MAX - 1 });
+  t.deepEqual(effects.at(-1), {
+    type: 'load-deliveries',
+    subscribedEvents: RECORD.subscribedEvents,
+    load: 2,
+    after: '100-101',
+    limit: WINDOW_DELIVERIES_MAX - 1,
+  });
   t.is(after(loading.state, loadedBy(1, [])).effects.length, 0);
 });
 

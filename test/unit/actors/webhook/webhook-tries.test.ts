@@ -189,7 +189,13 @@ test('after a refused write the rows say what became of the delivery, and its su
   const write = decided.changes[0]!.write;
   const reread = behaviour.refreshed(decided.state, unloaded(RECORD));
   t.deepEqual(behaviour.recoveryEffects(reread, NOW_MS), [
-    { type: 'load-deliveries', load: 1, after: null, limit: WINDOW_DELIVERIES_MAX },
+    {
+      type: 'load-deliveries',
+      subscribedEvents: RECORD.subscribedEvents,
+      load: 1,
+      after: null,
+      limit: WINDOW_DELIVERIES_MAX,
+    },
   ]);
 
   const refused = after(reread, { type: 'refused', write, refusal: refuse('conflict', 'no').refusal });

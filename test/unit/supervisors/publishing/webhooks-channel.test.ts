@@ -4,31 +4,55 @@
  */
 import test from 'ava';
 import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
-import { WebhooksChannel, type RoutingPort } from '../../../../supervisors/publishing/webhooks-channel.ts';
+import { EventsAhead } from '../../../../supervisors/publishing/events-ahead.ts';
+import type { AheadEvent } from '../../../../supervisors/publishing/kept-events.ts';
+import { WebhooksChannel } from '../../../../supervisors/publishing/webhooks-channel.ts';
 import { BACK_OFF_MS, SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
+import { id } from '../../../support/actors.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
-type Routed = Awaited<ReturnType<RoutingPort['route']>>;
+/** What becomes of an event that is there: webhooks that get rows. */
+interface Round {
+  readonly webhooks: readonly string[];
+  readonly unsettled?: boolean;
+}
 
 /** What the beginning comes to where nobody has deliveries. */
 const STARTED = ['evict all', 'caught up', 'rows read'];
 
-const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
+const NOTHING: Round = { webhooks: [] };
 
 function openWebhooksChannel(waiting: readonly string[] | (() => readonly string[]) = []) {
   const fixture = channelFixture();
   const happened: string[] = [];
-  const routed: (Routed | Error)[] = [];
+  const rounds: (Round | Error)[] = [];
+  const followed: (readonly string[])[] = [];
+  const subscribed: string[] = [];
   const busy = new Set<string>();
+  let [place, read] = [0, 0];
+  const isHeld = (epoch: number): boolean => fixture.row.holder === 'me' && fixture.row.epoch === epoch;
+  const ahead = new EventsAhead(3, () => 0);
   const channel = new WebhooksChannel({
     ...fixture.ports,
+    ahead,
     routing: {
-      async route(epoch) {
-        if (fixture.row.holder !== 'me' || fixture.row.epoch !== epoch) return null;
-        const round = routed.shift() ?? NOTHING;
+      place: async (epoch) => (isHeld(epoch) ? placeAt(place) : null),
+      async read({ txid }, limit) {
+        const from = Number(txid);
+        read = Math.max(read, place + rounds.length);
+        const events = Array.from({ length: Math.min(read - from, limit, 1) }, () => eventAt(from + 1));
+        const unsettled = rounds.some((round) => !(round instanceof Error) && round.unsettled === true);
+        const webhooks = events.length > 0 ? subscribed : [];
+        return { events, webhooks, more: from + 1 < read, unsettled };
+      },
+      async route(epoch, { to, followers }) {
+        if (!isHeld(epoch)) return null;
+        const round = rounds.shift() ?? NOTHING;
         if (round instanceof Error) throw round;
-        return round;
+        place = Number(to.txid);
+        followed.push(followers);
+        return { place: to, webhooks: round.webhooks };
       },
       caughtUp: async () => void happened.push('caught up'),
       waiting: async () => {
@@ -44,11 +68,24 @@ function openWebhooksChannel(waiting: readonly string[] | (() => readonly string
       evictWebhooks: (ids) => void happened.push(`evict ${ids?.join(' ') ?? 'all'}`),
     },
   });
-  const route = (...rounds: readonly (Routed | Error)[]): void => {
-    routed.push(...rounds);
+  const route = (...news: readonly (Round | Error)[]): void => {
+    rounds.push(...news);
     channel.wake();
   };
-  return { ...fixture, channel, happened, busy, route };
+  return { ...fixture, ahead, channel, happened, followed, subscribed, busy, route };
+}
+
+const placeAt = (txid: number) => ({ txid: String(txid), seq: '0' });
+
+function eventAt(txid: number): AheadEvent {
+  return {
+    ...placeAt(txid),
+    cursor: `${txid}-0`,
+    id: id('e', txid),
+    type: 'edge.core.test',
+    subject: id('b', txid),
+    storedAtMs: 0,
+  };
 }
 
 test('at start webhooks with unfinished deliveries are notified, from rows that are final, then those with new ones', async (t) => {
@@ -56,7 +93,7 @@ test('at start webhooks with unfinished deliveries are notified, from rows that 
   await channel.start();
   await pass(100);
 
-  route({ webhooks: ['b', 'c'], more: true, unsettled: false }, { webhooks: ['c'], more: false, unsettled: false });
+  route({ webhooks: ['b', 'c'] }, { webhooks: ['c'] });
   await pass(100);
 
   t.deepEqual(happened, [
@@ -76,7 +113,7 @@ test('one that is too busy to hear is told again soon', async (t) => {
   await channel.start();
   await pass(100);
   busy.add('a');
-  route({ webhooks: ['a', 'b'], more: false, unsettled: false });
+  route({ webhooks: ['a', 'b'] });
 
   await pass(3 * SETTLE_MS);
   t.deepEqual(
@@ -162,7 +199,7 @@ test('a failed read of webhooks with deliveries after a lost answer is repeated,
   await pass(100);
   t.deepEqual(happened, STARTED);
 
-  route(new DatabaseUnavailable('the connection was lost'), { webhooks: ['b'], more: false, unsettled: false });
+  route(new DatabaseUnavailable('the connection was lost'), { webhooks: ['b'] });
   await pass(2 * BACK_OFF_MS + 100);
 
   t.deepEqual(happened.slice(STARTED.length), [
@@ -182,4 +219,53 @@ test('where nothing can have been stored, nobody is asked for', async (t) => {
   await pass(BACK_OFF_MS + 100);
 
   t.deepEqual(happened, STARTED);
+});
+
+test('a webhook that follows is told of events before they have rows, and the channel goes on once it stored them', async (t) => {
+  const { ahead, channel, happened, followed, subscribed, route, pass } = openWebhooksChannel();
+  subscribed.push('a');
+  await channel.start();
+  await pass(100);
+  await channel.whenQuiet(() => ahead.follow('a', ['edge.core.test']));
+  ahead.rowsRead('a', '0', true);
+
+  route(NOTHING);
+  await pass(100);
+  t.deepEqual([happened.slice(STARTED.length), followed], [['deliveries-stored a'], []]);
+  ahead.stored('a', '1-0');
+  await pass(2 * SETTLE_MS);
+
+  t.deepEqual([ahead.place, followed], [placeAt(1), [['a']]]);
+});
+
+test('nobody begins to follow while it is not known where the channel is', async (t) => {
+  const { channel, route, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+  let began = 0;
+
+  route(new DatabaseUnavailable('the connection was lost'));
+  await pass(BACK_OFF_MS / 2);
+  const follows = channel.whenQuiet(() => void (began += 1));
+  await settled();
+  t.is(began, 0);
+  await pass(BACK_OFF_MS);
+  await follows;
+
+  t.is(began, 1);
+});
+
+test('who waits to follow a channel that is lost waits no longer', async (t) => {
+  const { ahead, channel, route, row, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+  route(new DatabaseUnavailable('the connection was lost'));
+  await pass(BACK_OFF_MS / 2);
+  const follows = channel.whenQuiet(() => {});
+  row.holder = 'another';
+  row.epoch += 1;
+  await pass(RENEW_MS + BACK_OFF_MS);
+
+  await follows;
+  t.is(ahead.place, null);
 });
