@@ -64,12 +64,14 @@ export function createBootClock(witnesses: Pick<LeaseWitnesses, 'monotonicMs' | 
 /**
  * A clock for leases, in ms: never goes back, and counts the time in which this machine was suspended or paused as
  * passed (O2), so that whoever held a lease before asks the database again. A wall clock that is set forward counts as
- * passed time too: that costs one question. Set back it costs nothing.
+ * passed time too: that costs one question. Set back it costs nothing. Where nobody set the wall clock after a suspend,
+ * it is noticed READINGS_APART_MS_MIN after it at the latest.
  * A hypervisor's pause after which nobody sets the wall clock cannot be seen from inside; then the epoch that each
  * write carries decides alone.
  */
 export function createLeaseClock(witnesses: LeaseWitnesses = SYSTEM_WITNESSES): () => number {
   let stoodStillMs = 0;
+  let bootReadAtMs = witnesses.monotonicMs();
   let aheadMs = readAhead();
 
   /**
@@ -79,11 +81,23 @@ export function createLeaseClock(witnesses: LeaseWitnesses = SYSTEM_WITNESSES): 
   function readAhead(): { readonly boot: number; readonly wall: number; readonly nowMs: number } {
     const [boot, wall] = [witnesses.bootMs(), witnesses.wallMs()];
     const nowMs = witnesses.monotonicMs();
+    bootReadAtMs = nowMs;
     return { boot: boot - nowMs, wall: wall - nowMs, nowMs };
   }
 
+  /** The same without the uptime, which was read a moment ago; null: it has to be read, as the wall clock jumped. */
+  function readWallAhead(): typeof aheadMs | null {
+    const wallMs = witnesses.wallMs();
+    const nowMs = witnesses.monotonicMs();
+    const sinceMs = nowMs - bootReadAtMs;
+    const wall = wallMs - nowMs;
+    const isEnough =
+      sinceMs >= 0 && sinceMs < READINGS_APART_MS_MIN && Math.abs(wall - aheadMs.wall) <= STOOD_STILL_MS_MIN;
+    return isEnough ? { boot: aheadMs.boot, wall, nowMs } : null;
+  }
+
   return () => {
-    const now = readAhead();
+    const now = readWallAhead() ?? readAhead();
     const jumpMs = Math.max(now.boot - aheadMs.boot, now.wall - aheadMs.wall);
     if (jumpMs > STOOD_STILL_MS_MIN) stoodStillMs += jumpMs;
     aheadMs = now;

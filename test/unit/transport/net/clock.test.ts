@@ -66,6 +66,23 @@ test('the uptime alone tells of a suspend when the wall clock was set back meanw
   t.is(leaseClockMs() - beganMs, 60_000);
 });
 
+test('a suspend of which the wall clock says nothing is noticed a moment later, and the uptime is not read at each look', (t) => {
+  const { at, runs, witnesses } = machine();
+  let read = 0;
+  const leaseClockMs = createLeaseClock({ ...witnesses, bootMs: () => ((read += 1), at.boot) });
+  const beganMs = leaseClockMs();
+
+  for (let asked = 0; asked < 1_000; asked += 1) {
+    runs(0.01);
+    leaseClockMs();
+  }
+  t.true(read < 10, `${read} times`);
+  at.boot += 60_000;
+  runs(2);
+
+  t.is(Math.round(leaseClockMs() - beganMs), 60_012);
+});
+
 test('a wall clock that is set back, slewed, or read in whole milliseconds changes nothing', (t) => {
   const { at, runs, witnesses } = machine();
   const leaseClockMs = createLeaseClock({
