@@ -1,6 +1,6 @@
 /**
  * The id of a delivery: whoever makes the delivery of an event to a webhook makes the same, so that there is never a
- * second one. Pure. In SQL: `delivery_id` (migration direct_deliveries).
+ * second one. Pure. In SQL: persistence/publishing/routing.ts.
  */
 
 /** Of a UUID: what is left of its last 64 bits behind the variant. Source: RFC 9562, 4.1. */

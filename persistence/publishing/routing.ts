@@ -7,7 +7,7 @@ import type { EventType } from '../../actors/events.ts';
 import type { Read, Route, Routed } from '../../supervisors/publishing/webhooks-channel.ts';
 import { beyond, eventCursor, settledBefore } from '../reads/events.ts';
 import { ms } from '../reads/record-rows.ts';
-import { rowsOf, sql } from '../reads/sql.ts';
+import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../connections/transaction.ts';
 import { placeOf, type Place } from './channels.ts';
 import { WEBHOOKS_CHANNEL } from './names.ts';
@@ -18,6 +18,15 @@ import { WEBHOOKS_CHANNEL } from './names.ts';
  */
 const ROUTED_EVENTS_MAX = 1_000;
 const ROUTED_ROWS_MAX = 20_000;
+
+/** The parts of an id as `deliveryId` makes it (actors/webhook/delivery-id.ts): once an event, and once a webhook. */
+const LOW_MASK = sql`4611686018427387903::bigint`;
+const VARIANT = sql`(-9223372036854775807 - 1)::bigint`;
+const TIME_AND_PLACE = sql`lpad(to_hex((extract(epoch from coalesce(stored_at, time)) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(seq & 4095), 3, '0')`;
+
+function lowBits(id: Sql): Sql {
+  return sql`('x' || right(encode(uuid_send(${id}), 'hex'), 16))::bit(64)::bigint & ${LOW_MASK}`;
+}
 
 interface Row {
   readonly txid: string;
@@ -112,12 +121,14 @@ async function makeDeliveries(
     'routing events to webhooks',
     sql`
     with chosen as materialized (
-        select txid, seq, id, type, subject, coalesce(stored_at, time) as stored_at from event
+        select txid, seq, id, type, subject, coalesce(stored_at, time) as stored_at, ${TIME_AND_PLACE} as id_head, ${lowBits(sql`id`)} as low from event
         where ${beyond(from)} and txid <= ${to.txid}::xid8 and (txid, seq) <= (${to.txid}::xid8, ${to.seq}::bigint) order by txid, seq limit ${limit}::int),
+      receiving as materialized (
+        select id, txid, subscribed_events, ${lowBits(sql`id`)} as low from webhook where not id = any(${followers}::uuid[])),
       stored as (
         insert into webhook_delivery (id, webhook_id, event_txid, event_seq, event_id, event_type, subject, attempts_max, inserted_at, updated_at)
-        select delivery_id(w.id, e.id, e.seq, e.stored_at), w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, e.stored_at, now()
-        from chosen e join webhook w on e.type = any(w.subscribed_events) and e.txid > w.txid where not w.id = any(${followers}::uuid[])
+        select (e.id_head || to_hex((w.low + e.low) & ${LOW_MASK} | ${VARIANT}))::uuid, w.id, e.txid, e.seq, e.id, e.type, e.subject, ${attemptsMax}::int, e.stored_at, now()
+        from chosen e join receiving w on e.type = any(w.subscribed_events) and e.txid > w.txid
         order by e.txid, e.seq, w.id on conflict (id) do nothing returning webhook_id)
     select (select count(*)::int from chosen) as events, (select array_agg(distinct webhook_id::text) from stored) as webhooks,
       (select json_build_object('txid', txid::text, 'seq', seq::text) from chosen order by txid desc, seq desc limit 1) as last`,
