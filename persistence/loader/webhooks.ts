@@ -7,7 +7,6 @@ import { unloaded, type WebhookState } from '../../actors/webhook/state.ts';
 import { cursorPlace, eventCursor } from '../reads/events.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import type { DeliveryRows } from '../../supervisors/publishing/deliveries.ts';
 
 interface WebhookRow {
   readonly id: string;
@@ -51,13 +50,22 @@ export interface DeliveryRow {
   readonly next_attempt_at: Date | null;
 }
 
-/** Unfinished deliveries behind a cursor in the order of their events, of those that have rows. */
+/** Deliveries of a webhook that have rows. */
+export interface UnfinishedDeliveries {
+  readonly deliveries: readonly DeliveryRef[];
+  /** There are others. */
+  readonly more: boolean;
+  /** The transaction of the webhook; null: there is no such webhook. */
+  readonly since: string | null;
+}
+
+/** Unfinished deliveries behind a cursor in the order of their events. */
 export async function unfinishedDeliveries(
   pool: Pool,
   webhook: string,
   after: string | null,
   limit: number,
-): ReturnType<DeliveryRows['unfinished']> {
+): Promise<UnfinishedDeliveries> {
   const { txid, seq } = cursorPlace(after) ?? { txid: '0', seq: '0' };
   const rows = await rowsOf<{ since: string } & Nullable<DeliveryRow>>(
     pool,

@@ -8,7 +8,7 @@ import { advanceBroker, nextForBroker } from './broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases, placeOf, type Place } from './channels.ts';
 import { hearEvents, type EventNotices } from './event-notices.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './names.ts';
-import { eventsToRoute, routeEvents, webhooksWithDeliveries } from './routing.ts';
+import { eventsToRoute, routeEvents, webhooksWithDeliveries, type Route } from './routing.ts';
 
 /** The settings that say how events are kept and called, under their names. */
 export interface PublishingSettings {
@@ -49,8 +49,7 @@ export function publishingRows(
       routing: {
         place: (epoch: number) => placeOf(pool, WEBHOOKS_CHANNEL, epoch, true),
         read: (after: Place, limit: number) => eventsToRoute(pool, after, limit),
-        route: (epoch: number, route: Parameters<typeof routeEvents>[2]) =>
-          routeEvents(pool, epoch, route, settings.WEBHOOK_MAX_ATTEMPTS),
+        route: (epoch: number, route: Route) => routeEvents(pool, epoch, route, settings.WEBHOOK_MAX_ATTEMPTS),
         caughtUp: () => committer.caughtUp(),
         waiting: () => webhooksWithDeliveries(pool),
       },

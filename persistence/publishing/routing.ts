@@ -4,7 +4,6 @@
  */
 import type { Pool, PoolClient } from 'pg';
 import type { EventType } from '../../actors/events.ts';
-import type { Read, Route, Routed } from '../../supervisors/publishing/webhooks-channel.ts';
 import { beyond, eventCursor, settledBefore } from '../reads/events.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
@@ -28,6 +27,19 @@ function lowBits(id: Sql): Sql {
   return sql`('x' || right(encode(uuid_send(${id}), 'hex'), 16))::bit(64)::bigint & ${LOW_MASK}`;
 }
 
+/** How far the channel is to be moved, and who needs no rows for that. */
+export interface Route {
+  readonly from: Place;
+  readonly to: Place;
+  readonly followers: readonly string[];
+}
+
+/** Where it is then, and who has new rows. */
+export interface Routed {
+  readonly place: Place;
+  readonly webhooks: readonly string[];
+}
+
 interface Row {
   readonly txid: string;
   readonly seq: string;
@@ -41,7 +53,7 @@ interface Row {
  * Events behind a place that can be routed, at most `limit`. None where there is no webhook: the first one starts the
  * channel at itself.
  */
-export async function eventsToRoute(pool: Pool, after: Place, limit: number): Promise<Read> {
+export async function eventsToRoute(pool: Pool, after: Place, limit: number) {
   const settled = await settledBefore(pool);
   const most = Math.min(limit, ROUTED_EVENTS_MAX);
   const rows = await rowsOf<Row>(

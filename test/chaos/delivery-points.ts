@@ -72,17 +72,12 @@ const PAUSES: typeof POINTS = [
   { name: 'the only admin is frozen for longer than a lease', strike: frozenAdmin },
 ];
 
-/** Every point at which a kill is aimed, as points of these deliveries' fixture. */
-export function deliveryPoints(deliveries: Deliveries): readonly KillPoint[] {
-  return POINTS.map(({ name, strike }) => ({
-    name: `webhooks: ${name}`,
-    strike: async () => void (await strike(deliveries)),
-  }));
-}
+/** Every point at which a kill is aimed, as points of these deliveries' fixture; and freezes amid deliveries. */
+export const deliveryPoints = (deliveries: Deliveries): readonly KillPoint[] => pointsOf(POINTS, deliveries);
+export const deliveryPauses = (deliveries: Deliveries): readonly KillPoint[] => pointsOf(PAUSES, deliveries);
 
-/** Freezes amid deliveries. */
-export function deliveryPauses(deliveries: Deliveries): readonly KillPoint[] {
-  return PAUSES.map(({ name, strike }) => ({
+function pointsOf(points: typeof POINTS, deliveries: Deliveries): readonly KillPoint[] {
+  return points.map(({ name, strike }) => ({
     name: `webhooks: ${name}`,
     strike: async () => void (await strike(deliveries)),
   }));
