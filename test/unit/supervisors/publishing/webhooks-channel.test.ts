@@ -30,7 +30,7 @@ function openWebhooksChannel(waiting: readonly string[] | (() => readonly string
   const followed: (readonly string[])[] = [];
   const subscribed: string[] = [];
   const busy = new Set<string>();
-  let [place, read] = [0, 0];
+  let [place, storedEvents] = [0, 0];
   const isHeld = (epoch: number): boolean => fixture.row.holder === 'me' && fixture.row.epoch === epoch;
   const ahead = new EventsAhead(3, () => 0);
   const channel = new WebhooksChannel({
@@ -40,14 +40,14 @@ function openWebhooksChannel(waiting: readonly string[] | (() => readonly string
       place: async (epoch) => (isHeld(epoch) ? placeAt(place) : null),
       async read({ txid }, limit) {
         const from = Number(txid);
-        read = Math.max(read, place + rounds.length);
-        const events = Array.from({ length: Math.min(read - from, limit, 1) }, () => eventAt(from + 1));
+        const events = Array.from({ length: Math.min(storedEvents - from, limit, 1) }, () => eventAt(from + 1));
         const unsettled = rounds.some((round) => !(round instanceof Error) && round.unsettled === true);
         const webhooks = events.length > 0 ? subscribed : [];
-        return { events, webhooks, more: from + 1 < read, unsettled };
+        return { events, webhooks, more: from + 1 < storedEvents, unsettled };
       },
-      async route(epoch, { to, followers }) {
+      async route(epoch, { from, to, followers }) {
         if (!isHeld(epoch)) return null;
+        if (Number(from.txid) !== place) return { place: placeAt(place), webhooks: [] };
         const round = rounds.shift() ?? NOTHING;
         if (round instanceof Error) throw round;
         place = Number(to.txid);
@@ -70,9 +70,11 @@ function openWebhooksChannel(waiting: readonly string[] | (() => readonly string
   });
   const route = (...news: readonly (Round | Error)[]): void => {
     rounds.push(...news);
+    storedEvents += news.length;
     channel.wake();
   };
-  return { ...fixture, ahead, channel, happened, followed, subscribed, busy, route };
+  const setBackTo = (to: number): void => void (place = to);
+  return { ...fixture, setBackTo, ahead, channel, happened, followed, subscribed, busy, route };
 }
 
 const placeAt = (txid: number) => ({ txid: String(txid), seq: '0' });
@@ -236,6 +238,22 @@ test('a webhook that follows is told of events before they have rows, and the ch
   await pass(2 * SETTLE_MS);
 
   t.deepEqual([ahead.place, followed], [placeAt(1), [['a']]]);
+});
+
+test('where the channel was set back, all start from their rows, and what is behind its place is routed once more', async (t) => {
+  const { ahead, channel, happened, followed, route, setBackTo, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+  route(NOTHING, NOTHING);
+  await pass(100);
+  t.deepEqual(ahead.place, placeAt(2));
+  happened.length = 0;
+
+  setBackTo(1);
+  route(NOTHING);
+  await pass(200);
+
+  t.deepEqual([happened, ahead.place?.txid, followed.length > 2], [STARTED, '3', true]);
 });
 
 test('nobody begins to follow while it is not known where the channel is', async (t) => {
