@@ -8,8 +8,8 @@ import type { DeliveryRef } from '../../actors/webhook/delivery.ts';
 import type { EventType } from '../../actors/events.ts';
 import { cursorAt, KeptEvents, type AheadEvent, type EventPlace, type KeptEvent } from './kept-events.ts';
 
-/** Events ahead of the place of the channel, at most: some 2 MiB. */
-export const EVENTS_AHEAD_MAX = 4_000;
+/** Events ahead of the place of the channel, at most: some 10 MiB. */
+export const EVENTS_AHEAD_MAX = 20_000;
 
 /** A webhook that stored nothing for so long while an event waits for it follows no more, in ms. */
 export const FOLLOWER_QUIET_MS_MAX = 2_000;
