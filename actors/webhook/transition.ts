@@ -188,7 +188,8 @@ function redeliver(
 function refused(state: WebhookState, { write }: MessageOf<'refused'>): Step<WebhookState> {
   if (write.kind !== 'delivery-attempted' && write.kind !== 'delivery-made') return unchanged(state);
   const isThere = state.window.some(({ ref }) => ref.id === write.delivery);
-  return isThere ? step(withPhase(state, write.delivery, 'unsure'), []) : unchanged(state);
+  const known: Effect[] = write.kind === 'delivery-made' ? [{ type: 'delivery-stored', cursor: write.cursor }] : [];
+  return step(isThere ? withPhase(state, write.delivery, 'unsure') : state, [], known);
 }
 
 function create(state: WebhookState, message: MessageOf<'create'>, nowMs: number): Step<WebhookState> {

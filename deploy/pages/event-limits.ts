@@ -26,6 +26,7 @@ export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
   limits('supervisors/publishing/events-ahead.ts', eventsAhead, [
     ['EVENTS_AHEAD_MAX', 'Events that are sent to webhooks before the rows of all are there.'],
     ['FOLLOWER_QUIET_MS_MAX', 'A webhook that stores nothing for so long gets rows for what waits for it.'],
+    ['FOLLOWER_HELD_UP_MS_MAX', 'So does one whose oldest event is not stored for so long, whatever else it stores.'],
   ]),
   limits('actors/webhook/retry.ts', webhookRetry, [
     ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],

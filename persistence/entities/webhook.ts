@@ -19,7 +19,7 @@ export const Webhook = defineEntity({
   },
 });
 
-/** One event for one webhook. Written set-based (hot-statements, routing). */
+/** One event for one webhook. Written set-based (delivery-statements, routing). */
 export const WebhookDelivery = defineEntity({
   name: 'WebhookDelivery',
   tableName: 'webhook_delivery',

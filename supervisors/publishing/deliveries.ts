@@ -35,6 +35,9 @@ export interface WebhookDeliveriesPorts {
 
 type Deliveries = Awaited<ReturnType<WebhookSupply['next']>>;
 
+/** Another load of the same webhook began meanwhile, and knows more. */
+const OUTDATED: Deliveries = { deliveries: [], more: true };
+
 /** Of the webhooks that are delivered from here. */
 export class WebhookDeliveries implements WebhookSupply {
   readonly #ports: WebhookDeliveriesPorts;
@@ -48,22 +51,23 @@ export class WebhookDeliveries implements WebhookSupply {
     const { after, limit } = asked;
     if (after !== null && ahead.knowsAllRows(webhook)) return this.#ahead(webhook, asked);
     for (;;) {
-      const { deliveries, more, since, bound } = await this.#rows(webhook, asked);
+      const { deliveries, more, since, bound, turn } = await this.#rows(webhook, asked);
+      if (bound !== null && !ahead.isTurn(webhook, turn)) return OUTDATED;
       const behind = bound === null ? deliveries : deliveries.filter(({ cursor }) => !isBehind(cursor, bound));
       if (since === null || bound === null || (more && behind.length > 0)) {
         ahead.unfollow(webhook); // it is gone, is not delivered from here, or has enough to do
         return { deliveries: behind, more };
       }
       if (!ahead.follows(webhook)) continue; // it took too long
-      ahead.rowsRead(webhook, since, false);
+      ahead.rowsRead(webhook, turn, { since, areAll: false });
       const news = await this.#ahead(webhook, asked);
       // Rows of events that are not read yet come with these: there may be others before them.
       const there = deliveries.filter(({ cursor }) => !isBehind(cursor, news.to));
       const known = new Map([...news.deliveries, ...there].map((one) => [one.id, one]));
       const sorted = [...known.values()].toSorted((one, other) => (isBehind(one.cursor, other.cursor) ? 1 : -1));
       const next = sorted.slice(0, limit);
-      const areAll = there.length < deliveries.length || !more;
-      ahead.rowsRead(webhook, since, areAll && sorted.length <= limit);
+      const areAll = there.length < deliveries.length ? !news.more : !more;
+      ahead.rowsRead(webhook, turn, { since, areAll: areAll && sorted.length <= limit });
       return { deliveries: next, more: !areAll || news.more || sorted.length > limit };
     }
   }
@@ -83,12 +87,13 @@ export class WebhookDeliveries implements WebhookSupply {
   async #rows(webhook: string, { subscribedEvents, after, limit }: DeliveriesAsked) {
     const { ahead, rows, whenQuiet } = this.#ports;
     let bound: string | null = null;
+    let turn = 0;
     // Before they are read, so that none are made for it that are not seen then.
     await whenQuiet(() => {
-      ahead.follow(webhook, subscribedEvents);
+      turn = ahead.follow(webhook, subscribedEvents);
       bound = ahead.place && cursorAt(ahead.place);
     });
-    return { ...(await rows.unfinished(webhook, after, limit)), bound: bound as string | null };
+    return { ...(await rows.unfinished(webhook, after, limit)), bound: bound as string | null, turn };
   }
 
   /** Of events ahead, up to a cursor. Whether some have rows is seen by the rows alone. */

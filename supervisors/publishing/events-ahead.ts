@@ -11,17 +11,27 @@ import { cursorAt, KeptEvents, type AheadEvent, type EventPlace, type KeptEvent 
 /** Events ahead of the place of the channel, at most: some 10 MiB. */
 export const EVENTS_AHEAD_MAX = 20_000;
 
-/** A webhook that stored nothing for so long while an event waits for it follows no more, in ms. */
+/** A webhook that was given nothing, and stored nothing, for so long while an event waits follows no more, in ms. */
 export const FOLLOWER_QUIET_MS_MAX = 2_000;
+
+/**
+ * One whose oldest event is not stored for so long follows no more, whatever else it stores, in ms: longer than a try
+ * takes, but behind one of the same subject that is tried again an event may wait for hours.
+ */
+export const FOLLOWER_HELD_UP_MS_MAX = 15_000;
 
 /** A webhook, as far as events ahead concern it. Events are numbered since the channel was taken up. */
 interface Follower {
   isFollowing: boolean;
+  /** Number of the last time that it began to follow: who read its rows for an earlier one knows nothing. */
+  turn: number;
   types: ReadonlySet<EventType>;
   /** Events of older transactions are not for it; null: that is being read. */
   since: bigint | null;
   /** All before this number are stored, or not for it. */
   low: number;
+  /** When that was found to have moved, by a monotonic clock. */
+  lowAtMs: number;
   /** Numbers behind it that are stored. */
   readonly stored: Set<number>;
   /** When it was given or stored something last, by a monotonic clock. */
@@ -36,7 +46,7 @@ export interface Taken {
   readonly more: boolean;
   /** Ids of those that may have a row. */
   readonly doubtful: ReadonlySet<string>;
-  /** All behind `after` and up to this cursor are among them, or finished, or there are more. */
+  /** All behind `after` and up to this cursor are among them, or finished. */
   readonly to: string;
 }
 
@@ -68,6 +78,7 @@ export class EventsAhead {
   /** Those who follow, and those who stored something that is ahead. */
   readonly #followers = new Map<string, Follower>();
   #isOld = true;
+  #turns = 0;
 
   /** `attemptsMax`: tries of each delivery, as set. */
   constructor(attemptsMax: number, monotonicMs: () => number) {
@@ -118,14 +129,20 @@ export class EventsAhead {
     return follower?.isFollowing === true && follower.hasAllRows;
   }
 
-  /** From the place of the channel on, events are given to this webhook, and become no rows by themselves. */
-  follow(webhook: string, types: readonly EventType[]): void {
-    if (this.#place === null) return;
+  /**
+   * From the place of the channel on, events are given to this webhook, and become no rows by themselves. Answers its
+   * turn.
+   */
+  follow(webhook: string, types: readonly EventType[]): number {
+    this.#turns += 1;
+    if (this.#place === null) return this.#turns;
     const follower = this.#known(webhook);
-    if (!follower.isFollowing) follower.movedMs = this.#monotonicMs();
+    follower.turn = this.#turns;
+    if (!follower.isFollowing) follower.movedMs = follower.lowAtMs = this.#monotonicMs();
     follower.types = new Set(types);
     follower.isFollowing = true;
     follower.hasAllRows = false;
+    return follower.turn;
   }
 
   /** What is not stored for this webhook becomes rows as the channel goes on. */
@@ -134,10 +151,19 @@ export class EventsAhead {
     if (follower !== undefined) follower.isFollowing = false;
   }
 
-  /** Its rows were read. `since`: the transaction of the webhook. */
-  rowsRead(webhook: string, since: string, areAll: boolean): void {
+  /** Whether this is its turn still, though it may follow no more. */
+  isTurn(webhook: string, turn: number): boolean {
+    return this.#followers.get(webhook)?.turn === turn;
+  }
+
+  /** Its rows were read in this turn. `since`: the transaction of the webhook. */
+  rowsRead(
+    webhook: string,
+    turn: number,
+    { since, areAll }: { readonly since: string; readonly areAll: boolean },
+  ): void {
     const follower = this.#followers.get(webhook);
-    if (follower === undefined) return;
+    if (follower?.turn !== turn) return;
     follower.since = BigInt(since);
     follower.hasAllRows = areAll;
   }
@@ -147,12 +173,12 @@ export class EventsAhead {
     return this.#followers.get(webhook)?.isFollowing === true;
   }
 
-  /** What is not stored for this webhook, in order. Nothing for one that does not follow. */
+  /** What is not stored for this webhook, in order. Nothing for one that does not follow: there are rows then. */
   take(webhook: string, { after, limit, isFirst }: TakeOptions): Taken {
     const follower = this.#followers.get(webhook);
     const doubtful = new Set<string>();
     if (follower?.isFollowing !== true)
-      return { deliveries: [], more: false, doubtful, to: after ?? cursorAt(this.#place ?? NOWHERE) };
+      return { deliveries: [], more: true, doubtful, to: after ?? cursorAt(this.#place ?? NOWHERE) };
     const deliveries: DeliveryRef[] = [];
     const low = isFirst ? this.#events.first : Math.max(follower.low, this.#events.first);
     let number = Math.max(low, after === null ? 0 : (this.#events.numberOf(after) ?? -1) + 1);
@@ -164,7 +190,9 @@ export class EventsAhead {
       if (event.isOld || isFirst) doubtful.add(delivery.id);
     }
     if (deliveries.length > 0) follower.movedMs = this.#monotonicMs();
-    return { deliveries, more: number < this.#events.end, doubtful, to: cursorAt(this.readTo ?? NOWHERE) };
+    const more = number < this.#events.end;
+    const to = more ? this.#events.at(number - 1).cursor : cursorAt(this.readTo ?? NOWHERE);
+    return { deliveries, more, doubtful, to };
   }
 
   /** The delivery of the event at this cursor has its row. */
@@ -172,7 +200,7 @@ export class EventsAhead {
     const number = this.#events.numberOf(cursor);
     if (number === null) return;
     const follower = this.#known(webhook);
-    follower.stored.add(number);
+    if (number >= follower.low) follower.stored.add(number);
     follower.movedMs = this.#monotonicMs();
   }
 
@@ -181,10 +209,9 @@ export class EventsAhead {
     if (this.#place === null) return null;
     const nowMs = this.#monotonicMs();
     for (const [, follower] of this.#following()) {
-      this.#advance(follower);
+      this.#advance(follower, nowMs);
       const waiting = follower.low < this.#events.end ? this.#events.at(follower.low) : null;
-      if (waiting !== null && nowMs - Math.max(follower.movedMs, waiting.readAtMs) > FOLLOWER_QUIET_MS_MAX)
-        follower.isFollowing = false;
+      if (waiting !== null && isLate(follower, waiting, nowMs)) follower.isFollowing = false;
     }
     this.#leaveLaggards();
     const following = this.#following();
@@ -198,8 +225,10 @@ export class EventsAhead {
     this.#place = place;
     this.#events.dropTo(place);
     for (const [id, follower] of this.#followers) {
-      follower.low = Math.max(follower.low, this.#events.first);
-      for (const number of follower.stored) if (number < follower.low) follower.stored.delete(number);
+      if (follower.low < this.#events.first) {
+        follower.low = this.#events.first;
+        for (const number of follower.stored) if (number < follower.low) follower.stored.delete(number);
+      }
       const knowsMore = follower.low > this.#events.first || follower.stored.size > 0;
       if (!follower.isFollowing && !knowsMore) this.#followers.delete(id);
     }
@@ -213,13 +242,15 @@ export class EventsAhead {
       if (follower.low - this.#events.first < EVENTS_AHEAD_MAX / 2) follower.isFollowing = false;
   }
 
-  #advance(follower: Follower): void {
+  #advance(follower: Follower, nowMs: number): void {
     if (follower.since === null) return;
+    const before = follower.low;
     while (
       follower.low < this.#events.end &&
       (follower.stored.delete(follower.low) || !this.#isFor(follower, follower.low))
     )
       follower.low += 1;
+    if (follower.low > before) follower.lowAtMs = nowMs;
   }
 
   #isFor({ types, since }: Follower, number: number): boolean {
@@ -232,9 +263,11 @@ export class EventsAhead {
     if (known !== undefined) return known;
     const follower = {
       isFollowing: false,
+      turn: 0,
       types: new Set<EventType>(),
       since: null,
       low: this.#events.first,
+      lowAtMs: this.#monotonicMs(),
       stored: new Set<number>(),
       movedMs: this.#monotonicMs(),
       hasAllRows: false,
@@ -259,4 +292,9 @@ export class EventsAhead {
       unstored: { eventType: type, storedAtMs },
     };
   }
+}
+
+function isLate({ movedMs, lowAtMs }: Follower, { readAtMs }: KeptEvent, nowMs: number): boolean {
+  const isQuiet = nowMs - Math.max(movedMs, readAtMs) > FOLLOWER_QUIET_MS_MAX;
+  return isQuiet || nowMs - Math.max(lowAtMs, readAtMs) > FOLLOWER_HELD_UP_MS_MAX;
 }

@@ -71,6 +71,8 @@ export class WebhooksChannel {
   #workedUnder: number | null = null;
   /** There may be events that were not read. */
   #hasNews = true;
+  /** There are events behind those that were read. */
+  #hasMore = false;
   #isUnsettled = false;
   /** A move of the channel may have been stored with an answer that was lost: until that is known. */
   #doubt: PromiseWithResolvers<void> | null = null;
@@ -136,11 +138,11 @@ export class WebhooksChannel {
     const { ahead } = this.#ports;
     if (this.#doubt !== null && !(await this.#lookAgain(epoch))) return 'lost';
     if (this.#workedUnder !== epoch && !(await this.#begin(epoch))) return 'lost';
-    const told = [...this.#untold, ...(await this.#read())];
+    this.#untold = [...this.#untold, ...(await this.#read())]; // also where the rest fails
     const routed = await this.#route(epoch);
     if (routed === null) return 'lost';
-    this.#tell([...new Set([...told, ...routed.webhooks])]);
-    if (routed.more || (this.#hasNews && ahead.room > 0)) return 'more';
+    this.#tell([...new Set([...this.#untold, ...routed.webhooks])]);
+    if (routed.more || (this.#hasMore && ahead.room > 0)) return 'more';
     return ahead.isOpen || this.#isUnsettled || this.#untold.length > 0 ? 'soon' : 'none';
   }
 
@@ -181,6 +183,7 @@ export class WebhooksChannel {
     await routing.caughtUp(); // else a new actor could find a delivery as it was before its last try
     const place = await routing.place(epoch);
     if (place === null) return false;
+    directory.evictWebhooks(); // who began meanwhile knows rows of events that are not read
     ahead.begin(place);
     this.#hasNews = true;
     this.#workedUnder = epoch;
@@ -192,11 +195,12 @@ export class WebhooksChannel {
   async #read(): Promise<readonly string[]> {
     const { routing, ahead } = this.#ports;
     const after = ahead.readTo;
-    if (after === null || ahead.room === 0 || !(this.#hasNews || this.#isUnsettled || !ahead.isOpen)) return [];
+    const isWanted = this.#hasNews || this.#hasMore || this.#isUnsettled || !ahead.isOpen;
+    if (after === null || ahead.room === 0 || !isWanted) return [];
     this.#hasNews = false;
     try {
       const { events, webhooks, more, unsettled } = await routing.read(after, ahead.room);
-      this.#hasNews ||= more;
+      this.#hasMore = more;
       this.#isUnsettled = unsettled;
       ahead.read(events, !more);
       return webhooks;

@@ -213,3 +213,21 @@ test('after a refused write the rows say what became of the delivery, and its su
   t.deepEqual(sentBy(over.effects), [second.id]);
   t.deepEqual(sentBy(unread.effects), []);
 });
+
+test('a first try that is refused has a row: the event is not sent as one that has none', (t) => {
+  const unstored = delivery(1, { unstored: { eventType: 'edge.core.test', storedAtMs: NOW_MS } });
+  const decided = after(webhook([sending(unstored)]), {
+    type: 'delivery-attempted',
+    delivery: unstored.id,
+    attempt: answered(204),
+    random: 0,
+  });
+  const { write, onceStored } = decided.changes[0]!;
+  t.like(write, { kind: 'delivery-made', cursor: unstored.cursor, status: 'delivered' });
+  t.deepEqual(onceStored, [{ type: 'delivery-stored', cursor: unstored.cursor }]);
+
+  const { refusal } = refuse('conflict', 'no');
+  const refused = behaviour.transition(decided.state, { type: 'refused', write, refusal }, NOW_MS);
+
+  t.deepEqual(refused.effects, [{ type: 'delivery-stored', cursor: unstored.cursor }]);
+});

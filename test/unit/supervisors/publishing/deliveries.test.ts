@@ -104,6 +104,27 @@ test('a row of an event that is not read yet comes with it: there may be others 
   t.deepEqual(await next('100-1'), { cursors: ['101-1', '101-2', '101-3'], more: false });
 });
 
+test('a row that lies behind what one load takes makes it jump over nothing', async (t) => {
+  const ids = [1, 2, 3, 4, 5].map((seq) => deliveryId(WEBHOOK, event(seq)));
+  const row = delivery(1, { id: ids[4]!, cursor: '101-5', attempts: 1 });
+  const { ahead, next } = opened([row], { [ids[0]!]: null, [ids[1]!]: null, [ids[4]!]: row });
+  ahead.read([event(1), event(2), event(3), event(4), event(5)], true);
+  ahead.stored(WEBHOOK, '101-5'); // by an actor that is no more
+
+  t.deepEqual(await next(null, 3), { cursors: ['101-3'], more: true });
+  t.deepEqual(await next('101-3', 3), { cursors: ['101-4', '101-5'], more: false });
+});
+
+test('a load that is overtaken by another one of the same webhook says nothing, and changes nothing', async (t) => {
+  const { ahead, slowly, next } = opened([delivery(1)]);
+  let other: Promise<object> | null = null;
+  slowly.push(() => (other = next(null)));
+
+  t.deepEqual(await next(null), { cursors: [], more: true });
+  t.deepEqual(await other, { cursors: ['100-1'], more: false });
+  t.true(ahead.knowsAllRows(WEBHOOK));
+});
+
 test('what another admin, or a commit in doubt, has finished is not sent again', async (t) => {
   const { ahead, next } = opened([], { [deliveryId(WEBHOOK, event(1))]: null });
   ahead.read([event(1), event(2)], true);

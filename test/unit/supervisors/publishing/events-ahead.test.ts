@@ -4,6 +4,7 @@ import type { EventType } from '../../../../actors/events.ts';
 import {
   EVENTS_AHEAD_MAX,
   EventsAhead,
+  FOLLOWER_HELD_UP_MS_MAX,
   FOLLOWER_QUIET_MS_MAX,
 } from '../../../../supervisors/publishing/events-ahead.ts';
 import type { AheadEvent } from '../../../../supervisors/publishing/kept-events.ts';
@@ -33,8 +34,7 @@ function opened(webhooks: readonly string[] = [A], types: readonly EventType[] =
   const ahead = new EventsAhead(3, () => nowMs);
   ahead.begin(START);
   for (const webhook of webhooks) {
-    ahead.follow(webhook, types);
-    ahead.rowsRead(webhook, '100', true);
+    ahead.rowsRead(webhook, ahead.follow(webhook, types), { since: '100', areAll: true });
   }
   const cursors = (webhook: string, after: string | null = '100-0', limit = 100) =>
     ahead.take(webhook, { after, limit, isFirst: false }).deliveries.map(({ cursor }) => cursor);
@@ -84,12 +84,12 @@ test('what is asked for in parts comes once each, and what is not stored again f
 
 test('events of transactions older than a webhook are not for it, and nothing is before that is known', (t) => {
   const { ahead, cursors } = opened([]);
-  ahead.follow(A, ['edge.core.test']);
+  const turn = ahead.follow(A, ['edge.core.test']);
   ahead.read([event(1), event(2, { txid: '102' })], true);
 
   t.deepEqual(cursors(A), []);
   t.deepEqual(ahead.settled()?.to, START);
-  ahead.rowsRead(A, '101', true);
+  ahead.rowsRead(A, turn, { since: '101', areAll: true });
   t.deepEqual(cursors(A), ['102-2']);
   t.deepEqual(ahead.settled()?.to, { txid: '101', seq: '1' });
 });
@@ -106,6 +106,33 @@ test('who stores nothing while an event waits follows no more, and others do', (
   t.deepEqual(ahead.settled(), { to: { txid: '101', seq: '1' }, followers: [A] });
 });
 
+test('one whose oldest event is not stored for long follows no more, whatever else it stores', (t) => {
+  const { ahead, pass } = opened([A, B]);
+  ahead.read([event(1), event(2)], true);
+  ahead.stored(B, '101-1');
+  ahead.stored(B, '101-2');
+  for (let passedMs = 0; passedMs <= FOLLOWER_HELD_UP_MS_MAX; passedMs += 1_000) {
+    t.deepEqual(ahead.settled()?.followers, [A, B]);
+    pass(1_000);
+    ahead.stored(A, '101-2');
+  }
+
+  t.deepEqual(ahead.settled()?.followers, [B]);
+});
+
+test('what is read of rows for an earlier turn of a webhook is nothing', (t) => {
+  const { ahead } = opened([]);
+  const first = ahead.follow(A, ['edge.core.test']);
+  ahead.unfollow(A);
+  const second = ahead.follow(A, ['edge.core.test']);
+
+  ahead.rowsRead(A, first, { since: '100', areAll: true });
+  t.deepEqual([ahead.isTurn(A, first), ahead.isTurn(A, second), ahead.knowsAllRows(A)], [false, true, false]);
+  ahead.rowsRead(A, second, { since: '100', areAll: true });
+
+  t.true(ahead.knowsAllRows(A));
+});
+
 test('one that follows again is not given what it stored before', (t) => {
   const { ahead, cursors } = opened([A]);
   ahead.read([event(1), event(2), event(3)], true);
@@ -113,8 +140,7 @@ test('one that follows again is not given what it stored before', (t) => {
   ahead.settled();
   ahead.unfollow(A);
   ahead.stored(A, '101-3'); // it was on its way
-  ahead.follow(A, ['edge.core.test']);
-  ahead.rowsRead(A, '100', true);
+  ahead.rowsRead(A, ahead.follow(A, ['edge.core.test']), { since: '100', areAll: true });
 
   t.deepEqual(cursors(A), ['101-2']);
   t.deepEqual(ahead.settled(), { to: { txid: '101', seq: '1' }, followers: [A] });
@@ -159,4 +185,5 @@ test('a channel that is moved on by others forgets what is before, and one that 
   ahead.begin(null);
   ahead.follow(A, ['edge.core.test']);
   t.deepEqual([ahead.settled(), ahead.readTo, cursors(A)], [null, null, []]);
+  t.like(ahead.take(A, { after: '105-1', limit: 9, isFirst: false }), { more: true, to: '105-1' }, 'there may be rows');
 });

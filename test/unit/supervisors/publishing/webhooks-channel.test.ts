@@ -19,7 +19,7 @@ interface Round {
 }
 
 /** What the beginning comes to where nobody has deliveries. */
-const STARTED = ['evict all', 'caught up', 'rows read'];
+const STARTED = ['evict all', 'caught up', 'evict all', 'rows read'];
 
 const NOTHING: Round = { webhooks: [] };
 
@@ -101,6 +101,7 @@ test('at start webhooks with unfinished deliveries are notified, from rows that 
   t.deepEqual(happened, [
     'evict all',
     'caught up',
+    'evict all',
     'rows read',
     'deliveries-stored a',
     'deliveries-stored b',
@@ -143,7 +144,7 @@ test('when another admin takes over, the actors end; taken back, everything unfi
   row.holder = null;
   await pass(RENEW_MS + 100);
 
-  t.deepEqual(happened, ['evict all', 'evict all', 'caught up', 'rows read', 'deliveries-stored a']);
+  t.deepEqual(happened, ['evict all', 'evict all', 'caught up', 'evict all', 'rows read', 'deliveries-stored a']);
 });
 
 test('where a deletion elsewhere may have been missed, all start from their rows at once', async (t) => {
@@ -155,7 +156,7 @@ test('where a deletion elsewhere may have been missed, all start from their rows
   channel.reread();
   await pass(100);
 
-  t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
+  t.deepEqual(happened, ['evict all', 'caught up', 'evict all', 'rows read', 'deliveries-stored a']);
 });
 
 test('after a pause without a takeover webhook actors start from their rows, as they may have given up deliveries', async (t) => {
@@ -169,7 +170,7 @@ test('after a pause without a takeover webhook actors start from their rows, as 
   t.deepEqual(happened, []);
   await pass(RENEW_MS);
 
-  t.deepEqual(happened, ['evict all', 'caught up', 'rows read', 'deliveries-stored a']);
+  t.deepEqual(happened, ['evict all', 'caught up', 'evict all', 'rows read', 'deliveries-stored a']);
 });
 
 test('deliveries of a commit whose answer was lost are announced after the end of that transaction, and once', async (t) => {
@@ -228,8 +229,9 @@ test('a webhook that follows is told of events before they have rows, and the ch
   subscribed.push('a');
   await channel.start();
   await pass(100);
-  await channel.whenQuiet(() => ahead.follow('a', ['edge.core.test']));
-  ahead.rowsRead('a', '0', true);
+  let turn = 0;
+  await channel.whenQuiet(() => void (turn = ahead.follow('a', ['edge.core.test'])));
+  ahead.rowsRead('a', turn, { since: '0', areAll: true });
 
   route(NOTHING);
   await pass(100);
@@ -238,6 +240,18 @@ test('a webhook that follows is told of events before they have rows, and the ch
   await pass(2 * SETTLE_MS);
 
   t.deepEqual([ahead.place, followed], [placeAt(1), [['a']]]);
+});
+
+test('who was to hear of events is told of them also where their rows could not be made', async (t) => {
+  const { channel, happened, subscribed, route, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+  subscribed.push('a');
+
+  route(new NothingWritten('no connection was to be had'));
+  await pass(BACK_OFF_MS + 100);
+
+  t.deepEqual(happened.slice(STARTED.length), ['deliveries-stored a']);
 });
 
 test('where the channel was set back, all start from their rows, and what is behind its place is routed once more', async (t) => {
