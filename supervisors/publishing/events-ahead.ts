@@ -16,7 +16,7 @@ export const FOLLOWER_QUIET_MS_MAX = 2_000;
 
 /**
  * One whose oldest event is not stored for so long follows no more, whatever else it stores, in ms: longer than a try
- * takes, but behind one of the same subject that is tried again an event may wait for hours.
+ * takes by default; behind one of the same subject that is tried again an event may wait for hours.
  */
 export const FOLLOWER_HELD_UP_MS_MAX = 15_000;
 
