@@ -17,6 +17,6 @@ export async function sendFile(file: Blob, connection: Pick<Connection, 'sendPie
   } catch {
     return 'unreadable';
   } finally {
-    reader.cancel().catch(() => {});
+    reader.cancel().catch(() => {}); // it was read to its end, or could not be read: that is told already
   }
 }

@@ -1,5 +1,6 @@
 /** Events behind the place of a channel, in order. They are numbered since the channel was taken up. */
 import type { EventType } from '../../actors/events.ts';
+import { isBehind } from '../../actors/webhook/window.ts';
 
 /** A place in the order of events. */
 export interface EventPlace {
@@ -67,7 +68,8 @@ export class KeptEvents {
 
   /** Those up to this place are kept no longer. */
   dropTo(place: EventPlace): void {
-    const kept = this.#events.findIndex((event) => isAfter(event, place));
+    const to = cursorAt(place);
+    const kept = this.#events.findIndex(({ cursor }) => isBehind(cursor, to));
     const gone = this.#events.splice(0, kept === -1 ? this.#events.length : kept);
     for (const { cursor } of gone) this.#numbers.delete(cursor);
     this.#first += gone.length;
@@ -77,9 +79,4 @@ export class KeptEvents {
 /** The cursor of an event at this place. */
 export function cursorAt({ txid, seq }: EventPlace): string {
   return `${txid}-${seq}`;
-}
-
-function isAfter(event: KeptEvent, { txid, seq }: EventPlace): boolean {
-  const transaction = BigInt(txid);
-  return event.transaction > transaction || (event.transaction === transaction && BigInt(event.seq) > BigInt(seq));
 }

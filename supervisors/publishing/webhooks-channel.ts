@@ -3,10 +3,11 @@
  * rows for the others.
  */
 import { NothingWritten } from '../../actors/ports.ts';
+import { isBehind } from '../../actors/webhook/window.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
 import type { EventsAhead, Settled } from './events-ahead.ts';
-import type { AheadEvent, EventPlace } from './kept-events.ts';
+import { cursorAt, type AheadEvent, type EventPlace } from './kept-events.ts';
 
 /** Events as they are read. */
 export interface Read {
@@ -168,7 +169,7 @@ export class WebhooksChannel {
   /** Events before it are not ahead any more. Where it was set back, all begin anew. */
   #isAt(place: EventPlace): void {
     const { ahead } = this.#ports;
-    if (ahead.place === null || isBefore(place, ahead.place)) this.#workedUnder = null;
+    if (ahead.place === null || isBehind(cursorAt(ahead.place), cursorAt(place))) this.#workedUnder = null;
     else ahead.moved(place);
   }
 
@@ -216,7 +217,7 @@ export class WebhooksChannel {
     const [from, settled] = [ahead.place, ahead.settled()];
     if (from === null || settled === null || isSame(from, settled.to)) return { webhooks: [], more: false };
     const moving = routing.route(epoch, { from, ...settled });
-    this.#moving = moving.catch(() => {});
+    this.#moving = moving.catch(() => {}); // who waits wants its end; what went wrong is thrown below
     try {
       const routed = await moving;
       if (routed === null) return null;
@@ -235,11 +236,6 @@ export class WebhooksChannel {
       (id) => !this.#ports.directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }),
     );
   }
-}
-
-function isBefore(one: EventPlace, other: EventPlace): boolean {
-  const [txid, otherTxid] = [BigInt(one.txid), BigInt(other.txid)];
-  return txid < otherTxid || (txid === otherTxid && BigInt(one.seq) < BigInt(other.seq));
 }
 
 function isSame(one: EventPlace, other: EventPlace): boolean {
