@@ -24,8 +24,7 @@ export const ExpositionView = z
 export type Exposition = z.infer<typeof ExpositionView>;
 
 /** The first lines of an exposition. */
-export function expositionOf(pieces: readonly Uint8Array[]): Exposition {
-  const whole = Buffer.concat(pieces);
+export function expositionOf(whole: Buffer): Exposition {
   const truncated = whole.length > EXPOSITION_TEXT_BYTES_MAX;
   const end = truncated ? whole.lastIndexOf(LINE_FEED, EXPOSITION_TEXT_BYTES_MAX - 1) + 1 : whole.length;
   return { text: whole.toString('utf8', 0, end), truncated, size_bytes: whole.length };

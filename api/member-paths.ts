@@ -33,8 +33,7 @@ export async function pathsOf(
   if (signal?.aborted === true) return refuse('service_unavailable', 'There was no time left to ask it.');
   const scraped = await nodeMetrics.raw(NodeId.parse(id), 'wireguard', signal);
   if (!scraped.ok) return scraped;
-  const text = Buffer.concat(scraped.value).toString('utf8');
-  const all = pathsIn(await samplesInTurns(text, new Set([PATHS, HANDSHAKES])), nowMs);
+  const all = pathsIn(await samplesInTurns(scraped.value.text.toString('utf8'), new Set([PATHS, HANDSHAKES])), nowMs);
   return ok([...new Map(all.map((one) => [one.node_id, one])).values()]);
 }
 

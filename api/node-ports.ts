@@ -6,15 +6,22 @@ import type { NodeId } from '../transport/protocol/ids.ts';
 import type { MetricsHistory } from '../transport/protocol/metrics-history.ts';
 import type { SshSessions } from '../transport/protocol/ssh-sessions.ts';
 
+/** Metrics as text, and as they came where they came packed. */
+export interface RawExposition {
+  readonly text: Buffer;
+  /** The same, packed by gzip; null: it came as text. */
+  readonly gzip: Buffer | null;
+}
+
 /**
  * Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable.
  */
 export interface NodeMetrics {
   /**
-   * The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it
+   * The exposition of one source as its node gave it, whole and well-formed. `service_unavailable` when it
    * cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why.
    */
-  raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Uint8Array[]>>;
+  raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<RawExposition>>;
   /** The same of its host and of its agent, as records. */
   host(node: NodeId): Promise<Result<HostMetrics>>;
   agent(node: NodeId): Promise<Result<AgentMetrics>>;

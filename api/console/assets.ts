@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { acceptsEncoding } from '../../transport/net/accept-encoding.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 
@@ -115,14 +116,6 @@ function send(request: FastifyRequest, reply: FastifyReply, { type, tag, bodies 
   if (request.headers['if-none-match'] === etag) return reply.code(304).send();
   if (encoding !== 'identity') void reply.header('content-encoding', encoding);
   return reply.header('content-type', type).send(body);
-}
-
-/** Whether a header names an encoding, and not with a weight of nought. Source: RFC 9110, 12.5.3. */
-export function acceptsEncoding(header: string | string[] | undefined, encoding: string): boolean {
-  return String(header ?? '')
-    .split(',')
-    .map((one) => one.split(';').map((part) => part.trim())) // no expression: one over many blanks takes seconds
-    .some(([name, weight = 'q=1']) => name?.toLowerCase() === encoding && !/^q=0(?:\.0*)?$/u.test(weight));
 }
 
 const NO_FILE = refuse('not_found', 'The console has no such file. Load the page again.').refusal;

@@ -46,7 +46,7 @@ export const scrape_admin_metrics = operation({
   rest: null,
   input: nothing,
   output: ExpositionView,
-  handle: async (_input, { ports }) => ok(expositionOf([Buffer.from(await ports.adminMetrics.text())])),
+  handle: async (_input, { ports }) => ok(expositionOf(Buffer.from(await ports.adminMetrics.text()))),
 });
 
 export const discover_host_metrics = discoveryOf('host', 'discover_host_metrics');
@@ -65,7 +65,7 @@ function scrapeOf<const Name extends string>(source: MetricsSource, name: Name, 
     output: ExpositionView,
     handle: async ({ node_id }, { ports }) => {
       const scraped = await ports.nodeMetrics.raw(node_id, source);
-      return scraped.ok ? ok(expositionOf(scraped.value)) : scraped;
+      return scraped.ok ? ok(expositionOf(scraped.value.text)) : scraped;
     },
   });
 }

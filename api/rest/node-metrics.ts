@@ -1,10 +1,11 @@
 /**
- * Metrics of nodes as Prometheus reads them. Not in the catalogue: the answers are no JSON. Source: docs/metrics.md.
+ * Metrics of nodes as Prometheus reads them: packed as their agents packed them, where the client takes that. Not in the catalogue: the answers are no JSON. Source: docs/metrics.md.
  */
 import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import { acceptsEncoding } from '../../transport/net/accept-encoding.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
 import { nothing } from '../inputs/inputs.ts';
 import { IN_WORDS } from '../inputs/issue-words.ts';
@@ -66,13 +67,15 @@ export function registerNodeMetrics(
         });
         reply.raw.off('close', abort); // every answer closes; to abort for nothing costs a tenth of a millisecond
         if (!scraped.ok) return sendRefusal(reply, scraped.refusal);
-        const [first, ...more] = scraped.value;
-        const body = first === undefined || more.length > 0 ? Buffer.concat(scraped.value) : first;
+        const { text, gzip } = scraped.value;
+        const isPacked = gzip !== null && acceptsEncoding(request.headers['accept-encoding'], 'gzip');
+        const body = isPacked ? gzip : text;
         untakenBytes += body.length;
         finished(reply.raw, () => {
           untakenBytes -= body.length;
         }); // also of one that is gone already
-        return reply.header('content-type', EXPOSITION_TYPE).send(body);
+        if (isPacked) void reply.header('content-encoding', 'gzip');
+        return reply.header('content-type', EXPOSITION_TYPE).header('vary', 'accept-encoding').send(body);
       },
     );
   }

@@ -3,6 +3,7 @@
  * one lies in what it answers over HTTP.
  */
 import { performServerHandshake, type ServerHttp2Stream } from 'node:http2';
+import { gzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { webSocketStream } from '../../transport/net/streams/web-socket-stream.ts';
 import { PING_INTERVAL_MS } from '../../transport/protocol/limits.ts';
@@ -84,6 +85,7 @@ const CRLF = Buffer.from('\r\n');
 const EXPOSITION = times(Buffer.from('lies_total{of="a liar",at="its tunnel"} 1234567.5\n'));
 const ZEROS = Buffer.alloc(AT_ONCE_BYTES);
 const LARGEST = times(EXPOSITION, 4_000_000);
+const BOMB = gzipSync(LARGEST);
 
 /** Writes one thing as often as it is taken, until the stream is over. */
 function endless(stream: ServerHttp2Stream, head: string, again: Buffer): void {
@@ -110,6 +112,10 @@ const ANSWERS: Readonly<Record<string, (stream: ServerHttp2Stream) => void>> = {
   },
   'many headers': (stream) => stream.end(`${HEAD}${'a: b\r\n'.repeat(1_300)}content-length: 5\r\n\r\nup 1\n`),
   'gzip that is none': (stream) => stream.end(`${HEAD}content-encoding: gzip\r\ncontent-length: 5\r\n\r\nup 1\n`),
+  'a bomb of gzip': (stream) => {
+    stream.write(`${HEAD}content-encoding: gzip\r\ncontent-length: ${BOMB.length}\r\n\r\n`);
+    stream.end(BOMB);
+  },
   'more than it says': (stream) => stream.end(`${HEAD}content-length: 5\r\n\r\n${'up 1\n'.repeat(10_000)}`),
   'less than it says': (stream) => stream.end(`${HEAD}content-length: 50000\r\n\r\nup 1\n`),
   'no end': (stream) => void stream.write(`${HEAD}content-length: 50000\r\n\r\nup 1\n`),

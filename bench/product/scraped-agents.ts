@@ -1,8 +1,9 @@
 /**
- * Worker: simulated agents that open real tunnels and answer every scrape with the metrics of this machine, made once,
- * so that they cost little.
+ * Worker: simulated agents that open real tunnels and answer every scrape with the metrics of this machine, made once
+ * as text and once packed as an agent packs it, so that they cost little.
  */
 import { Duplex, PassThrough } from 'node:stream';
+import { constants, gzipSync } from 'node:zlib';
 import { createHostMetrics } from '../../agent/observability/metrics/host.ts';
 import type { Egress } from '../../agent/access/egress/egress.ts';
 import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
@@ -28,7 +29,7 @@ const log = {
   },
 };
 const stops: (() => void)[] = [];
-let answer = Buffer.alloc(0);
+const answers = { text: Buffer.alloc(0), gzip: Buffer.alloc(0) };
 let answered = 0;
 
 /** Nothing is dialled: the answer stands ready. */
@@ -37,9 +38,9 @@ const egress: Egress = { dial: () => Promise.resolve({ ok: true, stream: new Pas
 /** One answer a request, each of which comes in one piece. As at a real agent, the connection stays. */
 function join(near: Duplex): void {
   near.on('error', () => {});
-  near.on('data', () => {
+  near.on('data', (request: Buffer) => {
     answered += 1;
-    near.write(answer);
+    near.write(request.includes('accept-encoding: gzip') ? answers.gzip : answers.text);
   });
   near.on('end', () => near.end());
 }
@@ -56,6 +57,11 @@ async function exposition(): Promise<string> {
   for (let index = 0; more.toString().length < missing; index += 1)
     more.sample('node_network_filled_up_total', index * 1_234.5, { device: `eth${index}`, duplex: 'full' });
   return own + (missing === 0 ? '' : more.toString());
+}
+
+function answerOf(body: Buffer, header = ''): Buffer<ArrayBuffer> {
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\n${header}content-length: ${body.length}\r\nkeep-alive: timeout=75\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
 }
 
 function connect(port: number, index: number): Promise<void> {
@@ -85,9 +91,8 @@ serveQuestions({
   /** Connects nodes from … nodes - 1. */
   connect: async ({ port, from = 0, nodes }: { port: number; from?: number; nodes: number }) => {
     const text = await exposition();
-    answer = Buffer.from(
-      `HTTP/1.1 200 OK\r\ncontent-type: ${EXPOSITION_TYPE}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nkeep-alive: timeout=75\r\n\r\n${text}`,
-    );
+    answers.text = answerOf(Buffer.from(text));
+    answers.gzip = answerOf(gzipSync(text, { level: constants.Z_BEST_SPEED }), 'content-encoding: gzip\r\n');
     let next = from;
     await Promise.all(
       Array.from({ length: DIALS_AT_ONCE }, async () => {

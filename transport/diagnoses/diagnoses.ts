@@ -70,7 +70,7 @@ export class Diagnoses implements NodeDiagnoses {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
     const answer = msMax === null ? null : await this.#ask(node, msMax);
-    const read = answer?.ok === true ? readReport(Buffer.concat(answer.body), standing.ranges) : null;
+    const read = answer?.ok === true ? readReport(answer.body, standing.ranges) : null;
     const nowMs = this.#ports.clock.nowMs();
     if (read?.ok === true) {
       await this.#keep(node, read.checks, nowMs);

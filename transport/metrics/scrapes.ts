@@ -1,6 +1,6 @@
 /** Metrics of nodes as their agents serve them, read through their tunnels: as text, and as records. */
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
-import type { NodeMetrics } from '../../api/node-ports.ts';
+import type { NodeMetrics, RawExposition } from '../../api/node-ports.ts';
 import { ok, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../protocol/agent-api.ts';
@@ -33,17 +33,18 @@ const SOURCES = {
 
 /** Reads nodes. Of what they say nothing is kept between two scrapes. */
 export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMetrics {
-  async function raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Buffer[]>> {
+  async function raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<RawExposition>> {
     const beganMs = performance.now();
     const answer = await requests.get(node, {
       ...SOURCES[source],
       bytesMax: EXPOSITION_BYTES_MAX,
       msMax,
+      acceptsGzip: true,
       signal,
       judge: expositionJudge(),
     });
     scraped?.(source, answer.ok ? 'ok' : answer.failure, performance.now() - beganMs);
-    return answer.ok ? ok(answer.body) : unanswered(answer);
+    return answer.ok ? ok({ text: answer.body, gzip: answer.gzip }) : unanswered(answer);
   }
 
   async function read<Record>(
@@ -53,9 +54,7 @@ export function createScrapes({ requests, msMax, scraped }: ScrapePorts): NodeMe
     record: (samples: Samples) => Record,
   ): Promise<Result<Record>> {
     const scrape = await raw(node, source);
-    return scrape.ok
-      ? ok(record(await samplesInTurns(Buffer.concat(scrape.value).toString('utf8'), families)))
-      : scrape;
+    return scrape.ok ? ok(record(await samplesInTurns(scrape.value.text.toString('utf8'), families))) : scrape;
   }
 
   return {

@@ -27,7 +27,7 @@ export async function askAgent<Value>(
   { tooOld, read, ...wanted }: AgentQuestion<Value>,
 ): Promise<Result<Value>> {
   const answer = await requests.get(node, { server: 'api', ...wanted });
-  if (answer.ok) return read(Buffer.concat(answer.body));
+  if (answer.ok) return read(answer.body);
   return answer.status === NO_SUCH_PATH ? refuse('conflict', tooOld) : unanswered(answer);
 }
 

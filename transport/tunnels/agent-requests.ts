@@ -32,6 +32,8 @@ export interface AgentRequest {
   readonly path: string;
   readonly bytesMax: number;
   readonly msMax: number;
+  /** Its answer may come packed by gzip, and is handed on so as well. */
+  readonly acceptsGzip?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** Aborts: nobody waits for the answer any more. */
   readonly signal?: AbortSignal | undefined;
@@ -47,11 +49,11 @@ export interface AgentRequest {
 export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
 
 /**
- * The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said.
+ * The whole body, and as it came where it came packed; or why not, in one sentence for an operator, with nothing in it that the node said.
  * `status`: that of an `invalid` answer which was wrong from its head on.
  */
 export type AgentAnswer =
-  | { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] }
+  | { readonly ok: true; readonly type: string; readonly body: Buffer; readonly gzip: Buffer | null }
   | {
       readonly ok: false;
       readonly failure: AgentFailure;
@@ -140,7 +142,7 @@ export class AgentRequests {
 
   #answer(answered: Answered, limit: Limit): AgentAnswer {
     if (limit.signal.aborted) return limit.failure();
-    if (answered.ok) return { ok: true, type: answered.type, body: [answered.body] };
+    if (answered.ok) return answered;
     if ('dialled' in answered) return failed(FAILURES[answered.dialled.failure], SENTENCES[answered.dialled.failure]);
     if (answered.isOverloaded === true) return failed('overloaded', answered.problem);
     return { ok: false, failure: 'invalid', message: answered.problem, status: answered.status };
@@ -148,7 +150,7 @@ export class AgentRequests {
 
   /** With the key, where that server asks for one. */
   #read(node: NodeId, wanted: AgentRequest, endpoint: AgentEndpoint, { signal }: Limit): Promise<Answered> {
-    const { server, path, bytesMax, judge } = wanted;
+    const { server, path, bytesMax, acceptsGzip, judge } = wanted;
     const key: Readonly<Record<string, string>> =
       server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
     const port = endpoint.ports[PORT_OF[server]];
@@ -159,7 +161,7 @@ export class AgentRequests {
     };
     const take = (bytes: number): boolean => this.#shares.take(node, bytes, this.#nowMs());
     const headers = { ...wanted.headers, ...key };
-    return readAnswer({ stream, path, bytesMax, judge, headers, take }, this.#place, signal);
+    return readAnswer({ stream, path, bytesMax, acceptsGzip, judge, headers, take }, this.#place, signal);
   }
 }
 

@@ -5,7 +5,7 @@ import { AdminDouble } from '../../support/agent/admin-double.ts';
 import { AgentProcess } from '../../support/agent/agent-process.ts';
 import { takenPort } from '../../support/net/listening.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { KEY, raw, serve, statusOf, TEXT } from './web-server-fixture.ts';
+import { KEY, OPEN, raw, serve, statusOf, TEXT } from './web-server-fixture.ts';
 
 const withKey = (authorization: string) => ({ headers: { authorization } });
 
@@ -135,4 +135,44 @@ test('closing cuts what is open', async (t) => {
 
   t.deepEqual(await Promise.all([idle.closed, asking.closed]), ['', '']);
   await t.throwsAsync(fetch(fixture.url));
+});
+
+test('what is long is packed for whoever takes that, once for all who ask meanwhile', async (t) => {
+  const text = 'up{a="ü"} 1\n'.repeat(1_000);
+  const packing = Promise.withResolvers<{ type: string; body: string }>();
+  const routes: Record<string, WebRoute> = {
+    '/open': OPEN,
+    '/long': { isProtected: false, answer: () => Promise.resolve({ type: TEXT, body: text }) },
+    '/shared': { isProtected: false, answer: () => packing.promise },
+  };
+  const { url } = await serve(t, { routes });
+  const formOf = async (path: string, accepted: string, method = 'GET') => {
+    const answer = await fetch(url + path, { method, headers: { 'accept-encoding': accepted } });
+    const { headers } = answer;
+    return {
+      encoding: headers.get('content-encoding'),
+      length: Number(headers.get('content-length')),
+      vary: headers.get('vary'),
+      text: await answer.text(),
+    };
+  };
+
+  const packed = await formOf('/long', 'gzip');
+  t.like(packed, { encoding: 'gzip', vary: 'accept-encoding', text });
+  t.true(packed.length < Buffer.byteLength(text) / 6, `${packed.length} bytes`);
+  t.deepEqual(await formOf('/long', 'gzip', 'HEAD'), { ...packed, text: '' });
+  for (const accepted of ['identity', 'gzip;q=0', 'br', ''])
+    t.like(await formOf('/long', accepted), { encoding: null, length: Buffer.byteLength(text), text }, accepted);
+  t.like(await formOf('/open', 'gzip'), { encoding: null, length: 4, text: 'open' });
+
+  const both = ['gzip', 'identity', 'gzip'].map((accepted) => formOf('/shared', accepted));
+  packing.resolve({ type: TEXT, body: text });
+  t.deepEqual(
+    (await Promise.all(both)).map((one) => [one.encoding, one.text === text]),
+    [
+      ['gzip', true],
+      [null, true],
+      ['gzip', true],
+    ],
+  );
 });

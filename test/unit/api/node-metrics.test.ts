@@ -1,4 +1,5 @@
 /** Who may read the metrics of nodes, and what a raw route takes and answers. */
+import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { ok, refuse } from '../../../actors/refusal.ts';
 import { SCRAPE_ROUTES } from '../../../api/docs/scrape-routes.ts';
@@ -90,7 +91,9 @@ test('a raw route answers with the exposition as it is, and a client that goes a
       nodeMetrics: {
         raw(_node, source, signal) {
           signals.push(signal);
-          return source === 'host' ? Promise.resolve(ok([Buffer.from('up{a="ü"} 1\n')])) : stuck.promise;
+          return source === 'host'
+            ? Promise.resolve(ok({ text: Buffer.from('up{a="ü"} 1\n'), gzip: null }))
+            : stuck.promise;
         },
         host: async () => refuse('not_found', ''),
         agent: async () => refuse('not_found', ''),
@@ -110,4 +113,29 @@ test('a raw route answers with the exposition as it is, and a client that goes a
   client.abort();
   await t.throwsAsync(going);
   await until('its end', () => signals[1]?.aborted === true);
+});
+
+test('what came packed goes on as it came to a client that takes it, and as text to others', async (t) => {
+  const text = Buffer.from('up{a="ü"} 1\n'.repeat(100));
+  const gzip = gzipSync(text);
+  const raw = async () => ok({ text, gzip });
+  const none = async () => refuse('not_found', '');
+  const { url } = await serveApi(t, { ports: { nodeMetrics: { raw, host: none, agent: none } } });
+
+  for (const [accepted, encoding, length] of [
+    ['gzip', 'gzip', gzip.length],
+    ['br, gzip;q=0.5', 'gzip', gzip.length],
+    ['identity', null, text.length],
+    ['gzip;q=0', null, text.length],
+  ] as const) {
+    const answer = await fetch(`${url}/api/v1/nodes/${SOME_ID}/metrics/host/raw`, {
+      headers: { ...BY_METRICS_KEY.headers, 'accept-encoding': accepted },
+    });
+    t.deepEqual(
+      [answer.headers.get('content-encoding'), answer.headers.get('content-length'), answer.headers.get('vary')],
+      [encoding, String(length), 'accept-encoding'],
+      accepted,
+    );
+    t.is(await answer.text(), text.toString(), accepted);
+  }
 });

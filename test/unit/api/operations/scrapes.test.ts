@@ -28,7 +28,7 @@ test("the text of a short exposition is the raw route's, whole", async (t) => {
   const served = await serveApi(t, {
     ports: {
       nodeMetrics: {
-        raw: async (_node, source) => ok([Buffer.from('up{a="ü"} '), Buffer.from(`1\n# of ${source}\n`)]),
+        raw: async (_node, source) => ok({ text: Buffer.from(`up{a="ü"} 1\n# of ${source}\n`), gzip: null }),
         host: none,
         agent: none,
       },
@@ -54,12 +54,16 @@ test('a long exposition is cut at the end of a line within the bound, and says s
   const line = Buffer.from('a_metric{of="ü"} 1\n');
   const count = Math.ceil(EXPOSITION_TEXT_BYTES_MAX / line.length) + 3;
 
-  const { text, truncated, size_bytes: sizeBytes } = expositionOf(Array.from({ length: count }, () => line));
+  const {
+    text,
+    truncated,
+    size_bytes: sizeBytes,
+  } = expositionOf(Buffer.concat(Array.from({ length: count }, () => line)));
 
   t.deepEqual([truncated, sizeBytes], [true, count * line.length]);
   t.is(text, line.toString().repeat(Math.floor(EXPOSITION_TEXT_BYTES_MAX / line.length)));
-  t.like(expositionOf([Buffer.alloc(EXPOSITION_TEXT_BYTES_MAX, '\n')]), { truncated: false });
-  t.like(expositionOf([Buffer.alloc(EXPOSITION_TEXT_BYTES_MAX + 1, 'x')]), { truncated: true, text: '' });
+  t.like(expositionOf(Buffer.alloc(EXPOSITION_TEXT_BYTES_MAX, '\n')), { truncated: false });
+  t.like(expositionOf(Buffer.alloc(EXPOSITION_TEXT_BYTES_MAX + 1, 'x')), { truncated: true, text: '' });
 });
 
 test('targets are those of the discovery route, as many as fit, and the reading of more ends', async (t) => {

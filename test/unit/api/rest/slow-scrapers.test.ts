@@ -12,7 +12,7 @@ test('expositions that nobody takes are bounded together, and room is back when 
     throw new Error('not asked');
   };
   const { url, request } = await serveApi(t, {
-    ports: { nodeMetrics: { raw: async () => ok([exposition]), host: none, agent: none } },
+    ports: { nodeMetrics: { raw: async () => ok({ text: exposition, gzip: null }), host: none, agent: none } },
   });
   const path = `/api/v1/nodes/${SOME_ID}/metrics/host/raw`;
   const headers = { authorization: `Bearer ${KEYS.metrics}` };

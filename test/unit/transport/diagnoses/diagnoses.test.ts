@@ -34,7 +34,7 @@ function fixture(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStand
   const stored: unknown[] = [];
   const log = recordingLog();
   const ports: DiagnosisPorts = {
-    requests: { get: async () => ({ ok: true, type: 'application/json', body: [Buffer.from(REPORT)] }) },
+    requests: { get: async () => ({ ok: true, type: 'application/json', body: Buffer.from(REPORT), gzip: null }) },
     tunnels: { reach: async () => ({ ok: true, stream: new PassThrough() }) },
     hasSession: () => true,
     relayedBy: () => null,
@@ -147,7 +147,8 @@ test('an agent that is old, silent, cut or lying is a check that fails, with the
     ...['', '<html>', '{}', REPORT.replace('"dns"', '"node_tunnel"'), REPORT.replace('pass', 'fine')].map((body) => ({
       ok: true as const,
       type: 'text/html',
-      body: [Buffer.from(body)],
+      body: Buffer.from(body),
+      gzip: null,
     })),
   ];
 
@@ -207,7 +208,7 @@ test('several who ask at once share one diagnosis, and only so many nodes are di
       get: async () => {
         asked += 1;
         await gate.promise;
-        return { ok: true, type: '', body: [Buffer.from(REPORT)] };
+        return { ok: true, type: '', body: Buffer.from(REPORT), gzip: null };
       },
     },
   });

@@ -32,6 +32,7 @@ export async function scrapeFixture(
   scope: Scope,
   serve: (socket: Socket) => void,
   msMax = 60_000,
+  nowMs?: () => number,
 ): Promise<ScrapeFixture> {
   const { tunnels } = await tunnelsFixture(scope);
   const port = await target(scope, serve);
@@ -39,6 +40,7 @@ export async function scrapeFixture(
   const requests = new AgentRequests({
     tunnels,
     endpointOf: async () => ({ ports: portsOf(port), tokenHash: Buffer.from('hash') }),
+    ...(nowMs !== undefined && { nowMs }),
   });
   return {
     requests,

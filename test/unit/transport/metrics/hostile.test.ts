@@ -3,7 +3,9 @@
  * no other node.
  */
 import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import test from 'ava';
+import { ok } from '../../../../actors/refusal.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { EXPOSITION_BYTES_MAX } from '../../../../transport/metrics/limits.ts';
 import { NODE_REQUESTS_MAX } from '../../../../transport/tunnels/limits.ts';
@@ -57,11 +59,44 @@ test('an answer comes whole however it is cut, and in any of the forms that Prom
 
     const scraped = await scrapes.raw(NODE, 'host');
 
-    t.is(scraped.ok ? Buffer.concat(scraped.value).toString() : scraped.refusal.message, text, type);
+    t.is(scraped.ok ? scraped.value.text.toString() : scraped.refusal.message, text, type);
   }
 });
 
-test('nothing of what was asked tells the node who asks, and no encoding is offered', async (t) => {
+for (const text of [LINES, Buffer.concat(Array.from({ length: 20 }, () => LINES)), Buffer.alloc(0)])
+  test(`an answer of ${text.length} bytes that came packed is read, and handed on as it came`, async (t) => {
+    const gzip = gzipSync(text);
+    const { scrapes } = await scrapeFixture(t, (socket) => {
+      socket.once('data', () => socket.end(answer(gzip, { 'Content-Encoding': 'gzip' })));
+    });
+
+    const scraped = await scrapes.raw(NODE, 'host');
+
+    t.deepEqual(scraped, ok({ text, gzip }));
+  });
+
+test('what an answer is unpacked to counts as what its node may send', async (t) => {
+  const gzip = gzipSync(Buffer.concat(Array.from({ length: 69 }, () => LINES))); // 4.1 MB of 4,194,304 bytes
+  const answerAll = (socket: Socket): void => {
+    socket.on('data', () => socket.write(answer(gzip, { 'Content-Encoding': 'gzip' })));
+  };
+  const { scrapes } = await scrapeFixture(t, answerAll, ANSWERED_MS_MAX, () => 0); // no time passes: nothing is refilled
+  const said: string[] = [];
+
+  for (let count = 0; count < 4; count += 1) {
+    const scraped = await scrapes.raw(NODE, 'host');
+    said.push(scraped.ok ? 'ok' : scraped.refusal.message);
+  }
+
+  t.deepEqual(said, [
+    'ok',
+    'ok',
+    'ok',
+    'The answers of this node are too large to be read as often as they are asked for: ask it less often.',
+  ]);
+});
+
+test('nothing of what was asked tells the node who asks, and one encoding is offered', async (t) => {
   const asked: string[] = [];
   const { scrapes } = await scrapeFixture(t, (socket) =>
     socket.once('data', (bytes: Buffer) => {
@@ -72,7 +107,9 @@ test('nothing of what was asked tells the node who asks, and no encoding is offe
 
   await scrapes.raw(NODE, 'wireguard');
 
-  t.deepEqual(asked, ['GET /metrics HTTP/1.1\r\nhost: localhost\r\nConnection: keep-alive\r\n\r\n']);
+  t.deepEqual(asked, [
+    'GET /metrics HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\nConnection: keep-alive\r\n\r\n',
+  ]);
 });
 
 test('a node is asked so many things at once and no more; the others are asked as before', async (t) => {

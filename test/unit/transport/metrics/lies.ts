@@ -1,6 +1,6 @@
 /** Everything that a node may do when it is scraped. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { Socket } from 'node:net';
 import { scaled } from '../../../support/busy.ts';
 import { answer } from './fixture.ts';
@@ -56,6 +56,21 @@ export const TOO_MUCH = /more than 4194304 bytes|not answer within/u;
 
 const TOO_SMALL = /in pieces that are too many and too small/u;
 
+const NOT_PACKED = /not packed as it says/u;
+
+/** Where the last four bytes say no length, any may stand there. */
+const NO_LENGTH = /not packed as it says|more than 4194304 bytes/u;
+
+/** An answer whose body is packed, or said to be. */
+const packed = (body: Buffer, encoding = 'gzip'): Buffer => answer(body, { 'Content-Encoding': encoding });
+
+/** A body packed by gzip that says another length of what is in it. Source: RFC 1952, ISIZE. */
+function saying(body: Buffer, bytes: number): Buffer {
+  const lying = Buffer.from(body);
+  lying.writeUInt32LE(bytes, lying.length - 4);
+  return lying;
+}
+
 /** What a node does, and what is said of it. */
 export const LIES: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
   ['hangs up', (socket) => socket.destroy(), /did not answer with HTTP, or broke off/u],
@@ -93,7 +108,30 @@ export const LIES: readonly (readonly [string, (socket: Socket) => void, RegExp]
     once(answer(RIGHT, { 'Content-Type': 'text/plain; charset=utf-16' })),
     /another type/u,
   ],
-  ['answers with something gzipped', once(answer(gzipSync(RIGHT), { 'Content-Encoding': 'gzip' })), /encoded body/u],
+  [
+    'answers with another encoding',
+    once(answer(brotliCompressSync(RIGHT), { 'Content-Encoding': 'br' })),
+    /encoded body/u,
+  ],
+  ['answers with an encoding in another', once(packed(gzipSync(gzipSync(RIGHT)), 'gzip, gzip')), /encoded body/u],
+  ['answers with something packed twice', once(packed(gzipSync(gzipSync(RIGHT)))), /no exposition: line 1/u],
+  ['says that something is packed', once(packed(Buffer.from(RIGHT))), NO_LENGTH],
+  ['answers with the half of something packed', once(packed(gzipSync(LINES).subarray(0, 150))), NO_LENGTH],
+  ['answers with nothing that it says is packed', once(packed(Buffer.alloc(0))), NOT_PACKED],
+  ['packs more than may come', once(packed(gzipSync(Buffer.alloc(50_000_000)))), /more than 4194304 bytes/u],
+  ['packs more than it says', once(packed(saying(gzipSync(Buffer.alloc(50_000_000)), 2_000_000))), NOT_PACKED],
+  ['packs a little more than it says', once(packed(saying(gzipSync(LINES), LINES.length - 12))), NOT_PACKED],
+  ['packs less than it says', once(packed(saying(gzipSync(LINES), LINES.length + 12))), NOT_PACKED],
+  [
+    'packs something twice, one behind the other',
+    once(packed(Buffer.concat([gzipSync(RIGHT), gzipSync(LINES)]))),
+    NOT_PACKED,
+  ],
+  [
+    'packs something wrong behind 280 KB',
+    once(packed(gzipSync(`${'up 1\n'.repeat(56_000)}up\n`))),
+    /line 56001 has no value/u,
+  ],
   [
     'answers with something gzipped that it does not name',
     once(answer(gzipSync(Buffer.alloc(50_000_000)))),

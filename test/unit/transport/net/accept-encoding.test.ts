@@ -1,6 +1,6 @@
 import test from 'ava';
-import { acceptsEncoding } from '../../../../api/console/assets.ts';
 import { HEADER_BYTES_MAX } from '../../../../api/rest/failures.ts';
+import { acceptsEncoding } from '../../../../transport/net/accept-encoding.ts';
 
 /** What the longest header takes is far below this, in ms; a search that begins at each blank takes seconds. */
 const LOOK_MS_MAX = 1_000;
