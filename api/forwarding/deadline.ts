@@ -5,8 +5,8 @@ import type { Clock } from '../../actors/ports.ts';
 export const FORWARD_MS_MAX = 4_500;
 
 /**
- * An ask that is begun so soon after its request, in ms, has its own timeout: L3 leaves 5 s, and it costs no further
- * timer.
+ * A request began just now for so long, in ms. An ask that is begun by then has its own timeout: L3 leaves 5 s, and it
+ * costs no further timer.
  */
 const AT_ONCE_MS_MAX = 100;
 
@@ -31,7 +31,12 @@ export async function askedInTime<T>(
   leftMs: number,
   clock: Pick<Clock, 'after'>,
 ): Promise<T | null> {
-  return leftMs < FORWARD_MS_MAX - AT_ONCE_MS_MAX ? inTime(running, leftMs, clock) : running;
+  return isJustBegun(leftMs) ? running : inTime(running, leftMs, clock);
+}
+
+/** Whether a request of which so much time is left, in ms, began just now: what was read for it is as it is. */
+export function isJustBegun(leftMs: number): boolean {
+  return leftMs >= FORWARD_MS_MAX - AT_ONCE_MS_MAX;
 }
 
 /** What comes of it within so many ms; null: nothing yet. Rejects as it does before that. */

@@ -12,6 +12,7 @@ import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../inputs/issue-words.ts';
 import { admit, admitAgain, enroll_agent, presentedBy, type Applicant, type EnrollPorts } from '../enrolling.ts';
 import type { ForwardedPart } from '../forwarding/forwarded-part.ts';
+import { isJustBegun } from '../forwarding/deadline.ts';
 import type { Forwarding } from '../forwarding/forwarding.ts';
 import { withFreedCapacity } from '../forwarding/freed-capacity.ts';
 import { detailsOf } from '../inputs/parse.ts';
@@ -202,7 +203,9 @@ async function letIn(
     // With its secret a machine is known again, and a second try spends no second use (E1).
     afterLoss: request.machine_secret == null ? null : 'again',
     ownedBy: () => ({ kind: 'cluster', id: key.cluster }),
-    handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit(applicant, ports)),
+    // After a wait for an owner an earlier try of this machine may be stored.
+    handle: (_key, isRepeat) =>
+      isRepeat || !isJustBegun(deadline.leftMs()) ? admitAgain(request, ports) : admit(applicant, ports),
   };
   const entered = () => Promise.resolve(key.cluster);
   const result = await withFreedCapacity(() => forward(entering), { entered, ports, forward, deadline });

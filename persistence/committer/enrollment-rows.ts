@@ -121,7 +121,8 @@ async function refuseDeleted(em: EntityManager, node: string): Promise<void> {
 
 /**
  * The same machine's try before this one was stored after this one was sent: the next one finds its node, and is
- * answered as a retry. Asked with the key's row in hand, which the other try held until it was stored.
+ * answered as a retry. Asked behind the row of its enrolment key, or of its recovery key, which the other try held until
+ * it was stored.
  */
 async function refuseOvertaken(em: EntityManager, { node, machineSecretHash }: NodeEnrolled): Promise<void> {
   if (machineSecretHash === null) return;
@@ -158,8 +159,10 @@ async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHas
     [write.node, write.cluster],
   );
   const stored = rows[0]?.key_hash;
-  if (stored === undefined || !timingSafeEqual(stored, keyHash))
+  if (stored === undefined || !timingSafeEqual(stored, keyHash)) {
+    await refuseOvertaken(em, write);
     throw new GuardRefused({ code: 'conflict', message: WRONG_RECOVERY_KEY });
+  }
   await em.nativeDelete(RecoveryKey, { node: write.node });
 }
 

@@ -50,5 +50,9 @@ function contradictions(thing: Thing): string[] {
   const found = thing.contradiction();
   if (found === null) return [];
   const others = found.others.length === 0 ? 'nothing that was answered' : found.others.map(told).join('; and ');
-  return [`O3: ${thing.what}: ${told(found.last)}; against ${others}`];
+  const doubtful = thing.calls.filter(
+    ({ outcome, invokedMs }) => outcome.type === 'doubt' && invokedMs <= found.last.answeredMs,
+  );
+  const doubts = doubtful.length === 0 ? '' : `; in doubt ${doubtful.map(told).join('; and ')}`;
+  return [`O3: ${thing.what}: ${told(found.last)}; against ${others}${doubts}`];
 }

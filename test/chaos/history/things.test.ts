@@ -5,7 +5,7 @@
  */
 import test from 'ava';
 import { violations } from './checker.ts';
-import { NOTHING, type Call, type Named, type Request } from './history.ts';
+import { NOTHING, type Call, type Named, type Outcome, type Request } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
 import {
   AWAY,
@@ -40,6 +40,7 @@ const COMMAND: Named = { resource: 'command', scope: '', name: 'mark' };
 const createSoon = create('mark', { ...COMMAND, node: null, expiresMs: 3_000 });
 const createKey = create('k', { ...KEY, node: null, value: '1' });
 const key = (value: string | null) => ({ ...KEY, ...shown('key', { node: null, value }) });
+const moved = (cluster: string): [Request, Outcome] => [{ verb: 'move', node: ONE, cluster }, done()];
 /** A key that lets any number in, and a node that came with it. */
 const entrance = [
   [create('k', { ...KEY, node: null }), done(shown('key', { node: null }))],
@@ -147,9 +148,9 @@ const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
       [enrol(ONE, 's', 'new'), done()],
       [enrol(ONE, 's', 'third'), refused()],
       keyed('t'),
-      [{ verb: 'move', node: ONE, cluster: 'west' }, done()],
+      moved('west'),
       [enrol(ONE, 't', 'fourth'), refused()],
-      [{ verb: 'move', node: ONE, cluster: 'east' }, done()],
+      moved('east'),
       [{ verb: 'clear-recovery', node: ONE }, refused('not_found')],
     ),
     { ...inEast(ONE), named: [key(null)] },
@@ -263,14 +264,13 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
     { ...inEast(ONE), named: [key(null)] },
     /^O3: node node-1: client 4 .* with a recovery key/u,
   ],
+  'a machine whose recovery is in doubt is refused when it asks again': [
+    calls(...entrance, keyed('s'), [enrol(ONE, 's', 'new'), LOST], [enrol(ONE, 's', 'new'), refused()]),
+    { ...inEast(ONE), named: [key(null)] },
+    /^O3: node node-1: client 4 .* with a recovery key .*: 409 conflict.*; in doubt client 3 /u,
+  ],
   'a recovery key outlives a move': [
-    calls(
-      ...entrance,
-      keyed('s'),
-      [{ verb: 'move', node: ONE, cluster: 'west' }, done()],
-      [{ verb: 'move', node: ONE, cluster: 'east' }, done()],
-      [enrol(ONE, 's', 'new'), done()],
-    ),
+    calls(...entrance, keyed('s'), moved('west'), moved('east'), [enrol(ONE, 's', 'new'), done()]),
     { ...inEast(ONE), named: [key(null)] },
     /^O3: node node-1: client 5/u,
   ],
@@ -280,7 +280,7 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
     /^O3: node node-1: client 2/u,
   ],
   'a node that moved is where it was': [
-    calls(...entrance, [{ verb: 'move', node: ONE, cluster: 'west' }, done()]),
+    calls(...entrance, moved('west')),
     { ...inEast(ONE), named: [key(null)] },
     /^O3: node node-1: the rows at the end show: \{"cluster":"east".*; against client 2/u,
   ],

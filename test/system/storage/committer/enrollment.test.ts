@@ -2,68 +2,11 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { v7 } from 'uuid';
-import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
-import { NothingWritten } from '../../../../actors/ports.ts';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import type { NodeEnrolled } from '../../../../actors/writes.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { scaled } from '../../../support/busy.ts';
-import {
-  enrolled,
-  enrolment,
-  openFixture,
-  well,
-  type ClusterLease,
-  type Fixture,
-} from '../../../support/database/committer-fixture.ts';
-
-/** What waits for its turn is committed again for so long, in ms. */
-const TURN_MS_MAX = scaled(10_000);
-
-/** Commits it, and again where its turn came too late on a busy machine, so that nothing of it was written. */
-async function committed(fixture: Fixture, lease: ClusterLease, write: NodeEnrolled): Promise<string[]> {
-  const beganMs = performance.now();
-  for (;;) {
-    try {
-      return await fixture.commit(lease, [enrolled(write)]);
-    } catch (error) {
-      if (!(error instanceof NothingWritten) || performance.now() - beganMs > TURN_MS_MAX) throw error;
-    }
-  }
-}
-
-/** What agents that come one after another are told. */
-async function told(fixture: Fixture, lease: ClusterLease, ...writes: readonly NodeEnrolled[]): Promise<string[]> {
-  const outcomes: string[] = [];
-  for (const write of writes) outcomes.push(...(await committed(fixture, lease, write)));
-  return outcomes;
-}
-
-/** What agents that come at once are told, in no order: every second of them by the other admin, where there is one. */
-async function toldAtOnce(
-  fixtures: readonly Fixture[],
-  lease: ClusterLease,
-  writes: readonly NodeEnrolled[],
-): Promise<string[]> {
-  const outcomes = await Promise.all(
-    writes.map((write, index) => committed(fixtures[index % fixtures.length]!, lease, write)),
-  );
-  return outcomes.flat().toSorted();
-}
-
-/** The same machine once more, as after an answer that was lost. */
-function retryOf(first: NodeEnrolled, machineSecretHash: Uint8Array | null = null): NodeEnrolled {
-  return {
-    ...first,
-    spendsUse: false,
-    existing: { type: 'retry', machineSecretHash },
-    machineSecretHash,
-    tokenHash: Buffer.from(v7()),
-  };
-}
-
-/** Uses that the only key has left, and nodes that are counted. */
-const usesAndNodes = (fixture: Fixture) =>
-  fixture.rows('select uses_remaining as uses, (select node_count from cluster) as nodes from enrollment_key');
+import { enrolled, enrolment, openFixture, well } from '../../../support/database/committer-fixture.ts';
+import { committed, retryOf, told, toldAtOnce, usesAndNodes } from './enrollment-fixture.ts';
 
 test('k uses admit exactly k of n agents, in any order and through any admin, and the others get key_spent (E1)', async (t) => {
   const fixture = await openFixture(t);
@@ -129,56 +72,6 @@ test('a node limit holds when more come at once, and what they used of the key i
     "select (data->>'uses_remaining')::int as left from event where data->>'result' = 'node_limit_reached'",
   );
   t.true(lefts.every(({ left }) => left >= 47 && left <= 50));
-});
-
-test('of several that come with one recovery key one wins, and it is gone (E2)', async (t) => {
-  const fixture = await openFixture(t);
-  const other = await openFixture(t, fixture.connection);
-  const lease = await fixture.cluster();
-  const node = await fixture.node(lease);
-  const key = await fixture.key(lease.cluster, 9);
-  const keyHash = Buffer.alloc(32, 5);
-  await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
-
-  const writes = Array.from({ length: 6 }, () =>
-    enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash } }),
-  );
-  t.deepEqual(await toldAtOnce([fixture, other], lease, writes), [...Array<string>(5).fill('conflict'), 'ok']);
-  t.deepEqual(
-    await fixture.rows(
-      'select uses_remaining, (select count(*)::int from recovery_key) as keys, (select node_count from cluster) as nodes from enrollment_key where id = $1',
-      [key],
-    ),
-    [{ uses_remaining: 8, keys: 0, nodes: 1 }],
-  );
-});
-
-test('a recovery key of another node, another cluster or another secret consumes nothing (E2)', async (t) => {
-  const fixture = await openFixture(t);
-  const [lease, elsewhere] = [await fixture.cluster(), await fixture.cluster()];
-  const [node, neighbour] = [await fixture.node(lease), await fixture.node(lease)];
-  const [key, foreignKey] = [await fixture.key(lease.cluster, 9), await fixture.key(elsewhere.cluster, 9)];
-  const keyHash = Buffer.alloc(32, 5);
-  await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
-  const before = await fixture.rows('select * from node order by id');
-
-  const recovery = (cluster: ClusterId, by: string, who: NodeId, shown: Buffer) =>
-    enrolment(cluster, by, { node: who, existing: { type: 'recovery', keyHash: shown } });
-  t.deepEqual(
-    [
-      ...(await told(fixture, lease, recovery(lease.cluster, key, node, Buffer.alloc(32, 6)))),
-      ...(await told(fixture, lease, recovery(lease.cluster, key, neighbour, keyHash))),
-      ...(await told(fixture, elsewhere, recovery(elsewhere.cluster, foreignKey, node, keyHash))),
-    ],
-    ['conflict', 'conflict', 'conflict'],
-  );
-
-  t.deepEqual(await fixture.rows('select * from node order by id'), before);
-  t.deepEqual(await fixture.rows('select uses_remaining from enrollment_key where id = any($1)', [[key, foreignKey]]), [
-    { uses_remaining: 9 },
-    { uses_remaining: 9 },
-  ]);
-  t.is((await fixture.rows('select 1 from recovery_key')).length, 1);
 });
 
 test('a retry after a lost answer gets new secrets and spends nothing; once the node connected it is refused', async (t) => {

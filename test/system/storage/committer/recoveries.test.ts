@@ -1,0 +1,83 @@
+/** Machines that come back with a recovery key: the rows decide who is in (E1, E2). */
+import test from 'ava';
+import { v7 } from 'uuid';
+import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import { enrolment, openFixture } from '../../../support/database/committer-fixture.ts';
+import { retryOf, told, toldAtOnce } from './enrollment-fixture.ts';
+
+test('of several that come with one recovery key one wins, and it is gone (E2)', async (t) => {
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const key = await fixture.key(lease.cluster, 9);
+  const keyHash = Buffer.alloc(32, 5);
+  await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
+
+  const writes = Array.from({ length: 6 }, () =>
+    enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash } }),
+  );
+  t.deepEqual(await toldAtOnce([fixture, other], lease, writes), [...Array<string>(5).fill('conflict'), 'ok']);
+  t.deepEqual(
+    await fixture.rows(
+      'select uses_remaining, (select count(*)::int from recovery_key) as keys, (select node_count from cluster) as nodes from enrollment_key where id = $1',
+      [key],
+    ),
+    [{ uses_remaining: 8, keys: 0, nodes: 1 }],
+  );
+});
+
+test('a recovery key of another node, another cluster or another secret consumes nothing (E2)', async (t) => {
+  const fixture = await openFixture(t);
+  const [lease, elsewhere] = [await fixture.cluster(), await fixture.cluster()];
+  const [node, neighbour] = [await fixture.node(lease), await fixture.node(lease)];
+  const [key, foreignKey] = [await fixture.key(lease.cluster, 9), await fixture.key(elsewhere.cluster, 9)];
+  const keyHash = Buffer.alloc(32, 5);
+  await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
+  const before = await fixture.rows('select * from node order by id');
+
+  const recovery = (cluster: ClusterId, by: string, who: NodeId, shown: Buffer) =>
+    enrolment(cluster, by, { node: who, existing: { type: 'recovery', keyHash: shown } });
+  t.deepEqual(
+    [
+      ...(await told(fixture, lease, recovery(lease.cluster, key, node, Buffer.alloc(32, 6)))),
+      ...(await told(fixture, lease, recovery(lease.cluster, key, neighbour, keyHash))),
+      ...(await told(fixture, elsewhere, recovery(elsewhere.cluster, foreignKey, node, keyHash))),
+    ],
+    ['conflict', 'conflict', 'conflict'],
+  );
+
+  t.deepEqual(await fixture.rows('select * from node order by id'), before);
+  t.deepEqual(await fixture.rows('select uses_remaining from enrollment_key where id = any($1)', [[key, foreignKey]]), [
+    { uses_remaining: 9 },
+    { uses_remaining: 9 },
+  ]);
+  t.is((await fixture.rows('select 1 from recovery_key')).length, 1);
+});
+
+test('a recovery sent before its first try is stored gets a 503 and spends nothing; another machine is refused (E1, E2)', async (t) => {
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const key = await fixture.key(lease.cluster, 9);
+  const keySet = (keyHash: Uint8Array) =>
+    ({ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }) as const;
+  const keyHash = Buffer.alloc(32, 5);
+  const machineSecretHash = Buffer.alloc(32, 3);
+  await fixture.commit(lease, [keySet(keyHash)]);
+  const first = enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash }, machineSecretHash });
+  const again = () => ({ ...first, tokenHash: Buffer.from(v7()) });
+  const stranger = { ...again(), machineSecretHash: Buffer.alloc(32, 4) };
+
+  t.deepEqual(await toldAtOnce([fixture, other], lease, [first, again()]), ['ok', 'service_unavailable']);
+  t.deepEqual(await told(fixture, lease, again(), stranger), ['service_unavailable', 'conflict']);
+  await fixture.commit(lease, [keySet(Buffer.alloc(32, 6))]); // somebody made another key since
+  t.deepEqual(await told(fixture, lease, again(), retryOf(first, machineSecretHash)), ['service_unavailable', 'ok']);
+
+  t.deepEqual(await fixture.rows('select uses_remaining as uses from enrollment_key where id = $1', [key]), [
+    { uses: 8 },
+  ]);
+  t.is((await fixture.rows('select 1 from recovery_key')).length, 1);
+});
