@@ -17,6 +17,8 @@ export interface Lease {
 export interface Behaviour<S, M> {
   /** What one message makes of the state. `nowMs` is Unix time in ms. Same reference back: nothing is written. */
   transition(state: S, message: M, nowMs: number): Step<S>;
+  /** What is left to do once the messages of a batch are decided: once for all of them. Absent: nothing. */
+  settled?(state: S, nowMs: number): Step<S>;
   /** Effects to ask for again after a start, a crash, or a change of owner. */
   recoveryEffects(state: S, nowMs: number): readonly Effect[];
   /**

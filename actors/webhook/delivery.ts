@@ -41,8 +41,11 @@ export type Attempt = {
         readonly retryAfterMs: number | null;
         readonly answer: string;
       }
-    /** It did not: `error` says why in one sentence that names no internal address. */
-    | { readonly type: 'failed'; readonly error: string }
+    /**
+     * It did not: `error` says why in one sentence that names no internal address. `isLasting`: no further try could
+     * come to anything else, as there is nothing to send any more.
+     */
+    | { readonly type: 'failed'; readonly error: string; readonly isLasting?: boolean }
   );
 
 /** Kept of the receiver's answer, in bytes: what a person reads of it. */

@@ -21,7 +21,7 @@ export interface Verdict {
 }
 
 /**
- * 2xx is delivered and 410 ends it; anything else is tried again after an exponential wait with jitter, not before
+ * 2xx is delivered; 410 ends it, and that its event is gone; anything else is tried again after an exponential wait with jitter, not before
  * the receiver's wish, as often as the delivery may be tried (V2). Source: docs/events.md.
  */
 export function verdictOf(
@@ -33,7 +33,7 @@ export function verdictOf(
 ): Verdict {
   if (attempt.type === 'answered' && attempt.statusCode >= 200 && attempt.statusCode < 300)
     return { status: 'delivered', nextAttemptAtMs: null };
-  const isLasting = attempt.type === 'answered' && attempt.statusCode === GONE;
+  const isLasting = attempt.type === 'answered' ? attempt.statusCode === GONE : attempt.isLasting === true;
   if (isLasting || delivery.attempts + 1 >= delivery.attemptsMax) return { status: 'dropped', nextAttemptAtMs: null };
   const waitMs = Math.min(RETRY_WAIT_MS_MAX, baseMs * GROWTH ** delivery.attempts);
   const askedMs = attempt.type === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;

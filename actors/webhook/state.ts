@@ -33,11 +33,30 @@ export interface WebhookState {
   readonly supply: 'unloaded' | 'idle' | 'more' | 'loading' | 'loading-again';
   /** Deliveries that were finished while a load is under way: it may still bring them as unfinished. */
   readonly finished: readonly string[];
+  /** Tries in a row that nobody answered, counted up to UNANSWERED_TRIES_MIN. */
+  readonly unanswered: number;
+  /** What may be sent now is to be looked for. */
+  readonly isMoving: boolean;
+}
+
+/** One that is not stored yet. */
+export function unborn(id: string): WebhookState {
+  return {
+    id,
+    record: null,
+    window: [],
+    loadedTo: null,
+    load: 0,
+    supply: 'idle',
+    finished: [],
+    unanswered: 0,
+    isMoving: false,
+  };
 }
 
 /** A webhook as its rows have it: nothing is loaded yet. */
 export function unloaded(record: WebhookRecord): WebhookState {
-  return { id: record.id, record, window: [], loadedTo: null, load: 0, supply: 'unloaded', finished: [] };
+  return { ...unborn(record.id), record, supply: 'unloaded' };
 }
 
 /**
@@ -45,6 +64,15 @@ export function unloaded(record: WebhookRecord): WebhookState {
  * MiB.
  */
 export const WINDOW_DELIVERIES_MAX = 128;
+
+/** After so many tries in a row that nobody answered, a receiver is away. */
+export const UNANSWERED_TRIES_MIN = 24;
+
+/**
+ * Of a receiver that is away so many deliveries are tried at a time, however long that takes: the others keep their
+ * tries for when it is back.
+ */
+export const BEGUN_WHILE_AWAY_MAX = 8;
 
 /**
  * Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later.

@@ -4,12 +4,18 @@ import { type Change, type Effect, type Step, answer, refuse, step, unchanged, u
 import { idempotencyRecord } from '../node/administration.ts';
 import type { WebhookRecord } from '../records.ts';
 import { ok, type Refusal } from '../refusal.ts';
-import type { DeliveryRef, Unstored } from './delivery.ts';
+import type { Attempt, DeliveryRef, Unstored } from './delivery.ts';
 import type { Write } from '../writes.ts';
 import type { WebhookMessage } from './messages.ts';
 import { verdictOf } from './retry.ts';
-import { DELIVERY_TRIES_MAX, REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
-import { advanced, loaded, withPhase, without } from './window.ts';
+import {
+  DELIVERY_TRIES_MAX,
+  REDELIVERIES_MAX,
+  UNANSWERED_TRIES_MIN,
+  WINDOW_DELIVERIES_MAX,
+  type WebhookState,
+} from './state.ts';
+import { advanced, loaded, withPhase, without, type Load } from './window.ts';
 import { instant } from '../resources/instant.ts';
 import type { WebhookResource } from '../resources/webhook.ts';
 
@@ -43,6 +49,12 @@ const TOO_MANY: Refusal = {
 export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
   return {
     transition: (state, message, nowMs) => transition(state, message, settings, nowMs),
+    // once for all tries of a batch: it looks through the whole window
+    settled(state, nowMs) {
+      if (!state.isMoving) return unchanged(state);
+      const moved = advanced({ ...state, isMoving: false }, settings.concurrency, nowMs);
+      return step(moved.state, [], moved.effects);
+    },
     // Only what is to be read: whoever lives already has its requests and reminders under way.
     recoveryEffects: (state) =>
       state.supply === 'unloaded' && state.record !== null
@@ -80,20 +92,16 @@ function transition(
     case 'delete':
       return remove(state, message);
     case 'redeliver':
-      return redeliver(state, message, settings, nowMs);
+      return redeliver(state, message, nowMs);
     case 'deliveries-stored':
-      return moving(
-        { ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' },
-        settings,
-        nowMs,
-      );
+      return stored(state);
     case 'deliveries-loaded':
-      return moving(loaded(state, message), settings, nowMs);
+      return brought(state, message);
     case 'delivery-attempted':
       return attempted(state, message, settings, nowMs);
     case 'delivery-due':
       return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting')
-        ? moving(withPhase(state, message.delivery, 'ready'), settings, nowMs)
+        ? moving(withPhase(state, message.delivery, 'ready'))
         : unchanged(state);
     case 'refused':
       return refused(state, message);
@@ -102,15 +110,31 @@ function transition(
   }
 }
 
-/** Sends what may be sent now, after what was decided. */
+/** What may be sent now is looked for when the batch is decided. */
 function moving(
   state: WebhookState,
-  { concurrency }: WebhookSettings,
-  nowMs: number,
   { changes = [], effects = [] }: { readonly changes?: readonly Change[]; readonly effects?: readonly Effect[] } = {},
 ): Step<WebhookState> {
-  const moved = advanced(state, concurrency, nowMs);
-  return step(moved.state, changes, [...effects, ...moved.effects]);
+  return step(state.isMoving ? state : { ...state, isMoving: true }, changes, effects);
+}
+
+/** There are more deliveries than were loaded. Whoever knows that already has asked for them, or has enough. */
+function stored(state: WebhookState): Step<WebhookState> {
+  switch (state.supply) {
+    case 'more':
+    case 'loading-again':
+      return unchanged(state);
+    case 'idle':
+      return moving({ ...state, supply: 'more' });
+    default:
+      return step({ ...state, supply: 'loading-again' }, []);
+  }
+}
+
+/** A load came. One that is older than another changes nothing. */
+function brought(state: WebhookState, load: Load): Step<WebhookState> {
+  const next = loaded(state, load);
+  return next === state ? unchanged(state) : moving(next);
 }
 
 function attempted(
@@ -130,7 +154,13 @@ function attempted(
     status === 'pending'
       ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs, unstored: null })
       : without(state, id);
-  return moving(next, settings, nowMs, { changes: [change] });
+  return moving({ ...next, unanswered: unansweredAfter(attempt, state.unanswered) }, { changes: [change] });
+}
+
+/** Tries in a row that nobody answered. One whose event is gone was sent to nobody. */
+function unansweredAfter(attempt: Attempt, unanswered: number): number {
+  if (attempt.type === 'answered') return 0;
+  return attempt.isLasting === true ? unanswered : Math.min(UNANSWERED_TRIES_MIN, unanswered + 1);
 }
 
 /** What came of a try, to be stored. */
@@ -162,7 +192,6 @@ function made(
 function redeliver(
   state: WebhookState,
   { replyTo, delivery }: MessageOf<'redeliver'>,
-  settings: WebhookSettings,
   nowMs: number,
 ): Step<WebhookState> {
   if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuse(replyTo, STILL_PENDING)]);
@@ -175,10 +204,13 @@ function redeliver(
     notices: [],
   };
   const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };
-  return moving({ ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] }, settings, nowMs, {
-    changes: [change],
-    effects: [answer(replyTo, ok(null))],
-  });
+  return moving(
+    { ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] },
+    {
+      changes: [change],
+      effects: [answer(replyTo, ok(null))],
+    },
+  );
 }
 
 /**

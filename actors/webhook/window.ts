@@ -3,7 +3,13 @@ import type { WebhookRecord } from '../records.ts';
 import type { Effect } from '../step.ts';
 import type { DeliveryRef } from './delivery.ts';
 import { RETRY_AFTER_MS_MAX, RETRY_WAIT_MS_MAX } from './retry.ts';
-import { WINDOW_DELIVERIES_MAX, type WebhookState, type Windowed } from './state.ts';
+import {
+  BEGUN_WHILE_AWAY_MAX,
+  UNANSWERED_TRIES_MIN,
+  WINDOW_DELIVERIES_MAX,
+  type WebhookState,
+  type Windowed,
+} from './state.ts';
 
 /**
  * An admin knows the clock of the database only as well as that answers in time, and a clock may be set a little: a
@@ -101,8 +107,9 @@ export function without(state: WebhookState, id: string): WebhookState {
 
 /**
  * Starts what may start: of each subject the oldest delivery alone, `concurrency` at a time, those that wait for their
- * time by a reminder; and asks for more when the window runs low, or holds `unsure` ones that are not read yet.
- * Looks no further than there is room: this runs after every try.
+ * time by a reminder, and of a receiver that is away no more than BEGUN_WHILE_AWAY_MAX; and asks for more when the
+ * window runs low, or holds `unsure` ones that are not read yet. Looks no further than there is room: this runs after
+ * every batch of tries.
  */
 export function advanced(state: WebhookState, concurrency: number, nowMs: number): Moved {
   const { record, window } = state;
@@ -112,19 +119,23 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   let room = concurrency;
   let redeliveries = 0;
   let hasUnread = false;
+  let begun = 0;
   for (const { ref, phase, isRedelivery } of window) {
     if (isRedelivery) redeliveries += 1;
     else if (phase === 'unsure') hasUnread ||= state.loadedTo === null || isBehind(ref.cursor, state.loadedTo);
+    if (!isRedelivery && (phase === 'sending' || ref.attempts > 0)) begun += 1;
     if (phase !== 'sending') continue;
     room -= 1;
     if (!isRedelivery) held.add(ref.subject);
   }
+  let fresh = state.unanswered < UNANSWERED_TRIES_MIN ? Infinity : BEGUN_WHILE_AWAY_MAX - begun;
   let next: Windowed[] | null = null;
   for (let index = 0; index < window.length && room > 0; index += 1) {
     const one = window[index] as Windowed;
     const isHeld = !one.isRedelivery && held.has(one.ref.subject);
     if (!one.isRedelivery) held.add(one.ref.subject);
     if (one.phase !== 'ready' || isHeld) continue;
+    if (!one.isRedelivery && one.ref.attempts === 0 && (fresh -= 1) < 0) continue;
     const waitMs = waitOf(one.ref, nowMs);
     if (waitMs <= 0) room -= 1;
     effects.push(

@@ -31,6 +31,9 @@ const BUSY_UNITS_MIN = 8;
 const WORTHWHILE_UNITS = 64;
 const GATHER_MS = 2;
 
+/** So many changes are, of however few units: a webhook has a dozen tries in one. */
+const WORTHWHILE_CHANGES = 128;
+
 /**
  * Tries of deliveries wait longer for each other, in ms: nobody waits for one, and a statement for a hundred costs a
  * third of what ones for twenty do (measured). Anything else ends the wait.
@@ -114,7 +117,7 @@ export class HotCommits {
       if (bytes > BATCH_BYTES_MAX) return this.#isolation.beside(waiting);
       if (this.#isolation.isSuspect(unit)) return this.#isolation.alone(waiting);
       this.#queue.push(waiting);
-      if (!isPatient(changes)) this.#hurry?.();
+      if (!isPatient(changes) || changesIn(this.#queue) >= WORTHWHILE_CHANGES) this.#hurry?.();
       // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
       this.#running ??= this.#run();
     });
@@ -145,7 +148,8 @@ export class HotCommits {
       await this.#storeOrIsolate(taken);
       // Under load a small batch is not worth a commit of its own: a moment later it is a larger one. Whoever someone
       // waits for never waits on an idle system.
-      if (this.#queue.length < WORTHWHILE_UNITS) await this.#gather(taken);
+      if (this.#queue.length < WORTHWHILE_UNITS && changesIn(this.#queue) < WORTHWHILE_CHANGES)
+        await this.#gather(taken);
     }
     this.#running = null;
   }
@@ -224,6 +228,12 @@ export class HotCommits {
     this.#ports.outage.began(error, changesOf(waiting));
     for (const one of waiting) one.reject(error);
   }
+}
+
+function changesIn(waiting: readonly Waiting[]): number {
+  let count = 0;
+  for (const { unit } of waiting) count += unit.changes.length;
+  return count;
 }
 
 function stale(changes: readonly HotChange[]): readonly RefusedChange[] {

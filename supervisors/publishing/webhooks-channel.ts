@@ -6,8 +6,14 @@ import { NothingWritten } from '../../actors/ports.ts';
 import { isBehind } from '../../actors/webhook/window.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
-import type { EventsAhead, Settled } from './events-ahead.ts';
+import { EVENTS_AHEAD_MAX, type EventsAhead, type Settled } from './events-ahead.ts';
 import { cursorAt, type AheadEvent, type EventPlace } from './kept-events.ts';
+
+/**
+ * Between two moves of the channel so long passes while there is room for events, in ms: each is a transaction, and
+ * what is ahead is sent without it.
+ */
+export const MOVES_APART_MS_MIN = 250;
 
 /** Events as they are read. */
 export interface Read {
@@ -77,6 +83,8 @@ export class WebhooksChannel {
   #isUnsettled = false;
   /** A move of the channel may have been stored with an answer that was lost: until that is known. */
   #doubt: PromiseWithResolvers<void> | null = null;
+  /** When it was moved last, by the lease clock. */
+  #movedAtMs = -Infinity;
   /** Ends with the move of the channel that is under way. */
   #moving: Promise<unknown> | null = null;
 
@@ -187,6 +195,7 @@ export class WebhooksChannel {
     directory.evictWebhooks(); // who began meanwhile knows rows of events that are not read
     ahead.begin(place);
     this.#hasNews = true;
+    this.#movedAtMs = -Infinity;
     this.#workedUnder = epoch;
     this.#tell(await routing.waiting());
     return true;
@@ -213,9 +222,12 @@ export class WebhooksChannel {
 
   /** Null: it is not held any more. */
   async #route(epoch: number): Promise<{ readonly webhooks: readonly string[]; readonly more: boolean } | null> {
-    const { routing, ahead } = this.#ports;
+    const { routing, ahead, leaseClockMs } = this.#ports;
+    const nowMs = leaseClockMs();
+    if (ahead.room > EVENTS_AHEAD_MAX / 2 && nowMs - this.#movedAtMs < MOVES_APART_MS_MIN) return NOT_MOVED;
     const [from, settled] = [ahead.place, ahead.settled()];
-    if (from === null || settled === null || isSame(from, settled.to)) return { webhooks: [], more: false };
+    if (from === null || settled === null || isSame(from, settled.to)) return NOT_MOVED;
+    this.#movedAtMs = nowMs;
     const moving = routing.route(epoch, { from, ...settled });
     this.#moving = moving.catch(() => {}); // who waits wants its end; what went wrong is thrown below
     try {
@@ -237,6 +249,8 @@ export class WebhooksChannel {
     );
   }
 }
+
+const NOT_MOVED = { webhooks: [], more: false };
 
 function isSame(one: EventPlace, other: EventPlace): boolean {
   return one.txid === other.txid && one.seq === other.seq;

@@ -62,9 +62,21 @@ export function decideBatch<S, M extends KitMessage>(
     next = decided.state;
     changes = join(changes, decided.changes);
     effects = join(effects, decided.effects);
-    if (alone) return { state: next, changes, effects, messages, alone, decidedMs: nowMs };
+    if (alone) return settled(behaviour, { state: next, changes, effects, messages, alone, decidedMs: nowMs });
   }
-  return { state: next, changes, effects, messages, alone: false, decidedMs: nowMs };
+  return settled(behaviour, { state: next, changes, effects, messages, alone: false, decidedMs: nowMs });
+}
+
+/** With what is left to do after all of them. */
+function settled<S, M>(behaviour: Behaviour<S, M>, batch: Batch<S, M>): Batch<S, M> {
+  const last = batch.messages.at(-1);
+  if (behaviour.settled === undefined || last === undefined) return batch;
+  try {
+    const { state, changes, effects } = behaviour.settled(batch.state, batch.decidedMs);
+    return { ...batch, state, changes: join(batch.changes, changes), effects: join(batch.effects, effects) };
+  } catch (cause) {
+    throw new TransitionFailed(last, batch.messages.slice(0, -1), cause);
+  }
 }
 
 function decide<S, M extends KitMessage>(

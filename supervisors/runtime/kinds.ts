@@ -21,6 +21,7 @@ import { uncounted, type SelfUpdateState } from '../../actors/self-update/state.
 import { selfUpdateBehaviour } from '../../actors/self-update/transition.ts';
 import type { WebhookMessage } from '../../actors/webhook/messages.ts';
 import type { WebhookState } from '../../actors/webhook/state.ts';
+import { unborn } from '../../actors/webhook/state.ts';
 import { webhookBehaviour } from '../../actors/webhook/transition.ts';
 import type { WebhookSettings } from '../../actors/webhook/transition.ts';
 import type { ClusterId, CommandId, NodeId } from '../../transport/protocol/ids.ts';
@@ -80,7 +81,7 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
     },
     webhook: {
       behaviour: webhookBehaviour(settings),
-      initialState: (id) => ({ id, record: null, window: [], loadedTo: null, load: 0, supply: 'idle', finished: [] }),
+      initialState: unborn,
       load: (id) => loader.webhook(id),
       // Its writes are guarded by the rows; who may deliver is decided by the lease of the channel.
       cluster: () => null,

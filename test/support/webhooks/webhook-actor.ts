@@ -5,6 +5,8 @@ import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import type { WebhookMessage } from '../../../actors/webhook/messages.ts';
 import { unloaded, type WebhookState, type Windowed } from '../../../actors/webhook/state.ts';
 import { webhookBehaviour, type WebhookSettings } from '../../../actors/webhook/transition.ts';
+import { decideBatch } from '../../../supervisors/runtime/batch.ts';
+import { Mailbox } from '../../../supervisors/runtime/mailbox.ts';
 import { id, MADE_MS, NOW_MS } from '../actors.ts';
 
 /** Webhook 1. */
@@ -59,9 +61,17 @@ export function sending(ref: DeliveryRef): Windowed {
 
 /** What the webhook does with messages one after another: its state, and what the last of them came to. */
 export function after(state: WebhookState, ...messages: readonly WebhookMessage[]) {
-  let last = behaviour.transition(state, messages[0] as WebhookMessage, NOW_MS);
-  for (const message of messages.slice(1)) last = behaviour.transition(last.state, message, NOW_MS);
+  let last = decided(state, messages[0] as WebhookMessage);
+  for (const message of messages.slice(1)) last = decided(last.state, message);
   return last;
+}
+
+/** What it does with one message that is a batch of its own. */
+export function decided(state: WebhookState, message: WebhookMessage, nowMs = NOW_MS) {
+  const mailbox = new Mailbox<WebhookMessage>();
+  mailbox.push(message);
+  const batch = decideBatch(behaviour, state, mailbox, nowMs);
+  return { state: batch.state, changes: batch.changes, effects: batch.effects };
 }
 
 /** An answer with a status. */

@@ -75,7 +75,7 @@ export class HttpWebhookSender implements WebhookSender {
       const body = await this.#readBody(endpoint, delivery.cursor);
       if (!this.#isWanted(endpoint)) return this.#cut(); // asked here, where nothing can come in between
       return body === null
-        ? this.#failed(this.#options.nowMs(), 0, EVENT_GONE)
+        ? { ...this.#failed(this.#options.nowMs(), 0, EVENT_GONE), isLasting: true }
         : await this.#attempt(endpoint, delivery.eventId, body);
     } finally {
       endpoint.users -= 1;
@@ -159,7 +159,7 @@ export class HttpWebhookSender implements WebhookSender {
     };
   }
 
-  #failed(atMs: number, ms: number, { kind, sentence }: Failure): Attempt {
+  #failed(atMs: number, ms: number, { kind, sentence }: Failure): Extract<Attempt, { type: 'failed' }> {
     this.counters.failures[kind] += 1;
     return { type: 'failed', atMs, durationMs: Math.round(ms), error: sentence };
   }

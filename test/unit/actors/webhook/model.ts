@@ -15,7 +15,7 @@ import {
 } from '../../../../actors/webhook/state.ts';
 import type { HotWrite } from '../../../../actors/writes.ts';
 import { REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
-import { answered, behaviour, FAILED, RECORD, SETTINGS } from '../../../support/webhooks/webhook-actor.ts';
+import { answered, behaviour, decided, FAILED, RECORD, SETTINGS } from '../../../support/webhooks/webhook-actor.ts';
 
 interface Row {
   readonly ref: DeliveryRef;
@@ -152,7 +152,7 @@ export class WebhookFixture {
 
   /** What the kit does with a message: decide, commit, perform; after a refusal or a doubt the rows are read first. */
   #say(message: WebhookMessage, fate: Fate = 'stored'): void {
-    const step = behaviour.transition(this.state, message, this.nowMs);
+    const step = decided(this.state, message, this.nowMs);
     const write = step.changes[0]?.write as HotWrite | undefined;
     if (write !== undefined && fate === 'overtaken') this.#overtake(write);
     if (write !== undefined && fate.startsWith('in doubt')) {

@@ -15,6 +15,7 @@ import {
   answered,
   attempted,
   behaviour,
+  decided,
   delivery,
   FAILED,
   sentBy,
@@ -53,11 +54,9 @@ test('deliveries of one subject are sent one after another, also while the first
   const stored = after(failed.state, { type: 'deliveries-stored' });
   t.deepEqual(sentBy(stored.effects), []);
 
-  const again = behaviour.transition(stored.state, { type: 'delivery-due', delivery: first.id }, NOW_MS + 500);
+  const again = decided(stored.state, { type: 'delivery-due', delivery: first.id }, NOW_MS + 500);
   t.deepEqual(sentBy(again.effects), [first.id]);
-  t.deepEqual(sentBy(behaviour.transition(again.state, attempted(first, answered(204)), NOW_MS + 501).effects), [
-    second.id,
-  ]);
+  t.deepEqual(sentBy(decided(again.state, attempted(first, answered(204)), NOW_MS + 501).effects), [second.id]);
 });
 
 test('each try is stored with its number and what came of it; the last one drops it', (t) => {
@@ -185,9 +184,9 @@ test('a try that this admin was not allowed to make counts for nothing, and hold
 test('after a refused write the rows say what became of the delivery, and its subject waits for that', (t) => {
   const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
   const begun = webhook([sending(first), second]);
-  const decided = after(begun, attempted(first, answered(503)));
-  const write = decided.changes[0]!.write;
-  const reread = behaviour.refreshed(decided.state, unloaded(RECORD));
+  const tried = after(begun, attempted(first, answered(503)));
+  const write = tried.changes[0]!.write;
+  const reread = behaviour.refreshed(tried.state, unloaded(RECORD));
   t.deepEqual(behaviour.recoveryEffects(reread, NOW_MS), [
     {
       type: 'load-deliveries',
@@ -216,18 +215,18 @@ test('after a refused write the rows say what became of the delivery, and its su
 
 test('a first try that is refused has a row: the event is not sent as one that has none', (t) => {
   const unstored = delivery(1, { unstored: { eventType: 'edge.core.test', storedAtMs: NOW_MS } });
-  const decided = after(webhook([sending(unstored)]), {
+  const made = after(webhook([sending(unstored)]), {
     type: 'delivery-attempted',
     delivery: unstored.id,
     attempt: answered(204),
     random: 0,
   });
-  const { write, onceStored } = decided.changes[0]!;
+  const { write, onceStored } = made.changes[0]!;
   t.like(write, { kind: 'delivery-made', cursor: unstored.cursor, status: 'delivered' });
   t.deepEqual(onceStored, [{ type: 'delivery-stored', cursor: unstored.cursor }]);
 
   const { refusal } = refuse('conflict', 'no');
-  const refused = behaviour.transition(decided.state, { type: 'refused', write, refusal }, NOW_MS);
+  const refused = decided(made.state, { type: 'refused', write, refusal }, NOW_MS);
 
   t.deepEqual(refused.effects, [{ type: 'delivery-stored', cursor: unstored.cursor }]);
 });

@@ -6,6 +6,7 @@ import test from 'ava';
 import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
 import { BACK_OFF_MS, SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
 import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
+import { MOVES_APART_MS_MIN } from '../../../../supervisors/publishing/webhooks-channel.ts';
 import { LEASE_MS, settled } from './fixture.ts';
 import { NOTHING, openWebhooksChannel, placeAt, STARTED } from './webhooks-channel-fixture.ts';
 
@@ -15,7 +16,7 @@ test('at start webhooks with unfinished deliveries are notified, from rows that 
   await pass(100);
 
   route({ webhooks: ['b', 'c'] }, { webhooks: ['c'] });
-  await pass(100);
+  await pass(MOVES_APART_MS_MIN + 100);
 
   t.deepEqual(happened, [
     'evict all',
@@ -178,13 +179,13 @@ test('where the channel was set back, all start from their rows, and what is beh
   await channel.start();
   await pass(100);
   route(NOTHING, NOTHING);
-  await pass(100);
+  await pass(MOVES_APART_MS_MIN + 100);
   t.deepEqual(ahead.place, placeAt(2));
   happened.length = 0;
 
   setBackTo(1);
   route(NOTHING);
-  await pass(200);
+  await pass(2 * MOVES_APART_MS_MIN + 200);
 
   t.deepEqual([happened, ahead.place?.txid, followed.length > 2], [STARTED, '3', true]);
 });
@@ -219,4 +220,21 @@ test('who waits to follow a channel that is lost waits no longer', async (t) => 
 
   await follows;
   t.is(ahead.place, null);
+});
+
+test('while there is room for events the channel is moved now and then, and what is behind waits no longer than that', async (t) => {
+  const { ahead, channel, happened, route, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+  happened.length = 0;
+
+  route({ webhooks: ['a'] });
+  await pass(3 * SETTLE_MS);
+  t.deepEqual([ahead.place, happened], [placeAt(1), ['deliveries-stored a']], 'the first one at once');
+  route({ webhooks: ['b'] }, { webhooks: ['c'] });
+  await pass(MOVES_APART_MS_MIN / 2);
+  t.deepEqual([ahead.place, happened], [placeAt(1), ['deliveries-stored a']]);
+
+  await pass(MOVES_APART_MS_MIN);
+  t.deepEqual(ahead.place, placeAt(3));
 });
