@@ -145,6 +145,7 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
     return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues, EnrollRequest));
   const request = parsed.data;
   const { reads, vault } = ports;
+  let isAsked = false;
 
   try {
     const blob = decodeEnrollmentBlob(request.enrollment_key);
@@ -163,10 +164,11 @@ async function enroll(body: unknown, ports: EnrollPorts, treatment: Treatment): 
     if (!treatment.isHeard()) return LEFT;
     const againMs = treatment.again.take(request.node_id, admission);
     if (againMs > 0) return { ok: false, refusal: { ...rateLimited(againMs), message: ENROLLED_TOO_OFTEN } };
+    isAsked = true;
     return await letIn({ request, key, existing }, body, ports, treatment);
   } catch (error) {
     if (error instanceof DatabaseUnavailable)
-      return { ok: false, refusal: error instanceof NothingWritten ? UNAVAILABLE : IN_DOUBT };
+      return { ok: false, refusal: isAsked && !(error instanceof NothingWritten) ? IN_DOUBT : UNAVAILABLE };
     throw error;
   }
 }

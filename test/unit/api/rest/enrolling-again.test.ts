@@ -3,10 +3,13 @@ import test from 'ava';
 import { enroll } from '../../../../agent/enrollment/enroll.ts';
 import { ENROLLED_AGAIN_BURST_MAX, ENROLLED_AGAIN_PER_MINUTE_MAX } from '../../../../api/rest/enrolling-again.ts';
 import type { EnrolledBefore } from '../../../../actors/records.ts';
-import { ok } from '../../../../actors/refusal.ts';
+import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { ok, UNAVAILABLE } from '../../../../actors/refusal.ts';
 import { encodeEnrollmentBlob } from '../../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../../transport/protocol/version.ts';
 import { serveApi, SOME_ID } from '../../../support/api/fakes.ts';
+import { ScriptedOwners } from '../../../support/api/scripted-owners.ts';
+import { until } from '../../../support/until.ts';
 import { idOf } from '../../../support/api/rows.ts';
 import { nodeRecord, PORTS, SETTINGS } from '../../../support/actors.ts';
 import { silentLog } from '../../../support/log.ts';
@@ -141,3 +144,56 @@ for (const [who, shown] of [
     service.clock.nowMs += 60_000;
     t.is((await service.enrol(sent)).status, 409);
   });
+
+test('where a read fails nothing was done, and the machine is told so', async (t) => {
+  const { request } = await serveApi(t, {
+    reads: {
+      enrollmentKeyByNonce: async () => {
+        throw new DatabaseUnavailable('away');
+      },
+    },
+  });
+
+  const { status, body: said } = await request('POST', ENROLL_PATH, { headers: { authorization: '' }, body: own });
+
+  t.deepEqual([status, said?.error?.message], [503, UNAVAILABLE.message]);
+});
+
+test('after a wait for an owner a machine is let in by what the rows say then', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.owner = { type: 'nobody' };
+  const unmet: EnrolledBefore = {
+    node: nodeRecord(),
+    everConnected: true,
+    machineSecretHash: null,
+    recoveryKeyHash: Buffer.from(`hash of ${RECOVERY}`),
+    aliases: [],
+  };
+  // an earlier try of the same machine was stored meanwhile
+  const met = {
+    ...unmet,
+    machineSecretHash: Buffer.from(`hash of ${recovering.machine_secret}`),
+    recoveryKeyHash: null,
+  };
+  const found: EnrolledBefore[] = [unmet, met];
+  const { request, asked } = await serveApi(t, {
+    forwarding: owners.forwarding,
+    reads: {
+      enrollmentKeyByNonce: async () =>
+        ({ id: 'k', cluster: SOME_ID, clusterName: 'one', usesRemaining: 0, expiredAtMs: 1 }) as never,
+      nodeForEnrollment: async () => found.shift() ?? met,
+    },
+  });
+
+  const entering = request('POST', ENROLL_PATH, { headers: { authorization: '' }, body: recovering });
+  await until('it waits for an owner', () => owners.looks > 0);
+  owners.clock.pass(1_000);
+  owners.owner = { type: 'here', epoch: 8 };
+  await until('its cluster to be asked', () => {
+    owners.clock.pass(100);
+    return asked.length > 0;
+  });
+  await entering;
+
+  t.like(asked[0]?.message, { type: 'enroll', existing: met });
+});
