@@ -81,7 +81,7 @@ test('a new database that is lost while its schema is made is told to be away, a
 });
 
 test('edge-admin serve goes on where its new database is lost while the schema is made', async (t) => {
-  t.timeout(hangAfter(15_000));
+  t.timeout(hangAfter(60_000));
   const { database, program } = await serving(t, LOST_AT);
 
   await program.logged('edge-admin is ready');
