@@ -1,6 +1,7 @@
 /** What operators do to nodes and finished commands, as rows. */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Notice } from '../../actors/notice.ts';
+import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
@@ -49,6 +50,7 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     case 'node-deleted':
       return deleteNode(em, write, at);
     case 'recovery-key-set':
+      await mustBeIn(em, write.node, write.cluster);
       await em.upsert(RecoveryKey, {
         node: write.node,
         cluster: write.cluster,
@@ -60,6 +62,7 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
       mustFind(await em.nativeDelete(RecoveryKey, { node: write.node }));
       return NOTHING_TO_TELL;
     case 'alias-created':
+      await mustBeIn(em, write.node, write.cluster);
       await em.insert(Alias, {
         id: write.id,
         node: write.node,
@@ -77,6 +80,16 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     default:
       throw new Error(`no such write: ${JSON.stringify(write satisfies never)}`);
   }
+}
+
+/**
+ * Nothing is written of a node for a cluster that it has left, as an actor that outlived the move would: enrolments
+ * would not find it.
+ */
+async function mustBeIn(em: EntityManager, node: string, cluster: string): Promise<void> {
+  const rows = await em.execute<{ cluster_id: string }[]>('select cluster_id from node where id = ? for share', [node]);
+  mustFind(rows.length);
+  if (rows[0]?.cluster_id !== cluster) throw new GuardRefused(UNAVAILABLE);
 }
 
 /** What the agent of a node says of its machine, in place of what it said before; null: it says nothing. */

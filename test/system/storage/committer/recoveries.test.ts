@@ -81,3 +81,22 @@ test('a recovery sent before its first try is stored gets a 503 and spends nothi
   ]);
   t.is((await fixture.rows('select 1 from recovery_key')).length, 1);
 });
+
+test('a recovery key and an alias of a node are not set for a cluster that it has left', async (t) => {
+  const fixture = await openFixture(t);
+  const [from, to] = [await fixture.cluster(), await fixture.cluster()];
+  const node = await fixture.node(from);
+  const setIn = (cluster: ClusterId) =>
+    [
+      { kind: 'recovery-key-set', node, cluster, keyHash: Buffer.alloc(32, 5), atMs: NOW_MS },
+      { kind: 'alias-created', id: v7(), node, cluster, name: 'press', atMs: NOW_MS },
+    ] as const;
+  await fixture.store(from, { kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS });
+
+  for (const write of setIn(from.cluster)) t.deepEqual(await fixture.commit(from, [write]), ['service_unavailable']);
+  for (const write of setIn(to.cluster)) t.deepEqual(await fixture.commit(to, [write]), ['ok']);
+  t.deepEqual(await fixture.rows('select cluster_id from recovery_key union all select cluster_id from alias'), [
+    { cluster_id: to.cluster },
+    { cluster_id: to.cluster },
+  ]);
+});
