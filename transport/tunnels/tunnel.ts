@@ -48,6 +48,8 @@ export class Tunnel {
   readonly #session: ClientHttp2Session;
   readonly #nowMs: () => number;
   #streams = 0;
+  #isMet = false;
+  #isCut = false;
   #idleSinceMs: number;
   #heardMs: number;
   #beatMs: number;
@@ -71,12 +73,15 @@ export class Tunnel {
     session.on('connect', () => {
       if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
     }); // it may be cut by what came with its first bytes
+    session.once('remoteSettings', () => {
+      this.#isMet = true;
+    });
     session.on('error', () => {}); // `close` follows
     session.on('close', () => {
       bytes.destroy();
       closed();
     });
-    bytes.on('close', () => this.destroy());
+    bytes.on('close', () => this.#destroyed());
   }
 
   /** Opens a stream; it is connected at the far end when this resolves. Never rejects. */
@@ -110,6 +115,11 @@ export class Tunnel {
     return !this.#session.closed && !this.#session.destroyed;
   }
 
+  /** Its agent ended it and never said a word on it: it had given up what was read here later. */
+  get isStillborn(): boolean {
+    return !this.isOpen && !this.#isMet && !this.#isCut;
+  }
+
   /** False: a sign of life that it was asked for is not there yet. */
   get isHeard(): boolean {
     return this.#heardMs >= this.#beatMs;
@@ -135,11 +145,17 @@ export class Tunnel {
     this.#session.close();
   }
 
-  /**
-   * Ends it at once: with an error, or its streams would end as if their far ends were done. One that said goodbye
-   * waits for its agent no longer.
-   */
+  /** Ends it at once. */
   destroy(): void {
+    this.#isCut = true;
+    this.#destroyed();
+  }
+
+  /**
+   * With an error, or its streams would end as if their far ends were done. One that said goodbye waits for its agent
+   * no longer.
+   */
+  #destroyed(): void {
     if (this.#session.destroyed) this.#bytes.destroy();
     else this.#session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
   }
