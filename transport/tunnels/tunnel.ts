@@ -21,6 +21,7 @@ import type { TunnelServer, TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import type { Intake } from '../net/streams/paced-pieces.ts';
+import { Pings } from '../net/streams/pings.ts';
 import type { FrameQuota } from './frame-quota.ts';
 import { STREAM_OPEN_MS_MAX } from './limits.ts';
 
@@ -51,14 +52,12 @@ export class Tunnel {
   #isMet = false;
   #isCut = false;
   #idleSinceMs: number;
-  #heardMs: number;
-  #beatMs: number;
+  readonly #pings: Pings;
 
   constructor(open: (intake: Intake) => Duplex, { monotonicMs: nowMs, quota, closed }: TunnelOwner) {
     this.#nowMs = nowMs;
     this.#idleSinceMs = nowMs();
-    this.#heardMs = nowMs();
-    this.#beatMs = this.#heardMs;
+    this.#pings = new Pings(nowMs());
     const bytes = open({
       take: (chunk) => quota.take(chunk, nowMs()),
       pass: (waiting) => quota.pass(waiting, nowMs()),
@@ -122,7 +121,7 @@ export class Tunnel {
 
   /** False: a sign of life that it was asked for is not there yet. */
   get isHeard(): boolean {
-    return this.#heardMs >= this.#beatMs;
+    return this.#pings.isAnswered;
   }
 
   /** For how long there was no stream that is open or being opened, in ms. */
@@ -132,11 +131,11 @@ export class Tunnel {
 
   /** Asks for a sign of life when it is time, and ends a tunnel that gave none. */
   beat(nowMs: number): void {
-    if (this.#session.destroyed || nowMs - this.#beatMs < TUNNEL_PING_MS) return;
-    if (nowMs - this.#heardMs > TUNNEL_SILENCE_MS_MAX) return this.destroy();
-    this.#beatMs = nowMs;
+    if (this.#session.destroyed || nowMs - this.#pings.askedMs < TUNNEL_PING_MS) return;
+    if (this.#pings.isOver(nowMs, TUNNEL_SILENCE_MS_MAX)) return this.destroy();
+    this.#pings.asked(nowMs);
     this.#session.ping((error) => {
-      if (error === null) this.#heardMs = this.#nowMs();
+      if (error === null) this.#pings.answered(this.#nowMs());
     });
   }
 
