@@ -90,7 +90,7 @@ export class Tunnels {
 
   /** The admin that owns it says that the node has no session there: who waits is told. */
   refuse(node: NodeId): void {
-    this.#asked.settle(node, null);
+    this.#asked.refuse(node);
   }
 
   /** The node has a new session here. */

@@ -22,8 +22,8 @@ export class Pings {
   }
 
   /**
-   * To be asked when the next ping is due: whether the other end was silent for longer than it may be. Where it answered
-   * the last one it was not asked since: then it is this process that stood still, and asks first.
+   * To be asked when the next ping is due: whether the other end was silent for longer than it may be. Where it
+   * answered the last one it was not asked since: then it is this process that stood still, and asks first.
    */
   isOver(nowMs: number, silenceMsMax: number): boolean {
     return !this.isAnswered && nowMs - this.#answeredMs > silenceMsMax;

@@ -25,6 +25,26 @@ test('an agent that has a new session is asked again by the same token, unless i
   t.deepEqual(tokens, [token, token]);
 });
 
+test('an agent that comes while its owner is looked for, in vain, opens the tunnel that it was asked for', async (t) => {
+  let isConnected = false;
+  const owner = Promise.withResolvers<boolean>();
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, {
+    isConnected: () => isConnected,
+    askOwner: () => owner.promise,
+  });
+  const port = await target(t, (socket) => socket.end('here'));
+  const reached = reach(port);
+
+  isConnected = true;
+  tunnels.welcomed(NODE);
+  owner.resolve(false);
+
+  const dialled = await reached;
+  if (!dialled.ok) throw new Error(dialled.message);
+  t.is(await text(dialled.stream), 'here');
+  t.is(tokens.length, 1);
+});
+
 const WEB_SOCKET = [
   'upgrade: websocket',
   'sec-websocket-version: 13',
