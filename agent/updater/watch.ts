@@ -17,6 +17,13 @@ export const CRASH_WINDOW_MS = 30_000;
 /** health.json that was not written for so long is of an agent that hangs or is gone, in ms: it is written each 5 s. */
 export const STALE_MS = 20_000;
 
+/**
+ * Of the time between two looks no more than this counts, in ms: it looks once a second, so that whoever looks later
+ * stood still, as its container or its machine did, and saw nothing of the agent meanwhile. One that is always late
+ * comes to a verdict all the same.
+ */
+export const LOOKS_APART_MS_MAX = 10_000;
+
 /** How long each of them takes; tests shorten them. */
 export interface WatchTimes {
   readonly wellMs: number;
@@ -58,6 +65,7 @@ export interface Look {
 
 /** What was seen so far. */
 export interface Watching {
+  /** Moved on by the time in which nobody looked, as is `wellSinceMs`. */
   readonly beganMs: number;
   readonly lookedMs: number;
   /** Time that counts towards the deadline, in ms. */
@@ -107,11 +115,15 @@ function seen(before: Watching, look: Look, watched: Watched, times: WatchTimes)
   const isSameConnection = before.connectedSince === health?.connected_since;
   const start = health === null || look.writtenMs === null ? before.start : `${health.pid} ${health.started_at}`;
   const startsMs = start === before.start ? before.startsMs : [...before.startsMs, nowMs];
+  const passedMs = Math.min(nowMs - before.lookedMs, LOOKS_APART_MS_MAX);
+  const stoodMs = nowMs - before.lookedMs - passedMs;
+  const wellSinceMs = before.wellSinceMs === null ? nowMs : before.wellSinceMs + stoodMs;
   return {
     ...before,
+    beganMs: before.beganMs + stoodMs,
     lookedMs: nowMs,
-    countedMs: before.countedMs + (stands(look, watched, times) ? 0 : nowMs - before.lookedMs),
-    wellSinceMs: isWell ? (isSameConnection ? (before.wellSinceMs ?? nowMs) : nowMs) : null,
+    countedMs: before.countedMs + (stands(look, watched, times) ? 0 : passedMs),
+    wellSinceMs: isWell ? (isSameConnection ? wellSinceMs : nowMs) : null,
     connectedSince: isWell ? health.connected_since : null,
     start,
     startsMs: startsMs.filter((atMs) => nowMs - atMs <= times.crashWindowMs),

@@ -260,7 +260,7 @@ export class Sessions implements SessionLink {
     this.#departures.forget(connection);
     if (!greeted) return;
     this.#heardNodes.left(node, lastHeardMs);
-    const isOurs = lastHeardMs < this.#stallDetector.endedMs();
+    const isOurs = this.#stallDetector.excuses(connection);
     const message: NodeMessage = { type: 'agent-disconnected', session, lastHeardMs, isOurs };
     this.#ports.tell({ to: { kind: 'node', id: node }, message });
     if (isCurrent) this.tails.left(node);

@@ -40,6 +40,8 @@ interface Asked {
   /** Streams that wait for it. */
   readonly waiting: Set<(tunnel: Tunnel | null) => void>;
   readonly cancelTimer: () => void;
+  /** Its agent was asked by its session here: what others know of it decides nothing then. */
+  isSent: boolean;
 }
 
 /** At most one tunnel a node. None at first. */
@@ -92,6 +94,7 @@ export class AskedTunnels {
       tokenKey: keyOf(token),
       waiting: new Set(),
       cancelTimer: this.#asking.clock.after(TUNNEL_OPEN_MS_MAX, () => this.settle(node, null)),
+      isSent: false,
     };
     this.#nodes.set(asked.tokenKey, node);
     this.#asked.set(node, asked);
@@ -126,25 +129,32 @@ export class AskedTunnels {
     for (const done of asked.waiting) done(tunnel);
   }
 
+  /** Nobody has a session of the node, as others know: who waits is told, unless its agent has come here meanwhile. */
+  refuse(node: NodeId): void {
+    if (this.#asked.get(node)?.isSent === false) this.settle(node, null);
+  }
+
   /** None of them will come. */
   refuseAll(): void {
     for (const node of this.#asked.keys()) this.settle(node, null);
   }
 
-  #send(node: NodeId, { token }: Asked): boolean {
+  #send(node: NodeId, asked: Asked): boolean {
     const [ownUrl, vpnUrl] = [this.#asking.ownUrl(node), this.#asking.vpnUrl(node)];
-    return this.#asking.send(node, {
+    const isSent = this.#asking.send(node, {
       type: 'open-tunnel',
-      token,
+      token: asked.token,
       http2: true,
       ...(ownUrl !== null && { admin_url: ownUrl }),
       ...(vpnUrl !== null && { mesh_url: vpnUrl }),
     });
+    asked.isSent ||= isSent;
+    return isSent;
   }
 
   async #askOwner(node: NodeId, asked: Asked): Promise<void> {
     const isAsked = await this.#asking.askOwner(node, asked.token);
-    if (!isAsked && this.#asked.get(node) === asked) this.settle(node, null);
+    if (!isAsked && this.#asked.get(node) === asked) this.refuse(node);
   }
 }
 

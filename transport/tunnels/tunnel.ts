@@ -21,6 +21,7 @@ import type { TunnelServer, TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import type { Intake } from '../net/streams/paced-pieces.ts';
+import { Pings } from '../net/streams/pings.ts';
 import type { FrameQuota } from './frame-quota.ts';
 import { STREAM_OPEN_MS_MAX } from './limits.ts';
 
@@ -48,15 +49,15 @@ export class Tunnel {
   readonly #session: ClientHttp2Session;
   readonly #nowMs: () => number;
   #streams = 0;
+  #isMet = false;
+  #isCut = false;
   #idleSinceMs: number;
-  #heardMs: number;
-  #beatMs: number;
+  readonly #pings: Pings;
 
   constructor(open: (intake: Intake) => Duplex, { monotonicMs: nowMs, quota, closed }: TunnelOwner) {
     this.#nowMs = nowMs;
     this.#idleSinceMs = nowMs();
-    this.#heardMs = nowMs();
-    this.#beatMs = this.#heardMs;
+    this.#pings = new Pings(nowMs());
     const bytes = open({
       take: (chunk) => quota.take(chunk, nowMs()),
       pass: (waiting) => quota.pass(waiting, nowMs()),
@@ -71,12 +72,15 @@ export class Tunnel {
     session.on('connect', () => {
       if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
     }); // it may be cut by what came with its first bytes
+    session.once('remoteSettings', () => {
+      this.#isMet = true;
+    });
     session.on('error', () => {}); // `close` follows
     session.on('close', () => {
       bytes.destroy();
       closed();
     });
-    bytes.on('close', () => this.destroy());
+    bytes.on('close', () => this.#destroyed());
   }
 
   /** Opens a stream; it is connected at the far end when this resolves. Never rejects. */
@@ -110,9 +114,14 @@ export class Tunnel {
     return !this.#session.closed && !this.#session.destroyed;
   }
 
+  /** Its agent ended it and never said a word on it: it had given up what was read here later. */
+  get isStillborn(): boolean {
+    return !this.isOpen && !this.#isMet && !this.#isCut;
+  }
+
   /** False: a sign of life that it was asked for is not there yet. */
   get isHeard(): boolean {
-    return this.#heardMs >= this.#beatMs;
+    return this.#pings.isAnswered;
   }
 
   /** For how long there was no stream that is open or being opened, in ms. */
@@ -122,11 +131,11 @@ export class Tunnel {
 
   /** Asks for a sign of life when it is time, and ends a tunnel that gave none. */
   beat(nowMs: number): void {
-    if (this.#session.destroyed || nowMs - this.#beatMs < TUNNEL_PING_MS) return;
-    if (nowMs - this.#heardMs > TUNNEL_SILENCE_MS_MAX) return this.destroy();
-    this.#beatMs = nowMs;
+    if (this.#session.destroyed || nowMs - this.#pings.askedMs < TUNNEL_PING_MS) return;
+    if (this.#pings.isOver(nowMs, TUNNEL_SILENCE_MS_MAX)) return this.destroy();
+    this.#pings.asked(nowMs);
     this.#session.ping((error) => {
-      if (error === null) this.#heardMs = this.#nowMs();
+      if (error === null) this.#pings.answered(this.#nowMs());
     });
   }
 
@@ -135,11 +144,17 @@ export class Tunnel {
     this.#session.close();
   }
 
-  /**
-   * Ends it at once: with an error, or its streams would end as if their far ends were done. One that said goodbye
-   * waits for its agent no longer.
-   */
+  /** Ends it at once. */
   destroy(): void {
+    this.#isCut = true;
+    this.#destroyed();
+  }
+
+  /**
+   * With an error, or its streams would end as if their far ends were done. One that said goodbye waits for its agent
+   * no longer.
+   */
+  #destroyed(): void {
     if (this.#session.destroyed) this.#bytes.destroy();
     else this.#session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
   }

@@ -62,24 +62,35 @@ export class Tunnels {
 
   /**
    * The one way to a byte stream at a node. Opens its tunnel if there is none; connected when it resolves. Never
-   * rejects.
+   * rejects. An admin that stood still reads a connection that the agent had given up before the one that it made then,
+   * for which the token is spent: where the tunnel is such a one, the agent is asked once more, and no oftener,
+   * whatever it does.
    */
   async reach(node: NodeId, target: TunnelTarget, signal: AbortSignal): Promise<Dialled> {
+    const first = await this.#tunnelOf(node, signal);
+    if ('ok' in first) return first;
+    const dialled = await first.open(target, signal);
+    if (dialled.ok || !first.isStillborn || signal.aborted) return dialled;
+    const second = await this.#tunnelOf(node, signal);
+    return 'ok' in second ? second : second.open(target, signal);
+  }
+
+  /** The one that takes new streams, or one that the agent is asked for; or why there is none. */
+  async #tunnelOf(node: NodeId, signal: AbortSignal): Promise<Tunnel | Dialled> {
     if (this.#isClosing) return notDialled('overloaded', 'This admin is shutting down: try again shortly.');
     const present = this.#latest(node);
     if (present !== undefined) {
       if (present.way === 'url') this.#askForVpn(node);
-      return present.tunnel.open(target, signal);
+      return present.tunnel;
     }
     if (this.#shares.wasCut(node, this.#ports.monotonicMs()))
       return notDialled('offline', 'The tunnel of this machine was cut, as it flooded: try again shortly.');
-    const tunnel = await this.#asked.wait(node, signal);
-    return 'ok' in tunnel ? tunnel : tunnel.open(target, signal);
+    return this.#asked.wait(node, signal);
   }
 
   /** The admin that owns it says that the node has no session there: who waits is told. */
   refuse(node: NodeId): void {
-    this.#asked.settle(node, null);
+    this.#asked.refuse(node);
   }
 
   /** The node has a new session here. */

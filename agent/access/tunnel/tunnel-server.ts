@@ -20,6 +20,7 @@ import {
 } from '../../../transport/protocol/tunnel.ts';
 import { notDialled } from '../../../transport/net/streams/dialled.ts';
 import type { Dialled } from '../../../transport/net/streams/dialled.ts';
+import { Pings } from '../../../transport/net/streams/pings.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
 
@@ -93,12 +94,14 @@ function cut(session: ServerHttp2Session): void {
 
 /** Ends a tunnel whose admin gives no sign of life. */
 function watch(session: ServerHttp2Session): void {
-  let heardMs = performance.now();
+  const pings = new Pings(performance.now());
   const timer = setInterval(() => {
     if (session.destroyed) return; // its close follows, and a ping would throw
-    if (performance.now() - heardMs > TUNNEL_SILENCE_MS_MAX) return cut(session);
+    const nowMs = performance.now();
+    if (pings.isOver(nowMs, TUNNEL_SILENCE_MS_MAX)) return cut(session);
+    pings.asked(nowMs);
     session.ping((error) => {
-      if (error === null) heardMs = performance.now();
+      if (error === null) pings.answered(performance.now());
     });
   }, TUNNEL_PING_MS).unref();
   session.once('close', () => clearInterval(timer));

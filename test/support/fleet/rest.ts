@@ -1,7 +1,7 @@
 /** A small client of the REST API. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { scaled } from '../busy.ts';
+import { isCrowded, scaled } from '../busy.ts';
 
 /** One answer. `data` and `error` are what the envelope holds; both undefined when there is none. */
 export interface Answer<T> {
@@ -95,6 +95,14 @@ export async function settledAnswer<T>(call: () => Promise<Answer<T>>): Promise<
     if (answer.error?.code !== 'service_unavailable' || performance.now() - began > scaled(RETRY_MS_MAX)) return answer;
     await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
   }
+}
+
+/**
+ * The answer to a call, whatever it is; on a crowded machine, where an admin may not have had the time for it, as
+ * `settledAnswer`.
+ */
+export function timelyAnswer<T>(call: () => Promise<Answer<T>>): Promise<Answer<T>> {
+  return isCrowded() ? settledAnswer(call) : call();
 }
 
 function envelope<T>(text: string): Pick<Answer<T>, 'data' | 'error' | 'total'> {

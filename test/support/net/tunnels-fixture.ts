@@ -26,7 +26,7 @@ export interface FixtureOptions {
   readonly clock?: Clock & { readonly nowMs: () => number };
   /** Whether the agent opens what it is asked for. */
   readonly opens?: boolean;
-  readonly isConnected?: boolean;
+  readonly isConnected?: () => boolean;
   /** Asks the admin at which the node has its session, if there is another one. */
   readonly askOwner?: (node: NodeId, token: string) => Promise<boolean>;
   /**
@@ -62,7 +62,7 @@ export async function tunnelsFixture(
   {
     clock = systemClock,
     opens = true,
-    isConnected = true,
+    isConnected = () => true,
     askOwner = () => Promise.resolve(false),
     isVpnUp = () => false,
     isHttp2 = true,
@@ -84,7 +84,7 @@ export async function tunnelsFixture(
     log: recordingLog(),
     monotonicMs: () => clock.nowMs(),
     send(_node, frame) {
-      if (!isConnected || frame.type !== 'open-tunnel') return false;
+      if (!isConnected() || frame.type !== 'open-tunnel') return false;
       tokens.push(frame.token);
       const { token, admin_url: named, mesh_url: vpnUrl, http2 } = frame;
       if (opens)

@@ -8,7 +8,7 @@ import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
-import { restClient, type Answer, type Rest, settledAnswer } from '../../support/fleet/rest.ts';
+import { restClient, timelyAnswer, type Answer, type Rest } from '../../support/fleet/rest.ts';
 import { openCuttable, type Cuttable } from '../../support/net/cuttable.ts';
 import { createScope } from '../../support/scope.ts';
 import { hangAfter, isCrowded } from '../../support/busy.ts';
@@ -79,8 +79,8 @@ test.serial('a key that was used at one admin has the same answer at the other',
   const sent = { body: { username: 'twice' }, headers: { 'idempotency-key': randomUUID() } };
 
   const [first, second] = [
-    await answeredAs(() => other.call('POST', `/nodes/${node.node_id}/ssh_usernames`, sent)),
-    await answeredAs(() => owner.call('POST', `/nodes/${node.node_id}/ssh_usernames`, sent)),
+    await timelyAnswer(() => other.call('POST', `/nodes/${node.node_id}/ssh_usernames`, sent)),
+    await timelyAnswer(() => owner.call('POST', `/nodes/${node.node_id}/ssh_usernames`, sent)),
   ];
 
   t.is(first.status, 201, first.text);
@@ -177,7 +177,8 @@ async function story(at: Rest): Promise<readonly Step[]> {
   await ask('its execution is cancelled', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
   await ask('what was cancelled is not again', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
   const left = async (): Promise<number> =>
-    (await answeredAs(() => at.call('DELETE', '/agents/me', { headers: { authorization: `Bearer ${token}` } }))).status;
+    (await timelyAnswer(() => at.call('DELETE', '/agents/me', { headers: { authorization: `Bearer ${token}` } })))
+      .status;
   steps.push(
     { what: 'leaving', status: await left(), body: null },
     { what: 'leaving twice', status: await left(), body: null },
@@ -195,18 +196,14 @@ async function answered(
   body?: unknown,
 ): Promise<Answer<Record<string, unknown>>> {
   const sent = { ...(body !== undefined && { body }), headers: { 'idempotency-key': randomUUID() } };
-  return answeredAs(() => at.call(method, path, sent));
-}
-
-function answeredAs<T>(call: () => Promise<Answer<T>>): Promise<Answer<T>> {
-  return isCrowded() ? settledAnswer(call) : call();
+  return timelyAnswer(() => at.call(method, path, sent));
 }
 
 /** Lets a node in at this admin, without a program. */
 async function enrolled(at: Rest, steps: Step[] = []): Promise<EnrollAnswer> {
   const { key } = await fleet.key();
   const body = { ...enrollment(key), machine_secret: randomBytes(32).toString('base64url') };
-  const { status, data, text } = await answeredAs(() => at.call<EnrollAnswer>('POST', '/agents/enroll', { body }));
+  const { status, data, text } = await timelyAnswer(() => at.call<EnrollAnswer>('POST', '/agents/enroll', { body }));
   if (status !== 201) throw new Error(text);
   steps.push({ what: 'a node comes', status, body: masked(data) });
   return data;

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { hangAfter, isCrowded } from '../../support/busy.ts';
 import { behindBalancer, type BehindBalancer } from '../../support/fleet/behind-balancer.ts';
+import { timelyAnswer } from '../../support/fleet/rest.ts';
 
 const AGENTS = 3;
 const ADMINS = 2;
@@ -12,15 +13,17 @@ const ROUNDS = 2;
 /** One test on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
 
-/** What scrapes of everything at every admin came to, one after the other: 200, or what was said instead. */
+/** What scrapes of everything at every admin came to, one after the other: 200, or what was said instead, and when. */
 async function scraped({ rests, nodes }: BehindBalancer): Promise<readonly (number | string)[]> {
   const found: (number | string)[] = [];
   for (let round = 0; round < ROUNDS; round += 1)
     for (const rest of rests)
       for (const { id } of nodes)
         for (const source of SOURCES) {
-          const { status, text } = await rest.call('GET', `/nodes/${id}/metrics/${source}/raw`);
-          found.push(status === 200 ? status : `${status} ${text}`);
+          const beganMs = performance.now();
+          const { status, text } = await timelyAnswer(() => rest.call('GET', `/nodes/${id}/metrics/${source}/raw`));
+          const tookMs = Math.round(performance.now() - beganMs);
+          found.push(status === 200 ? status : `${status} ${text} after ${tookMs} ms`);
         }
   return found;
 }

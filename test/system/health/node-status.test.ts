@@ -140,6 +140,7 @@ test('agents that vanish just before or amid a stall of their admin and return i
   before?.cut();
   await fleet.rest.get('/nodes'); // its end is read before this
   await freeze(admin.program);
+  meanwhile?.send({ type: 'ping' }); // read as if it were said after the stall
   meanwhile?.cut();
   await delay(STALL_MS);
   admin.program.resume();

@@ -6,6 +6,7 @@ import {
   DEADLINE_MS,
   judge,
   LIMIT_MS,
+  LOOKS_APART_MS_MAX,
   WELL_MS,
   type Look,
 } from '../../../../agent/updater/watch.ts';
@@ -26,11 +27,12 @@ type Seen = (
   second: number,
 ) => Partial<Health> & { readonly reaches?: boolean; readonly silent?: boolean; readonly starts?: number };
 
-/** The second of the verdict, and the verdict. */
-function watched(seen: Seen): readonly [number, string] {
+/** The second of the verdict, and the verdict. Not looking: it stands still, as its machine or its container does. */
+function watched(seen: Seen, isLooking: (second: number) => boolean = () => true): readonly [number, string] {
   let watching = beginWatching(0);
   let writtenMs: number | null = null;
   for (let second = 1; second <= 4_000; second += 1) {
+    if (!isLooking(second)) continue;
     const { reaches = null, silent = false, starts = 1, ...health } = seen(second);
     if (!silent) writtenMs = second * 1_000;
     const look: Look = {
@@ -48,7 +50,12 @@ function watched(seen: Seen): readonly [number, string] {
   return [0, 'no verdict'];
 }
 
-const SECONDS = { well: WELL_MS / 1_000, deadline: DEADLINE_MS / 1_000, limit: LIMIT_MS / 1_000 };
+const SECONDS = {
+  well: WELL_MS / 1_000,
+  deadline: DEADLINE_MS / 1_000,
+  limit: LIMIT_MS / 1_000,
+  looksApart: LOOKS_APART_MS_MAX / 1_000,
+};
 
 test('a version that is well for a minute is good', (t) => {
   t.deepEqual(
@@ -136,4 +143,36 @@ test('three starts within half a minute are a crash loop, by the launcher or by 
   // two in any half minute are none
   const slow = (s: number) => ({ pid: Math.min(4, Math.ceil(s / ((CRASH_WINDOW_MS + 1_000) / 2_000))) });
   t.is(watched(slow)[1], 'good');
+});
+
+/** A machine that stands still from the one second to the other, between two looks. */
+const stoodStill = (from: number, to: number) => (second: number) => second <= from || second > to;
+
+test('time in which it stood still itself is no time in which a version is well, or is not', (t) => {
+  const to = 20 + 2 * SECONDS.deadline;
+  t.deepEqual(
+    watched(() => ({}), stoodStill(20, to)),
+    [to + SECONDS.well + 1 - 20 - SECONDS.looksApart + 1, 'good'],
+    'its agent has written by the first look',
+  );
+  t.deepEqual(
+    watched((second) => ({ silent: second > to && second < to + 5 }), stoodStill(20, to)),
+    [to + 5 + SECONDS.well, 'good'],
+    'its agent writes later than it looks',
+  );
+  const long = 20 + 2 * SECONDS.limit;
+  t.deepEqual(
+    watched((second) => ({ connected_since: second > long ? 5 : null, reaches: false }), stoodStill(20, long)),
+    [long + 1 + SECONDS.well, 'good'],
+  );
+});
+
+test('one that looks late each time comes to a verdict all the same', (t) => {
+  t.deepEqual(
+    watched(
+      () => ({ connected_since: null, reaches: true }),
+      (second) => second % 60 === 0,
+    ),
+    [30 * 60, 'it was not well within 300 s: the agent is not connected to an admin'],
+  );
 });

@@ -202,7 +202,7 @@ test('who gives up waiting is told at once, and the next one waits for the same 
 });
 
 test('a node without a session is offline', async (t) => {
-  const { reach } = await tunnelsFixture(t, { isConnected: false });
+  const { reach } = await tunnelsFixture(t, { isConnected: () => false });
 
   t.like(await reach(1), { ok: false, failure: 'offline' });
 });
@@ -210,7 +210,7 @@ test('a node without a session is offline', async (t) => {
 test('a node whose session is at another admin is asked for through that one, and who waits hears its no at once', async (t) => {
   const asked: string[] = [];
   const { reach, tunnels } = await tunnelsFixture(t, {
-    isConnected: false,
+    isConnected: () => false,
     askOwner: async (node) => {
       asked.push(node);
       return Promise.resolve(true);
