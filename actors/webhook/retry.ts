@@ -21,8 +21,8 @@ export interface Verdict {
 }
 
 /**
- * 2xx is delivered; 410 ends it, and that its event is gone; anything else is tried again after an exponential wait with jitter, not before
- * the receiver's wish, as often as the delivery may be tried (V2). Source: docs/events.md.
+ * 2xx is delivered; 410 ends it, and that its event is gone; anything else is tried again after an exponential wait
+ * with jitter, not before the receiver's wish, as often as the delivery may be tried (V2). Source: docs/events.md.
  */
 export function verdictOf(
   delivery: DeliveryRef,

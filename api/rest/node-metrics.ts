@@ -1,5 +1,6 @@
 /**
- * Metrics of nodes as Prometheus reads them: packed as their agents packed them, where the client takes that. Not in the catalogue: the answers are no JSON. Source: docs/metrics.md.
+ * Metrics of nodes as Prometheus reads them: packed as their agents packed them, where the client takes that. Not in
+ * the catalogue: the answers are no JSON. Source: docs/metrics.md.
  */
 import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';

@@ -121,8 +121,8 @@ async function refuseDeleted(em: EntityManager, node: string): Promise<void> {
 
 /**
  * The same machine's try before this one was stored after this one was sent: the next one finds its node, and is
- * answered as a retry. Asked behind the row of its enrolment key, or of its recovery key, which the other try held until
- * it was stored.
+ * answered as a retry. Asked behind the row of its enrolment key, or of its recovery key, which the other try held
+ * until it was stored.
  */
 async function refuseOvertaken(em: EntityManager, { node, machineSecretHash }: NodeEnrolled): Promise<void> {
   if (machineSecretHash === null) return;

@@ -6,7 +6,7 @@ import type { NodeId } from '../protocol/ids.ts';
 import { AGENT_METRICS_PATH, EXPORTER_PATH } from '../protocol/agent-api.ts';
 import { createSyntaxCheck } from '../net/exposition/syntax.ts';
 import { samplesInTurns, type Samples } from '../net/exposition/samples.ts';
-import type { AnswerJudge } from '../tunnels/agent-answer.ts';
+import type { AnswerJudge } from '../tunnels/answer-body.ts';
 import { unanswered } from '../tunnels/agent-json.ts';
 import type { AgentAnswer, AgentRequests } from '../tunnels/agent-requests.ts';
 import { AGENT_FAMILIES, agentMetrics } from './agent-record.ts';

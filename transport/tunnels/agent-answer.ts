@@ -5,20 +5,11 @@
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AgentPorts } from '../protocol/agent-description.ts';
-import type { Dialled } from '../net/streams/dialled.ts';
 import { refuseUpgrade, UnaskedUpgrade } from '../net/streams/unasked-upgrade.ts';
 import { NotDialled, type KeptStreams, type StreamRequest, type StreamWanted } from './kept-streams.ts';
 import type { AnswerShelf, Reading } from './answer-shelf.ts';
-import { OVER_SHARE, readBody, tooLarge, wrong } from './answer-body.ts';
+import { OVER_SHARE, readBody, tooLarge, wrong, type Answered, type BodyWanted } from './answer-body.ts';
 import { AGENT_HEADER_BYTES_MAX } from './limits.ts';
-
-/** Looks at an answer as it comes; each call answers null, or a sentence that refuses it. */
-export interface AnswerJudge {
-  /** The header of that name as it was sent, or the empty text. */
-  readonly type: (contentType: string) => string | null;
-  readonly take: (piece: Buffer) => string | null;
-  readonly end: () => string | null;
-}
 
 /** Where a node is asked, and with what. */
 export interface AgentEndpoint {
@@ -28,34 +19,13 @@ export interface AgentEndpoint {
 }
 
 /** What is asked, and where. */
-export interface AnswerWanted {
+export interface AnswerWanted extends BodyWanted {
   readonly stream: StreamWanted<AgentEndpoint>;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the body, packed and unpacked alike. */
-  readonly bytesMax: number;
   /** It may come packed by gzip. */
   readonly acceptsGzip?: boolean | undefined;
-  readonly judge?: AnswerJudge | undefined;
-  /** So many bytes came. False: the node is over its share. */
-  readonly take?: (bytes: number) => boolean;
 }
-
-/**
- * The body, and how it came where it came packed; or why there is no stream; or a sentence that says what is wrong with
- * the answer, with the status of one that was wrong from its head on. `isStale`: on a stream that was kept nothing came,
- * since its agent had closed it.
- */
-export type Answered =
-  | { readonly ok: true; readonly type: string; readonly body: Buffer; readonly gzip: Buffer | null }
-  | { readonly ok: false; readonly dialled: Extract<Dialled, { ok: false }> }
-  | {
-      readonly ok: false;
-      readonly problem: string;
-      readonly status?: number | undefined;
-      readonly isOverloaded?: boolean;
-      readonly isStale?: boolean;
-    };
 
 /** The one encoding that is asked for. */
 const GZIP = 'gzip';

@@ -7,7 +7,8 @@ import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { Places } from '../net/places.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
-import { readAnswer, type Answered, type AnswerJudge, type AgentEndpoint, type AnswerPlace } from './agent-answer.ts';
+import { readAnswer, type AgentEndpoint, type AnswerPlace } from './agent-answer.ts';
+import type { Answered, AnswerJudge } from './answer-body.ts';
 import { createAnswerShelf } from './answer-shelf.ts';
 import { AnswerShares } from './answer-shares.ts';
 import { KeptStreams } from './kept-streams.ts';
@@ -49,7 +50,8 @@ export interface AgentRequest {
 export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
 
 /**
- * The whole body, and as it came where it came packed; or why not, in one sentence for an operator, with nothing in it that the node said.
+ * The whole body, and as it came where it came packed; or why not, in one sentence for an operator, with nothing in it
+ * that the node said.
  * `status`: that of an `invalid` answer which was wrong from its head on.
  */
 export type AgentAnswer =

@@ -3,10 +3,43 @@
  * a whole before anybody has any of it.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Answered, AnswerJudge, AnswerWanted } from './agent-answer.ts';
+import type { Dialled } from '../net/streams/dialled.ts';
 import type { AnswerShelf, Reading } from './answer-shelf.ts';
 import { unpack, unpackedLength } from './gzip-body.ts';
 import { AGENT_PIECES_MAX, AGENT_PIECE_BYTES_MIN } from './limits.ts';
+
+/** Looks at an answer as it comes; each call answers null, or a sentence that refuses it. */
+export interface AnswerJudge {
+  /** The header of that name as it was sent, or the empty text. */
+  readonly type: (contentType: string) => string | null;
+  readonly take: (piece: Buffer) => string | null;
+  readonly end: () => string | null;
+}
+
+/** What is wanted of a body. */
+export interface BodyWanted {
+  /** Of it, packed and unpacked alike. */
+  readonly bytesMax: number;
+  readonly judge?: AnswerJudge | undefined;
+  /** So many bytes came. False: the node is over its share. */
+  readonly take?: (bytes: number) => boolean;
+}
+
+/**
+ * The body, and how it came where it came packed; or why there is no stream; or a sentence that says what is wrong
+ * with the answer, with the status of one that was wrong from its head on. `isStale`: on a stream that was kept nothing
+ * came, since its agent had closed it.
+ */
+export type Answered =
+  | { readonly ok: true; readonly type: string; readonly body: Buffer; readonly gzip: Buffer | null }
+  | { readonly ok: false; readonly dialled: Extract<Dialled, { ok: false }> }
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      readonly status?: number | undefined;
+      readonly isOverloaded?: boolean;
+      readonly isStale?: boolean;
+    };
 
 /** First room for a body, in bytes: what the metrics of a host have. It is doubled as they come. */
 const ROOM_BYTES = 65_536;
@@ -41,7 +74,7 @@ export interface BodyPlace {
 }
 
 /** Copied together as it comes: a body in pieces of one byte would hold hundreds of times its size. */
-export function readBody(response: IncomingMessage, wanted: AnswerWanted, place: BodyPlace): void {
+export function readBody(response: IncomingMessage, wanted: BodyWanted, place: BodyPlace): void {
   const { bytesMax } = wanted;
   const { reading, shelf, settle, isSettled, isWhole } = place;
   const isPacked = response.headers['content-encoding'] !== undefined;
@@ -98,7 +131,7 @@ function judgeInTurns(judge: AnswerJudge, rest: Buffer, judged: (problem: string
 /** Within the same limits as one that came as it is, each before it is unpacked: a few bytes become millions. */
 function unpackBody(
   { type, packed, roomBytes }: { readonly type: string; readonly packed: Buffer; readonly roomBytes: number },
-  { bytesMax, judge, take }: AnswerWanted,
+  { bytesMax, judge, take }: BodyWanted,
   { reading, shelf, settle, isSettled }: BodyPlace,
 ): void {
   const bytes = unpackedLength(packed);

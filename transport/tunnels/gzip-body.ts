@@ -1,5 +1,6 @@
 /**
- * Bodies that were packed by gzip: unpacked to as many bytes as they say to have, and not to one more. Source: RFC 1952.
+ * Bodies that were packed by gzip: unpacked to as many bytes as they say to have, and not to one more. Source: RFC
+ * 1952.
  */
 import { gunzip, gunzipSync } from 'node:zlib';
 

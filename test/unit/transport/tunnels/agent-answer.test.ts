@@ -7,12 +7,8 @@ import { Duplex } from 'node:stream';
 import test from 'ava';
 import { WEB_LIMITS } from '../../../../agent/observability/web-server.ts';
 import { notDialled, type Dialled } from '../../../../transport/net/streams/dialled.ts';
-import {
-  readAnswer,
-  type AgentEndpoint,
-  type Answered,
-  type AnswerWanted,
-} from '../../../../transport/tunnels/agent-answer.ts';
+import { readAnswer, type AgentEndpoint, type AnswerWanted } from '../../../../transport/tunnels/agent-answer.ts';
+import type { Answered } from '../../../../transport/tunnels/answer-body.ts';
 import { createAnswerShelf } from '../../../../transport/tunnels/answer-shelf.ts';
 import { KeptStreams } from '../../../../transport/tunnels/kept-streams.ts';
 import { AGENT_PIECES_MAX, KEPT_STREAM_AGE_MS_MAX, KEPT_STREAM_MS_MAX } from '../../../../transport/tunnels/limits.ts';
