@@ -146,6 +146,7 @@ test('a node that is on its way between sessions at its turn is asked when it co
   await agent.connect();
 
   t.deepEqual((await completed(fleet(), request)).summary, { total: 1, triggered: 1, failed: 0 });
+  await until('it is back', async () => (await statusesOf(fleet(), request))['updated'] === 1);
 });
 
 test('a node that is deleted before its turn is skipped, and the request ends without it', async (t) => {
