@@ -6,7 +6,9 @@ import { seriesOf } from './series.ts';
 /** Samples by their whole name. */
 export type Series = Readonly<Record<string, number>>;
 
-/** Names of what only rises, and is absent until there is something to count. Anything else is counted anew each time. */
+/**
+ * Names of what only rises, and is absent until there is something to count. Anything else is counted anew each time.
+ */
 export const COUNTER_NAME = /_(?:total|count|sum|bucket)(?:\{|$)/u;
 
 /** Scrapes what `ask` answers. */
