@@ -109,7 +109,7 @@ function selfUpdateEffects({
       const { self } = actor;
       if (self.kind !== 'self-update') return;
       const read = await actor.untilLoaded(async () => ({ counted: await loader.countSelfUpdate(self.id) }));
-      if (read !== null) actor.report({ type: 'nodes-counted', counted: read.counted });
+      actor.report(read === null ? { type: 'count-failed' } : { type: 'nodes-counted', counted: read.counted });
     },
     'wake-self-update': (_effect, { self }) => wakeSelfUpdate(self.id),
   };

@@ -4,7 +4,7 @@ import type { SessionId } from '../../transport/protocol/ids.ts';
 /** Its turn in a request, as the rows have it. Unix ms by the database's clock. */
 export interface DueUpdate {
   readonly request: string;
-  /** Version of its agent when its turn came. */
+  /** Version of its agent when it was asked; until then, when its turn came. */
   readonly fromVersion: string;
   readonly dueAtMs: number;
   /** Its agent was asked, by this owner or one before: its updater may have taken the signal. */

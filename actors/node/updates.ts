@@ -94,7 +94,10 @@ function asking(state: NodeState, nowMs: number): Step<NodeState> {
   return step(rest.state, [...refused.changes, ...rest.changes], rest.effects);
 }
 
-/** That it is asked is stored before it is: an owner after this one must know, and ask again. */
+/**
+ * That it is asked is stored before it is: an owner after this one must know, and ask again. With the version that it
+ * has by then, which what came of another request may have changed since its turn came.
+ */
 function asked(state: NodeState, nowMs: number): Step<NodeState> {
   const { session, record, updates } = state;
   const open = session?.updates === true ? updates.due.filter((due) => due.asked !== session.id) : [];
@@ -107,7 +110,7 @@ function asked(state: NodeState, nowMs: number): Step<NodeState> {
   const changes = open
     .filter(({ isAsked }) => !isAsked)
     .map(({ request }): Change => ({
-      write: { kind: 'self-update-asked', request, node: record.id, atMs: nowMs },
+      write: { kind: 'self-update-asked', request, node: record.id, from: record.version, atMs: nowMs },
       events: [],
       notices: [],
       onceStored: [send(request)],
@@ -115,7 +118,12 @@ function asked(state: NodeState, nowMs: number): Step<NodeState> {
   return step(
     withDue(
       state,
-      updates.due.map((due) => ({ ...due, asked: session.id, isAsked: true })),
+      updates.due.map((due) => ({
+        ...due,
+        fromVersion: due.isAsked ? due.fromVersion : record.version,
+        asked: session.id,
+        isAsked: true,
+      })),
     ),
     changes,
     open.filter(({ isAsked }) => isAsked).map(({ request }) => send(request)),

@@ -2,7 +2,7 @@
 
 /** Of self-update requests. */
 export type SelfUpdateEffect =
-  /** What the rows of its nodes say: comes back as `nodes-counted`. */
+  /** What the rows of its nodes say: comes back as `nodes-counted`, or `count-failed`. */
   | { readonly type: 'count-self-update' }
   /** Owners look which of their nodes have their turn. */
   | { readonly type: 'wake-self-update' };

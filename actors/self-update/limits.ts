@@ -9,6 +9,9 @@ export const SELF_UPDATE_STEP_NODES_MAX = 1_000;
 /** Least time between two counts of one request that nothing but news asks for, in ms. */
 export const COUNT_EVERY_MS_MIN = 100;
 
+/** A count that failed is tried again after so long, in ms. */
+export const COUNT_AGAIN_MS = 1_000;
+
 /** How long a node has to answer from its turn on, in ms. Source: docs/updates.md. */
 export const ANSWER_MS_MAX = 60_000;
 

@@ -20,4 +20,8 @@ export type SelfUpdateMessage =
   | { readonly type: 'nodes-changed' }
   /** What they say. Null: the request is gone. */
   | { readonly type: 'nodes-counted'; readonly counted: CountedSelfUpdate | null }
+  /** They could not be read, for a reason that is a bug. */
+  | { readonly type: 'count-failed' }
+  /** Its time has come. */
+  | { readonly type: 'count-again' }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

@@ -8,7 +8,7 @@ import { idempotencyRecord } from '../node/administration.ts';
 import { ok } from '../refusal.ts';
 import { instant } from '../resources/instant.ts';
 import type { SelfUpdateRequestResource, SelfUpdateStatus, SelfUpdateSummary } from '../resources/self-update.ts';
-import { COUNT_EVERY_MS_MIN } from './limits.ts';
+import { COUNT_AGAIN_MS, COUNT_EVERY_MS_MIN } from './limits.ts';
 import type { SelfUpdateMessage } from './messages.ts';
 import { nextMove } from './plan.ts';
 import { uncounted, type CountedSelfUpdate, type SelfUpdateRecord, type SelfUpdateState } from './state.ts';
@@ -18,6 +18,12 @@ import type { DomainEvent } from '../event-catalogue.ts';
 type MessageOf<T extends SelfUpdateMessage['type']> = Extract<SelfUpdateMessage, { type: T }>;
 
 const COUNT: Effect = { type: 'count-self-update' };
+const COUNT_LATER: Effect = {
+  type: 'remind',
+  key: 'count',
+  afterMs: COUNT_AGAIN_MS,
+  message: { type: 'count-again' },
+};
 const WAKE: Effect = { type: 'wake-self-update' };
 const NOBODY: SelfUpdateSummary = { total: 0, triggered: 0, failed: 0 };
 
@@ -31,6 +37,10 @@ export const selfUpdateBehaviour: Behaviour<SelfUpdateState, SelfUpdateMessage> 
         return changed(state, nowMs);
       case 'nodes-counted':
         return counted(state, message, nowMs);
+      case 'count-failed':
+        return step(state, [], [COUNT_LATER]); // it counts until then: news have it counted no earlier
+      case 'count-again':
+        return step(state, [], [COUNT]);
       case 'refused':
         return unchanged(state); // another one moved it: its rows are counted anew
       default:

@@ -5,11 +5,12 @@ import type { SelfUpdateRecord } from './state.ts';
 
 /** What the actor of a node stores, under the epoch of its cluster. */
 export type SelfUpdateHotWrite =
-  /** Its agent is about to be asked: from due. */
+  /** Its agent is about to be asked, which has this version: from due. */
   | {
       readonly kind: 'self-update-asked';
       readonly request: string;
       readonly node: NodeId;
+      readonly from: string;
       readonly atMs: number;
     }
   /** Its updater took the signal: from due. */

@@ -9,8 +9,11 @@ import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../trans
 import { nodeId, nodeToken } from '../fleet/nodes.ts';
 import { REGISTRATION } from './simulated-agent.ts';
 
-/** Pings, in ms: two within the silence after which an admin takes a session for dead. */
-const PING_EVERY_MS = 8_000;
+/** Reports, in ms: two within the silence after which an admin takes a session for dead. */
+const REPORT_EVERY_MS = 8_000;
+
+/** What each says of its services. */
+const HEALTHY = { services: [] };
 
 /** Dialled at once, at most. */
 const DIALLING_MAX = 50;
@@ -85,17 +88,17 @@ export class UpdatingAgents {
         seq += 1;
         socket.send(JSON.stringify({ seq, ...body }));
       };
-      let pinging: NodeJS.Timeout | undefined;
+      let reporting: NodeJS.Timeout | undefined;
       socket.on('open', () => {
         send({
           type: 'hello',
           protocol: PROTOCOL_VERSION,
           node: nodeId(index) as never,
           registration: { ...REGISTRATION, version: version ?? '', self_update_enabled: true },
-          report: { services: [] },
+          report: HEALTHY,
           holding: [],
         });
-        pinging = setInterval(() => send({ type: 'ping' }), PING_EVERY_MS);
+        reporting = setInterval(() => send({ type: 'report', report: HEALTHY }), REPORT_EVERY_MS);
       });
       socket.on('message', (data) => {
         const frame = JSON.parse((data as Buffer).toString('utf8')) as AdminFrame;
@@ -108,7 +111,7 @@ export class UpdatingAgents {
         send({ type: 'update-answer', request: frame.request, accepted: true, error: null });
         this.#restart(index, frame.request);
       });
-      socket.on('close', () => clearInterval(pinging));
+      socket.on('close', () => clearInterval(reporting));
       socket.on('error', reject);
     });
   }

@@ -15,23 +15,27 @@ const KEY = `u.request_id || ':' || u.node_id as key`;
 
 /** Before it is asked: from then on nobody knows but its agent whether the updater took the signal. */
 function ask(writes: readonly Of<'self-update-asked'>[]): readonly Statement[] {
-  return stamped('self-update-asked', 'asked_at', writes);
+  const asked: Statement = {
+    name: 'self-update-asked',
+    wanted: keysOf(writes),
+    text: `update self_update_node u set asked_at = to_timestamp(v.at / 1000.0), from_version = v.was
+      from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::text[]) as v(request, node, at, was)
+      where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
+    values: [
+      plainArray(writes.map((w) => w.request)),
+      plainArray(writes.map((w) => w.node)),
+      plainArray(writes.map((w) => w.atMs)),
+      writes.map((w) => storable(w.from)),
+    ],
+  };
+  return [asked];
 }
 
 function trigger(writes: readonly Of<'self-update-triggered'>[]): readonly Statement[] {
-  return stamped('self-update-triggered', `state = 'triggered', triggered_at`, writes);
-}
-
-/** Nodes whose turn it is get a time. `set`: what else is set, and the column of the time. */
-function stamped(
-  name: string,
-  set: string,
-  writes: readonly Of<'self-update-asked' | 'self-update-triggered'>[],
-): readonly Statement[] {
-  const stamp: Statement = {
-    name,
+  const triggered: Statement = {
+    name: 'self-update-triggered',
     wanted: keysOf(writes),
-    text: `update self_update_node u set ${set} = to_timestamp(v.at / 1000.0)
+    text: `update self_update_node u set state = 'triggered', triggered_at = to_timestamp(v.at / 1000.0)
       from unnest($1::uuid[], $2::uuid[], $3::float8[]) as v(request, node, at)
       where u.request_id = v.request and u.node_id = v.node and u.state = 'due' returning ${KEY}`,
     values: [
@@ -40,7 +44,7 @@ function stamped(
       plainArray(writes.map((w) => w.atMs)),
     ],
   };
-  return [stamp];
+  return [triggered];
 }
 
 function fail(writes: readonly Of<'self-update-failed'>[]): readonly Statement[] {

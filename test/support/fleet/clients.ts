@@ -15,9 +15,9 @@ const tries = (): number => (isCrowded() ? 5 : 2);
 /** What clients saw so far. */
 export interface ClientCounts {
   calls: number;
-  /** That failed once, and were answered by the retry. */
+  /** That failed at first, and were answered by a retry. */
   retried: number;
-  /** That failed at both: what each said. */
+  /** That failed at all of their tries: what each said. */
   readonly failed: string[];
 }
 
@@ -35,16 +35,27 @@ export interface ClientCall {
   readonly body?: object;
 }
 
+/** How clients try again. */
+export interface Trying {
+  /** Before the retry of what was answered, in ms. */
+  readonly waitMs?: number;
+  /** Tries that are answered, or cut, at most. */
+  readonly triesMax?: number;
+}
+
+/** What is said of a connection that nobody takes. */
+const NOBODY_THERE = 'ECONNREFUSED';
+
 /**
  * A client for each admin, which calls that one first and, where it does not answer as wanted, another one once more
- * after `waitMs` (at once where the connection was refused), under the same idempotency key; on a crowded machine a few
- * times. `next` makes the next call.
+ * after `waitMs`, under the same idempotency key; on a crowded machine a few times. Where nobody is there, nobody was
+ * asked: it goes to the next one at once, as programs do, and that is no try. `next` makes the next call.
  */
 export function callingClients(
   admins: readonly Rest[],
   next: (count: number) => ClientCall,
   told: (call: ClientCall, answer: Answer<unknown>) => void = () => {},
-  waitMs = 1_000,
+  { waitMs = 1_000, triesMax }: Trying = {},
 ): CallingClients {
   const counts: ClientCounts = { calls: 0, retried: 0, failed: [] };
   const over = new AbortController();
@@ -64,12 +75,14 @@ export function callingClients(
     place: number,
     call: ClientCall,
     key: string,
-    triesMax: number,
+    most: number,
   ): Promise<readonly string[] | null> => {
     const problems: string[] = [];
-    while (problems.length < triesMax) {
+    const isOver = (): boolean =>
+      problems.length >= most * admins.length || problems.filter((one) => !one.includes(NOBODY_THERE)).length >= most;
+    while (!isOver()) {
       const last = problems.at(-1);
-      if (last !== undefined && !last.includes('ECONNREFUSED')) await delay(waitMs); // nobody is there: elsewhere at once, as programs do
+      if (last !== undefined && !last.includes(NOBODY_THERE)) await delay(waitMs);
       const problem = await once(admins[(place + problems.length) % admins.length], call, key);
       if (problem === null) {
         if (problems.length > 0) counts.retried += 1;
@@ -83,7 +96,7 @@ export function callingClients(
     while (!over.signal.aborted) {
       counts.calls += 1;
       const [call, key] = [next(counts.calls), randomUUID()];
-      const problems = await problemsOf(place, call, key, tries());
+      const problems = await problemsOf(place, call, key, triesMax ?? tries());
       if (problems !== null) counts.failed.push(`${call.method} ${call.path}: ${problems.join('; ')}`);
       await delay(PAUSE_MS);
     }

@@ -1,6 +1,7 @@
 /** An agent by hand: enrolled like any other, and on its session it says whatever a test makes it say. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
+import type { HealthReport } from '../../../transport/protocol/agent-description.ts';
 import type { AdminFrame, AgentFrameBody } from '../../../transport/protocol/frames.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
@@ -26,7 +27,7 @@ export interface RawSession {
   sendRaw(data: string | Buffer): void;
   /** Ends the connection without a word. */
   cut(): void;
-  /** The first frame of this type, once it is there. */
+  /** The first frame of this type, once it is there. Rejects when the session is closed without it. */
   frame<T extends AdminFrame['type']>(type: T): Promise<Extract<AdminFrame, { type: T }>>;
 }
 
@@ -89,7 +90,7 @@ export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer):
           protocol,
           node: answer.node_id,
           registration: { version, id_type: 'persistent', ports: PORTS, self_update_enabled: selfUpdates },
-          report: { services: isHealthy ? [] : [{ name: 'api', healthy: false, detail: 'it does not listen' }] },
+          report: reportOf(isHealthy),
           holding: [...holding] as never,
         });
         await session.frame('welcome');
@@ -97,6 +98,11 @@ export function rawAgent(scope: Scope, url: () => string, answer: EnrollAnswer):
       return session;
     },
   };
+}
+
+/** What an agent says of its services. */
+export function reportOf(isHealthy: boolean): HealthReport {
+  return { services: isHealthy ? [] : [{ name: 'api', healthy: false, detail: 'it does not listen' }] };
 }
 
 async function openSession(
@@ -116,8 +122,9 @@ async function openSession(
     frames.push(frame);
     heard(frame);
   });
+  let end: Closed | null = null;
   const closed = new Promise<Closed>((resolve) => {
-    socket.on('close', (code, reason) => resolve({ code, reason: reason.toString('utf8') }));
+    socket.on('close', (code, reason) => resolve((end = { code, reason: reason.toString('utf8') })));
   });
   await new Promise<void>((resolve, reject) => {
     socket.once('open', resolve).once('error', reject);
@@ -132,10 +139,11 @@ async function openSession(
     },
     sendRaw: (data) => socket.send(data),
     cut: () => socket.terminate(),
-    frame: async <T extends AdminFrame['type']>(type: T) =>
-      until(
-        `a ${type} frame`,
-        () => frames.find((frame) => frame.type === type) as Extract<AdminFrame, { type: T }> | undefined,
-      ),
+    async frame<T extends AdminFrame['type']>(type: T) {
+      const found = () => frames.find((frame) => frame.type === type) as Extract<AdminFrame, { type: T }> | undefined;
+      const seen = await until(`a ${type} frame`, () => found() ?? end);
+      if (!('code' in seen)) return seen;
+      throw new Error(`closed with ${seen.code} (${seen.reason}) before a ${type} frame came`);
+    },
   };
 }

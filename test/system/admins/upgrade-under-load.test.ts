@@ -15,15 +15,12 @@ import { FLEET_KEYS } from '../../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
 import { prepareAgent } from '../../support/fleet/agent-program.ts';
 import { callingClients, type ClientCall } from '../../support/fleet/clients.ts';
-import { releaseAt, releaseTest, type Release } from '../../support/fleet/release.ts';
+import { RELEASE_BEFORE, releaseAt, releaseTest, type Release } from '../../support/fleet/release.ts';
 import { restClient, settledAnswer } from '../../support/fleet/rest.ts';
 import { urlOf } from '../../support/database/server.ts';
 import { until } from '../../support/until.ts';
 
-/** The commit that stands for the release before: the last one without self-updates. */
-const BEFORE = '96774500';
-
-const test = releaseTest(BEFORE);
+const test = releaseTest(RELEASE_BEFORE);
 
 const TEST_MS_MAX = 300_000;
 
@@ -103,7 +100,7 @@ async function stopped({ program }: AdminProgram): Promise<number | null> {
 
 test('two admins are upgraded under load, and taken back, with no call failed after a retry and no command lost', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  const release = await releaseAt(t, BEFORE);
+  const release = await releaseAt(t, RELEASE_BEFORE);
   const { older, newer, start, rests, nodes, ledger } = await pair(t, release);
   const commands: string[] = [];
   let labelled = 0;
@@ -160,7 +157,7 @@ test('two admins are upgraded under load, and taken back, with no call failed af
 });
 
 test('the release before does not start on the newer schema, and says what to do', async (t) => {
-  const release = await releaseAt(t, BEFORE);
+  const release = await releaseAt(t, RELEASE_BEFORE);
   const env = {
     ...FLEET_KEYS,
     DATABASE_URL: urlOf(await createDatabase(t)),

@@ -225,6 +225,8 @@ const SELF_UPDATE: Cases<'self-update'> = {
   }),
   'nodes-changed': () => ({}),
   'nodes-counted': () => ({ counted: null }),
+  'count-failed': () => ({}),
+  'count-again': () => ({}),
   refused: () => REFUSED,
 };
 

@@ -13,6 +13,16 @@ import { agentsOf, completed, eventsOf, requestFor, resultsOf, statusesOf } from
 
 const fleet = sharedFleet(test, {});
 
+/** Resolves when the turn of the one node of this request has come. */
+function isDue({ id }: { readonly id: string }): Promise<boolean> {
+  return until('its turn has come', async () => {
+    const [row] = await fleet().sql<{ state: string }>('select state from self_update_node where request_id = $1', [
+      id,
+    ]);
+    return row?.state === 'due';
+  });
+}
+
 test('every node is triggered once, and updated when its agent is back with another version', async (t) => {
   const agents = await agentsOf(t, fleet(), ['updates', 'updates', 'updates']);
 
@@ -137,15 +147,29 @@ test('a node that is on its way between sessions at its turn is asked when it co
   agent.cut();
 
   const request = await requestFor(fleet(), agents);
-  await until('its turn has come', async () => {
-    const [row] = await fleet().sql<{ state: string }>('select state from self_update_node where request_id = $1', [
-      request.id,
-    ]);
-    return row?.state === 'due';
-  });
+  await isDue(request);
   await agent.connect();
 
   t.deepEqual((await completed(fleet(), request)).summary, { total: 1, triggered: 1, failed: 0 });
+  await until('it is back', async () => (await statusesOf(fleet(), request))['updated'] === 1);
+});
+
+test('a node that is back with another version for one request is not updated for one that it is asked for then', async (t) => {
+  const agents = await agentsOf(t, fleet(), ['takes']);
+  const [agent] = agents as [UpdatingAgent];
+  const first = await requestFor(fleet(), agents);
+  await completed(fleet(), first);
+  agent.cut();
+  const second = await requestFor(fleet(), agents);
+  await isDue(second);
+
+  agent.version = NEW;
+  await agent.connect();
+  await completed(fleet(), second);
+
+  const resultOf = async (request: { readonly id: string }) => (await resultsOf(fleet(), request)).get(agent.node);
+  t.like(await resultOf(first), { status: 'updated', from_version: OLD, to_version: NEW });
+  t.like(await resultOf(second), { status: 'triggered', from_version: NEW, to_version: null });
 });
 
 test('a node that is deleted before its turn is skipped, and the request ends without it', async (t) => {

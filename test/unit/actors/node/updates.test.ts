@@ -35,7 +35,7 @@ function able(more: Partial<NodeState> = {}): NodeState {
 const asked = able({ updates: { due: [{ ...due, asked: session(1), isAsked: true }], triggered: null } });
 const triggered = able({ updates: { due: [], triggered: { request: REQUEST, fromVersion: OLD } } });
 const asks = {
-  write: { kind: 'self-update-asked', request: REQUEST, node: NODE, atMs: NOW_MS },
+  write: { kind: 'self-update-asked', request: REQUEST, node: NODE, from: OLD, atMs: NOW_MS },
   events: [],
   notices: [],
   onceStored: [{ type: 'send', session: session(1), frame: { type: 'update', request: REQUEST } }],
@@ -194,4 +194,36 @@ test('a new owner knows whose turn it is, and asks for what may have been lost; 
     told: { to: { kind: 'node', id: NODE }, message: { type: 'update', due: [] } },
   });
   t.deepEqual(behaviour.refreshed(asked, loaded).updates, loaded.updates);
+});
+
+test('what came of one request is not told of another for which it is asked only then', (t) => {
+  const other = { ...due, request: OTHER, asked: null };
+  const hello = {
+    registration: { ...REGISTRATION, self_update_enabled: true, version: '1.1.0' },
+    report: HEALTHY,
+    holding: [],
+    updates: true,
+  };
+  const waiting = { ...triggered, session: null, updates: { ...triggered.updates, due: [other] } };
+
+  const back = say(waiting, { type: 'agent-connected', session: session(1), hello });
+  const answered = say(back.state, { type: 'update-answered', session: session(1), request: OTHER, error: null });
+
+  const writes = back.changes.flatMap(({ write }) => (write.kind.startsWith('self-update') ? [write] : []));
+  t.like(writes, [
+    { kind: 'self-update-ended', request: REQUEST, outcome: 'updated', from: OLD, to: '1.1.0' },
+    { kind: 'self-update-asked', request: OTHER, from: '1.1.0' },
+  ] as never);
+  t.deepEqual(kinds(answered), ['self-update-triggered'], 'its updater may find something newer');
+  t.deepEqual(answered.state.updates.triggered, { request: OTHER, fromVersion: '1.1.0' });
+});
+
+test('one that was asked before it came with another version may owe it to that request', (t) => {
+  const before = { ...due, request: OTHER, isAsked: true, asked: null };
+  const state = { ...able(), record: { ...record, version: '1.1.0' }, updates: { due: [before], triggered: null } };
+
+  const step = say(state, { type: 'update-answered', session: session(1), request: OTHER, error: null });
+
+  t.deepEqual(kinds(step), ['self-update-triggered', 'self-update-ended']);
+  t.like(step.changes[1], { write: { outcome: 'updated', from: OLD, to: '1.1.0' } });
 });
