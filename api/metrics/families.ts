@@ -146,7 +146,7 @@ export const FAMILIES: readonly Family[] = [
   ),
   gauge(
     'webhook_deliveries_pending',
-    'Deliveries to webhooks that are not finished, up to 100000, in the whole database.',
+    'Deliveries to webhooks that have a row and are not finished, up to 100000, in the whole database.',
     [],
     ({ totals }) => one(totals?.deliveriesPending),
   ),
