@@ -16,13 +16,15 @@ interface ScreenProps {
 /** It, from signing in to the end. */
 export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
   const place = useRef<HTMLDivElement>(null);
-  const leaving = useRef<HTMLButtonElement>(null);
+  const tools = useRef<HTMLDivElement>(null);
   const [shell, setShell] = useState<Shell | null>(null);
   const hasFiles = useSignal(false);
   const isReader = useSignal(false);
   useEffect(() => {
     if (place.current === null) return undefined;
-    const made = new Shell(place.current, login, { refused, left: () => leaving.current?.focus() });
+    // Files cannot be had while no shell is there, which is when whoever leaves wants another one
+    const left = (): void => tools.current?.querySelector<HTMLElement>('button:enabled')?.focus();
+    const made = new Shell(place.current, login, { refused, left });
     setShell(made);
     return () => made.close();
   }, []);
@@ -39,9 +41,8 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
           <bdi>{wordsOf(state, login.username)}</bdi>
           {shell?.isTypingIntoNothing.value === true && ` ${TERMINAL.dropping}`}
         </p>
-        <div class="tools">
+        <div ref={tools} class="tools">
           <button
-            ref={leaving}
             type="button"
             aria-pressed={hasFiles.value}
             disabled={state.kind !== 'open'}
