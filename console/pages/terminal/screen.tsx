@@ -22,9 +22,7 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
   const isReader = useSignal(false);
   useEffect(() => {
     if (place.current === null) return undefined;
-    // Files cannot be had while no shell is there, which is when whoever leaves wants another one
-    const left = (): void => tools.current?.querySelector<HTMLElement>('button:enabled')?.focus();
-    const made = new Shell(place.current, login, { refused, left });
+    const made = new Shell(place.current, login, { refused, left: () => toFirst(tools.current) });
     setShell(made);
     return () => made.close();
   }, []);
@@ -74,6 +72,11 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
       </p>
     </div>
   );
+}
+
+/** The first that can be used: while no shell is there, which is when one wants another, there are no files. */
+function toFirst(tools: HTMLElement | null): void {
+  tools?.querySelector<HTMLElement>('button:enabled')?.focus();
 }
 
 function Again({
