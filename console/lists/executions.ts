@@ -1,4 +1,4 @@
-/** Lists of executions that other pages lead to, by the ends of their addresses, and where one of them is seen. Pure. */
+/** Where executions are seen that other pages lead to: lists of them, by the ends of their addresses, and one. Pure. */
 import type { ExecutionResource } from '../../actors/resources/command.ts';
 import { addressOf } from '../routes.ts';
 import { listSearchOf } from './query.ts';
