@@ -1,4 +1,6 @@
-/** Lists of executions that other pages lead to, by the ends of their addresses. Pure. */
+/** Where executions are seen that other pages lead to: lists of them, by the ends of their addresses, and one. Pure. */
+import type { ExecutionResource } from '../../actors/resources/command.ts';
+import { addressOf } from '../routes.ts';
 import { listSearchOf } from './query.ts';
 
 /** What failed within this time is news, in ms. */
@@ -15,4 +17,9 @@ export function failedSince(asOf: string | null): string {
   const since = asOf === null ? {} : { completed_at__gte: new Date(Date.parse(asOf) - RECENT_MS).toISOString() };
   const filters = { status__in: 'completed', exit_code__gte: '1', ...since };
   return listSearchOf({ filters, sort: '-completed_at', page: 1 });
+}
+
+/** The page on which what one node said is seen: that of its command, which shows this node before others. */
+export function outputAddress({ id, command_id: command }: Pick<ExecutionResource, 'id' | 'command_id'>): string {
+  return addressOf('command', { id: command, search: `?execution=${encodeURIComponent(id)}` });
 }

@@ -34,21 +34,24 @@ export type Named =
   | { readonly tooMany: number };
 
 /** The ids of all that are called so, each once, in their order. Rejects where the service cannot be asked. */
-export async function nodesNamed(names: readonly string[], idsBy: (name: string) => Promise<readonly string[]>) {
+export async function nodesNamed(
+  names: readonly string[],
+  idsBy: (name: string) => Promise<readonly string[]>,
+): Promise<Named> {
   const sought = names.filter((name) => !isNodeId(name));
-  if (sought.length > LOOKED_UP_NAMES_MAX) return { tooMany: sought.length } satisfies Named;
+  if (sought.length > LOOKED_UP_NAMES_MAX) return { tooMany: sought.length };
   const found = new Map<string, string>();
   for (let first = 0; first < sought.length; first += LOOKED_UP_AT_ONCE) {
     const some = sought.slice(first, first + LOOKED_UP_AT_ONCE);
     const answers = await Promise.all(some.map(async (name) => ({ name, ids: await idsBy(name) })));
     for (const { name, ids } of answers) {
       const [id, another] = ids;
-      if (id === undefined) return { unknown: name } satisfies Named;
-      if (another !== undefined) return { several: name } satisfies Named;
+      if (id === undefined) return { unknown: name };
+      if (another !== undefined) return { several: name };
       found.set(name, id);
     }
   }
-  return { ids: [...new Set(names.map((name) => found.get(name) ?? name))] } satisfies Named;
+  return { ids: [...new Set(names.map((name) => found.get(name) ?? name))] };
 }
 
 /**

@@ -25,6 +25,14 @@ export type ListParameters<F extends string> = ListState<F>['filters'] & {
   readonly sort?: string;
 };
 
+/** Where a page of a list stands. Source: docs/api.md, Lists. */
+export interface Pagination {
+  readonly page: number;
+  readonly page_size: number;
+  readonly total_count: number;
+  readonly total_pages: number;
+}
+
 /** That of an address. What is no filter of this list is left out: old links still lead somewhere. */
 export function listStateOf<F extends string>(search: string, filters: readonly F[]): ListState<F> {
   const given = new URLSearchParams(search);

@@ -106,7 +106,7 @@ function Create({ live, onClose }: { readonly live: Live; readonly onClose: () =
         <input name="limit" type="number" min={1} />
       </Field>
       <Field label={form.ipv4} hint={form.rangeHint}>
-        <input name="ipv4" placeholder="100.64.7.0/24" autocomplete="off" />
+        <input name="ipv4" placeholder={form.ipv4Placeholder} autocomplete="off" />
       </Field>
       <Field label={form.ipv6} hint={form.rangeHint}>
         <input name="ipv6" autocomplete="off" />

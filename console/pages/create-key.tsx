@@ -89,7 +89,7 @@ function Fields({ fleet, cluster }: Pick<CreateKeyProps, 'fleet' | 'cluster'>) {
         </select>
       </Field>
       <Field label={T.labels} hint={T.labelsHint}>
-        <input name="labels" placeholder="env=prod,site=hall-3" autocomplete="off" spellcheck={false} />
+        <input name="labels" placeholder={T.labelsPlaceholder} autocomplete="off" spellcheck={false} />
       </Field>
     </>
   );

@@ -53,7 +53,7 @@ export function CreateWebhook({ live, types, onMade, onClose }: CreateWebhookPro
       }}
     >
       <Field label={WEBHOOKS.url} hint={T.urlHint}>
-        <input name="url" type="url" required maxLength={2_048} placeholder="https://" autocomplete="off" />
+        <input name="url" type="url" required maxLength={2_048} placeholder={T.urlPlaceholder} autocomplete="off" />
       </Field>
       <Types types={types} chosen={chosen.value} choose={(now) => (chosen.value = now)} />
       <Field label={T.secret} hint={T.secretHint}>

@@ -3,7 +3,7 @@ import { EXECUTION_STATUS_WORDS, RUN } from '../texts/run.ts';
 import type { ExecutionResource } from '../../actors/resources/command.ts';
 import type { Fleet } from '../fleet/feed.ts';
 import { useEffect } from 'preact/hooks';
-import { OPEN_STATUSES } from '../lists/executions.ts';
+import { OPEN_STATUSES, outputAddress } from '../lists/executions.ts';
 import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
 import { listStateOf } from '../lists/query.ts';
 import type { PageProps } from '../page-props.ts';
@@ -11,6 +11,7 @@ import { Ago } from '../parts/ago.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
+import { useNamedNodes } from '../parts/named-nodes-filter.ts';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import { Result } from '../parts/result.tsx';
 import { addressOf } from '../routes.ts';
@@ -34,6 +35,7 @@ export function ExecutionsPage({ live, fleet, search }: PageProps) {
   useEffect(() => fleet.follow(null), [fleet]); // names of nodes
   void fleet.version.value;
   const state = listStateOf(search, LIST_FILTERS.executions);
+  const named = useNamedNodes(live, state);
   return (
     <>
       <Heading text={TEXTS.pages.executions} />
@@ -57,14 +59,14 @@ export function ExecutionsPage({ live, fleet, search }: PageProps) {
         state={state}
         address={address}
         // what is no number or no id is refused in the service's words
-        ask={() => live.api.list_command_executions.query(LIST_PARAMETERS.executions(state))}
+        ask={async () => live.api.list_command_executions.query(LIST_PARAMETERS.executions(await named.looked()))}
         idOf={({ id }) => id}
         columns={columnsOf(fleet)}
-        detail={({ command_id: id }) => addressOf('command', { id })}
+        detail={outputAddress}
         empty={T.empty}
         emptyNext={<a href={addressOf('run')}>{RUN.commands.emptyNext}</a>}
       />
-      <ListElsewhere page="executions" state={state} />
+      <ListElsewhere page="executions" state={named.state} />
     </>
   );
 }

@@ -4,7 +4,7 @@
  */
 import { Fragment, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { directionOf, listSearchOf, listSortedBy, type ListState } from '../lists/query.ts';
+import { directionOf, listSearchOf, listSortedBy, type ListState, type Pagination } from '../lists/query.ts';
 import { usePolled, type Polled } from '../poll.ts';
 import { go } from '../router.ts';
 import { TEXTS } from '../texts.ts';
@@ -18,14 +18,6 @@ const T = TEXTS.lists;
 export interface PageOf<Row> {
   readonly data: readonly Row[];
   readonly pagination: Pagination;
-}
-
-/** Where a page of it stands. Source: docs/api.md, Lists. */
-export interface Pagination {
-  readonly page: number;
-  readonly page_size: number;
-  readonly total_count: number;
-  readonly total_pages: number;
 }
 
 /** A column. The first one heads its row, and leads to what `detail` says. */

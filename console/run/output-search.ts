@@ -17,16 +17,46 @@ export function searched(
   nameOf: (execution: string) => string,
 ): { readonly groups: readonly OutputGroup[]; readonly notSearched: number } {
   if (pattern === null) return { groups, notSearched: 0 };
-  const has = (text: string): boolean => {
-    pattern.lastIndex = 0;
-    return pattern.test(text);
-  };
   let notSearched = 0;
   const found = groups.filter(({ text, ids, isWhole, output }) => {
     if (!isWhole || output === 'large') notSearched += ids.size;
-    return has(text) || [...ids].some((id) => has(nameOf(id)));
+    return has(pattern, text) || [...ids].some((id) => has(pattern, nameOf(id)));
   });
   return { groups: found, notSearched };
+}
+
+function has(pattern: RegExp, text: string): boolean {
+  pattern.lastIndex = 0; // it is a global one, and would go on from there
+  return pattern.test(text);
+}
+
+/**
+ * Executions of a group that stand by name: `first` where it is among them, then those whose node's name has what is
+ * looked for, then others, `max` at most. So each of many can be come to.
+ */
+export function foundFirst(
+  ids: ReadonlySet<string>,
+  {
+    max,
+    first,
+    pattern,
+    nameOf,
+  }: {
+    readonly max: number;
+    readonly first: string;
+    readonly pattern: RegExp | null;
+    readonly nameOf: (execution: string) => string;
+  },
+): readonly string[] {
+  const found = ids.has(first) ? [first] : [];
+  const others: string[] = [];
+  for (const id of ids) {
+    if (found.length >= max || (pattern === null && others.length >= max)) break;
+    if (id === first) continue;
+    if (pattern !== null && has(pattern, nameOf(id))) found.push(id);
+    else if (others.length < max) others.push(id);
+  }
+  return [...found, ...others].slice(0, max);
 }
 
 /** A text in pieces, every second of which is what was looked for. */

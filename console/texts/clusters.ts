@@ -29,6 +29,7 @@ export const CLUSTERS = {
     ipv4: 'IPv4 range',
     ipv6: 'IPv6 range',
     rangeHint: 'Empty: one that is free.',
+    ipv4Placeholder: '100.64.7.0/24',
   },
   created: (name: string) => `Cluster ${name} is there.`,
   one: {

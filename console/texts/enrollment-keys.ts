@@ -46,6 +46,7 @@ export const ENROLLMENT_KEYS = {
     expires: 'Valid for',
     labels: 'Labels',
     labelsHint: 'Of every machine that it lets in, such as env=prod,site=hall-3.',
+    labelsPlaceholder: 'env=prod,site=hall-3',
     noCluster: 'There is no cluster yet: create one first.',
     badLabel: (text: string) => `"${text}" is no label: write env=prod, with commas between.`,
     lifetimes: [

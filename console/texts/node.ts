@@ -7,6 +7,7 @@ export const NODE = {
   missing: 'There is no such node. It was deleted, or the address is wrong.',
   deleted: (since: string) => `This node was deleted at ${since}. What you see is as it was then.`,
   for: 'for',
+  orMore: (rows: string) => `${rows} or more`,
   status: {
     title: 'Status',
     why: 'Why',
@@ -127,8 +128,6 @@ export const NODE = {
   history: {
     title: 'History',
     none: 'Nothing is known of what happened to it: events are kept for some days.',
-    more: (shown: number, total: number, isMore: boolean) =>
-      `The latest ${number(shown)} of ${number(total)} events${isMore ? ' or more' : ''}.`,
     bar: (span: string, shares: string) => `The last ${span}: ${shares}.`,
     happened: {
       registered: 'enrolled for the first time',
@@ -161,15 +160,13 @@ export const NODE = {
   logins: {
     title: 'Logins by SSH',
     none: 'Nobody tried to log in, as far as events are kept.',
-    more: (shown: number, total: number, isMore: boolean) =>
-      `The latest ${number(shown)} of ${number(total)}${isMore ? ' or more' : ''}.`,
   },
   executions: {
     title: 'Executions',
     none: 'Nothing ran here yet.',
     table: 'What ran here',
     columns: { text: 'Command', progress: 'Status', exit: 'Exit', when: 'When' },
-    total: (count: number) => (count === 1 ? 'One in all.' : `${number(count)} in all.`),
+    all: (count: number) => (count === 1 ? 'The only one, in the list' : `All ${number(count)} executions`),
   },
   aliases: {
     title: 'Aliases',
@@ -240,6 +237,7 @@ export const NODE = {
     title: 'Recordings',
     none: 'There are none.',
     shell: (user: string) => `${user}: a shell`,
+    all: (count: number) => (count === 1 ? 'The only one, in the list' : `All ${number(count)} recordings`),
   },
   actions: {
     title: 'Actions',

@@ -6,7 +6,7 @@ export const RECORDINGS = {
   lead: 'What SSH sessions showed. They are kept when their node or their user is deleted, until they are too old.',
   empty: 'Nothing is recorded. Set SSH_RECORDING=pty to record what has a terminal.',
   user: 'SSH username',
-  node: 'Node, by id',
+  node: 'Nodes, by name or id',
   columns: { user: 'User', node: 'Node', command: 'Command', started: 'Started', length: 'Length', size: 'Size' },
   shell: 'a shell',
   of: (user: string) => `Recording of ${user}`,

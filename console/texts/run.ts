@@ -186,7 +186,7 @@ export const RUN = {
     filters: {
       output: 'Output has',
       status: 'Status',
-      node: 'Node, by id',
+      node: 'Nodes, by name or id',
       command: 'Command, by id',
       cluster: 'Cluster',
       exit: 'Exit code',

@@ -21,6 +21,7 @@ export const WEBHOOKS = {
   form: {
     title: 'New webhook',
     action: 'Create',
+    urlPlaceholder: 'https://',
     urlHint: 'http or https. Private addresses are refused unless the operator allows them.',
     secret: 'Secret',
     secretHint: 'Signs each delivery. Empty: one is made, and shown once.',

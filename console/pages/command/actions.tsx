@@ -14,6 +14,9 @@ const T = RUN.command;
 /** Characters of its id that somebody types before it is deleted. */
 const TYPED_ID_CHARACTERS = 8;
 
+/** From so many nodes on it is also typed before a command is cancelled on all of them: work of theirs is lost. */
+const TYPED_NODES_MIN = 10;
+
 /** Buttons and links; what makes no sense now is not there. */
 export function Actions({
   live,
@@ -61,7 +64,8 @@ export function Actions({
 
 async function cancel(live: Live, id: string, open: number): Promise<void> {
   const { title, text, action } = T.confirmCancel;
-  if (!(await confirmed({ title, text: text(open), action, isDangerous: true }))) return;
+  const name = open < TYPED_NODES_MIN ? {} : { name: id.slice(0, TYPED_ID_CHARACTERS) };
+  if (!(await confirmed({ title, text: text(open), ...name, action, isDangerous: true }))) return;
   await told(live.api.cancel_command.mutate({ id }), T.cancelled);
 }
 
@@ -71,8 +75,29 @@ async function remove(live: Live, id: string, lead: (address: string) => void): 
   if (await told(live.api.delete_command.mutate({ id }), T.removed)) lead(addressOf('commands'));
 }
 
+/** Calls off what one node was to run, or runs. */
+export function CancelOne({
+  live,
+  execution,
+  name,
+}: {
+  readonly live: Live;
+  readonly execution: string;
+  readonly name: string;
+}) {
+  return (
+    <button
+      type="button"
+      aria-label={RUN.group.cancelOne(name)}
+      onClick={() => void told(live.api.cancel_command_execution.mutate({ id: execution }), T.cancelled)}
+    >
+      {T.cancel}
+    </button>
+  );
+}
+
 /** Says what came of it. Whether it was done. */
-export async function told(doing: Promise<unknown>, done: string): Promise<boolean> {
+async function told(doing: Promise<unknown>, done: string): Promise<boolean> {
   try {
     await doing;
     notify({ text: done });

@@ -1,23 +1,21 @@
 /** One command as it goes on: how far it is, what came out, and what can be done about it. */
 import { useEffect, useMemo } from 'preact/hooks';
-import type { CommandResource } from '../../../actors/resources/command.ts';
 import type { PageProps } from '../../page-props.ts';
 import { curlOfList } from '../../lists/terminal.ts';
-import { Ago } from '../../parts/ago.tsx';
 import { Elsewhere } from '../../parts/elsewhere.tsx';
 import { Heading } from '../../parts/heading.tsx';
 import { State } from '../../parts/state.tsx';
-import { exactly } from '../../relative-time.ts';
 import { addressOf } from '../../routes.ts';
 import { CommandWatch, type WatchProblem } from '../../run/command-watch.ts';
-import { durationText } from '../../run/duration.ts';
 import { commandLine } from '../../shell-words.ts';
 import { TEXTS } from '../../texts.ts';
 import { useLead } from '../../parts/there.ts';
 import { RUN } from '../../texts/run.ts';
+import { About } from './about.tsx';
 import { Actions } from './actions.tsx';
 import { Outputs } from './outputs.tsx';
 import { SummaryBar } from './summary-bar.tsx';
+import { TooLarge } from './too-large.tsx';
 
 /** Executions of one answer: as many as a page of a list has at most. */
 const PAGE_SIZE = 100;
@@ -36,14 +34,24 @@ export function CommandPage({ live, fleet, id, search }: PageProps) {
   void watch.version.value; // drawn anew as it goes on
   const { command, isRemoved, summary } = watch.rows;
   const problem = watch.problem.value;
+  const isTooLarge = problem?.code === 'bad_request';
   const isThere = command !== null && summary !== null && !isRemoved;
   return (
     <div class="list command">
       <Heading text={TEXTS.pages.command}>
         {isThere && <p class="soft">{T.progress(summary.total - summary.pending - summary.sent, summary.total)}</p>}
       </Heading>
-      {(isRemoved || problem !== null) && (
-        <Trouble id={id} problem={problem ?? { code: 'not_found', message: '' }} again={() => watch.start()} />
+      {isTooLarge && (
+        <TooLarge
+          live={live}
+          id={id}
+          execution={new URLSearchParams(search).get('execution') ?? ''}
+          fleet={fleet}
+          lead={lead}
+        />
+      )}
+      {(isRemoved || problem !== null) && !isTooLarge && (
+        <Trouble problem={problem ?? { code: 'not_found', message: '' }} again={() => watch.start()} />
       )}
       {command === null && problem === null && !isRemoved && <State kind="loading" text={TEXTS.states.loading} />}
       {isThere && (
@@ -68,29 +76,10 @@ export function CommandPage({ live, fleet, id, search }: PageProps) {
   );
 }
 
-/** What was run, and when. */
-function About({ command }: { readonly command: CommandResource }) {
-  const { command_text: text, inserted_at: created, timeout, expired_at: expires } = command;
-  return (
-    <div class="command-about">
-      <pre tabIndex={0} aria-label={RUN.form.text}>
-        <bdi>{text}</bdi>
-      </pre>
-      <p class="soft">
-        {T.times.created} <Ago at={created} /> {T.times.ago}
-        {timeout !== null && ` · ${durationText(timeout)} ${T.times.timeout}`}
-        {expires !== null && ` · ${T.times.expires} ${exactly(expires)}`}
-      </p>
-    </div>
-  );
-}
-
 function Trouble({
-  id,
   problem: { code, message },
   again,
 }: {
-  readonly id: string;
   readonly problem: WatchProblem;
   readonly again: () => void;
 }) {
@@ -98,12 +87,6 @@ function Trouble({
     return (
       <State text={T.gone}>
         <a href={addressOf('commands')}>{T.toList}</a>
-      </State>
-    );
-  if (code === 'bad_request')
-    return (
-      <State text={T.tooLarge}>
-        <a href={addressOf('executions', { search: `?command_id__in=${encodeURIComponent(id)}` })}>{T.toExecutions}</a>
       </State>
     );
   return (

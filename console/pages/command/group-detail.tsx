@@ -8,8 +8,9 @@ import { Result } from '../../parts/result.tsx';
 import { plainTextOf } from '../../run/ansi.ts';
 import { mostFrequent } from '../../run/grouping.ts';
 import { knownOf } from '../../run/output-queue.ts';
+import { foundFirst } from '../../run/output-search.ts';
 import { RUN } from '../../texts/run.ts';
-import { told } from './actions.tsx';
+import { CancelOne } from './actions.tsx';
 import { DiffText } from './diff-text.tsx';
 import { LiveOutputs } from './live-outputs.tsx';
 import type { GroupProps } from './props.ts';
@@ -45,23 +46,15 @@ export function GroupDetail(props: GroupProps) {
 }
 
 /** Who they are; one that waits may be called off, and an output that is had only on demand is demanded here. */
-function Names({ group, nameOf, live, watch }: GroupProps) {
+function Names({ group, nameOf, live, watch, pattern, first }: GroupProps) {
   const { ids, kind, output } = group;
-  const named = [...ids].slice(0, NAMED_MAX);
+  const named = foundFirst(ids, { max: NAMED_MAX, first, pattern, nameOf });
   return (
     <ul class="names" aria-label={T.nodesOf(ids.size)} tabIndex={0}>
       {named.map((id) => (
         <li key={id}>
           <bdi>{nameOf(id)}</bdi>
-          {kind === 'pending' && (
-            <button
-              type="button"
-              aria-label={T.cancelOne(nameOf(id))}
-              onClick={() => void told(live.api.cancel_command_execution.mutate({ id }), RUN.command.cancelled)}
-            >
-              {RUN.command.cancel}
-            </button>
-          )}
+          {kind === 'pending' && <CancelOne live={live} execution={id} name={nameOf(id)} />}
           {output === 'large' && (
             <button type="button" onClick={() => void read(() => watch.load(id))}>
               {T.load}

@@ -1,9 +1,10 @@
 /** What nodes say while they run: some of them at a time, as each is one more feed. */
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { OutputText } from '../../parts/output-text.tsx';
 import { LiveOutput, TAILS_MAX } from '../../run/live-output.ts';
+import { foundFirst } from '../../run/output-search.ts';
 import { RUN } from '../../texts/run.ts';
-import { told } from './actions.tsx';
+import { CancelOne } from './actions.tsx';
 import type { GroupProps } from './props.ts';
 
 const T = RUN.group;
@@ -11,14 +12,14 @@ const T = RUN.group;
 /** Other nodes that stand here by name. */
 const NAMED_MAX = 200;
 
-/** The first ones live, the others by name. */
+/** The first ones live, the others by name, each of which leads to its output. What is looked for stands first. */
 export function LiveOutputs(props: GroupProps) {
-  const { group, nameOf } = props;
-  const ids = [...group.ids];
-  const others = ids.slice(TAILS_MAX, TAILS_MAX + NAMED_MAX);
+  const { group, nameOf, live, first, pattern, addressOf } = props;
+  const named = foundFirst(group.ids, { max: TAILS_MAX + NAMED_MAX, first, pattern, nameOf });
+  const others = named.slice(TAILS_MAX);
   return (
     <>
-      {ids.slice(0, TAILS_MAX).map((id) => (
+      {named.slice(0, TAILS_MAX).map((id) => (
         <One key={id} {...props} execution={id} name={nameOf(id)} />
       ))}
       {others.length > 0 && (
@@ -27,12 +28,13 @@ export function LiveOutputs(props: GroupProps) {
           <ul class="names" aria-label={T.others} tabIndex={0}>
             {others.map((id) => (
               <li key={id}>
-                <bdi>{nameOf(id)}</bdi>
+                <a href={addressOf(id)}>
+                  <bdi>{nameOf(id)}</bdi>
+                </a>
+                <CancelOne live={live} execution={id} name={nameOf(id)} />
               </li>
             ))}
-            {ids.length > TAILS_MAX + others.length && (
-              <li class="soft">{T.more(ids.length - TAILS_MAX - others.length)}</li>
-            )}
+            {group.ids.size > named.length && <li class="soft">{T.more(group.ids.size - named.length)}</li>}
           </ul>
         </>
       )}
@@ -40,23 +42,28 @@ export function LiveOutputs(props: GroupProps) {
   );
 }
 
-function One({ live, execution, name, pattern }: GroupProps & { readonly execution: string; readonly name: string }) {
+function One({
+  live,
+  execution,
+  name,
+  pattern,
+  first,
+}: GroupProps & { readonly execution: string; readonly name: string }) {
+  const article = useRef<HTMLElement>(null);
   const output = useMemo(() => new LiveOutput(live.api, execution), [live, execution]);
   useEffect(() => () => output.stop(), [output]);
+  useEffect(() => {
+    // the link that led here is gone, and the focus with it
+    if (first === execution && document.activeElement === document.body) article.current?.focus();
+  }, [first, execution]);
   const { text, missedCharacters } = output.text.value;
   return (
-    <article class="live">
+    <article ref={article} class="live" tabIndex={-1}>
       <header>
         <h3>
           <bdi>{name}</bdi> <span class="soft">{T.live}</span>
         </h3>
-        <button
-          type="button"
-          aria-label={T.cancelOne(name)}
-          onClick={() => void told(live.api.cancel_command_execution.mutate({ id: execution }), RUN.command.cancelled)}
-        >
-          {RUN.command.cancel}
-        </button>
+        <CancelOne live={live} execution={execution} name={name} />
       </header>
       {missedCharacters > 0 && <p class="soft">{T.missed(missedCharacters)}</p>}
       {text === '' ? (

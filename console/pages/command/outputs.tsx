@@ -13,11 +13,13 @@ import type { OutputsProps } from './props.ts';
 
 const T = RUN.command;
 
-/** List and detail. As long as nothing is chosen, the first group is shown: what failed. */
+/**
+ * List and detail. As long as nothing is chosen, the first group is shown: what failed. An execution that the address
+ * names chooses the group that it is in, also when that is another one later.
+ */
 export function Outputs(props: OutputsProps) {
   const { watch, fleet, id, search } = props;
-  const given = new URLSearchParams(search);
-  const [words, chosenKey] = [given.get('q') ?? '', given.get('show') ?? ''];
+  const { q: words, show: chosenKey, execution: first } = searchIn(search);
   const names = fleet.version.value;
   const version = watch.version.value;
   const pattern = useMemo(() => patternOf(words), [words]);
@@ -26,9 +28,10 @@ export function Outputs(props: OutputsProps) {
     () => searched(watch.groups.sorted(), pattern, nameOf),
     [watch, version, pattern, nameOf],
   );
-  const chosen = groups.find(({ key }) => key === chosenKey) ?? groups[0];
-  const show = (changed: { readonly q?: string; readonly show?: string }, isTyped: boolean): void =>
-    go(addressOf('command', { id, search: searchOf({ q: words, show: chosenKey, ...changed }) }), { isTyped });
+  const chosen = groups.find(({ ids }) => ids.has(first)) ?? groups.find(({ key }) => key === chosenKey) ?? groups[0];
+  const address = (changed: Partial<Search>): string =>
+    addressOf('command', { id, search: searchOf({ q: words, show: chosenKey, execution: first, ...changed }) });
+  const show = (changed: Partial<Search>, isTyped: boolean): void => go(address(changed), { isTyped });
   return (
     <>
       <label class="search">
@@ -56,13 +59,28 @@ export function Outputs(props: OutputsProps) {
             rows={groups}
             idOf={keyOf}
             columns={COLUMNS}
-            onActive={({ key }) => show({ show: key }, true)}
+            onActive={({ key }) => show({ show: key, execution: '' }, true)}
           />
-          <GroupDetail key={chosen.key} {...props} group={chosen} pattern={pattern} nameOf={nameOf} />
+          <GroupDetail
+            key={chosen.key}
+            {...props}
+            group={chosen}
+            pattern={pattern}
+            nameOf={nameOf}
+            first={first}
+            addressOf={(execution) => address({ show: '', execution })}
+          />
         </div>
       )}
     </>
   );
+}
+
+/** What of the page stands in its address. */
+interface Search {
+  readonly q: string;
+  readonly show: string;
+  readonly execution: string;
 }
 
 const keyOf = ({ key }: OutputGroup): string => key;
@@ -91,10 +109,16 @@ function namesOf({ watch, fleet }: OutputsProps): (execution: string) => string 
   };
 }
 
-function searchOf({ q, show }: { readonly q: string; readonly show: string }): string {
+function searchIn(search: string): Search {
+  const given = new URLSearchParams(search);
+  return { q: given.get('q') ?? '', show: given.get('show') ?? '', execution: given.get('execution') ?? '' };
+}
+
+function searchOf({ q, show, execution }: Search): string {
   const pairs = [
     ['q', q],
     ['show', show],
+    ['execution', execution],
   ].filter(([, value]) => value !== '');
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
 }

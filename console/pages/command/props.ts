@@ -19,4 +19,8 @@ export interface GroupProps extends OutputsProps {
   readonly group: OutputGroup;
   readonly pattern: RegExp | null;
   readonly nameOf: (execution: string) => string;
+  /** The execution that the address names, which stands before all others; empty: none. */
+  readonly first: string;
+  /** Where the output of an execution is seen: an address. */
+  readonly addressOf: (execution: string) => string;
 }

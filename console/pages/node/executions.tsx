@@ -1,11 +1,13 @@
 /** What ran on a node last, and what waits for it. */
+import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
+import { outputAddress } from '../../lists/executions.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import { usePolled } from '../../poll.ts';
 import { NODE } from '../../texts/node.ts';
-import { pageLink } from './links.ts';
+import { AllOf } from './all-of.tsx';
 import { Section } from './section.tsx';
 
 /** Executions that are shown. */
@@ -18,8 +20,13 @@ export function Executions({ live, node }: { readonly live: Live; readonly node:
   const polled = usePolled(() =>
     live.api.list_command_executions.query({ node_id__in: [node.id], page_size: EXECUTIONS_MAX }),
   ).value;
+  const count = polled.data?.pagination.total_count ?? 0;
   return (
-    <Section id="executions" title={T.title}>
+    <Section
+      id="executions"
+      title={T.title}
+      beside={<AllOf page="executions" node={node.id} count={count} all={T.all} />}
+    >
       {(polled.data === null || polled.failure !== null) && <Asked polled={polled} />}
       {polled.data?.data.length === 0 && <p class="soft">{T.none}</p>}
       {polled.data !== null && polled.data.data.length > 0 && (
@@ -39,7 +46,7 @@ export function Executions({ live, node }: { readonly live: Live; readonly node:
                 {polled.data.data.map((one) => (
                   <tr key={one.id}>
                     <th scope="row" class="text">
-                      <CommandText id={one.command_id} text={one.command_text} />
+                      <CommandText execution={one} />
                     </th>
                     <td>{one.status}</td>
                     <td class={`number ${one.exit_code === null || one.exit_code === 0 ? '' : 'bad'}`}>
@@ -53,21 +60,20 @@ export function Executions({ live, node }: { readonly live: Live; readonly node:
               </tbody>
             </table>
           </div>
-          <p class="soft">{T.total(polled.data.pagination.total_count)}</p>
         </>
       )}
     </Section>
   );
 }
 
-/** Its first line. */
-function CommandText({ id, text }: { readonly id: string; readonly text: string }) {
-  const [line = ''] = text.trim().split('\n', 1);
-  const link = pageLink('command', id);
-  const shown = (
-    <code>
-      <bdi>{line}</bdi>
-    </code>
+/** Its first line, which leads to what this node said. */
+function CommandText({ execution }: { readonly execution: ExecutionResource }) {
+  const [line = ''] = execution.command_text.trim().split('\n', 1);
+  return (
+    <a href={outputAddress(execution)}>
+      <code>
+        <bdi>{line}</bdi>
+      </code>
+    </a>
   );
-  return link === null ? shown : <a href={link}>{shown}</a>;
 }

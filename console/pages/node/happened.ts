@@ -2,9 +2,14 @@
 import type { Envelope, EventType } from '../../../actors/events.ts';
 import type { NodeStatus } from '../../../actors/resources/node.ts';
 import { STATUSES } from '../../fleet/query.ts';
+import type { Pagination } from '../../lists/query.ts';
+import { TEXTS } from '../../texts.ts';
 import { NODE } from '../../texts/node.ts';
 
-/** Types of what happens to a node itself. Logins are shown apart: somebody may try all day. */
+/** Types of logins by SSH, which are shown apart: somebody may try all day. */
+export const LOGIN_TYPES = ['edge.ssh_username.verified'] as const satisfies readonly EventType[];
+
+/** Types of what happens to a node itself. */
 export const HISTORY_TYPES = [
   'edge.node.registered',
   'edge.node.reregistered',
@@ -21,6 +26,12 @@ export const HISTORY_TYPES = [
 export const COUNTED_MAX = 1_000;
 
 const T = NODE.history.happened;
+
+/** Which events of how many a page of them shows. */
+export function rowsOf({ page, page_size: size, total_count: total }: Omit<Pagination, 'total_pages'>): string {
+  const rows = TEXTS.lists.rows((page - 1) * size + 1, Math.min(page * size, total), total);
+  return total >= COUNTED_MAX ? NODE.orMore(rows) : rows;
+}
 
 /** One sentence of an event. What it says of versions and clusters is a machine's or an operator's own word. */
 export function happened({ type, data }: { readonly type: string } & Pick<Envelope, 'data'>): string {

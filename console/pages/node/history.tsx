@@ -9,10 +9,11 @@ import { usePolled } from '../../poll.ts';
 import { durationOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
 import { TEXTS } from '../../texts.ts';
+import { EventPages, useNodeEvents } from './event-pages.tsx';
 import { COUNTED_MAX, happened, HISTORY_TYPES, stretchesOf, type Changes, type Stretch } from './happened.ts';
 import { Section } from './section.tsx';
 
-/** Events that are shown: one page of a list. */
+/** Events that are shown at a time. */
 const EVENTS_MAX = 25;
 
 /** Changes of the status behind the bar: the most that one page of a list has. */
@@ -26,17 +27,12 @@ const T = NODE.history;
 /** Asked anew whenever the node changed, and now and then. */
 export function History({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
   const { id } = node;
-  const events = usePolled(
-    () =>
-      live.api.list_node_events.query({
-        node_id: id,
-        type__in: HISTORY_TYPES,
-        page_size: EVENTS_MAX,
-        counted_max: COUNTED_MAX,
-      }),
-    node.updated_at,
-  );
-  const total = events.value.data?.pagination.total_count ?? 0;
+  const { page, polled } = useNodeEvents(live, {
+    node: id,
+    types: HISTORY_TYPES,
+    pageSize: EVENTS_MAX,
+    key: node.updated_at,
+  });
   const changes = usePolled(
     () =>
       live.api.list_node_events.query({
@@ -50,16 +46,16 @@ export function History({ live, node }: { readonly live: Live; readonly node: No
   return (
     <Section id="history" title={T.title}>
       {changes.value.data !== null && <StatusBar node={node} changes={changesOf(changes.value.data)} />}
-      {(events.value.data === null || events.value.failure !== null) && <Asked polled={events.value} />}
-      {events.value.data !== null && (
+      {(polled.data === null || polled.failure !== null) && <Asked polled={polled} />}
+      {polled.data !== null && (
         <>
-          {events.value.data.data.length === 0 && <p class="soft">{T.none}</p>}
+          {polled.data.data.length === 0 && <p class="soft">{T.none}</p>}
           <ol class="events">
-            {events.value.data.data.map((event) => (
+            {polled.data.data.map((event) => (
               <EventLine key={event.id} event={event} />
             ))}
           </ol>
-          {total > EVENTS_MAX && <p class="soft">{T.more(EVENTS_MAX, total, total >= COUNTED_MAX)}</p>}
+          <EventPages label={T.title} page={page} pagination={polled.data.pagination} />
         </>
       )}
     </Section>

@@ -3,27 +3,19 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
-import { usePolled } from '../../poll.ts';
 import { NODE } from '../../texts/node.ts';
-import { COUNTED_MAX, happened } from './happened.ts';
+import { EventPages, useNodeEvents } from './event-pages.tsx';
+import { happened, LOGIN_TYPES } from './happened.ts';
 import { Section } from './section.tsx';
 
-/** Logins that are shown. */
+/** Logins that are shown at a time. */
 const LOGINS_MAX = 10;
 
 const T = NODE.logins;
 
 /** The latest first. The name is whatever a stranger typed. */
 export function Logins({ live, node }: { readonly live: Live; readonly node: NodeResource }) {
-  const polled = usePolled(() =>
-    live.api.list_node_events.query({
-      node_id: node.id,
-      type__in: ['edge.ssh_username.verified'],
-      page_size: LOGINS_MAX,
-      counted_max: COUNTED_MAX,
-    }),
-  ).value;
-  const total = polled.data?.pagination.total_count ?? 0;
+  const { page, polled } = useNodeEvents(live, { node: node.id, types: LOGIN_TYPES, pageSize: LOGINS_MAX });
   return (
     <Section id="logins" title={T.title}>
       {(polled.data === null || polled.failure !== null) && <Asked polled={polled} />}
@@ -38,7 +30,7 @@ export function Logins({ live, node }: { readonly live: Live; readonly node: Nod
           </li>
         ))}
       </ul>
-      {total > LOGINS_MAX && <p class="soft">{T.more(LOGINS_MAX, total, total >= COUNTED_MAX)}</p>}
+      {polled.data !== null && <EventPages label={T.title} page={page} pagination={polled.data.pagination} />}
     </Section>
   );
 }

@@ -6,6 +6,7 @@ import { Asked } from '../../parts/asked.tsx';
 import { usePolled } from '../../poll.ts';
 import { durationOf } from '../../quantities.ts';
 import { NODE } from '../../texts/node.ts';
+import { AllOf } from './all-of.tsx';
 import { pageLink } from './links.ts';
 import { Section } from './section.tsx';
 
@@ -19,8 +20,13 @@ export function Recordings({ live, node }: { readonly live: Live; readonly node:
   const polled = usePolled(() =>
     live.api.list_ssh_recordings.query({ node_id__in: [node.id], page_size: RECORDINGS_MAX }),
   ).value;
+  const count = polled.data?.pagination.total_count ?? 0;
   return (
-    <Section id="recordings" title={T.title}>
+    <Section
+      id="recordings"
+      title={T.title}
+      beside={<AllOf page="recordings" node={node.id} count={count} all={T.all} />}
+    >
       {(polled.data === null || polled.failure !== null) && <Asked polled={polled} />}
       {polled.data?.data.length === 0 && <p class="soft">{T.none}</p>}
       <ul class="plain">

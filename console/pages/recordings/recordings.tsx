@@ -8,6 +8,7 @@ import { Ago } from '../../parts/ago.tsx';
 import { Heading } from '../../parts/heading.tsx';
 import { ListElsewhere } from '../../parts/list-elsewhere.tsx';
 import { ListFilters } from '../../parts/list-filters.tsx';
+import { useNamedNodes } from '../../parts/named-nodes-filter.ts';
 import { PagedList, type ListColumn } from '../../parts/paged-list.tsx';
 import type { PageProps } from '../../page-props.ts';
 import { bytesOf, durationOf } from '../../quantities.ts';
@@ -22,7 +23,7 @@ export function RecordingsPage({ live, fleet, search }: PageProps) {
   useEffect(() => fleet.follow(null), [fleet]); // names of nodes
   void fleet.version.value;
   const state = listStateOf(search, LIST_FILTERS.recordings);
-  const parameters = LIST_PARAMETERS.recordings(state);
+  const named = useNamedNodes(live, state);
   return (
     <>
       <Heading text={TEXTS.pages.recordings} />
@@ -35,12 +36,12 @@ export function RecordingsPage({ live, fleet, search }: PageProps) {
           { name: 'node_id__in', label: T.node },
         ]}
       />
-      <ListElsewhere page="recordings" state={state} />
+      <ListElsewhere page="recordings" state={named.state} />
       <PagedList
         label={TEXTS.pages.recordings}
         state={state}
         address={address}
-        ask={() => live.api.list_ssh_recordings.query(parameters)}
+        ask={async () => live.api.list_ssh_recordings.query(LIST_PARAMETERS.recordings(await named.looked()))}
         idOf={({ id }) => id}
         detail={({ id }) => addressOf('recording', { id })}
         columns={columnsOf(fleet)}

@@ -16,13 +16,13 @@ interface ScreenProps {
 /** It, from signing in to the end. */
 export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
   const place = useRef<HTMLDivElement>(null);
-  const leaving = useRef<HTMLButtonElement>(null);
+  const tools = useRef<HTMLDivElement>(null);
   const [shell, setShell] = useState<Shell | null>(null);
   const hasFiles = useSignal(false);
   const isReader = useSignal(false);
   useEffect(() => {
     if (place.current === null) return undefined;
-    const made = new Shell(place.current, login, { refused, left: () => leaving.current?.focus() });
+    const made = new Shell(place.current, login, { refused, left: () => toFirst(tools.current) });
     setShell(made);
     return () => made.close();
   }, []);
@@ -39,9 +39,8 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
           <bdi>{wordsOf(state, login.username)}</bdi>
           {shell?.isTypingIntoNothing.value === true && ` ${TERMINAL.dropping}`}
         </p>
-        <div class="tools">
+        <div ref={tools} class="tools">
           <button
-            ref={leaving}
             type="button"
             aria-pressed={hasFiles.value}
             disabled={state.kind !== 'open'}
@@ -73,6 +72,11 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
       </p>
     </div>
   );
+}
+
+/** The first that can be used: while no shell is there, which is when one wants another, there are no files. */
+function toFirst(tools: HTMLElement | null): void {
+  tools?.querySelector<HTMLElement>('button:enabled')?.focus();
 }
 
 function Again({

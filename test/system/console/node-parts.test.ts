@@ -57,7 +57,7 @@ test.serial('what ran there is listed with how it ended, the latest first, and l
   await fleet.settled(await fleet.run('exit 7 # <b>it</b>\nnever', { targeting }));
 
   const rows = part(page, 'Executions').locator('tbody tr');
-  await part(page, 'Executions').getByText('2 in all.').waitFor({ timeout: ASKED_MS_MAX });
+  await part(page, 'Executions').getByRole('link', { name: 'All 2 executions' }).waitFor({ timeout: ASKED_MS_MAX });
   const cells = async (row: number) => (await rows.nth(row).locator('th, td').allTextContents()).slice(0, 3);
   t.deepEqual(await cells(0), ['exit 7 # <b>it</b>', 'completed', '7']);
   t.deepEqual(await cells(1), ['true', 'completed', '0']);
@@ -148,6 +148,53 @@ test.serial('who logged in is named, who was refused is text, and what was recor
   t.not(await page.title(), 'hit');
   t.deepEqual(problems, []);
   await fleet.rest.call('DELETE', `/ssh_usernames/${user}`);
+});
+
+test.serial('what its page shows the beginning of leads to the rest, and lists take its name', async (t) => {
+  await fleet.sql(
+    `insert into event (id, type, subject, time, data)
+    select gen_random_uuid(), kind, $1, now() - interval '1 day' - interval '1 minute' * place,
+      json_build_object('username', 'user-' || place, 'result', 'failed', 'previous_version', place - 1, 'version', 'v' || place)
+    from generate_series(1, 30) as place, unnest(array['edge.node.version_changed', 'edge.ssh_username.verified']) as kind`,
+    [id],
+  );
+  const { page, problems } = await open(t);
+  const [history, logins] = [part(page, 'History'), part(page, 'Logins by SSH')];
+
+  await history.getByText(/^1 to 25 of \d\d$/u).waitFor();
+  await enter(page, history.getByRole('button', { name: 'Next' }));
+  await history.getByText('enrolled for the first time').waitFor();
+  await enter(page, history.getByRole('button', { name: 'Previous' }));
+  await history.getByText(/^1 to 25 of \d\d$/u).waitFor();
+  await logins.getByText('1 to 10 of 32').waitFor();
+  for (const shown of ['11 to 20 of 32', '21 to 30 of 32', '31 to 32 of 32']) {
+    await enter(page, logins.getByRole('button', { name: 'Next' }));
+    await logins.getByText(shown).waitFor();
+  }
+  await logins.getByText('ops logged in by SSH with a password').waitFor();
+  await enter(page, part(page, 'Recordings').getByRole('link', { name: 'The only one, in the list' }));
+  await heading(page, 'Recordings');
+  await page.getByText('1 to 1 of 1').waitFor();
+  await page.goBack();
+  await enter(page, part(page, 'Executions').getByRole('link', { name: 'All 2 executions' }));
+  await heading(page, 'Executions');
+  await page.getByText('1 to 2 of 2').waitFor();
+  t.true(page.url().endsWith(`/console/executions?node_id__in=${id}`));
+
+  const nodes = page.getByRole('searchbox', { name: 'Nodes, by name or id' });
+  await nodes.fill('nobody-is-called-so');
+  await page.getByText('No node is called "nobody-is-called-so".').waitFor();
+  await nodes.fill('press-7');
+  await page.waitForURL(/node_id__in=press-7$/u);
+  await page.getByText('No node is called').waitFor({ state: 'detached' });
+  await page.getByText('1 to 2 of 2').waitFor();
+  const lines = await page.locator('details.elsewhere pre').allTextContents();
+  t.deepEqual(
+    lines.map((line) => line.includes(id)),
+    [true, true],
+    lines.join('\n'),
+  );
+  t.deepEqual(problems, []);
 });
 
 test.serial('its ports are those that its agent said, and a node in no VPN says that it has no peers', async (t) => {

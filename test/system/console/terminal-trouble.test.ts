@@ -55,6 +55,9 @@ test.serial('an admin that dies takes the shell along; the page opens another wh
   await page.getByRole('status').getByText('The connection was cut').waitFor();
   await page.keyboard.type('typed into nothing');
   await page.getByRole('status').getByText('What you type now goes nowhere.').waitFor();
+  await page.keyboard.press('F6');
+  t.true(await page.evaluate<boolean>("document.activeElement.closest('.terminal-bar .tools') !== null"));
+  await page.keyboard.press('F6');
   await fleet.admin().start();
 
   await page.getByRole('status').getByText('Signed in as ops.').waitFor({ timeout: BACK_MS_MAX });

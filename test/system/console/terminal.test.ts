@@ -85,6 +85,11 @@ test.serial(
     await run(page, 'exit 3', '');
     await page.getByRole('status').getByText('The shell ended with status 3.').waitFor();
     await until('the key to be deleted', async () => (await keys()).length === 0);
+    await page.keyboard.press('F6'); // no shell is there, and Tab is the terminal's still
+    t.true(await page.evaluate("document.activeElement.closest('.terminal-bar .tools') !== null"));
+    await enter(page, page.getByRole('button', { name: 'Open another one' }));
+    await page.getByRole('status').getByText('Signed in as ops.').waitFor();
+    await run(page, 'echo another-$((1 + 1))', 'another-2');
     t.deepEqual([problems, elsewhere], [[], []]);
   },
 );

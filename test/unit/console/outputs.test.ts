@@ -12,7 +12,7 @@ import {
 } from '../../../console/run/grouping.ts';
 import { DIFF_LINES_MAX, lineDiff } from '../../../console/run/line-diff.ts';
 import { LIVE_CHARACTERS_MAX, NO_TEXT, withPiece } from '../../../console/run/live-text.ts';
-import { markedPieces, patternOf, searched } from '../../../console/run/output-search.ts';
+import { foundFirst, markedPieces, patternOf, searched } from '../../../console/run/output-search.ts';
 import { scaled } from '../../support/busy.ts';
 
 const done = (id: string, exitCode = 0): Grouped => ({ id, status: 'completed', exit_code: exitCode });
@@ -241,4 +241,13 @@ test('words are looked for in outputs and names, and stand out where they are', 
 
   t.deepEqual([found('(IS)'), found('name-B'), found('nothing'), found('  ').length], [['a'], ['b'], [], 2]);
   t.deepEqual(markedPieces('a.B.b', patternOf('b')), ['a.', 'B', '.', 'b', '']);
+});
+
+test('of many that run those stand first that somebody chose or looks for', (t) => {
+  const ids = new Set('abcdefgh');
+  const named = (words: string, first = '', max = 3) =>
+    foundFirst(ids, { max, first, pattern: patternOf(words), nameOf: (id) => `node-${id}` }).join('');
+
+  t.deepEqual([named(''), named('node-G'), named('node-g', 'e'), named('', 'f')], ['abc', 'gab', 'ega', 'fab']);
+  t.deepEqual([named('node'), named('nothing'), named('', 'x'), named('h', '', 20)], ['abc', 'abc', 'abc', 'habcdefg']);
 });

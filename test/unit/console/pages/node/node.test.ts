@@ -13,8 +13,7 @@ import {
 } from '../../../../../console/pages/node/measured.ts';
 import { lineOf, pastOf, withPast } from '../../../../../console/pages/node/past.ts';
 import { edgeName, linesOf } from '../../../../../console/pages/node/lines.ts';
-import { NODE as TEXTS } from '../../../../../console/texts/node.ts';
-import { happened, HISTORY_TYPES, stretchesOf } from '../../../../../console/pages/node/happened.ts';
+import { happened, HISTORY_TYPES, rowsOf, stretchesOf } from '../../../../../console/pages/node/happened.ts';
 import { bytesOf, durationOf } from '../../../../../console/quantities.ts';
 import { LOGIN_EVENT_TYPE, NODE_EVENT_TYPES } from '../../../../../actors/events.ts';
 import type { NodeResource } from '../../../../../actors/resources/node.ts';
@@ -92,9 +91,9 @@ test('the status of a day is known from its changes, and not before the oldest w
 });
 
 test('a count of events that was bounded says so', (t) => {
-  t.is(TEXTS.logins.more(10, 1_000, true), 'The latest 10 of 1,000 or more.');
-  t.is(TEXTS.logins.more(10, 999, false), 'The latest 10 of 999.');
-  t.is(TEXTS.history.more(25, 1_000, true), 'The latest 25 of 1,000 events or more.');
+  t.is(rowsOf({ page: 1, page_size: 10, total_count: 1_000 }), '1 to 10 of 1,000 or more');
+  t.is(rowsOf({ page: 100, page_size: 10, total_count: 999 }), '991 to 999 of 999');
+  t.is(rowsOf({ page: 41, page_size: 25, total_count: 1_026 }), '1,001 to 1,025 of 1,026 or more');
 });
 
 test('an event of a node is one sentence', (t) => {
