@@ -21,5 +21,11 @@ export const USER_AGENT_CHARACTERS_MAX = 256;
 /** How often sessions are looked at whose pages are connected, in ms: one that was revoked is cut within 1 s (E5). */
 export const SESSION_LOOK_MS = 500;
 
+/**
+ * So many looks in a row that are not answered, 3 s of them, are a database that is away: pages are cut then, so that
+ * they say that what they show is of before. Above what a busy database takes for a look.
+ */
+export const LOOKS_MISSED_MAX = 6;
+
 /** Largest body of the console's own routes, in bytes: a key has 512 characters at most. */
 export const SIGN_IN_BODY_BYTES_MAX = 2_048;

@@ -71,8 +71,8 @@ export function consoleBeside({
     const connections = createConnections({ sessions, gate, isPlainAllowed, clock, counters, log });
     registerSessions(app, { sessions, gate, isPlainAllowed, admin, counters, log });
     registerAssets(app, assets);
-    onUpgrade(LIVE_PATH, connections.upgradesTo(sockets));
-    onUpgrade(CONSOLE_TERMINAL_PATH, connections.upgradesTo(terminals));
+    onUpgrade(LIVE_PATH, connections.upgradesTo(sockets, { isFed: true }));
+    onUpgrade(CONSOLE_TERMINAL_PATH, connections.upgradesTo(terminals, { isFed: false }));
     app.addHook('preClose', (done) => {
       connections.stop();
       done();
