@@ -1,6 +1,6 @@
 /**
- * The connections of pages that signed in: by cookie and exact origin, and cut when their session is over (E5), or, where
- * they show what is stored, when the database is away.
+ * The connections of pages that signed in: by cookie and exact origin, and cut when their session is over (E5), or,
+ * where they show what is stored, when the database is away.
  */
 import type { IncomingMessage } from 'node:http';
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';

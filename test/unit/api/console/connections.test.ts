@@ -20,7 +20,7 @@ import { silentLog } from '../../../support/log.ts';
 
 const HOST = 'admin.example';
 
-/** Connections over rows in memory; what was asked of these; and pages that connect, with a key where one is asked for. */
+/** Connections over rows in memory; what was asked of these; and pages that connect. `isOpen`: no key is asked for. */
 function openConnections({ isFed = false, isOpen = false } = {}) {
   const clock = createFakeClock();
   const memory = memorySessionRows(clock);
