@@ -12,7 +12,7 @@ import { State } from './state.tsx';
 /** Pages that were loaded: they are shown at once from then on. */
 const LOADED = new Map<PageName, ComponentType<PageProps>>();
 
-/** A page that cannot be loaded, as the admin is away or was upgraded since, says so, and is tried until it is there. */
+/** A page that cannot be loaded, as the admin is away or was upgraded since, says so and is tried until it is there. */
 export function Page({ name, ...props }: PageProps & { readonly name: PageName }) {
   const source = PAGES[name];
   const found = 'page' in source ? source.page : LOADED.get(name);
