@@ -7,12 +7,16 @@ import { BOOT } from './texts/boot.ts';
 /** Waited before the page is loaded anew, in ms. */
 const AGAIN_MS = 5_000;
 
+/** What is of the console itself: scripts of an extension of the browser may fail as they like. */
+const isOwn = (target: EventTarget | null): boolean =>
+  target instanceof HTMLScriptElement && target.src.startsWith(`${location.origin}/console/assets/`);
+
 let isTold = false;
 
 addEventListener(
   'error',
   ({ target }) => {
-    if (isTold || !(target instanceof HTMLScriptElement)) return;
+    if (isTold || !isOwn(target)) return;
     isTold = true;
     const line = document.createElement('p');
     line.setAttribute('role', 'alert');
