@@ -195,7 +195,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     },
     mounts: [
       terminals.mount,
-      mountTrpc(feeds, clock, pages),
+      mountTrpc(feeds, clock, pages.beside),
       mountRelays({ map: () => parts.vpn.relay.derpMap(), clustersOf: rows.relayClusters, clock }),
       mountMcp({
         offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
@@ -206,7 +206,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
   });
   parts.ends.add('the API', () => api.close());
   rows.tellProblems(() => ownProblems(healthPorts(parts)));
-  return { api, feeds, terminals, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
+  return { api, feeds, terminals, peerCalls: pages.withAssets(withDebugPage(debug?.page ?? null, api.peerCalls)) };
 }
 
 /** What surfaces count themselves. */

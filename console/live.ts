@@ -38,15 +38,20 @@ class LiveSocket extends promptWebSocket() {
   }
 }
 
+/** Close code of an admin whose database is away. Source: api/console/session-watch.ts. */
+const STANDSTILL_CLOSE = 1_013;
+
 /** How the connection is. */
 export interface Link {
   readonly state: 'connecting' | 'open' | 'lost';
+  /** Lost, as the admin said, since its database is away. */
+  readonly isStill: boolean;
   /** ISO 8601. */
   readonly since: string;
 }
 
 /** It, now. */
-export const link = signal<Link>({ state: 'connecting', since: new Date().toISOString() });
+export const link = signal<Link>({ state: 'connecting', isStill: false, since: new Date().toISOString() });
 
 /** A connection with what goes over it. */
 export interface Live {
@@ -66,16 +71,16 @@ export interface Live {
  */
 export function connect(): Live {
   const first = Promise.withResolvers<void>();
-  const told = (state: Link['state']): void => {
-    if (link.value.state !== state) link.value = { state, since: new Date().toISOString() };
+  const told = (state: Link['state'], isStill = false): void => {
+    if (link.value.state !== state) link.value = { state, isStill, since: new Date().toISOString() };
     if (state !== 'connecting') first.resolve();
   };
   let isClosed = false;
   const isUp = (): boolean => socket.connection?.ws.readyState === WebSocket.OPEN;
-  const lost = (): void => {
+  const lost = (cause?: { readonly code?: number }): void => {
     if (isClosed) return;
     if (isUp()) return; // one that took a while to close: what was asked meanwhile has opened another
-    told('lost');
+    told('lost', cause?.code === STANDSTILL_CLOSE);
     void askWho();
   };
   told('connecting');
@@ -92,7 +97,7 @@ export function connect(): Live {
       serving.ask();
     },
     onClose: lost,
-    onError: lost,
+    onError: () => lost(),
   });
   /** One that is being closed as nobody answers is told to be lost a moment later. */
   const isOpen = async (): Promise<boolean> => {

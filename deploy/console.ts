@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import type { Metafile } from 'esbuild';
+import type { BuildOptions, Metafile } from 'esbuild';
 import { consoleTokens } from '../api/docs/tokens.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -21,37 +21,48 @@ const PUBLIC_PATH = '/console/assets';
 const SCRIPT = 'console/main.tsx';
 const STYLE = 'console/style.css';
 
+/** What runs before it, in a file whose name stays. */
+const BOOT = { source: 'console/boot.ts', file: 'boot.js', path: '/console/boot.js' };
+
 /** Where the page names its files. */
 const FILES_MARK = '<!-- files -->';
 
-/** Makes the console in an emptied directory: files whose names hold their hash, each also compressed, and the page. */
-export async function buildConsole(directory: string): Promise<Metafile> {
+/**
+ * Makes the console in an emptied directory: files whose names hold their hash, each also compressed, and the page.
+ * `others`: what makes it another build of the same sources.
+ */
+export async function buildConsole(directory: string, others: Pick<BuildOptions, 'minify'> = {}): Promise<Metafile> {
   const { build } = await import('esbuild');
   const assets = join(directory, 'assets');
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(assets, { recursive: true });
-  const { metafile } = await build({
+  const made = {
     absWorkingDir: ROOT,
-    entryPoints: [SCRIPT, STYLE].map((file) => ({ in: file, out: 'console' })),
-    outdir: assets,
     bundle: true,
-    splitting: true,
-    format: 'esm',
     platform: 'browser',
     target: 'es2022',
+    minify: true,
+    legalComments: 'none', // licences stand in the file for all that is bundled
+    logLevel: 'warning',
+    ...others,
+  } as const;
+  await build({ ...made, entryPoints: [BOOT.source], outfile: join(directory, BOOT.file), format: 'iife' });
+  const { metafile } = await build({
+    ...made,
+    entryPoints: [SCRIPT, STYLE].map((file) => ({ in: file, out: 'console' })),
+    outdir: assets,
+    splitting: true,
+    format: 'esm',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    minify: true,
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
     banner: { css: consoleTokens() },
     define: { 'process.env.NODE_ENV': '"production"' },
-    legalComments: 'none', // licences stand in the file for all that is bundled
     metafile: true,
-    logLevel: 'warning',
   });
   writeFileSync(join(directory, 'index.html'), page(metafile, assets));
-  for (const file of ['index.html', ...readdirSync(assets).map((name) => `assets/${name}`)])
+  for (const file of ['index.html', BOOT.file, ...readdirSync(assets).map((name) => `assets/${name}`)])
     compress(join(directory, file));
   return metafile;
 }
@@ -67,6 +78,7 @@ function page(metafile: Metafile, assets: string): string {
   const script = outputOf(SCRIPT);
   const early = script.imports.filter(({ kind, external }) => kind === 'import-statement' && external !== true);
   const lines = [
+    `<script src="${BOOT.path}" defer></script>`,
     `<link rel="stylesheet" href="${outputOf(STYLE).file}">`,
     ...early.map(({ path }) => `<link rel="modulepreload" href="${at(path)}">`),
     `<script type="module" src="${script.file}"></script>`,

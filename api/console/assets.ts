@@ -1,4 +1,7 @@
-/** The files of the console: made by `deploy/console.ts`, kept in memory, served compressed. */
+/**
+ * The files of the console: made by `deploy/console.ts`, kept in memory, served compressed. Those that a page of
+ * another build names come from the admin that has them.
+ */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,6 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptsEncoding } from '../../transport/net/accept-encoding.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
+import { addressOf } from '../rest/requests.ts';
 
 /** Where it is. */
 export const CONSOLE_PATH = '/console';
@@ -16,6 +20,9 @@ const ASSETS_PATH = '/console/assets';
 
 /** The one page: what it shows is in its address. */
 const PAGE = 'index.html';
+
+/** What runs before it. No hash is in its name, so that a page of any build finds it at any admin. */
+const BOOT = 'boot.js';
 
 /** Nothing but its own files, no script or style within markup, and no text becomes markup. In nobody's frame. */
 export const CONSOLE_POLICY =
@@ -33,14 +40,20 @@ const FOREVER = 'public, max-age=31536000, immutable';
 const EACH_TIME = 'no-cache';
 
 /** What can be sent of one file, the smallest first. */
-interface Asset {
+export interface Asset {
   readonly type: string;
   readonly tag: string;
   readonly bodies: readonly { readonly encoding: 'br' | 'gzip' | 'identity'; readonly body: Buffer }[];
 }
 
-/** Files by name. */
+/** Files by name, those with a hash as `assets/NAME-HASH.EXT`. */
 export type Assets = ReadonlyMap<string, Asset>;
+
+/** Files of other builds. */
+export interface AssetsElsewhere {
+  /** That of this name, without a directory, for a client of this address. Null: nobody has it, or may be asked now. */
+  find(name: string, address: string): Promise<Asset | null>;
+}
 
 /**
  * Reads the files once: some 100 KB. Where they are say the `imports` of package.json, below the sources or beside the
@@ -58,7 +71,7 @@ export function builtDirectory(): string {
 
 async function readAssets(where: () => string): Promise<Assets> {
   const directory = where();
-  const names = [PAGE, ...(await readdir(join(directory, 'assets'))).map((name) => `assets/${name}`)];
+  const names = [PAGE, BOOT, ...(await readdir(join(directory, 'assets'))).map((name) => `assets/${name}`)];
   const plain = names.filter((name) => !/\.(?:br|gz)$/u.test(name));
   return new Map(await Promise.all(plain.map(async (name) => [name, await readAsset(directory, name)] as const)));
 }
@@ -68,6 +81,14 @@ async function readAsset(directory: string, name: string): Promise<Asset> {
     ['.br', '.gz', ''].map((suffix) => readFile(join(directory, name + suffix))),
   );
   if (br === undefined || gzip === undefined || identity === undefined) throw new Error(`${name} is not whole`);
+  return assetOf(name, { br, gzip, identity });
+}
+
+/** A file in its three forms. */
+export function assetOf(
+  name: string,
+  { br, gzip, identity }: Readonly<Record<'br' | 'gzip' | 'identity', Buffer>>,
+): Asset {
   return {
     type: TYPES[/\.\w+$/u.exec(name)?.[0] ?? ''] ?? 'application/octet-stream',
     tag: createHash('sha256').update(identity).digest('base64url').slice(0, 22),
@@ -80,7 +101,11 @@ async function readAsset(directory: string, name: string): Promise<Asset> {
 }
 
 /** Serves them: files by their names, and the page wherever else below CONSOLE_PATH. */
-export function registerAssets(app: FastifyInstance, assets: () => Promise<Assets | null>): void {
+export function registerAssets(
+  app: FastifyInstance,
+  assets: () => Promise<Assets | null>,
+  elsewhere: AssetsElsewhere,
+): void {
   const page = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const built = await assets();
     const found = built?.get(PAGE);
@@ -89,10 +114,15 @@ export function registerAssets(app: FastifyInstance, assets: () => Promise<Asset
   };
   app.get(CONSOLE_PATH, page);
   app.get(`${CONSOLE_PATH}/*`, page);
+  app.get(`${CONSOLE_PATH}/${BOOT}`, async (request, reply) => {
+    const found = (await assets())?.get(BOOT);
+    if (found === undefined) return sendRefusal(reply, NOT_BUILT);
+    return send(request, reply.header('cache-control', EACH_TIME), found);
+  });
   app.get(`${ASSETS_PATH}/:name`, async (request, reply) => {
     const { name } = request.params as { readonly name: string };
-    const found = (await assets())?.get(`assets/${name}`);
-    if (found === undefined) return sendRefusal(reply, NO_FILE);
+    const found = (await assets())?.get(`assets/${name}`) ?? (await elsewhere.find(name, addressOf(request.raw)));
+    if (found === null) return sendRefusal(reply, NO_FILE);
     return send(request, reply.header('cache-control', FOREVER), found);
   });
 }

@@ -3,9 +3,11 @@ import type { Clock } from '../../actors/ports.ts';
 import type { MountKit } from '../rest/server.ts';
 import type { BesideTrpc } from '../trpc/mount.ts';
 import { createIds } from '../creation-ids.ts';
-import { builtAssets, registerAssets, type Assets } from './assets.ts';
+import type { PeerCallHandler } from '../forwarding/ports.ts';
+import { builtAssets, registerAssets, type Assets, type AssetsElsewhere } from './assets.ts';
 import { CONSOLE_TERMINAL_PATH, createConnections, LIVE_PATH, type Sockets } from './connections.ts';
 import type { ConsoleCounters } from './counters.ts';
+import { PeerAssets, withConsoleAssets, type AssetPeers } from './elsewhere.ts';
 import type { SessionRows } from './ports.ts';
 import { registerSessions } from './routes.ts';
 import { Sessions } from './sessions.ts';
@@ -29,9 +31,19 @@ export interface ConsoleKit {
   readonly counters: ConsoleCounters;
   /** Its files; null: it was not built here. */
   readonly assets: () => Promise<Assets | null>;
+  /** Those of other builds. */
+  readonly elsewhere: AssetsElsewhere;
 }
 
-/** The console of an admin; undefined: it is switched off. */
+/** The console of an admin. */
+export interface Console {
+  /** Undefined: it is switched off. */
+  readonly beside: BesideTrpc | undefined;
+  /** Has other admins get its files too. */
+  withAssets(next: PeerCallHandler): PeerCallHandler;
+}
+
+/** The console of an admin, as the settings have it. */
 export function openConsole(
   settings: ConsoleSettings,
   {
@@ -40,10 +52,15 @@ export function openConsole(
     terminals,
     counters,
     version,
-  }: Pick<ConsoleKit, 'rows' | 'clock' | 'terminals' | 'counters'> & { readonly version: string },
-): BesideTrpc | undefined {
-  if (!settings.CONSOLE_ENABLED) return undefined;
-  return consoleBeside({
+    links,
+  }: Pick<ConsoleKit, 'rows' | 'clock' | 'terminals' | 'counters'> & {
+    readonly version: string;
+    readonly links: AssetPeers;
+  },
+): Console {
+  if (!settings.CONSOLE_ENABLED) return { beside: undefined, withAssets: (next) => withConsoleAssets(null, next) };
+  const assets = builtAssets();
+  const beside = consoleBeside({
     rows,
     newId: createIds(() => clock.nowMs()),
     clock,
@@ -51,8 +68,10 @@ export function openConsole(
     counters,
     isPlainAllowed: settings.CONSOLE_INSECURE_HTTP,
     admin: { name: settings.ADMIN_NAME, version },
-    assets: builtAssets(),
+    assets,
+    elsewhere: new PeerAssets(links, { nowMs: () => performance.now() }),
   });
+  return { beside, withAssets: (next) => withConsoleAssets(assets, next) };
 }
 
 /** Puts it on the server, beside tRPC, whose connections its pages use. */
@@ -65,14 +84,15 @@ export function consoleBeside({
   isPlainAllowed,
   admin,
   assets,
+  elsewhere,
 }: ConsoleKit): BesideTrpc {
   return ({ app, gate, log, onUpgrade }: MountKit, sockets) => {
     const sessions = new Sessions({ rows, gate, newId });
     const connections = createConnections({ sessions, gate, isPlainAllowed, clock, counters, log });
     registerSessions(app, { sessions, gate, isPlainAllowed, admin, counters, log });
-    registerAssets(app, assets);
-    onUpgrade(LIVE_PATH, connections.upgradesTo(sockets));
-    onUpgrade(CONSOLE_TERMINAL_PATH, connections.upgradesTo(terminals));
+    registerAssets(app, assets, elsewhere);
+    onUpgrade(LIVE_PATH, connections.upgradesTo(sockets, { isFed: true }));
+    onUpgrade(CONSOLE_TERMINAL_PATH, connections.upgradesTo(terminals, { isFed: false }));
     app.addHook('preClose', (done) => {
       connections.stop();
       done();

@@ -2,9 +2,9 @@
  * The debug page of another admin, made there and shown here: who may look is decided where somebody looks, and whether
  * there is anything to see where it is made.
  */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import { callToAdmin } from '../forwarding/call-to-admin.ts';
 import type { PeerAnswer, PeerCall, PeerCallHandler, PeerCalls, PeerOutcome } from '../forwarding/ports.ts';
 
 /** By this name admins ask each other for it. */
@@ -40,7 +40,15 @@ export function debugElsewhere(peers: DebugPeers, calls: PeerCalls): DebugElsewh
     async page(name, query) {
       const peer = peers.states().find((one) => one.name === name);
       if (peer === undefined) return refuse('not_found', 'No admin of this name is alive.');
-      const outcome = await calls.call(peer.id, callOf(name, query), new AbortController().signal);
+      const asked = {
+        operation: DEBUG_CALL,
+        input: query,
+        principal: 'admin',
+        surface: 'debug',
+        name,
+        msMax: DEBUG_MS_MAX,
+      };
+      const outcome = await calls.call(peer.id, callToAdmin(asked), new AbortController().signal);
       return pageIn(outcome);
     },
   };
@@ -58,24 +66,6 @@ async function answered(answer: DebugAnswer, { input }: PeerCall): Promise<PeerA
   if (answer === null) return { type: 'answered', result: SWITCHED_OFF };
   const html = await answer(input);
   return { type: 'answered', result: html.ok ? ok({ html: html.value }) : html };
-}
-
-function callOf(name: string, query: unknown): PeerCall {
-  const id = randomUUID();
-  return {
-    call_id: id,
-    operation: DEBUG_CALL,
-    input: query,
-    target: { kind: 'admin', name },
-    epoch: 0,
-    principal: 'admin',
-    surface: 'debug',
-    request_id: id,
-    traceparent: null,
-    idempotency: null,
-    remaining_ms: DEBUG_MS_MAX,
-    attempt: 1,
-  };
 }
 
 function pageIn(outcome: PeerOutcome): Result<string> {

@@ -5,7 +5,7 @@ import type { Envelope } from '../../actors/events.ts';
 import { EventFeed, type FeedState } from '../lists/event-feed.ts';
 import { EVENTS_DRAWN_MAX, EVENTS_KEPT_MAX, isMatch, subjectsOf, wordsOf } from '../lists/events.ts';
 import { listStateOf } from '../lists/query.ts';
-import type { Live } from '../live.ts';
+import { link, type Live } from '../live.ts';
 import { done } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
 import { Elsewhere } from '../parts/elsewhere.tsx';
@@ -112,9 +112,11 @@ function Standing({ state, feed, count }: StandingProps) {
       </State>
     );
   const words = { connecting: T.connecting, live: T.live, paused: T.paused };
+  // a feed outlives its connection, and says nothing until there is one again
+  const kind = state.kind === 'live' && link.value.state !== 'open' ? 'connecting' : state.kind;
   return (
     <p class="feed">
-      <span class={`status ${state.kind === 'live' ? 'live' : 'draining'}`}>{words[state.kind]}</span>{' '}
+      <span class={`status ${kind === 'live' ? 'live' : 'draining'}`}>{words[kind]}</span>{' '}
       <span class="soft">{count}</span>
     </p>
   );

@@ -10,10 +10,11 @@ const THIS_MACHINE = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/u;
 
 /** How the connection is, where it is not well. */
 export function ConnectionBar() {
-  const { state, since } = link.value;
+  const { state, isStill, since } = link.value;
+  const told = isStill ? TEXTS.shell.still : TEXTS.shell.stale;
   return (
     <div class="bars" role="status">
-      {state === 'lost' && <p class="bar warn">{TEXTS.shell.stale(exactly(since))}</p>}
+      {state === 'lost' && <p class="bar warn">{told(exactly(since))}</p>}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** The present page, once it is loaded. */
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { loadUntilThere } from '../loading.ts';
 import type { PageProps } from '../page-props.ts';
 import { PAGES } from '../pages.ts';
 import type { PageName } from '../routes.ts';
@@ -11,23 +12,21 @@ import { State } from './state.tsx';
 /** Pages that were loaded: they are shown at once from then on. */
 const LOADED = new Map<PageName, ComponentType<PageProps>>();
 
-/** A page that cannot be loaded, as the admin is away or was upgraded since, says so. */
+/** A page that cannot be loaded, as the admin is away or was upgraded since, says so and is tried until it is there. */
 export function Page({ name, ...props }: PageProps & { readonly name: PageName }) {
   const source = PAGES[name];
   const found = 'page' in source ? source.page : LOADED.get(name);
   const [tried, setTried] = useState<{ readonly name: PageName; readonly failed: boolean } | null>(null);
-  const load = (): void => {
-    if (!('load' in source)) return;
-    source.load().then(
+  useEffect(() => {
+    if (found !== undefined || !('load' in source)) return undefined;
+    return loadUntilThere(
+      source.load,
       (page) => {
         LOADED.set(name, page);
-        return setTried({ name, failed: false });
+        setTried({ name, failed: false });
       },
       () => setTried({ name, failed: true }),
     );
-  };
-  useEffect(() => {
-    if (found === undefined) load();
   }, [name]);
   if (found !== undefined) {
     const Found = found;

@@ -69,6 +69,8 @@ export const FRAME = {
     open: 'No key is asked for here: whoever reaches this address has the whole fleet.',
     outdated: 'The console was upgraded since this page was loaded.',
     stale: (since: string) => `No connection since ${since}. What you see is as it was then. Trying again.`,
+    still: (since: string) =>
+      `The database cannot be reached since ${since}. What you see is as it was then. Trying again.`,
   },
   states: {
     loading: 'Loading.',

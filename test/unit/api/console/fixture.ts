@@ -62,6 +62,7 @@ export async function serveConsole(
     isPlainAllowed: options.isPlainAllowed ?? false,
     admin: { name: 'one', version: '0.0.0-test' },
     assets: options.assets ?? (async () => null),
+    elsewhere: options.elsewhere ?? { find: async () => null },
   });
   const served = await serve(t, { mounts: ({ feeds }) => [mountTrpc(feeds, clock, beside)], gate: options.gate ?? {} });
   const ask: ServedConsole['ask'] = (method, path, { headers = ownPage(served.url), body } = {}) =>

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import test from 'ava';
 import { WebSocket } from 'ws';
-import { SESSION_OVER_CLOSE } from '../../../../api/console/connections.ts';
+import { SESSION_OVER_CLOSE } from '../../../../api/console/session-watch.ts';
 import {
   SESSION_AGE_MS_MAX,
   SESSION_IDLE_MS_MAX,
