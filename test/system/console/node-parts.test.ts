@@ -58,6 +58,7 @@ test.serial('what ran there is listed with how it ended, the latest first, and l
 
   const rows = part(page, 'Executions').locator('tbody tr');
   await part(page, 'Executions').getByRole('link', { name: 'All 2 executions' }).waitFor({ timeout: ASKED_MS_MAX });
+  await rows.first().getByText('completed').waitFor({ timeout: ASKED_MS_MAX }); // it was asked when that was under way
   const cells = async (row: number) => (await rows.nth(row).locator('th, td').allTextContents()).slice(0, 3);
   t.deepEqual(await cells(0), ['exit 7 # <b>it</b>', 'completed', '7']);
   t.deepEqual(await cells(1), ['true', 'completed', '0']);
