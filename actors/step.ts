@@ -43,9 +43,9 @@ export type RuntimeEffect =
   | { readonly type: 'tell'; readonly told: Addressed; readonly cluster?: ClusterId }
   | { readonly type: 'answer'; readonly to: ReplyTo; readonly result: Result<unknown> }
   /**
-   * `cluster`: whose the session is from now on, as its node is in this cluster. `isEarly`: it tells of nothing that its
-   * step changes, so that no crash takes back what it says. It goes out before the commit, and may come a second time
-   * where its message is decided again.
+   * `cluster`: whose the session is from now on, as its node is in this cluster. `isEarly`: it tells of nothing that
+   * its step changes, so that no crash takes back what it says. It goes out before the commit, and may come a second
+   * time where its message is decided again.
    */
   | {
       readonly type: 'send';

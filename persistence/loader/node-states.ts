@@ -82,13 +82,13 @@ export async function nodeStates(
   });
 }
 
-/** Nodes that are read together when they are asked for one by one: with all that each may hold, some 8,000 executions. */
+/** Nodes that are read together when they are asked for one by one: some 8,000 executions, if each holds its most. */
 const ASKED_TOGETHER_MAX = 32;
 
 /**
- * The state of a node, or null. Nodes that are asked for at once share statements, as a fleet is that comes back before
- * its cluster was read, and each is read by statements that begin after it was asked for (C3). Where they cannot be read
- * together, each is read by itself, so that one whose rows make no state keeps no other away (L4).
+ * The state of a node, or null. Nodes that are asked for at once share statements, as those of a fleet are that comes
+ * back before its cluster was read, and each is read by statements that begin after it was asked for (C3). Where they
+ * cannot be read together, each is read by itself: one whose rows make no state keeps no other away (L4).
  */
 export function nodeByNode(pool: Pool): (id: NodeId) => Promise<NodeState | null> {
   const together = batched(async (ids: readonly NodeId[]) => {

@@ -35,7 +35,7 @@ const behaviour: Behaviour<number, Hello> = {
   refreshed: (_live, rows) => rows,
 };
 
-/** An actor that hears so many hellos at once, and what it performs; each commit comes to what `commits` say in turn. */
+/** An actor that hears so many hellos at once, and what it performs; its commits come to what `commits` say in turn. */
 function running(t: Scope, hellos: number, commits: readonly (() => Promise<readonly RefusedChange[]>)[]) {
   const mailbox = new Mailbox<Hello>();
   const performed: Effect[] = [];
