@@ -76,7 +76,7 @@ async function openParts(config: AdminConfig, start: Pick<OpenStorageOptions, 'l
   const { tracer } = tracing;
   const base = { adminId, version, bus, news, clock, log, ends, tracer, leaseClockMs: createLeaseClock() };
   const told = createAgentSettings(config, urls.all);
-  const actors = openActors(config, { ...base, ...storage.forActors(), agentSettings: told.settings });
+  const actors = openActors(config, { ...base, ...storage.forActors(), agentSettings: () => told.settings });
   const { directory, held, ownership } = actors.tree;
   told.peersKnownBy(() => ownership.hasPeers());
   const wires = { ...base, directory, held, ownership, told, urls };

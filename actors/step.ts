@@ -31,7 +31,7 @@ export interface Change {
   readonly onceStored?: readonly Effect[];
 }
 
-/** What happens after the commit, and never before. */
+/** What happens after the commit, and never before, but for what is `isEarly`. */
 export type Effect = RuntimeEffect | DomainEffect;
 
 /** What only something outside of the actors can do: each domain says what it offers, and how it comes back. */
@@ -42,12 +42,17 @@ export type RuntimeEffect =
   /** `cluster`: the one that who is told belongs to, where it is known. */
   | { readonly type: 'tell'; readonly told: Addressed; readonly cluster?: ClusterId }
   | { readonly type: 'answer'; readonly to: ReplyTo; readonly result: Result<unknown> }
-  /** `cluster`: whose the session is from now on, as its node is in this cluster. */
+  /**
+   * `cluster`: whose the session is from now on, as its node is in this cluster. `isEarly`: it tells of nothing that
+   * its step changes, so that no crash takes back what it says. It goes out before the commit, and may come a second
+   * time where its message is decided again.
+   */
   | {
       readonly type: 'send';
       readonly session: SessionId;
       readonly frame: AdminFrameBody;
       readonly cluster?: ClusterId;
+      readonly isEarly?: true;
     }
   | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }
   /**

@@ -33,8 +33,8 @@ export interface OpenActorsPorts extends Omit<
   readonly wakeOwners: (request: string) => void;
   /** What other admins stored for nodes of this one. */
   readonly woken: WokenRows;
-  /** What agents are told, read anew each time. */
-  readonly agentSettings: AgentSettings;
+  /** What agents are told now. */
+  readonly agentSettings: () => AgentSettings;
 }
 
 /** The actors, and whoever looks at them. */
@@ -85,7 +85,9 @@ export function openActors(settings: ActorSettings, { agentSettings, woken, ...p
       unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS,
       dampingMs: settings.NODE_STATUS_DAMPING_MS,
       vpnDomain: settings.EDGE_VPN_DEFAULT_DOMAIN,
-      agent: agentSettings,
+      get agent() {
+        return agentSettings();
+      },
       concurrency: settings.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR,
       retryBaseMs: settings.WEBHOOK_RETRY_BASE_MS,
     },

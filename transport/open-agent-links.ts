@@ -134,7 +134,9 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
   const sessions = new Sessions({
     clock,
     log,
-    settings: ports.told.settings,
+    get settings() {
+      return ports.told.settings;
+    },
     tell: (addressed) => ports.directory.tell(addressed),
     holds: (cluster) => ports.held.epochOf(cluster, false) !== null,
     revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),

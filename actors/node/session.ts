@@ -68,6 +68,7 @@ export function connected(
 
   const welcome: Effect = {
     type: 'send',
+    isEarly: true, // a fleet that comes back is let in at once, and its statuses are stored behind it
     session: id,
     cluster: state.record.cluster, // the gate may have read its row before the node moved
     frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: state.record.clusterName, settings: agent },

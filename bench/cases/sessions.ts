@@ -48,7 +48,7 @@ export async function sessions(options: CaseOptions): Promise<void> {
   try {
     const calm = await awaitCalm();
     const floor = await startFloor(postgres, nodes);
-    const floorSeconds = floor.connectSeconds;
+    const { connectSeconds: floorSeconds, connectCpu: floorCpu } = floor;
     await floor.end();
     options.report.add({
       case: 'connect',
@@ -57,6 +57,7 @@ export async function sessions(options: CaseOptions): Promise<void> {
       seconds: floorSeconds,
       per_second: nodes / floorSeconds,
       ratio: null,
+      ...floorCpu,
       idle_before: calm.idlePercent,
       verdict: 'none',
     });
@@ -73,6 +74,7 @@ export async function sessions(options: CaseOptions): Promise<void> {
     });
     try {
       const rate = nodes / product.connectSeconds;
+      const storedSeconds = product.connectSeconds + (await secondsUntilStored(product.database, nodes));
       options.report.add({
         case: 'connect',
         side: 'product',
@@ -80,6 +82,8 @@ export async function sessions(options: CaseOptions): Promise<void> {
         seconds: product.connectSeconds,
         per_second: rate,
         ratio: floorSeconds / product.connectSeconds,
+        ...product.connectCpu,
+        stored_seconds: storedSeconds,
         idle_before: calm.idlePercent,
         steal: spareBetween(times, readCpuTimes()).stealPercent,
         verdict: verdict(calm.quiet, rate >= CONNECTS_PER_SECOND_MIN),
@@ -236,6 +240,20 @@ function completed(place: DatabasePlace): Promise<number> {
     );
     return Number(row?.n);
   });
+}
+
+/** Agents are welcomed while their statuses are being stored: how long until all are, in s. */
+async function secondsUntilStored(place: DatabasePlace, nodes: number): Promise<number> {
+  const began = performance.now();
+  await withClient(place, (client) =>
+    until(async () => {
+      const { rows } = await client.query<{ n: number }>(
+        `select count(*)::int as n from node where status = 'healthy'`,
+      );
+      return rows[0]?.n === nodes;
+    }),
+  );
+  return (performance.now() - began) / 1_000;
 }
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {

@@ -43,22 +43,20 @@ export interface Contestant {
  */
 export async function fanOut(side: Contestant, nodes: number, outputBytes = 200): Promise<Sample> {
   await side.agents.expect(nodes);
-  const before = readings(side);
+  const cpuUsed = startCpuReading(side);
   const began = performance.now();
   await side.create(nodes);
   const createdMs = performance.now() - began;
   await Promise.race([side.agents.confirmed(), stalled(side)]);
   const seconds = (performance.now() - began) / 1_000;
-  const after = readings(side);
+  const cpu = cpuUsed();
   await verifyFanout(side.database, nodes, outputBytes);
   return {
     seconds,
     readings: {
       created_ms: createdMs,
-      cpu_ms: after.server - before.server + after.agents - before.agents + after.postgres - before.postgres,
-      server_cpu_ms: after.server - before.server,
-      agents_cpu_ms: after.agents - before.agents,
-      postgres_cpu_ms: after.postgres - before.postgres,
+      cpu_ms: cpu.server_cpu_ms + cpu.agents_cpu_ms + cpu.postgres_cpu_ms,
+      ...cpu,
       server_rss_mib: rssBytes(side.serverPid) / 1_048_576,
     },
   };
@@ -90,10 +88,29 @@ async function stalled(side: Contestant): Promise<never> {
   );
 }
 
-function readings(side: Contestant): { server: number; agents: number; postgres: number } {
-  return {
-    server: [side.serverPid, ...(side.otherPids ?? [])].reduce((sum, pid) => sum + cpuMs(pid), 0),
-    agents: cpuMs(side.agents.worker.pid),
-    postgres: treeCpuMs(side.postgres.pid),
+/** Processor time that one side used for something, in ms. */
+export interface CpuUsed {
+  readonly server_cpu_ms: number;
+  readonly agents_cpu_ms: number;
+  readonly postgres_cpu_ms: number;
+}
+
+/** Starts to read what these processes use: call what it answers at the end. */
+export function startCpuReading(
+  side: Pick<Contestant, 'serverPid' | 'otherPids' | 'postgres'> & { readonly agents: Pick<AgentPool, 'worker'> },
+): () => CpuUsed {
+  const read = (): CpuUsed => ({
+    server_cpu_ms: [side.serverPid, ...(side.otherPids ?? [])].reduce((sum, pid) => sum + cpuMs(pid), 0),
+    agents_cpu_ms: cpuMs(side.agents.worker.pid),
+    postgres_cpu_ms: treeCpuMs(side.postgres.pid),
+  });
+  const before = read();
+  return () => {
+    const after = read();
+    return {
+      server_cpu_ms: after.server_cpu_ms - before.server_cpu_ms,
+      agents_cpu_ms: after.agents_cpu_ms - before.agents_cpu_ms,
+      postgres_cpu_ms: after.postgres_cpu_ms - before.postgres_cpu_ms,
+    };
   };
 }

@@ -1,6 +1,6 @@
 /** The floor as a contestant: bare server and bare agents, one process each. */
 import type { BenchServer } from '../fleet/database.ts';
-import type { Contestant } from '../fleet/contestant.ts';
+import { startCpuReading, type Contestant, type CpuUsed } from '../fleet/contestant.ts';
 import type { SustainedLoad, SustainedResult } from '../method/sustained.ts';
 import { startWorker } from '../method/worker.ts';
 
@@ -8,6 +8,8 @@ import { startWorker } from '../method/worker.ts';
 export interface Floor extends Contestant {
   /** From the first dial to the last open connection. */
   readonly connectSeconds: number;
+  /** In that time. */
+  readonly connectCpu: CpuUsed;
   sustain(load: SustainedLoad): Promise<SustainedResult>;
 }
 
@@ -24,13 +26,16 @@ export async function startFloor(
   const server = await startWorker(new URL('server.ts', import.meta.url));
   const worker = await startWorker(new URL('agents.ts', import.meta.url));
   const port = await server.ask<number>('start', database);
+  const cpuUsed = startCpuReading({ serverPid: server.pid, agents: { worker }, postgres });
   const connectSeconds = await worker.ask<number>('connect', { port, nodes, isReal: agents === 'real' });
+  const connectCpu = cpuUsed();
   return {
     name: 'floor',
     serverPid: server.pid,
     database,
     postgres,
     connectSeconds,
+    connectCpu,
     agents: {
       worker,
       expect: (executions) => worker.ask('expect', executions),

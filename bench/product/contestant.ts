@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withClient, type BenchServer } from '../fleet/database.ts';
-import type { Contestant } from '../fleet/contestant.ts';
+import { startCpuReading, type Contestant, type CpuUsed } from '../fleet/contestant.ts';
 import { insertNodes } from '../fleet/nodes.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
 import { newAdminPlace, startAdmin, type AdminPlace, type AdminProcess } from './admin.ts';
@@ -17,6 +17,8 @@ export interface Product extends Contestant {
   readonly place: AdminPlace;
   /** From the first dial to the last welcome. */
   readonly connectSeconds: number;
+  /** In that time: of which process the others wait. */
+  readonly connectCpu: CpuUsed;
   create(nodes: number): Promise<void>;
 }
 
@@ -66,13 +68,16 @@ export async function startProduct(
     const agents = (worker = await startWorker(
       new URL(kind === 'real' ? 'real-agents.ts' : 'agents.ts', import.meta.url),
     ));
+    const cpuUsed = startCpuReading({ serverPid: admin.pid, agents: { worker: agents }, postgres });
     const connectSeconds = await agents.ask<number>('connect', { port: admin.port, nodes });
+    const connectCpu = cpuUsed();
     return {
       name: 'product',
       serverPid: admin.pid,
       database,
       postgres,
       connectSeconds,
+      connectCpu,
       admin,
       place,
       agents: {

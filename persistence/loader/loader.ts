@@ -9,7 +9,7 @@ import { batched } from '../reads/batch.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
-import { nodesOfClusters, nodeStates } from './node-states.ts';
+import { nodeByNode, nodesOfClusters } from './node-states.ts';
 import { countSelfUpdates, selfUpdateState } from './self-updates.ts';
 import { webhookState } from './webhooks.ts';
 import { namedOpen, nextOpen, type NamedExecutions, type NextExecutions } from './open-executions.ts';
@@ -20,7 +20,7 @@ export function createLoader(pool: Pool): Loader {
   const named = batched((questions: readonly NamedExecutions[]) => namedOpen(pool, questions));
   return {
     nodes: (clusters, isHere = () => false) => nodesOfClusters(pool, clusters, isHere),
-    node: async (id) => (await nodeStates(pool, [id]))[0] ?? null,
+    node: nodeByNode(pool),
     clusters: (ids) => clusterStates(pool, ids),
     command: (id) => commandState(pool, id),
     webhook: (id) => webhookState(pool, id),

@@ -7,7 +7,9 @@ import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_VPN_ALLOWANCES } from '../../actors/node/vpn-state.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login-attempts.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import { isAway } from '../../actors/ports.ts';
 import { vpnPlaces } from '../vpn/readings.ts';
+import { batched } from '../reads/batch.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { firstOpen } from './open-executions.ts';
@@ -78,6 +80,30 @@ export async function nodeStates(
     );
     return { ...state, backlog: ofNode.length > openMax };
   });
+}
+
+/** Nodes that are read together when they are asked for one by one: some 8,000 executions, if each holds its most. */
+const ASKED_TOGETHER_MAX = 32;
+
+/**
+ * The state of a node, or null. Nodes that are asked for at once share statements, as those of a fleet are that comes
+ * back before its cluster was read, and each is read by statements that begin after it was asked for (C3). Where they
+ * cannot be read together, each is read by itself: one whose rows make no state keeps no other away (L4).
+ */
+export function nodeByNode(pool: Pool): (id: NodeId) => Promise<NodeState | null> {
+  const together = batched(async (ids: readonly NodeId[]) => {
+    const states = await nodeStates(pool, [...new Set(ids)]);
+    const found = new Map(states.map((state) => [state.record.id, state]));
+    return ids.map((id) => found.get(id) ?? null);
+  }, ASKED_TOGETHER_MAX);
+  return async (id) => {
+    try {
+      return await together(id);
+    } catch (error) {
+      if (isAway(error)) throw error;
+      return (await nodeStates(pool, [id]))[0] ?? null;
+    }
+  };
 }
 
 /** Aliases of these nodes; those without one are left out. */

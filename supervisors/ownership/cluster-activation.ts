@@ -20,8 +20,8 @@ export const ACTIVATED_TOGETHER_MAX = 64;
 export const ACTIVATION_AWAITED_MS_MAX = 5_000;
 
 /**
- * While nodes come to life for longer than this, what they missed is looked for, in ms, and once at the end: each look
- * reads what waits for all nodes. Well below what looks go back in time (`EXPIRED_MS_MAX`).
+ * While nodes come to life for longer than this, what they missed is looked for, in ms, and once behind the last
+ * cluster: each look reads what waits for all nodes. Well below what looks go back in time (`EXPIRED_MS_MAX`).
  */
 export const MISSED_MS_MAX = 5_000;
 
@@ -110,16 +110,20 @@ export class ClusterActivation {
   /** Ends early where the database is away: the next round finds it back. */
   async #activateAll(): Promise<void> {
     const failed = new Set<ClusterId>();
+    const came = new Arrivals(this.#ports.missed, this.#ports.leaseClockMs);
     let problem: unknown;
     for (let next = this.#next(failed); next.length > 0; next = this.#next(failed)) {
       try {
-        await this.#activate(next);
+        await this.#activate(next, came);
       } catch (error) {
         problem = error;
         if (isAway(error)) break;
         for (const cluster of next) (next.length > 1 ? this.#alone : failed).add(cluster);
+      } finally {
+        came.add(0);
       }
     }
+    came.end();
     this.#running = null;
     if (problem !== undefined && !this.isActivated()) this.#failed(problem);
   }
@@ -136,24 +140,19 @@ export class ClusterActivation {
    * Rejects with what the rows said: what came to life until then stays, and is not read again. What was read under a
    * lease that ended meanwhile is not used.
    */
-  async #activate(clusters: readonly ClusterId[]): Promise<void> {
-    const { held, loader, directory, missed, leaseClockMs } = this.#ports;
+  async #activate(clusters: readonly ClusterId[], came: Arrivals): Promise<void> {
+    const { held, loader, directory } = this.#ports;
     const epochs = new Map(clusters.map((id) => [id, this.#epochOf(id)]));
     const isStill = (id: ClusterId): boolean =>
       !this.#isStopped && held.holds(id) && epochs.get(id) === this.#epochOf(id);
     const isHere = (id: NodeId): boolean => directory.isLocal({ kind: 'node', id });
     for (const state of await loader.clusters(clusters))
       if (isStill(state.id)) directory.activate({ kind: 'cluster', id: state.id }, state);
-    const came = new Arrivals(missed, leaseClockMs);
-    try {
-      for await (const read of loader.nodes(clusters, isHere)) {
-        const nodes = read.filter(({ record }) => isStill(record.cluster));
-        for (const state of nodes) directory.activate({ kind: 'node', id: state.record.id }, state);
-        came.add(nodes.length);
-        if (!clusters.some(isStill)) return;
-      }
-    } finally {
-      came.end();
+    for await (const read of loader.nodes(clusters, isHere)) {
+      const nodes = read.filter(({ record }) => isStill(record.cluster));
+      for (const state of nodes) directory.activate({ kind: 'node', id: state.record.id }, state);
+      came.add(nodes.length);
+      if (!clusters.some(isStill)) return;
     }
     for (const id of clusters) if (isStill(id)) this.forget(id);
   }
@@ -184,6 +183,7 @@ class Arrivals {
     this.#lookedMs = nowMs();
   }
 
+  /** So many came; 0: time has gone by. */
   add(nodes: number): void {
     this.#areNew ||= nodes > 0;
     if (this.#nowMs() - this.#lookedMs >= MISSED_MS_MAX) this.end();

@@ -52,10 +52,10 @@ export function decideBatch<S, M extends KitMessage>(
   let effects: readonly Effect[] = [];
   let next = state;
   for (let message = mailbox.peek(); message !== undefined && messages.length < messagesMax; message = mailbox.peek()) {
-    const expectsReply = message.replyTo !== undefined && message.replyTo !== null;
-    if (expectsReply && messages.length > 0) break;
+    const isAwaited = expectsReply(message);
+    if (isAwaited && messages.length > 0) break;
     const decided = decide(behaviour, next, message, nowMs, mailbox, messages);
-    const alone = expectsReply || decided.changes.some((change) => !isHot(change.write));
+    const alone = isAwaited || decided.changes.some((change) => !isHot(change.write));
     if (alone && messages.length > 0) break;
     mailbox.shift();
     messages.push(message);
@@ -77,6 +77,22 @@ function settled<S, M>(behaviour: Behaviour<S, M>, batch: Batch<S, M>): Batch<S,
   } catch (cause) {
     throw new TransitionFailed(last, batch.messages.slice(0, -1), cause);
   }
+}
+
+/** Whether somebody waits for what comes of it. */
+export function expectsReply<M extends KitMessage>(message: M): message is M & { readonly replyTo: ReplyTo } {
+  return message.replyTo !== undefined && message.replyTo !== null;
+}
+
+/** What of a batch goes out before it is stored, and the batch without it. */
+export function splitEarly<S, M>(batch: Batch<S, M>): readonly [readonly Effect[], Batch<S, M>] {
+  const early = batch.effects.filter(isEarly);
+  if (early.length === 0) return [early, batch];
+  return [early, { ...batch, effects: batch.effects.filter((effect) => !isEarly(effect)) }];
+}
+
+function isEarly(effect: Effect): boolean {
+  return effect.type === 'send' && effect.isEarly === true;
 }
 
 function decide<S, M extends KitMessage>(

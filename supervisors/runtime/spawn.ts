@@ -11,12 +11,9 @@ import type { Behaviour, Lease } from '../../actors/behaviour.ts';
 import type { Mailbox } from './mailbox.ts';
 import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
-import { TransitionFailed, decideBatch } from './batch.ts';
+import { TransitionFailed, decideBatch, expectsReply, splitEarly, type Batch, type KitMessage } from './batch.ts';
 import { crashOf, NotStorable, type Crash } from './crash.ts';
-import type { KitMessage, Batch } from './batch.ts';
-import type { ReplyTo } from '../../actors/reply-to.ts';
-import type { Effect } from '../../actors/step.ts';
-import { refuse } from '../../actors/step.ts';
+import { refuse, type Effect } from '../../actors/step.ts';
 import type { Committer, RefusedChange } from '../ports.ts';
 
 /** Wait between two tries to read rows while the database is away, in ms. */
@@ -141,7 +138,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     if (this.#stopped) return state;
     try {
       const batch = this.#decideOrDrop(state);
-      if (batch.changes.length > 0) return this.#committed(state, batch);
+      if (batch.changes.length > 0) return this.#committed(state, this.#begun(batch));
       return this.#turned(this.#performed(batch));
     } catch (error) {
       throw this.#crashing(error);
@@ -159,6 +156,13 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     this.#linger?.();
     queueMicrotask(() => this.#plan.crashed(crashOf(error)));
     return error;
+  }
+
+  /** Performs what goes out before the commit, once: the rest of the batch. */
+  #begun(batch: Batch<S, M>): Batch<S, M> {
+    const [early, rest] = splitEarly(batch);
+    this.#plan.perform(early, batch.decidedMs);
+    return rest;
   }
 
   #performed(batch: Batch<S, M>): S {
@@ -293,8 +297,4 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   #refuse(message: M, refusal: Refusal): void {
     if (expectsReply(message)) this.#plan.perform([refuse(message.replyTo, refusal)], this.#plan.clock.nowMs());
   }
-}
-
-function expectsReply<M extends KitMessage>(message: M): message is M & { readonly replyTo: ReplyTo } {
-  return message.replyTo !== undefined && message.replyTo !== null;
 }

@@ -127,7 +127,7 @@ export function isKnownTo(protocol: number, { type }: AdminFrameBody): boolean {
 
 /** The frame as an agent of this version knows it. */
 export function asKnownTo(protocol: number, frame: AdminFrameBody): AdminFrameBody {
-  if (frame.type === 'welcome') return { ...frame, protocol: Math.min(frame.protocol, protocol) };
+  if (frame.type === 'welcome') return frame.protocol <= protocol ? frame : { ...frame, protocol };
   if (frame.type !== 'deliver' || protocol >= PROTOCOL_VERSION_TRACES) return frame;
   return { ...frame, deliveries: frame.deliveries.map(({ traceparent: _traceparent, ...delivery }) => delivery) };
 }

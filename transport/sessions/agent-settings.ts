@@ -17,7 +17,10 @@ export interface AgentSettingsSettings {
 
 /** What is told, and by which parts it grows as they open. */
 export interface AgentSettingsBoard {
-  /** As it is now, whenever a field is read. */
+  /**
+   * As it is now: plain values, which are made once for all who are told in one turn of the event loop, as a fleet is
+   * that comes back. To be asked for anew each time.
+   */
   readonly settings: Readonly<AgentSettings>;
   /** Who coordinates VPNs, and by what it sees from where members come, now. */
   coordinates(vpn: () => AgentSettings['mesh']): void;
@@ -38,30 +41,33 @@ export function createAgentSettings(
   let vpn = (): AgentSettings['mesh'] => ({ mode: 'embedded', observers: [] });
   let ownMapUrls = (): readonly string[] => [];
   let hasPeers = (): boolean => false;
-  return {
-    settings: {
-      get admin_urls() {
-        return [...urls()];
-      },
-      get derp_map_urls() {
-        const given = settings.CORE_DERP_MAP_URLS;
-        return given.length > 0 ? [...given] : [...new Set(ownMapUrls())].slice(0, DERP_MAP_URLS_MAX);
-      },
+  let ofTurn: AgentSettings | null = null;
+  const made = (): AgentSettings => {
+    const given = settings.CORE_DERP_MAP_URLS;
+    const isPeered = hasPeers();
+    return {
+      admin_urls: [...urls()],
+      derp_map_urls: given.length > 0 ? [...given] : [...new Set(ownMapUrls())].slice(0, DERP_MAP_URLS_MAX),
       refresh_ms: SETTINGS_REFRESH_MS,
       ssh_recording: {
         mode: settings.SSH_RECORDING,
         bytes_max: settings.SSH_RECORDING_MAX_BYTES,
         ms_max: settings.SSH_RECORDING_MAX_MS,
       },
-      get mesh() {
-        return vpn();
-      },
-      get ping_ms() {
-        return hasPeers() ? PEERED_PING_MS : undefined;
-      },
-      get suspect_after_ms() {
-        return hasPeers() ? SUSPECT_AFTER_MS : undefined;
-      },
+      mesh: vpn(),
+      ping_ms: isPeered ? PEERED_PING_MS : undefined,
+      suspect_after_ms: isPeered ? SUSPECT_AFTER_MS : undefined,
+    };
+  };
+  return {
+    get settings() {
+      if (ofTurn === null) {
+        ofTurn = made();
+        setImmediate(() => {
+          ofTurn = null;
+        });
+      }
+      return ofTurn;
     },
     coordinates(now) {
       vpn = now;

@@ -1,5 +1,5 @@
 /** Where an agent's WebSocket comes in: token, owner, then a session. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -103,18 +103,18 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
     const token = received?.token ?? bearerOf(request);
     if (token === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     if (!offersProtocol(request)) return refuse(socket, '400 Bad Request');
-    const hash = createHash('sha256').update(token).digest();
-    const key = hash.toString('base64');
+    const tokenHash = hash('sha256', token, 'buffer');
+    const key = tokenHash.toString('base64');
     const address = received?.address ?? clientAddressOf(request);
     const waitMs = tokens.waitMs(key, address);
     if (waitMs > 0) return refuse(socket, '429 Too Many Requests', `retry-after: ${Math.ceil(waitMs / 1_000)}\r\n`);
-    const known = await ports.nodeByToken(hash);
+    const known = await ports.nodeByToken(tokenHash);
     if (known === null) {
       tokens.wrong(key, address);
       return refuse(
         socket,
         '401 Unauthorized',
-        `www-authenticate: Bearer\r\n${(await ports.deletedByToken(hash)) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`,
+        `www-authenticate: Bearer\r\n${(await ports.deletedByToken(tokenHash)) ? `${REFUSAL_HEADER}: ${NODE_DELETED}\r\n` : ''}`,
       );
     }
     tokens.right(key);

@@ -10,7 +10,7 @@ import type { FrameCounters } from './frame-counters.ts';
 export interface SessionPorts {
   readonly clock: Clock;
   readonly log: Log;
-  /** For `refresh-settings`. */
+  /** For `refresh-settings`, and whoever is told otherwise; read anew each time. */
   readonly settings: AgentSettings;
   /** Whether a cluster is this admin's, and not on its way to another one: its actors here answer for its sessions. */
   holds(cluster: ClusterId): boolean;

@@ -3,8 +3,7 @@ import type { WebSocket } from 'ws';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { SessionLink } from '../../supervisors/ports.ts';
 import type { SessionSnapshot } from '../../actors/inspection.ts';
-import { CLOSE, IN_DOUBT_REASON } from '../protocol/close-codes.ts';
-import type { CloseCode } from '../protocol/close-codes.ts';
+import { CLOSE, IN_DOUBT_REASON, type CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX } from '../protocol/limits.ts';
@@ -107,6 +106,7 @@ export class Sessions implements SessionLink {
     const one = this.#connections.get(session);
     if (one === undefined) return;
     if (cluster !== undefined) one.cluster = cluster;
+    if (frame.type === 'welcome' && one.welcomed) return; // its hello was decided again: an agent takes one
     this.#transmit(one, frame);
   }
 

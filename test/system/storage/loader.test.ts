@@ -7,6 +7,7 @@ import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transpo
 import { COMMAND_TEXT_BYTES_MAX } from '../../../transport/protocol/limits.ts';
 import { countAnsweredBytes } from '../../support/database/answered-bytes.ts';
 import { LONG_WAITS, openedDatabase } from '../../support/database/opened.ts';
+import { recordedStatements } from '../../support/database/statements.ts';
 import { openStoredFleet } from './fixture.ts';
 import { column } from '../../support/database/columns.ts';
 import { AT, AT_MS, roundsOf, storeFleet } from './stored-nodes.ts';
@@ -108,16 +109,7 @@ test('a node holds its first open executions, and the rest is a backlog read on 
 test('nodes that ask at once share statements, and each gets its own, also those that have more than most', async (t) => {
   const opened = await openedDatabase(t);
   const { nodeIds, executions } = await storeFleet(opened, 300, 12);
-  const statements: string[] = [];
-  const pool = new Proxy(opened.pool, {
-    get: (real, name) =>
-      name === 'query'
-        ? (text: string, values: unknown[]) => {
-            statements.push(text);
-            return real.query(text, values);
-          }
-        : (Reflect.get(real, name) as unknown),
-  });
+  const { pool, statements } = recordedStatements(opened.pool);
   const loader = createLoader(pool);
   const ofNode = (node: NodeId) => executions.filter((one) => one.node === node).map(({ id }) => id);
   const [holding, again] = [nodeIds[0]!, nodeIds[1]!];
@@ -214,17 +206,8 @@ test('a command is rebuilt with its counts and open executions, a cluster with i
 test('executions that many nodes name at once are looked up by a few statements, and each node gets its own (L1)', async (t) => {
   const opened = await openedDatabase(t);
   const { nodeIds, executions } = await storeFleet(opened, 100, 2);
-  const statements: string[] = [];
-  const counting = new Proxy(opened.pool, {
-    get: (pool, name) =>
-      name !== 'query'
-        ? (Reflect.get(pool, name) as unknown)
-        : (text: string, values: unknown[]) => {
-            statements.push(text);
-            return pool.query(text, values);
-          },
-  });
-  const loader = createLoader(counting);
+  const { pool, statements } = recordedStatements(opened.pool);
+  const loader = createLoader(pool);
   const everything = executions.map(({ id }) => id);
 
   const found = await Promise.all(

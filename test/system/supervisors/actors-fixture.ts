@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { v7 } from 'uuid';
+import type { NodeState } from '../../../actors/node/state.ts';
 import type { ActorKind, Addressed } from '../../../actors/messages.ts';
 import type { Result } from '../../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../../actors/resources/webhook.ts';
@@ -179,11 +180,16 @@ export class SupervisorsFixture {
     return placed;
   }
 
-  /** A node whose agent is connected by this session, and welcome. */
+  /** A node whose agent is connected by this session, welcome, and stored as connected. */
   async createLiveNode(number = 1): Promise<Placed> {
     const placed = await this.createNode();
     this.connect(placed.node, number);
     await this.sent('welcome', number);
+    const { directory } = this.tree;
+    await until('it is stored', () => {
+      const state = directory.find({ kind: 'node', id: placed.node })?.state as NodeState | undefined;
+      return state?.session?.id === session(number);
+    });
     return placed;
   }
 

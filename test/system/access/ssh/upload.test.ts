@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import type { SshRecordingResource } from '../../../../actors/resources/ssh.ts';
 import type { SessionClock } from '../../../../agent/session/ports.ts';
+import { reconnectDelayMs } from '../../../../agent/session/backoff.ts';
 import { beginRecording } from '../../../../agent/access/ssh/recording/recorder.ts';
 import { RecordingSpool } from '../../../../agent/access/ssh/recording/spool.ts';
 import { RecordingUploads, type UploadOptions } from '../../../../agent/access/ssh/recording/upload.ts';
@@ -255,21 +256,22 @@ test('upload retries wait ever longer; a live session hurries them, a finished r
     },
   };
   const uploads = startUploads(t, counted, 'token', { clock, random: () => 0.999_999 });
+  const firstWaitMs = reconnectDelayMs(0, 0.999_999);
 
   uploads.wake();
   t.is(clock.waiting() + seen.length, 0, 'nothing goes anywhere before a session is live');
   uploads.start(`${url}/behind/`);
   await until('the first try to be over', () => clock.waiting() === 1);
   uploads.wake();
-  clock.pass(749);
+  clock.pass(firstWaitMs - 1);
   t.is(begun, 1);
   clock.pass(1);
   await until('the second', () => seen.length === 2 && clock.waiting() === 1);
-  clock.pass(750);
+  clock.pass(firstWaitMs);
   t.is(clock.waiting(), 1, 'the second wait is longer');
   uploads.start(url);
   await until('the third', () => seen.length === 3 && clock.waiting() === 1);
-  clock.pass(750);
+  clock.pass(firstWaitMs);
   await until('the fourth, which gets no answer', () => seen.length === 4);
   await uploads.close();
   uploads.wake();

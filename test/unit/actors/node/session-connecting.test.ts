@@ -60,6 +60,7 @@ test('a node that connects becomes healthy, with the event that says what it was
   t.deepEqual(step.effects, [
     {
       type: 'send',
+      isEarly: true,
       session: session(1),
       cluster: CLUSTER,
       frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent },
@@ -82,6 +83,7 @@ test('a node that reconnects hangs up its older session and stores nothing', (t)
     { type: 'hang-up', session: session(1), code: 4001, reason: 'a newer session of this node took over' },
     {
       type: 'send',
+      isEarly: true,
       session: session(2),
       cluster: CLUSTER,
       frame: { type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'factory', settings: SETTINGS.agent },

@@ -1,6 +1,8 @@
 /** An admin over leases in memory that brings clusters to life, by a clock that goes as a test says. */
 import { setImmediate as turn } from 'node:timers/promises';
+import { NothingWritten } from '../../../../actors/ports.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
+import { ClusterActivation } from '../../../../supervisors/ownership/cluster-activation.ts';
 import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
 import type { LeasePort, SurveyedAdmin } from '../../../../supervisors/ownership/lease-port.ts';
 import { Ownership } from '../../../../supervisors/ownership/loop.ts';
@@ -12,6 +14,12 @@ import { recordingLog } from '../../../support/log.ts';
 
 /** How long a lease lasts, in ms. */
 export const LEASE_MS = 3_000;
+
+/** When the server ends a statement, in ms. */
+export const STATEMENT_MS = 2_500;
+
+/** Nodes that could not be read in it. */
+export const tooLong = () => new NothingWritten('The database is not available (loading open executions).');
 
 /** The admin itself, as a survey shows it. */
 export const ME: SurveyedAdmin = {
@@ -108,4 +116,19 @@ export function owner(
     isSetBack: () => false,
   } as unknown as OwnershipPorts);
   return { ownership, renewedMs };
+}
+
+/** Activation alone, of clusters that were gained under this epoch. */
+export function activation(admin: ReturnType<typeof fixture>) {
+  const activated = new ClusterActivation(admin.ports);
+  return {
+    activated,
+    gained: (epoch: number, ...clusters: readonly ClusterId[]) => {
+      activated.gained(
+        clusters.map((cluster) => ({ cluster, epoch })),
+        admin.clock.nowMs(),
+      );
+      activated.begin();
+    },
+  };
 }

@@ -1,18 +1,22 @@
 /** Clusters come to life beside the renewal of leases, by a clock that goes as a test says. */
 import test from 'ava';
-import { DatabaseUnavailable, NothingWritten } from '../../../../actors/ports.ts';
-import {
-  ACTIVATION_AWAITED_MS_MAX,
-  ClusterActivation,
-  MISSED_MS_MAX,
-} from '../../../../supervisors/ownership/cluster-activation.ts';
+import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { ACTIVATION_AWAITED_MS_MAX } from '../../../../supervisors/ownership/cluster-activation.ts';
 import type { ClusterId } from '../../../../transport/protocol/ids.ts';
-import { EAST, fixture, LEASE_MS, ME, nodeOf, NORTH, owner, WEST, type Reading } from './activation-fixture.ts';
-
-/** When the server ends a statement, in ms. */
-const STATEMENT_MS = 2_500;
-
-const tooLong = () => new NothingWritten('The database is not available (loading open executions).');
+import {
+  activation,
+  EAST,
+  fixture,
+  LEASE_MS,
+  ME,
+  nodeOf,
+  NORTH,
+  owner,
+  STATEMENT_MS,
+  tooLong,
+  WEST,
+  type Reading,
+} from './activation-fixture.ts';
 
 /** Of two clusters they cannot be read in time. */
 const someTakeTooLong = (wait: (ms: number) => Promise<void>): Reading =>
@@ -93,21 +97,6 @@ test('an admin that stops while nodes are read brings none of them to life, and 
 
   t.deepEqual([meanwhile, admin.began], [false, []]);
 });
-
-/** Activation alone, of clusters that were gained under this epoch. */
-function activation(admin: ReturnType<typeof fixture>) {
-  const activated = new ClusterActivation(admin.ports);
-  return {
-    activated,
-    gained: (epoch: number, ...clusters: readonly ClusterId[]) => {
-      activated.gained(
-        clusters.map((cluster) => ({ cluster, epoch })),
-        admin.clock.nowMs(),
-      );
-      activated.begin();
-    },
-  };
-}
 
 test('a cluster lost or given away while its nodes load starts none of them; if it is back by then, new rows do', async (t) => {
   let readings = 0;
@@ -190,34 +179,6 @@ test('a cluster that is held no longer is read no more, whoever ended its lease'
   await admin.pass(2_000);
 
   t.deepEqual([admin.began, readings, activated.isActivated()], [[], 1, true]);
-});
-
-test('what was missed is looked for while nodes come to life for long, and behind them, and where none came not at all', async (t) => {
-  const admin = fixture(
-    () =>
-      async function* (_clusters, isHere) {
-        const cameThen: number[] = [];
-        for (const cluster of [EAST, NORTH]) {
-          yield isHere(nodeOf(cluster).record.id) ? [] : [nodeOf(cluster)];
-          cameThen.push(admin.counts.missed);
-          await admin.pass(MISSED_MS_MAX);
-        }
-        looks.push(cameThen);
-        throw tooLong();
-      },
-  );
-  const looks: number[][] = [];
-  const { activated, gained } = activation(admin);
-
-  gained(1, EAST, NORTH);
-  for (let tries = 0; tries < 10; tries += 1) {
-    activated.begin();
-    await admin.pass(4 * MISSED_MS_MAX);
-  }
-
-  t.deepEqual(looks[0], [0, 1], 'the first node came at once, the second one later');
-  t.true(looks.length > 10);
-  t.is(admin.counts.missed, 1, 'each node came once');
 });
 
 test('what was read before a reading failed lives, and is not read again', async (t) => {

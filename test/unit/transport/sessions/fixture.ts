@@ -235,7 +235,7 @@ export const UPGRADE = [
 /** The ids that the gate gives to TOKEN. */
 export const GATED: { readonly node: NodeId; readonly cluster: ClusterId } = { node: NODE, cluster: CLUSTER };
 
-/** The node has stored that its agent is there. */
+/** The node lets its agent in. */
 export async function welcomed(fixture: Fixture, agent: Agent): Promise<void> {
   const session = fixture.messages('agent-connected').at(-1)?.session;
   fixture.sessions.send(session as never, {

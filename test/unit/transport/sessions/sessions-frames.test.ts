@@ -39,6 +39,21 @@ test('each frame of an agent is a message to its node, with its session', async 
   ]);
 });
 
+test('an agent whose hello is decided again, as its commit was in doubt, is welcomed once', async (t) => {
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+
+  await welcomed(fixture, agent);
+  await welcomed(fixture, agent);
+  agent.send({ type: 'ping' });
+  await until('what follows is there', () => agent.frames.some(({ type }) => type === 'pong'));
+
+  t.deepEqual(
+    agent.frames.map(({ type }) => type),
+    ['welcome', 'pong'],
+  );
+});
+
 test('frames of the admin reach the agent numbered and in order, whatever their length', async (t) => {
   const fixture = await openGate(t);
   const agent = await fixture.live();
