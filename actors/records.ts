@@ -7,7 +7,7 @@ import type { TraceContext } from '../transport/protocol/trace-context.ts';
 import type { EventType } from './events.ts';
 import type { ExecutionStatus } from './resources/command.ts';
 import type { NodeStatus, StatusEvidence } from './resources/node.ts';
-import type { Targeting } from './targeting.ts';
+import type { Targeting } from './targeting-schema.ts';
 
 /**
  * A cluster's row. `nodeCount` is kept in the transaction of every change of membership; `nodeLimit` null means none.

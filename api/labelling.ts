@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { IN_DOUBT, ok, type Refusal, type Result } from '../actors/refusal.ts';
 import { FAILED_NODES_MAX, type LabelledNodesResource } from '../actors/resources/labelled-nodes.ts';
-import type { Target } from '../actors/targeting.ts';
+import type { Target } from '../actors/targeting-schema.ts';
 import { ClusterId, NodeId } from '../transport/protocol/ids.ts';
 import { LabelKey, Labels } from '../transport/protocol/labels.ts';
 import { operation, type Call } from './operation.ts';

@@ -19,7 +19,7 @@ import type { Idempotency } from '../actors/node/messages.ts';
 import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
 import type { Result } from '../actors/refusal.ts';
 import type { Standing } from '../actors/standing.ts';
-import type { PlainTargeting, Target, Targeting } from '../actors/targeting.ts';
+import type { PlainTargeting, Target, Targeting } from '../actors/targeting-schema.ts';
 import type { DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../transport/protocol/recording.ts';
@@ -137,8 +137,8 @@ export interface Reads {
   freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
   /**
    * Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not
-   * exist with no error: it simply matches nothing. `group` is what the group that it names means: api/targets.ts. `by`
-   * narrows what is reached.
+   * exist with no error: it simply matches nothing. `group` is what the group that it names means:
+   * api/targeted-nodes.ts. `by` narrows what is reached.
    */
   targets(targeting: Targeting, group?: PlainTargeting | null, by?: PlainTargeting | null): Promise<readonly Target[]>;
   /** What a saved group means; null when there is none of this name. */

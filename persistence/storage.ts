@@ -33,7 +33,7 @@ import { agentEndpointLookUp } from './reads/agent-endpoints.ts';
 import { nodeNameLookUp } from './reads/node-names.ts';
 import { createReads } from './reads/reads.ts';
 import { createGroups } from './node-groups.ts';
-import { StoredOwners } from './ownership/owners.ts';
+import { StoredOwners } from './ownership/owner-look-up.ts';
 import { keptOverview } from './overview.ts';
 import { createRecords } from './ownership/ownerless-writes.ts';
 import { selfUpdateRows, selfUpdateWaker } from './admins/self-update-notices.ts';

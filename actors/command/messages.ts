@@ -5,7 +5,7 @@ import type { Idempotency } from '../node/messages.ts';
 import type { CommandRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { ExecutionStatus } from '../resources/command.ts';
-import type { Target } from '../targeting.ts';
+import type { Target } from '../targeting-schema.ts';
 import type { Write } from '../writes.ts';
 
 /** A stored change of one execution of this command. */

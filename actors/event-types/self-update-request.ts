@@ -1,6 +1,6 @@
 /** Events of self-update requests. */
 import { z } from 'zod';
-import { Targeting } from '../targeting.ts';
+import { Targeting } from '../targeting-schema.ts';
 import { eventType, id, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 

@@ -1,6 +1,6 @@
 /** Commands and their executions as clients see them. */
 import { z } from 'zod';
-import { ListedTargeting } from '../targeting.ts';
+import { ListedTargeting } from '../targeting-schema.ts';
 import { resource, stored, type Given } from './resource.ts';
 
 /** All statuses of an execution; the first two are open, the others terminal. Source: docs/api.md, Resources. */

@@ -1,6 +1,6 @@
 /** Saved groups as clients see them. */
 import { z } from 'zod';
-import { ListedTargeting } from '../targeting.ts';
+import { ListedTargeting } from '../targeting-schema.ts';
 import { NODE_STATUSES } from './node.ts';
 import { resource, stored } from './resource.ts';
 

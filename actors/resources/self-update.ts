@@ -1,6 +1,6 @@
 /** Self-update requests and what became of their nodes, as clients see them. */
 import { z } from 'zod';
-import { ListedTargeting } from '../targeting.ts';
+import { ListedTargeting } from '../targeting-schema.ts';
 import { resource, stored, type Given } from './resource.ts';
 
 /** All statuses of a request; the last one is for good. Source: docs/api.md, Resources. */

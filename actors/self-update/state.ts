@@ -1,6 +1,6 @@
 /** What the actor of a self-update request holds: what was asked for, and counts; never nodes. */
 import type { SelfUpdateStatus } from '../resources/self-update.ts';
-import type { Targeting } from '../targeting.ts';
+import type { Targeting } from '../targeting-schema.ts';
 
 /** What was asked for. It never changes. Unix ms. */
 export interface SelfUpdateRecord {

@@ -10,7 +10,7 @@ import { instant } from '../resources/instant.ts';
 import type { SelfUpdateRequestResource, SelfUpdateStatus, SelfUpdateSummary } from '../resources/self-update.ts';
 import { COUNT_AGAIN_MS, COUNT_EVERY_MS_MIN } from './limits.ts';
 import type { SelfUpdateMessage } from './messages.ts';
-import { nextMove } from './plan.ts';
+import { nextMove } from './next-move.ts';
 import { uncounted, type CountedSelfUpdate, type SelfUpdateRecord, type SelfUpdateState } from './state.ts';
 import type { SelfUpdateMove } from './writes.ts';
 import type { DomainEvent } from '../event-catalogue.ts';

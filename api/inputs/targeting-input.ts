@@ -1,7 +1,7 @@
 /** The targeting of a command, as clients write it. */
 import { z } from 'zod';
 import { TARGET_FILTERS, type FilterField } from '../../actors/filters.ts';
-import type { PlainTargeting, Targeting } from '../../actors/targeting.ts';
+import type { PlainTargeting, Targeting } from '../../actors/targeting-schema.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { NodeIdInput } from './inputs.ts';
 import { parameterSchema, parametersOf, selectorText, timeText } from './list-input.ts';

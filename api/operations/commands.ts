@@ -11,7 +11,7 @@ import { listInput } from '../inputs/list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
 import { targetingInput } from '../inputs/targeting-input.ts';
-import { targetsOf } from '../targets.ts';
+import { targetsOf } from '../targeted-nodes.ts';
 
 /**
  * Script of a command times the nodes that it reaches, in bytes as JSON: it stands in the event of each execution, and

@@ -12,7 +12,7 @@ import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { GroupName, plainTargetingInput, targetingInput } from '../inputs/targeting-input.ts';
-import { targetsOf } from '../targets.ts';
+import { targetsOf } from '../targeted-nodes.ts';
 
 /** Longest description, in characters. */
 const DESCRIPTION_MAX = 1_024;

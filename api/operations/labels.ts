@@ -9,7 +9,7 @@ import { NodeIdInput } from '../inputs/inputs.ts';
 import { labelled } from '../labelling.ts';
 import { operation } from '../operation.ts';
 import { targetingInput } from '../inputs/targeting-input.ts';
-import { targetsOf } from '../targets.ts';
+import { targetsOf } from '../targeted-nodes.ts';
 import { askNode } from './nodes.ts';
 
 /** Nodes that one call labels, at most: each is asked for itself, some thousands a second. */

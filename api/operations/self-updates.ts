@@ -9,7 +9,7 @@ import { listInput } from '../inputs/list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { targetingInput } from '../inputs/targeting-input.ts';
-import { updatableNodesOf } from '../targets.ts';
+import { updatableNodesOf } from '../targeted-nodes.ts';
 
 export const create_self_update_request = operation({
   name: 'create_self_update_request',

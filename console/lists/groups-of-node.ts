@@ -1,6 +1,6 @@
 /** Which groups a node is in, as far as that can be told without asking. Pure. */
 import type { NodeResource } from '../../actors/resources/node.ts';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { Targeting } from '../../actors/targeting-schema.ts';
 
 /**
  * Whether a targeting reaches a node; where labels or filters decide it, the targeting by which the service is asked.

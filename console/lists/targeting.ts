@@ -1,5 +1,5 @@
 /** Targetings as somebody chooses them in a form, and in words. Pure. */
-import type { ListedTargeting, PlainTargeting, Targeting } from '../../actors/targeting.ts';
+import type { ListedTargeting, PlainTargeting, Targeting } from '../../actors/targeting-schema.ts';
 
 /** What a form gives; what is empty narrows nothing. */
 export interface ChosenTargets {

@@ -1,7 +1,7 @@
 /** Units that wait to be stored, and how much of them goes into one transaction. */
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Change } from '../../actors/step.ts';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { Targeting } from '../../actors/targeting-schema.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { Labels } from '../../transport/protocol/labels.ts';

@@ -1,7 +1,7 @@
 /** Commands and their executions. */
 import { defineEntity, p } from '@mikro-orm/core';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { Targeting } from '../../actors/targeting-schema.ts';
 import { dates, instant } from './columns.ts';
 
 /** A script for many nodes. `timeout` is in ms. */

@@ -1,6 +1,6 @@
 /** Targetings with a name. */
 import { defineEntity, p } from '@mikro-orm/core';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { Targeting } from '../../actors/targeting-schema.ts';
 import { dates } from './columns.ts';
 
 /** A group: whom it reaches is evaluated when it is used. */

@@ -1,7 +1,7 @@
 /** Self-update requests and their nodes. */
 import { defineEntity, p } from '@mikro-orm/core';
 import type { SelfUpdateNodeState, SelfUpdateStatus } from '../../actors/resources/self-update.ts';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { Targeting } from '../../actors/targeting-schema.ts';
 import { dates, instant } from './columns.ts';
 
 /** `triggered` and `failed` count nodes, once it is completed. `revision` grows with each move of the request. */

@@ -10,7 +10,7 @@ import {
   type SelfUpdateRecord,
   type SelfUpdateState,
 } from '../../actors/self-update/state.ts';
-import type { Targeting } from '../../actors/targeting.ts';
+import type { Targeting } from '../../actors/targeting-schema.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { ms } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';

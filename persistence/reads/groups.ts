@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import { LISTS } from '../../actors/filters.ts';
 import { GroupResource } from '../../actors/resources/group.ts';
-import { isPlain, type PlainTargeting, type Targeting } from '../../actors/targeting.ts';
+import { isPlain, type PlainTargeting, type Targeting } from '../../actors/targeting-schema.ts';
 import { pageTargetings } from './page-targetings.ts';
 import type { Source } from './source.ts';
 import { withIsoTimes, type RowOf } from './row.ts';

@@ -1,7 +1,7 @@
 /** Which nodes a targeting reaches. */
 import type { Pool } from 'pg';
 import { TARGET_FILTERS, type FilterField } from '../../actors/filters.ts';
-import type { PlainTargeting, Target, Targeting } from '../../actors/targeting.ts';
+import type { PlainTargeting, Target, Targeting } from '../../actors/targeting-schema.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from './batch.ts';
 import { CLUSTERS } from './clusters.ts';

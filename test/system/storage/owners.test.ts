@@ -1,8 +1,8 @@
-/** Who owns what, as the rows and this admin say it together (`persistence/ownership/owners.ts`). */
+/** Who owns what, as the rows and this admin say it together (`persistence/ownership/owner-look-up.ts`). */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { RECENT_OWNER_MS } from '../../../persistence/ownership/recent-owners.ts';
-import { OWNER_LOOK_MS, StoredOwners } from '../../../persistence/ownership/owners.ts';
+import { OWNER_LOOK_MS, StoredOwners } from '../../../persistence/ownership/owner-look-up.ts';
 import type { HeldHere, Owner } from '../../../api/forwarding/ports.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';

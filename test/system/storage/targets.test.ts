@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { parameterName, TARGET_FILTERS, type Filter, type FilterField } from '../../../actors/filters.ts';
-import type { Targeting } from '../../../actors/targeting.ts';
+import type { Targeting } from '../../../actors/targeting-schema.ts';
 import { naivelyMatches } from '../../support/selectors.ts';
 import { modelList } from './model.ts';
 import { openStoredFleet, type Fixture } from './fixture.ts';

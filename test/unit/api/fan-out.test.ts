@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { ok } from '../../../actors/refusal.ts';
-import type { Target } from '../../../actors/targeting.ts';
+import type { Target } from '../../../actors/targeting-schema.ts';
 import type { Call } from '../../../api/operation.ts';
 import { create_command, FAN_OUT_SCRIPT_BYTES_MAX } from '../../../api/operations/commands.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';

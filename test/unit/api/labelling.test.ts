@@ -5,7 +5,7 @@ import { v7 } from 'uuid';
 import { ASK_MS_MAX } from '../../../actors/limits.ts';
 import { IN_DOUBT, ok, UNAVAILABLE, type Refusal, type Result } from '../../../actors/refusal.ts';
 import type { LabelledNodesResource } from '../../../actors/resources/labelled-nodes.ts';
-import type { Target } from '../../../actors/targeting.ts';
+import type { Target } from '../../../actors/targeting-schema.ts';
 import { FORWARD_MS_MAX } from '../../../api/forwarding/deadline.ts';
 import { LABELLED_AT_ONCE_MAX } from '../../../api/labelling.ts';
 import type { Call } from '../../../api/operation.ts';

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { PREVIEWED_NODES_DEFAULT, PREVIEWED_NODES_MAX } from '../../../actors/resources/group.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import type { Target } from '../../../actors/targeting.ts';
+import type { Target } from '../../../actors/targeting-schema.ts';
 import { serveApi } from '../../support/api/fakes.ts';
 import { node } from '../../support/console/nodes-shown.ts';
 

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { LISTS, parameterName, type ListName } from '../../../../actors/filters.ts';
 import { CommandResource } from '../../../../actors/resources/command.ts';
-import { Targeting } from '../../../../actors/targeting.ts';
+import { Targeting } from '../../../../actors/targeting-schema.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
 import { listInput } from '../../../../api/inputs/list-input.ts';
 import type { AnyOperation } from '../../../../api/operation.ts';

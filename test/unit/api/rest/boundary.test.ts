@@ -42,7 +42,9 @@ test('another method of a known path is a 405 that names those that there are, a
 });
 
 test('another method of a page of the console is a 405 however deep it lies, and what lies beside is unknown', async (t) => {
-  const { url } = await serve(t, { mounts: () => [({ app }) => registerAssets(app, async () => null, { find: async () => null })] });
+  const { url } = await serve(t, {
+    mounts: () => [({ app }) => registerAssets(app, async () => null, { find: async () => null })],
+  });
   const answers = async (method: string, path: string) => {
     const { status, headers } = await fetch(url + path, { method });
     return [status, headers.get('allow')];

@@ -1,4 +1,7 @@
-/** Which nodes a command or a self-update reaches. The filter is evaluated once, in one snapshot (C2). */
+/**
+ * What a targeting may say of the nodes that a command or a self-update is for. Which ones these are is found once, in
+ * one snapshot (C2): persistence/reads/targeted-nodes.ts.
+ */
 import { z } from 'zod';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
 import type { Given } from './resources/resource.ts';

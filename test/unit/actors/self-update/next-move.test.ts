@@ -2,7 +2,7 @@
 import test from 'ava';
 import { array, assert, boolean, infiniteStream, integer, nat, option, property } from 'fast-check';
 import { SELF_UPDATE_STEP_NODES_MAX } from '../../../../actors/self-update/limits.ts';
-import { nextMove } from '../../../../actors/self-update/plan.ts';
+import { nextMove } from '../../../../actors/self-update/next-move.ts';
 import { counted, selfUpdateRecord } from '../../../support/self-updates.ts';
 
 const all = selfUpdateRecord();

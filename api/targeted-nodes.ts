@@ -1,6 +1,6 @@
 /** Whom a targeting reaches: its group is looked up first, then all of it is evaluated in one snapshot (C2). */
 import { ok, refuse, type Result } from '../actors/refusal.ts';
-import { isPlain, type PlainTargeting, type Target, type Targeting } from '../actors/targeting.ts';
+import { isPlain, type PlainTargeting, type Target, type Targeting } from '../actors/targeting-schema.ts';
 import type { Reads } from './ports.ts';
 
 /** The nodes. A group that does not exist is refused under the field that names it. */
