@@ -91,11 +91,14 @@ const ASKED_TOGETHER_MAX = 32;
  * cannot be read together, each is read by itself: one whose rows make no state keeps no other away (L4).
  */
 export function nodeByNode(pool: Pool): (id: NodeId) => Promise<NodeState | null> {
-  const together = batched(async (ids: readonly NodeId[]) => {
-    const states = await nodeStates(pool, [...new Set(ids)]);
-    const found = new Map(states.map((state) => [state.record.id, state]));
-    return ids.map((id) => found.get(id) ?? null);
-  }, ASKED_TOGETHER_MAX);
+  const together = batched(
+    async (ids: readonly NodeId[]) => {
+      const states = await nodeStates(pool, [...new Set(ids)]);
+      const found = new Map(states.map((state) => [state.record.id, state]));
+      return ids.map((id) => found.get(id) ?? null);
+    },
+    { keysMax: ASKED_TOGETHER_MAX },
+  );
   return async (id) => {
     try {
       return await together(id);

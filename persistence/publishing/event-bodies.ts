@@ -53,21 +53,24 @@ export function createEventBodies(pool: Pool, coreName: string): EventBodies {
   const asked = new Map<string, Promise<Uint8Array | null>>();
   let bytes = 0;
 
-  const read = batched(async (cursors: readonly string[]) => {
-    const places = cursors.map((cursor) => cursorPlace(cursor) ?? { txid: '0', seq: '0' });
-    const rows = await rowsOf<Row>(
-      pool,
-      'reading bodies of events',
-      sql`
+  const read = batched(
+    async (cursors: readonly string[]) => {
+      const places = cursors.map((cursor) => cursorPlace(cursor) ?? { txid: '0', seq: '0' });
+      const rows = await rowsOf<Row>(
+        pool,
+        'reading bodies of events',
+        sql`
       select txid::text as txid, seq::text as seq, id, type, time, case when bytes <= ${BATCH_BYTES_MAX}::int or place = 1 then data::text end as data
       from (
         select e.*, sum(octet_length(e.data::text)) over in_order as bytes, row_number() over in_order as place
         from unnest(${places.map(({ txid }) => txid)}::xid8[], ${places.map(({ seq }) => seq)}::bigint[]) with ordinality as p(txid, seq, asked) join event e on e.txid = p.txid and e.seq = p.seq
         window in_order as (order by p.asked rows unbounded preceding)) sized`,
-    );
-    const found = new Map(rows.map((row) => [eventCursor(row.txid, row.seq), bodyOf(row, coreName)]));
-    return cursors.map((cursor) => found.get(cursor) ?? null);
-  }, BODIES_ASKED_MAX);
+      );
+      const found = new Map(rows.map((row) => [eventCursor(row.txid, row.seq), bodyOf(row, coreName)]));
+      return cursors.map((cursor) => found.get(cursor) ?? null);
+    },
+    { keysMax: BODIES_ASKED_MAX },
+  );
 
   async function readInTurn(cursor: string): Promise<Uint8Array | null> {
     for (;;) {
