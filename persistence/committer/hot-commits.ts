@@ -35,8 +35,8 @@ const GATHER_MS = 2;
 const WORTHWHILE_CHANGES = 128;
 
 /**
- * Tries of deliveries wait longer for each other, in ms: nobody waits for one, and a statement for a hundred costs a
- * third of what ones for twenty do (measured). Anything else ends the wait.
+ * Tries of deliveries and statuses of nodes wait longer for each other, in ms: nobody waits for one, and a statement for
+ * a hundred costs a third of what ones for twenty do (measured). Anything else ends the wait.
  */
 const PATIENT_GATHER_MS = 8;
 
@@ -240,7 +240,14 @@ function stale(changes: readonly HotChange[]): readonly RefusedChange[] {
   return changes.map((change) => ({ change, refusal: STALE_EPOCH }));
 }
 
+/** What nobody waits for: an agent is welcomed before its status is stored. */
+const PATIENT: ReadonlySet<HotChange['write']['kind']> = new Set([
+  'delivery-made',
+  'delivery-attempted',
+  'node-status',
+]);
+
 /** Whether nobody waits for any of these. */
 function isPatient(changes: readonly HotChange[]): boolean {
-  return changes.every(({ write: { kind } }) => kind === 'delivery-made' || kind === 'delivery-attempted');
+  return changes.every(({ write: { kind } }) => PATIENT.has(kind));
 }
