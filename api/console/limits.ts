@@ -47,5 +47,12 @@ export const ASSET_KEPT_MS = 600_000;
 export const ASSET_MISSED_MS = 5_000;
 
 /** Files that other admins are asked for, by all clients in one go and a second, and by one address in a minute. */
-export const ASSETS_ASKED = { tokensMax: 256, tokensPerSecond: 16 };
-export const ASSETS_ASKED_BY_ONE = { perWindowMax: 240, windowMs: 60_000, keysMax: 10_000 };
+export const ASSETS_ASKED_AT_ONCE_MAX = 256;
+export const ASSETS_ASKED_PER_SECOND_MAX = 16;
+export const ASSETS_ASKED = { tokensMax: ASSETS_ASKED_AT_ONCE_MAX, tokensPerSecond: ASSETS_ASKED_PER_SECOND_MAX };
+export const ASSETS_ASKED_BY_ONE_PER_MINUTE_MAX = 240;
+export const ASSETS_ASKED_BY_ONE = {
+  perWindowMax: ASSETS_ASKED_BY_ONE_PER_MINUTE_MAX,
+  windowMs: 60_000,
+  keysMax: 10_000,
+};

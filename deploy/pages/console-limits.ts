@@ -12,6 +12,29 @@ export const CONSOLE_LIMITS: readonly (readonly Limit[])[] = [
     ['SESSION_AGE_MS_MAX', 'It is over after this, however much it is used.'],
     ['SESSIONS_MAX', 'Sessions that there are; at one more, that which was longest unused is over.'],
     ['SESSION_LOOK_MS', 'Pages whose session is over are looked for this often, and cut.'],
+    [
+      'LOOKS_MISSED_MAX',
+      'So many of these looks in a row that no database answers, and pages are cut (1013), so that they say that what they show is of before.',
+    ],
+    [
+      'ASSET_MS_MAX',
+      'So long another admin has to send a file of its build of the console; after it the file is not there.',
+    ],
+    ['ASSET_ADMINS_ASKED_MAX', 'Admins that are asked for one.'],
+    ['ASSET_BYTES_MAX', 'Largest such file, compressed and unpacked; a larger one is not there.'],
+    [
+      'ASSETS_KEPT_MAX',
+      'Such files that an admin keeps, with names that nobody has a file for; the oldest goes first.',
+    ],
+    ['ASSETS_KEPT_BYTES_MAX', 'What they come to; the oldest goes first.'],
+    ['ASSET_KEPT_MS', 'One is kept for so long, then asked for again.'],
+    ['ASSET_MISSED_MS', 'That no admin has one is remembered for so long.'],
+    [
+      'ASSETS_ASKED_AT_ONCE_MAX',
+      'Files that all clients together have other admins asked for in one go; beyond it one is not there.',
+    ],
+    ['ASSETS_ASKED_PER_SECOND_MAX', 'Of these, in a second after that.'],
+    ['ASSETS_ASKED_BY_ONE_PER_MINUTE_MAX', 'Of these, for one address in a minute.'],
     ['SIGN_IN_BODY_BYTES_MAX', 'Largest body with which somebody signs in; above it 413.'],
   ]),
   limits('persistence/overview.ts', readings, [

@@ -20,6 +20,11 @@ export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
   ]),
   limits('actors/webhook/state.ts', webhookState, [
     ['WINDOW_DELIVERIES_MAX', 'Unfinished deliveries of a webhook that are held in memory. More wait in the database.'],
+    ['UNANSWERED_TRIES_MIN', 'Tries in a row that nobody answered, after which a receiver is away.'],
+    [
+      'BEGUN_WHILE_AWAY_MAX',
+      'Deliveries of a receiver that is away that are tried at a time. The others keep their tries.',
+    ],
     ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
     ['DELIVERY_TRIES_MAX', 'Tries of one delivery, also by hand; one more is a 409.'],
   ]),
