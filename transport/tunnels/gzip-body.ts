@@ -1,11 +1,21 @@
 /**
- * Bodies that were packed by gzip: unpacked to as many bytes as they say to have, and not to one more. Source: RFC
- * 1952.
+ * Bodies that were packed by gzip: unpacked to as many bytes as they say to have, and not to one more, and refused where
+ * anything is left of them then: others may read that, too. Source: RFC 1952.
  */
-import { gunzip, gunzipSync } from 'node:zlib';
+import { gunzip, gunzipSync, type Gunzip } from 'node:zlib';
 
-/** Unpacked in the turn in which it came: 64 KiB take 0.2 ms. What is longer is left to another thread (L1). */
+/**
+ * Unpacked in the turn in which it came, if it and what is in it are no longer than this, in bytes: 64 KiB of an
+ * exposition take 0.2 ms, and the dearest bytes 0.5 ms a KiB packed. What is longer is left to another thread (L1).
+ */
 const UNPACKED_AT_ONCE_BYTES_MAX = 131_072;
+const PACKED_AT_ONCE_BYTES_MAX = 24_576;
+
+/** Bodies that other threads unpack at a time: there are four, which look up names and read files besides. */
+const UNPACKED_BESIDE_MAX = 2;
+
+/** Packed bytes are at most so many more than what is in them: what is longer has nothing in it for most of its length. */
+const LONGER_BYTES_MAX = 1_024;
 
 /** Smallest body of gzip, in bytes: a head of 10, a block of 2 and two numbers of 4. */
 const PACKED_BYTES_MIN = 20;
@@ -13,22 +23,48 @@ const PACKED_BYTES_MIN = 20;
 /** Room beyond what it says, in bytes, so that its end is seen in the same go. */
 const BESIDES_BYTES = 64;
 
+/** What zlib answers with `info`, which its types leave out. */
+interface Unpacked {
+  readonly buffer: Buffer;
+  readonly engine: Gunzip;
+}
+
+/** Waiting for a thread, the oldest first. As many as answers are read at a time, at most. */
+const waiting: (() => void)[] = [];
+let running = 0;
+
 /** Bytes that it says to have, which is found to be a lie only when it is unpacked. Source: RFC 1952, 2.3.1, ISIZE. */
 export function unpackedLength(packed: Buffer): number {
   return packed.length < PACKED_BYTES_MIN ? 0 : packed.readUInt32LE(packed.length - 4);
 }
 
-/** Tells the body, which has so many bytes; null: it has not, or is no gzip. Never throws. */
+/** Tells the body, which has so many bytes; null: it has not, is no gzip, or goes on behind it. Never throws. */
 export function unpack(packed: Buffer, bytes: number, unpacked: (body: Buffer | null) => void): void {
-  const whole = (body: Buffer): void => unpacked(body.length === bytes ? body : null);
-  const limits = { maxOutputLength: Math.max(bytes, 1) };
-  if (bytes > UNPACKED_AT_ONCE_BYTES_MAX)
-    return gunzip(packed, limits, (error, body) => (error === null ? whole(body) : unpacked(null)));
-  let body: Buffer;
+  if (packed.length > bytes + LONGER_BYTES_MAX) return unpacked(null);
+  const whole = ({ buffer, engine }: Unpacked): Buffer | null =>
+    buffer.length === bytes && engine.bytesWritten === packed.length ? buffer : null;
+  const limits = { maxOutputLength: Math.max(bytes, 1), info: true };
+  if (bytes > UNPACKED_AT_ONCE_BYTES_MAX || packed.length > PACKED_AT_ONCE_BYTES_MAX)
+    return beside((done) =>
+      gunzip(packed, limits, (error, result) => {
+        done();
+        unpacked(error === null ? whole(result as unknown as Unpacked) : null);
+      }),
+    );
+  let body: Buffer | null = null;
   try {
-    body = gunzipSync(packed, { ...limits, chunkSize: bytes + BESIDES_BYTES });
+    body = whole(gunzipSync(packed, { ...limits, chunkSize: bytes + BESIDES_BYTES }) as unknown as Unpacked);
   } catch {
-    return unpacked(null); // whatever it is, it is not what was asked for
+    // whatever it is, it is not what was asked for
   }
-  whole(body);
+  unpacked(body);
+}
+
+function beside(run: (done: () => void) => void): void {
+  if (running >= UNPACKED_BESIDE_MAX) return void waiting.push(() => beside(run));
+  running += 1;
+  run(() => {
+    running -= 1;
+    waiting.shift()?.();
+  });
 }

@@ -46,15 +46,16 @@ test('members tell their paths; those that are away or strangers are not asked o
       raw: async (id: string) => {
         asked.push(id);
         return id === A
-          ? ok([
-              exposition({
+          ? ok({
+              text: exposition({
                 [B]: 'direct',
                 [C]: 'none',
                 [STRANGER]: 'relayed',
                 gateway: 'relayed',
                 '10.0.0.1': 'direct',
               }),
-            ])
+              gzip: null,
+            })
           : refuse('service_unavailable', 'The agent does not answer.');
       },
     },
@@ -106,7 +107,10 @@ test('one node tells its paths: members of its cluster by name, each once, behin
     [C]: row(C, 'cee', 'unreachable'),
   };
   const looked: (readonly Filter[])[] = [];
-  let said = ok([exposition({ [B]: 'direct', [STRANGER]: 'direct', [A]: 'direct', [C]: 'none', gateway: 'relayed' })]);
+  let said = ok({
+    text: exposition({ [B]: 'direct', [STRANGER]: 'direct', [A]: 'direct', [C]: 'none', gateway: 'relayed' }),
+    gzip: null,
+  });
   const ports = {
     clock: { nowMs: () => NOW_MS },
     reads: {
@@ -141,11 +145,11 @@ test('one node tells its paths: members of its cluster by name, each once, behin
     ],
   ]);
 
-  said = ok([exposition({ gateway: 'direct', ...manyPeers(VPN_PEERS_MAX + 1) })]);
+  said = ok({ text: exposition({ gateway: 'direct', ...manyPeers(VPN_PEERS_MAX + 1) }), gzip: null });
   await paths(A);
   t.is((looked[1]?.[1]?.value as readonly string[] | undefined)?.length, VPN_PEERS_MAX - 1, 'as many as a VPN has');
 
-  said = ok([exposition({})]);
+  said = ok({ text: exposition({}), gzip: null });
   t.like(await paths(A), { value: { problem: null, paths: [] } }, 'it is in no VPN');
   said = refuse('service_unavailable', 'The agent does not answer.') as never;
   t.like(await paths(A), { value: { problem: 'The agent does not answer.', paths: [] } });

@@ -58,6 +58,16 @@ const TOO_SMALL = /in pieces that are too many and too small/u;
 
 const NOT_PACKED = /not packed as it says/u;
 
+/** A body of gzip with nothing in it but empty blocks, so many of them: dear to unpack, and nothing comes of it. */
+function emptyBlocks(count: number): Buffer {
+  const empty = gzipSync('');
+  return Buffer.concat([
+    empty.subarray(0, 10),
+    Buffer.alloc(5 * count, Buffer.from([0, 0, 0, 255, 255])),
+    empty.subarray(10),
+  ]);
+}
+
 /** Where the last four bytes say no length, any may stand there. */
 const NO_LENGTH = /not packed as it says|more than 4194304 bytes/u;
 
@@ -125,6 +135,12 @@ export const LIES: readonly (readonly [string, (socket: Socket) => void, RegExp]
   [
     'packs something twice, one behind the other',
     once(packed(Buffer.concat([gzipSync(RIGHT), gzipSync(LINES)]))),
+    NOT_PACKED,
+  ],
+  ['packs nothing in 4 MB', once(packed(emptyBlocks(800_000))), NOT_PACKED],
+  [
+    'packs more behind a byte of nothing',
+    once(packed(Buffer.concat([gzipSync(RIGHT), Buffer.from([0]), gzipSync(RIGHT)]))),
     NOT_PACKED,
   ],
   [
