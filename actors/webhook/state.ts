@@ -75,6 +75,12 @@ export const UNANSWERED_TRIES_MIN = 24;
 export const BEGUN_WHILE_AWAY_MAX = 8;
 
 /**
+ * One whose next try is further away than this, in ms, is not counted among them: another one begins, and finds out
+ * whether the receiver is back.
+ */
+export const AWAY_LOOK_MS_MAX = 30_000;
+
+/**
  * Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later.
  */
 export const REDELIVERIES_MAX = 100;

@@ -4,6 +4,7 @@ import type { Effect } from '../step.ts';
 import type { DeliveryRef } from './delivery.ts';
 import { RETRY_AFTER_MS_MAX, RETRY_WAIT_MS_MAX } from './retry.ts';
 import {
+  AWAY_LOOK_MS_MAX,
   BEGUN_WHILE_AWAY_MAX,
   UNANSWERED_TRIES_MIN,
   WINDOW_DELIVERIES_MAX,
@@ -123,7 +124,7 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   for (const { ref, phase, isRedelivery } of window) {
     if (isRedelivery) redeliveries += 1;
     else if (phase === 'unsure') hasUnread ||= state.loadedTo === null || isBehind(ref.cursor, state.loadedTo);
-    if (!isRedelivery && (phase === 'sending' || ref.attempts > 0)) begun += 1;
+    if (!isRedelivery && isBegun(phase, ref, nowMs)) begun += 1;
     if (phase !== 'sending') continue;
     room -= 1;
     if (!isRedelivery) held.add(ref.subject);
@@ -152,6 +153,11 @@ export function advanced(state: WebhookState, concurrency: number, nowMs: number
   return moved.supply === 'more' && (hasUnread || inOrderNow <= WINDOW_DELIVERIES_MAX / 2)
     ? supplied(moved, record, effects, limit)
     : { state: moved, effects };
+}
+
+/** Whether it was begun, and its next try is not far away. */
+function isBegun(phase: Windowed['phase'], ref: DeliveryRef, nowMs: number): boolean {
+  return phase === 'sending' || (ref.attempts > 0 && waitOf(ref, nowMs) <= AWAY_LOOK_MS_MAX);
 }
 
 /** In ms; 0 or less: it is due. */

@@ -109,8 +109,10 @@ export class SessionWatch {
       this.#missed = 0;
       this.#isStill = false;
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailable))
+      if (!(error instanceof DatabaseUnavailable)) {
+        this.#missed = 0; // that is no sign of the database
         this.#kit.log.error({ error }, 'sessions of the console could not be looked at');
+      }
     }
     this.#isLooking = false;
   }

@@ -25,6 +25,7 @@ export const EVENT_LIMITS: readonly (readonly Limit[])[] = [
       'BEGUN_WHILE_AWAY_MAX',
       'Deliveries of a receiver that is away that are tried at a time. The others keep their tries.',
     ],
+    ['AWAY_LOOK_MS_MAX', 'One whose next try is further away than this is not counted among them.'],
     ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
     ['DELIVERY_TRIES_MAX', 'Tries of one delivery, also by hand; one more is a 409.'],
   ]),

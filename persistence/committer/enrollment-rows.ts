@@ -154,6 +154,8 @@ async function endSelfUpdates(em: EntityManager, { node }: NodeEnrolled): Promis
 }
 
 async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHash: Uint8Array): Promise<void> {
+  // in the order of all that touch both, or two of them would wait for each other
+  await em.execute('select from node where id = ? for update', [write.node]);
   const rows = await em.execute<{ key_hash: Uint8Array }[]>(
     'select key_hash from recovery_key where node_id = ? and cluster_id = ? for update',
     [write.node, write.cluster],

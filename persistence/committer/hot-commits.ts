@@ -71,6 +71,8 @@ export class HotCommits {
   readonly #ports: HotCommitPorts;
   readonly #isolation: Isolation;
   #queue: Waiting[] = [];
+  /** Changes in it. */
+  #queuedChanges = 0;
   #running: Promise<void> | null = null;
   /** Ends the wait for more. */
   #hurry: (() => void) | null = null;
@@ -117,7 +119,8 @@ export class HotCommits {
       if (bytes > BATCH_BYTES_MAX) return this.#isolation.beside(waiting);
       if (this.#isolation.isSuspect(unit)) return this.#isolation.alone(waiting);
       this.#queue.push(waiting);
-      if (!isPatient(changes) || changesIn(this.#queue) >= WORTHWHILE_CHANGES) this.#hurry?.();
+      this.#queuedChanges += changes.length;
+      if (!isPatient(changes) || this.#queuedChanges >= WORTHWHILE_CHANGES) this.#hurry?.();
       // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
       this.#running ??= this.#run();
     });
@@ -141,6 +144,7 @@ export class HotCommits {
       const away = this.#ports.outage.error();
       if (away !== null) {
         // While the database is away nobody waits for a timeout of their own (L3).
+        this.#queuedChanges = 0;
         for (const one of this.#queue.splice(0)) one.reject(away);
         continue;
       }
@@ -148,8 +152,7 @@ export class HotCommits {
       await this.#storeOrIsolate(taken);
       // Under load a small batch is not worth a commit of its own: a moment later it is a larger one. Whoever someone
       // waits for never waits on an idle system.
-      if (this.#queue.length < WORTHWHILE_UNITS && changesIn(this.#queue) < WORTHWHILE_CHANGES)
-        await this.#gather(taken);
+      if (this.#queue.length < WORTHWHILE_UNITS && this.#queuedChanges < WORTHWHILE_CHANGES) await this.#gather(taken);
     }
     this.#running = null;
   }
@@ -158,6 +161,7 @@ export class HotCommits {
     const count = countOfBatch(this.#queue);
     const taken = this.#queue.slice(0, count);
     this.#queue = this.#queue.slice(count);
+    for (const { unit } of taken) this.#queuedChanges -= unit.changes.length;
     return taken;
   }
 
@@ -228,12 +232,6 @@ export class HotCommits {
     this.#ports.outage.began(error, changesOf(waiting));
     for (const one of waiting) one.reject(error);
   }
-}
-
-function changesIn(waiting: readonly Waiting[]): number {
-  let count = 0;
-  for (const { unit } of waiting) count += unit.changes.length;
-  return count;
 }
 
 function stale(changes: readonly HotChange[]): readonly RefusedChange[] {

@@ -234,7 +234,9 @@ export class WebhooksChannel {
       const routed = await moving;
       if (routed === null) return null;
       this.#isAt(routed.place);
-      return { webhooks: routed.webhooks, more: !isSame(routed.place, settled.to) };
+      const more = !isSame(routed.place, settled.to);
+      if (more) this.#movedAtMs = -Infinity; // with many webhooks it is moved bit by bit, and goes on at once
+      return { webhooks: routed.webhooks, more };
     } catch (error) {
       if (!(error instanceof NothingWritten)) this.#doubt ??= Promise.withResolvers();
       throw error;

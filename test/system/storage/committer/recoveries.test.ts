@@ -1,8 +1,10 @@
 /** Machines that come back with a recovery key: the rows decide who is in (E1, E2). */
 import test from 'ava';
+import { Client } from 'pg';
 import { v7 } from 'uuid';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
+import { until } from '../../../support/until.ts';
 import { enrolment, openFixture } from '../../../support/database/committer-fixture.ts';
 import { retryOf, told, toldAtOnce } from './enrollment-fixture.ts';
 
@@ -99,4 +101,42 @@ test('a recovery key and an alias of a node are not set for a cluster that it ha
     { cluster_id: to.cluster },
     { cluster_id: to.cluster },
   ]);
+});
+
+test('a recovery and a new recovery key of one node at once wait for each other in one order', async (t) => {
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const key = await fixture.key(lease.cluster, 9);
+  const keyHash = Buffer.alloc(32, 5);
+  const setTo = (hash: Uint8Array) =>
+    ({ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash: hash, atMs: NOW_MS }) as const;
+  await fixture.commit(lease, [setTo(keyHash)]);
+  const holder = new Client(fixture.connection);
+  await holder.connect();
+  t.teardown(() => holder.end());
+  const waits = async (count: number) =>
+    until(`${count} that wait for a lock`, async () => {
+      const [found] = await fixture.rows<{ waiting: number }>(
+        `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return found?.waiting === count;
+    });
+
+  await holder.query('begin');
+  await holder.query('select 1 from enrollment_key where id = $1 for update', [key]);
+  const recovering = told(
+    fixture,
+    lease,
+    enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash } }),
+  );
+  await waits(1);
+  const setting = other.commit(lease, [setTo(Buffer.alloc(32, 6))]);
+  await waits(2);
+  await holder.query('commit');
+
+  t.deepEqual([await recovering, await setting], [['ok'], ['ok']]);
+  const { rows } = await holder.query('select deadlocks::int from pg_stat_database where datname = current_database()');
+  t.deepEqual(rows, [{ deadlocks: 0 }]);
 });

@@ -2,7 +2,13 @@
 import test from 'ava';
 import type { Attempt } from '../../../../actors/webhook/delivery.ts';
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
-import { BEGUN_WHILE_AWAY_MAX, UNANSWERED_TRIES_MIN, type WebhookState } from '../../../../actors/webhook/state.ts';
+import {
+  AWAY_LOOK_MS_MAX,
+  BEGUN_WHILE_AWAY_MAX,
+  UNANSWERED_TRIES_MIN,
+  type WebhookState,
+  type Windowed,
+} from '../../../../actors/webhook/state.ts';
 import { decideBatch } from '../../../../supervisors/runtime/batch.ts';
 import { Mailbox } from '../../../../supervisors/runtime/mailbox.ts';
 import { NOW_MS } from '../../../support/actors.ts';
@@ -58,6 +64,21 @@ test(`of a receiver that answered none of ${UNANSWERED_TRIES_MIN} tries ${BEGUN_
 
   const answeredOne = decided(last.state, attempted(all[UNANSWERED_TRIES_MIN]!, answered(500)), NOW_MS + 501);
   t.is(answeredOne.state.unanswered, 0);
+});
+
+test('where those that were begun wait for long, another one finds out whether the receiver is back', (t) => {
+  const waits = (number: number, ms: number): Windowed => ({
+    ref: delivery(number, { attempts: 5, attemptsMax: 20, dueAtMs: NOW_MS + ms }),
+    phase: 'waiting',
+    isRedelivery: false,
+  });
+  const begun = (ms: number) => Array.from({ length: BEGUN_WHILE_AWAY_MAX }, (_, index) => waits(index + 1, ms));
+  const away = (window: readonly Windowed[]) =>
+    webhook([...window, delivery(20)], { supply: 'idle', unanswered: UNANSWERED_TRIES_MIN });
+  const news = { type: 'deliveries-stored' } as const;
+
+  t.deepEqual(sentBy(after(away(begun(AWAY_LOOK_MS_MAX)), news).effects), []);
+  t.deepEqual(sentBy(after(away(begun(AWAY_LOOK_MS_MAX + 1)), news).effects), [delivery(20).id]);
 });
 
 test('a receiver that answers now and then is not away, nor is one of whose deliveries the events are gone', (t) => {

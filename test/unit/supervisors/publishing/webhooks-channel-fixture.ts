@@ -9,6 +9,8 @@ import { channelFixture } from './fixture.ts';
 export interface Round {
   readonly webhooks: readonly string[];
   readonly unsettled?: boolean;
+  /** The channel gets no further than behind so many events. */
+  readonly to?: number;
 }
 
 /** What the beginning comes to where nobody has deliveries. */
@@ -45,9 +47,9 @@ export function openWebhooksChannel(waiting: readonly string[] | (() => readonly
         if (Number(from.txid) !== place) return { place: placeAt(place), webhooks: [] };
         const round = rounds.shift() ?? NOTHING;
         if (round instanceof Error) throw round;
-        place = Number(to.txid);
+        place = Math.min(Number(to.txid), round.to ?? Infinity);
         followed.push(followers);
-        return { place: to, webhooks: round.webhooks };
+        return { place: placeAt(place), webhooks: round.webhooks };
       },
       caughtUp: async () => void happened.push('caught up'),
       waiting: async () => {

@@ -238,3 +238,17 @@ test('while there is room for events the channel is moved now and then, and what
   await pass(MOVES_APART_MS_MIN);
   t.deepEqual(ahead.place, placeAt(3));
 });
+
+test('where a move gets only so far the next one follows at once', async (t) => {
+  const { ahead, channel, route, pass } = openWebhooksChannel();
+  await channel.start();
+  await pass(100);
+  route({ webhooks: ['a'] });
+  await pass(SETTLE_MS);
+  t.deepEqual(ahead.place, placeAt(1));
+
+  route({ webhooks: ['a'], to: 2 }, { webhooks: ['a'], to: 3 }, { webhooks: ['a'], to: 4 }, NOTHING);
+  await pass(MOVES_APART_MS_MIN + SETTLE_MS);
+
+  t.deepEqual(ahead.place, placeAt(5));
+});
