@@ -120,15 +120,10 @@ function moving(
 
 /** There are more deliveries than were loaded. Whoever knows that already has asked for them, or has enough. */
 function stored(state: WebhookState): Step<WebhookState> {
-  switch (state.supply) {
-    case 'more':
-    case 'loading-again':
-      return unchanged(state);
-    case 'idle':
-      return moving({ ...state, supply: 'more' });
-    default:
-      return step({ ...state, supply: 'loading-again' }, []);
-  }
+  if (state.supply === 'more' || state.supply === 'loading-again') return unchanged(state);
+  return state.supply === 'idle'
+    ? moving({ ...state, supply: 'more' })
+    : step({ ...state, supply: 'loading-again' }, []);
 }
 
 /** A load came. One that is older than another changes nothing. */

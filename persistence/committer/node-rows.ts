@@ -50,28 +50,12 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     case 'node-deleted':
       return deleteNode(em, write, at);
     case 'recovery-key-set':
-      await mustBeIn(em, write.node, write.cluster);
-      await em.upsert(RecoveryKey, {
-        node: write.node,
-        cluster: write.cluster,
-        keyHash: write.keyHash,
-        insertedAt: at,
-      });
-      return NOTHING_TO_TELL;
+      return setRecoveryKey(em, write, at);
     case 'recovery-key-cleared':
       mustFind(await em.nativeDelete(RecoveryKey, { node: write.node }));
       return NOTHING_TO_TELL;
     case 'alias-created':
-      await mustBeIn(em, write.node, write.cluster);
-      await em.insert(Alias, {
-        id: write.id,
-        node: write.node,
-        cluster: write.cluster,
-        name: write.name,
-        insertedAt: at,
-        updatedAt: at,
-      });
-      return NOTHING_TO_TELL;
+      return createAlias(em, write, at);
     case 'alias-deleted':
       mustFind(await em.nativeDelete(Alias, { id: write.id }));
       return NOTHING_TO_TELL;
@@ -80,6 +64,22 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     default:
       throw new Error(`no such write: ${JSON.stringify(write satisfies never)}`);
   }
+}
+
+type NodeWriteOf<K extends NodeWrite['kind']> = Extract<NodeWrite, { kind: K }>;
+
+async function setRecoveryKey(em: EntityManager, write: NodeWriteOf<'recovery-key-set'>, at: Date): Promise<Written> {
+  const { node, cluster, keyHash } = write;
+  await mustBeIn(em, node, cluster);
+  await em.upsert(RecoveryKey, { node, cluster, keyHash, insertedAt: at });
+  return NOTHING_TO_TELL;
+}
+
+async function createAlias(em: EntityManager, write: NodeWriteOf<'alias-created'>, at: Date): Promise<Written> {
+  const { id, node, cluster, name } = write;
+  await mustBeIn(em, node, cluster);
+  await em.insert(Alias, { id, node, cluster, name, insertedAt: at, updatedAt: at });
+  return NOTHING_TO_TELL;
 }
 
 /**
