@@ -35,8 +35,8 @@ const GATHER_MS = 2;
 const WORTHWHILE_CHANGES = 128;
 
 /**
- * Tries of deliveries and statuses of nodes wait longer for each other, in ms: nobody waits for one, and a statement for
- * a hundred costs a third of what ones for twenty do (measured). Anything else ends the wait.
+ * Tries of deliveries and statuses of nodes wait longer for each other, in ms: nobody waits for one, and a statement
+ * for a hundred costs a third of what ones for twenty do (measured). Anything else ends the wait.
  */
 const PATIENT_GATHER_MS = 8;
 

@@ -19,8 +19,8 @@ type Credentials = Pick<
 >;
 
 /**
- * Between two queries for the nodes of tokens, in ms: a fleet that comes back asks thousands of times a second, and each
- * query costs the admin and PostgreSQL as much as ten look-ups.
+ * Between two queries for the nodes of tokens, in ms: a fleet that comes back asks thousands of times a second, and
+ * each query costs the admin and PostgreSQL as much as ten look-ups.
  */
 const TOKENS_APART_MS = 10;
 

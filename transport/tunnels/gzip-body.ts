@@ -1,6 +1,6 @@
 /**
- * Bodies that were packed by gzip: unpacked to as many bytes as they say to have, and not to one more, and refused where
- * anything is left of them then: others may read that, too. Source: RFC 1952.
+ * Bodies that were packed by gzip: unpacked to as many bytes as they say to have, and not to one more, and refused
+ * where anything is left of them then: others may read that, too. Source: RFC 1952.
  */
 import { gunzip, gunzipSync, type Gunzip } from 'node:zlib';
 
@@ -14,7 +14,7 @@ const PACKED_AT_ONCE_BYTES_MAX = 24_576;
 /** Bodies that other threads unpack at a time: there are four, which look up names and read files besides. */
 const UNPACKED_BESIDE_MAX = 2;
 
-/** Packed bytes are at most so many more than what is in them: what is longer has nothing in it for most of its length. */
+/** Packed bytes are at most so many more than what is in them: what is longer has nothing in it for the most part. */
 const LONGER_BYTES_MAX = 1_024;
 
 /** Smallest body of gzip, in bytes: a head of 10, a block of 2 and two numbers of 4. */
