@@ -123,7 +123,7 @@ export class PeerAssets implements AssetsElsewhere {
         });
         return assetIn(name, await calls.call(peer.id, call, ending.signal));
       });
-    const asset = await Promise.any(tries).catch(() => null);
+    const asset = await Promise.any(tries).catch(nobodyHasIt);
     ending.abort();
     this.#keep(name, asset);
     return asset;
@@ -145,6 +145,12 @@ export class PeerAssets implements AssetsElsewhere {
     this.#keptBytes -= this.#kept.get(name)?.bytes ?? 0;
     this.#kept.delete(name);
   }
+}
+
+/** Whatever kept each of them from sending it, its reader is told the same: a 404, and asks again. */
+function nobodyHasIt(error: unknown): null {
+  if (error instanceof AggregateError) return null;
+  throw error;
 }
 
 /** Rejects where it is none. */

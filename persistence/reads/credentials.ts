@@ -20,7 +20,7 @@ type Credentials = Pick<
 
 /**
  * Between two queries for the nodes of tokens, in ms: a fleet that comes back asks thousands of times a second, and
- * each query costs the admin and PostgreSQL as much as ten look-ups.
+ * a query for a few of them costs far more than they do (docs/performance.md).
  */
 const TOKENS_APART_MS = 10;
 

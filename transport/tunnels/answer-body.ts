@@ -139,12 +139,13 @@ function unpackBody(
   if (take?.(Math.max(0, bytes - packed.length)) === false) return settle(OVER_SHARE);
   shelf.grow(reading, roomBytes + bytes);
   if (isSettled()) return; // it was the largest
-  unpack(packed, bytes, (body) => {
+  const unpacked = (body: Buffer | null): void => {
     if (isSettled()) return;
     if (body === null) return settle(wrong('The node answered with a body that is not packed as it says.'));
     const judged = (problem: string | null): void =>
       settle(problem === null ? { ok: true, type, body, gzip: packed } : wrong(problem));
     if (judge === undefined) return judged(null);
     judgeInTurns(judge, body, judged);
-  });
+  };
+  unpack(packed, bytes, { isWanted: () => !isSettled(), unpacked });
 }

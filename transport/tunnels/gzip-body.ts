@@ -3,6 +3,7 @@
  * where anything is left of them then: others may read that, too. Source: RFC 1952.
  */
 import { gunzip, gunzipSync, type Gunzip } from 'node:zlib';
+import { AGENT_REQUESTS_MAX } from './limits.ts';
 
 /**
  * Unpacked in the turn in which it came, if it and what is in it are no longer than this, in bytes: 64 KiB of an
@@ -29,8 +30,14 @@ interface Unpacked {
   readonly engine: Gunzip;
 }
 
-/** Waiting for a thread, the oldest first. As many as answers are read at a time, at most. */
-const waiting: (() => void)[] = [];
+/** One that waits for a thread. */
+interface Waiting {
+  readonly isWanted: () => boolean;
+  readonly run: (done: () => void) => void;
+}
+
+/** The oldest first; as many as agents are asked at once, at most, as those that nobody wants any more make room. */
+let waiting: Waiting[] = [];
 let running = 0;
 
 /** Bytes that it says to have, which is found to be a lie only when it is unpacked. Source: RFC 1952, 2.3.1, ISIZE. */
@@ -38,14 +45,21 @@ export function unpackedLength(packed: Buffer): number {
   return packed.length < PACKED_BYTES_MIN ? 0 : packed.readUInt32LE(packed.length - 4);
 }
 
-/** Tells the body, which has so many bytes; null: it has not, is no gzip, or goes on behind it. Never throws. */
-export function unpack(packed: Buffer, bytes: number, unpacked: (body: Buffer | null) => void): void {
+/**
+ * Tells the body, which has so many bytes; null: it has not, is no gzip, or goes on behind it. Never throws. One that is
+ * not wanted any more when it has its turn is not unpacked, and nothing is told of it.
+ */
+export function unpack(
+  packed: Buffer,
+  bytes: number,
+  { isWanted, unpacked }: { readonly isWanted: () => boolean; readonly unpacked: (body: Buffer | null) => void },
+): void {
   if (packed.length > bytes + LONGER_BYTES_MAX) return unpacked(null);
   const whole = ({ buffer, engine }: Unpacked): Buffer | null =>
     buffer.length === bytes && engine.bytesWritten === packed.length ? buffer : null;
   const limits = { maxOutputLength: Math.max(bytes, 1), info: true };
   if (bytes > UNPACKED_AT_ONCE_BYTES_MAX || packed.length > PACKED_AT_ONCE_BYTES_MAX)
-    return beside((done) =>
+    return beside(isWanted, (done) =>
       gunzip(packed, limits, (error, result) => {
         done();
         unpacked(error === null ? whole(result as unknown as Unpacked) : null);
@@ -60,11 +74,21 @@ export function unpack(packed: Buffer, bytes: number, unpacked: (body: Buffer | 
   unpacked(body);
 }
 
-function beside(run: (done: () => void) => void): void {
-  if (running >= UNPACKED_BESIDE_MAX) return void waiting.push(() => beside(run));
-  running += 1;
-  run(() => {
-    running -= 1;
-    waiting.shift()?.();
-  });
+function beside(isWanted: Waiting['isWanted'], run: Waiting['run']): void {
+  if (waiting.length >= AGENT_REQUESTS_MAX) waiting = waiting.filter((one) => one.isWanted());
+  waiting.push({ isWanted, run });
+  next();
+}
+
+function next(): void {
+  while (running < UNPACKED_BESIDE_MAX) {
+    const one = waiting.shift();
+    if (one === undefined) return;
+    if (!one.isWanted()) continue;
+    running += 1;
+    one.run(() => {
+      running -= 1;
+      next();
+    });
+  }
 }
