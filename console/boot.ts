@@ -29,7 +29,8 @@ addEventListener(
 
 /** A page that is loaded while nobody serves it is the browser's own, which tries nothing. */
 async function loadAnew(): Promise<void> {
-  const answer = await fetch(location.href, { cache: 'no-cache' }).catch(() => null); // nobody is there: asked again below
+  // null: nobody is there, and is asked again below
+  const answer = await fetch(location.href, { cache: 'no-cache' }).catch(() => null);
   if (answer?.ok === true) location.reload();
   else setTimeout(() => void loadAnew(), AGAIN_MS);
 }

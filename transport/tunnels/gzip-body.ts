@@ -46,8 +46,8 @@ export function unpackedLength(packed: Buffer): number {
 }
 
 /**
- * Tells the body, which has so many bytes; null: it has not, is no gzip, or goes on behind it. Never throws. One that is
- * not wanted any more when it has its turn is not unpacked, and nothing is told of it.
+ * Tells the body, which has so many bytes; null: it has not, is no gzip, or goes on behind it. Never throws. One that
+ * is not wanted any more when it has its turn is not unpacked, and nothing is told of it.
  */
 export function unpack(
   packed: Buffer,
