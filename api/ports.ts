@@ -179,6 +179,11 @@ export interface Reads {
   eventsAfter(cursor: string | null, limit: number): Promise<EventsRead>;
   /** The same for those who are behind: of these there may be any number, so they take turns with lists. */
   missedEvents(cursor: string, limit: number): Promise<EventsRead>;
+  /**
+   * The cursor before the latest `count` events of these types, of all where there are none. Of a type that is rare the
+   * log is looked through so far only (LATEST_LOOKED_AT_MAX).
+   */
+  beforeLatest(types: readonly EventType[], count: number): Promise<string>;
   /** Stored events of one node, also of one that is deleted. Without logins as long as no index finds them. */
   nodeEvents(query: NodeEventsQuery): Promise<Result<Page<StoredEvent>>>;
   /** Answers when the database does, for health. */

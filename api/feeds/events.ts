@@ -21,6 +21,14 @@ export type EventsMessage =
   | { readonly type: 'started' }
   | { readonly type: 'events'; readonly events: readonly Envelope[] };
 
+/** What one subscriber asks for. */
+export interface WatchedEvents {
+  /** Empty: all. */
+  readonly types: readonly EventType[];
+  /** So many of before come first, fewer where the log does not have them (`Reads.beforeLatest`). */
+  readonly latest: number;
+}
+
 /** Looks for events that were told of and cannot be read yet. */
 const LOOKS_MAX = 10;
 
@@ -65,11 +73,9 @@ export class EventsFeed {
     );
   }
 
-  /**
-   * All types when `types` is empty. The ids are cursors into the stored events, good for as long as events are kept.
-   */
+  /** The ids are cursors into the stored events, good for as long as events are kept. */
   async *watch(
-    types: readonly EventType[],
+    { types, latest }: WatchedEvents,
     { lastEventId, signal }: Subscriber,
   ): AsyncGenerator<Tracked<EventsMessage>, void, undefined> {
     const { clock } = this.#ports;
@@ -79,7 +85,9 @@ export class EventsFeed {
     try {
       const end = await patiently(clock, signal, () => this.#start());
       if (end === null) return;
-      let at = lastEventId ?? this.#cursor ?? end;
+      const place = lastEventId ?? (await this.#beginning({ types, latest }, end, signal));
+      if (place === null) return;
+      let at = place;
       yield { id: at, data: { type: 'started' } };
       let passed = 0;
       while (!signal.aborted) {
@@ -148,6 +156,12 @@ export class EventsFeed {
     );
     this.#starting = asked;
     return asked;
+  }
+
+  // Where one begins who did not say where it was; null: it left meanwhile.
+  #beginning({ types, latest }: WatchedEvents, end: string, signal: AbortSignal): Promise<string | null> | string {
+    if (latest === 0) return this.#cursor ?? end;
+    return patiently(this.#ports.clock, signal, () => this.#ports.reads.beforeLatest(types, latest));
   }
 
   async #next(at: string): Promise<Stretch | null> {

@@ -58,6 +58,9 @@ export const RESYNC_EVERY_MS = 5_000;
 /** Events read at a time, and told in one message, as long as they come to less than EVENTS_READ_BYTES_MAX. */
 export const EVENTS_PER_READ = 500;
 
+/** Events of before with which a subscriber of `events.watch` may ask to begin. */
+export const LATEST_EVENTS_MAX = 1_000;
+
 /**
  * Events kept for all subscribers of `events.watch`, and bytes of their data; one that is further behind reads from the
  * database at its own pace.

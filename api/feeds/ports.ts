@@ -79,7 +79,10 @@ export interface TailSource {
 }
 
 /** The reads that feeds need. */
-export interface FeedReads extends Pick<Reads, 'list' | 'get' | 'nodesAfter' | 'eventsAfter' | 'missedEvents'> {
+export interface FeedReads extends Pick<
+  Reads,
+  'list' | 'get' | 'nodesAfter' | 'eventsAfter' | 'missedEvents' | 'beforeLatest'
+> {
   /** Those of the commands that are stored. */
   existingCommands(commands: readonly CommandId[]): Promise<ReadonlySet<CommandId>>;
   /** Every execution of a command in one snapshot, in creation order, at most `limit`. */

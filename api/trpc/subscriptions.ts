@@ -9,6 +9,7 @@ import { IN_WORDS } from '../inputs/issue-words.ts';
 import { listInput } from '../inputs/list-input.ts';
 import { detailsOf } from '../inputs/parse.ts';
 import { createShares, type ShareLimits } from '../shares.ts';
+import { LATEST_EVENTS_MAX } from '../feeds/limits.ts';
 import { FollowedIsGone, type Subscriber, type Tracked } from '../feeds/subscription.ts';
 import { NOT_FOUND } from '../reading.ts';
 import { TOO_MANY_CALLS, trpc, type RouterKit } from './base.ts';
@@ -34,6 +35,7 @@ const CommandInput = z.strictObject({ id: CommandIdInput, ...Resumable.shape });
 const TailInput = z.strictObject({ id: ExecutionIdInput, ...Resumable.shape });
 const EventsInput = z.strictObject({
   types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),
+  latest: z.int().min(0).max(LATEST_EVENTS_MAX).optional(),
   ...Resumable.shape,
 });
 
@@ -95,9 +97,9 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
       watch: trpc.procedure
         .input((raw: unknown) => raw as z.input<typeof EventsInput> | void)
         .subscription(({ input, ctx, signal }) => {
-          const { types, lastEventId } = admit(EventsInput, input, ctx);
+          const { types = [], latest = 0, lastEventId } = admit(EventsInput, input, ctx);
           return subscribe(ctx, signal, { lastEventId }, (subscriber) =>
-            Promise.resolve({ ok: true, value: feeds.events.watch(types ?? [], subscriber) }),
+            Promise.resolve({ ok: true, value: feeds.events.watch({ types, latest }, subscriber) }),
           );
         }),
     }),

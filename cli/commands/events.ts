@@ -1,6 +1,6 @@
 /** `edge events`. */
 import type { Command as Program } from 'commander';
-import { words } from '../arguments.ts';
+import { positiveInteger, words } from '../arguments.ts';
 import type { Outputs } from '../service/client.ts';
 import { ending } from '../until-interrupted.ts';
 import { followEvents } from '../output/event-source.ts';
@@ -60,11 +60,15 @@ export function addEventsCommands(program: Program): void {
     .command('tail')
     .description('show events as they happen, until Ctrl-C')
     .option('-t, --type <types>', 'only of these types', words)
+    .option('-n, --lines <count>', 'begin with so many of the latest', positiveInteger, 0)
     .action(tail);
 }
 
 /** Writes events in the order in which they come, until a signal. A connection that is lost is told of once. */
-async function tail(flags: { readonly type?: readonly string[] }, command: Program): Promise<void> {
+async function tail(
+  flags: { readonly type?: readonly string[]; readonly lines: number },
+  command: Program,
+): Promise<void> {
   const session = sessionOf(command);
   const types = flags.type === undefined ? null : await eventTypesOf(session.api, flags.type);
   let isLost = false;
@@ -83,7 +87,7 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
     await write(events.map((event) => eventText(event, session.format, name)).join(''));
   };
   const unwritten = Promise.withResolvers<never>();
-  const followed = followEvents(live.api, types, ending().signal, {
+  const followed = followEvents(live.api, { types, latest: flags.lines }, ending().signal, {
     told(message) {
       isLost = false;
       // once the headings are there, nothing that happens is missed

@@ -18,13 +18,21 @@ export interface EventsListener {
   readonly refused: (error: unknown) => void;
 }
 
+/** What is asked for. */
+export interface FollowedEvents {
+  /** Null: all. */
+  readonly types: readonly EventType[] | null;
+  /** So many of before come first. */
+  readonly latest: number;
+}
+
 /**
- * Tells events of these types, all where null, until `signal` aborts, or the service ends the feed. Rejects with what
+ * Tells these events until `signal` aborts, or the service ends the feed. Rejects with what
  * it refuses at the beginning, so that whoever asked hears of it; later with what does not pass by itself.
  */
 export function followEvents(
   api: LiveClient['api'],
-  types: readonly EventType[] | null,
+  { types, latest }: FollowedEvents,
   signal: AbortSignal,
   { told, refused }: EventsListener,
 ): Promise<void> {
@@ -33,7 +41,11 @@ export function followEvents(
     subscribePatiently<EventsMessage>(
       (handlers, lastEventId) =>
         api.events.watch.subscribe(
-          { ...(types && { types: [...types] }), ...(lastEventId !== undefined && { lastEventId }) },
+          {
+            ...(types && { types: [...types] }),
+            ...(latest > 0 && { latest }),
+            ...(lastEventId !== undefined && { lastEventId }),
+          },
           {
             onData: (message) => handlers.onData(message),
             onError(error) {

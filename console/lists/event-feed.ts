@@ -1,12 +1,12 @@
 /** `events.watch` for one page: kept newest first, drawn once a frame, paused and resumed where it was. */
 import { signal } from '@preact/signals';
 import type { Envelope, EventType } from '../../actors/events.ts';
-import type { Subscription } from '../../api/client/client.ts';
+import { refusalOf, type Subscription } from '../../api/client/client.ts';
 import { messageOf } from '../failure.ts';
 import type { EventsMessage } from '../../api/feeds/events.ts';
 import type { Live } from '../live.ts';
 import { subscribeWhileSeen } from '../seen.ts';
-import { keptWith } from './events.ts';
+import { EVENTS_DRAWN_MAX, keptWith } from './events.ts';
 
 /** How it is. `failed`: the service refused, for the reason that is said. */
 export type FeedState =
@@ -23,6 +23,7 @@ export class EventFeed {
   readonly #api: Live['api'];
   readonly #type: string;
   #subscription: Subscription | null = null;
+  #latest = EVENTS_DRAWN_MAX;
   #lastId: string | undefined;
   #news: Envelope[] = [];
 
@@ -31,7 +32,7 @@ export class EventFeed {
     this.#type = type;
   }
 
-  /** From now on, or from where it was paused. */
+  /** With the latest, and from then on; or from where it was paused. */
   start(): void {
     if (this.#subscription !== null) return;
     this.state.value = { kind: 'connecting' };
@@ -41,6 +42,7 @@ export class EventFeed {
           {
             // what an address names wrongly is the service's to refuse
             ...(this.#type !== '' && { types: [this.#type as EventType] }),
+            ...(this.#latest > 0 && { latest: this.#latest }),
             lastEventId: lastEventId ?? this.#lastId,
           },
           {
@@ -87,6 +89,11 @@ export class EventFeed {
 
   #failed(error: unknown): void {
     this.#subscription = null;
+    if (this.#latest > 0 && refusalOf(error)?.code === 'bad_request') {
+      // an admin of the release before tells no latest; what else is wrong is refused again
+      this.#latest = 0;
+      return this.start();
+    }
     this.state.value = { kind: 'failed', why: messageOf(error) };
   }
 }

@@ -15,7 +15,7 @@ export const EVENTS = {
   live: 'Live',
   paused: 'Paused: what happens now is shown when you go on.',
   connecting: 'Connecting.',
-  waiting: 'Nothing happened since this page was opened.',
+  waiting: 'There is nothing to show yet.',
   waitingNext: 'Events show up here by themselves.',
   none: 'No event that came is as you asked for.',
   kept: (shown: number, kept: number, max: number) =>

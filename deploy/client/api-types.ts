@@ -150,7 +150,10 @@ export interface Feeds {
   'nodes.watch': { input: Omit<Inputs['list_nodes'], 'page' | 'page_size' | 'sort'> & Resume; message: NodesMessage };
   'commands.watch': { input: { id: string } & Resume; message: CommandMessage };
   'executions.tail': { input: { id: string } & Resume; message: TailMessage };
-  'events.watch': { input: { types?: readonly EventName[] | undefined } & Resume; message: EventsMessage };
+  'events.watch': {
+    input: { types?: readonly EventName[] | undefined; latest?: number | undefined } & Resume;
+    message: EventsMessage;
+  };
 }
 
 /** What goes along with a call. */

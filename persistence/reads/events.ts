@@ -15,6 +15,9 @@ const CURSOR = /^(\d{1,19})-(\d{1,18})$/u;
  */
 export const EVENTS_READ_BYTES_MAX = 1_048_576;
 
+/** Events among which the latest of some types are looked for. */
+export const LATEST_LOOKED_AT_MAX = 10_000;
+
 /** An event as it is read. */
 export interface EventRow {
   readonly txid: string;
@@ -66,6 +69,27 @@ export async function eventsAfter(pool: Pool, cursor: string | null, limit: numb
     bytes: rows.at(-1)?.bytes ?? 0,
     more: found === limit || rows.length < found,
   };
+}
+
+/**
+ * The cursor before the latest `count` events of these types (of all where `types` is empty), or as many of them as are
+ * among the last LATEST_LOOKED_AT_MAX: no index finds events by type. Where there are none, that of the end.
+ */
+export async function beforeLatest(pool: Pool, types: readonly EventType[], count: number): Promise<string> {
+  const settled = await settledBefore(pool);
+  const isWanted = types.length === 0 ? sql`true` : sql`type = any(${types}::text[])`;
+  const latestFirst = sql`order by txid desc, seq desc`;
+  const [first] = await rowsOf<Pick<EventRow, 'txid' | 'seq'>>(
+    pool,
+    'reading events',
+    sql`
+    select txid::text as txid, (seq - 1)::text as seq from (
+      select txid, seq from (
+        select txid, seq, type from event where txid < ${settled}::xid8 ${latestFirst} limit ${LATEST_LOOKED_AT_MAX}::int) looked_at
+      where ${isWanted} ${latestFirst} limit ${count}::int) latest
+    order by latest.txid, latest.seq limit 1`,
+  );
+  return eventCursor(first?.txid ?? settled, first?.seq ?? '0');
 }
 
 /** An event from its row. */

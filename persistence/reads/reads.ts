@@ -12,7 +12,7 @@ import { CLUSTERS } from './clusters.ts';
 import { COMMANDS } from './commands.ts';
 import { credentials } from './credentials.ts';
 import { ENROLLMENT_KEYS } from './enrollment-keys.ts';
-import { eventsAfter } from './events.ts';
+import { beforeLatest, eventsAfter } from './events.ts';
 import { EXECUTIONS } from './executions.ts';
 import { freeRanges, type RangeSettings } from './free-ranges.ts';
 import { createPageAnchors, type PageAnchors } from './page-anchors.ts';
@@ -113,6 +113,7 @@ export function createReads({ pool, vault, domain, ranges }: ReadsOptions): Read
     nodesAfter: (filters, after, limit) => keyedPage(NODES, reading, { filters, after, limit }, inTurn),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
     missedEvents: (cursor, limit) => inTurn(() => eventsAfter(pool, cursor, limit)),
+    beforeLatest: (types, count) => inTurn(() => beforeLatest(pool, types, count)),
     nodeEvents: (query) => nodeEvents(pool, query, inTurn),
   };
 }

@@ -190,6 +190,7 @@ export function fakePorts(
       nodesAfter: async () => ({ rows: [], next: null }),
       eventsAfter: async () => ({ events: [], cursor: '0', bytes: 0, more: false }),
       missedEvents: async () => ({ events: [], cursor: '0', bytes: 0, more: false }),
+      beforeLatest: async () => '0',
       nodeEvents: async () => ok({ rows: [], totalCount: 0 }),
       ping: async () => {},
       ...reads,

@@ -108,6 +108,13 @@ export function createFixture(instead: Partial<FeedReads> = {}): Fixture {
       };
     },
     missedEvents: (cursor, limit) => reads.eventsAfter(cursor, limit),
+    async beforeLatest(types, count) {
+      await Promise.resolve();
+      fail();
+      const wanted = fixture.events.filter(({ type }) => types.length === 0 || types.includes(type));
+      const first = wanted.at(-count) ?? wanted[0];
+      return first === undefined ? (fixture.events.at(-1)?.cursor ?? '0') : String(Number(first.cursor) - 1);
+    },
   };
   const tails: Tails = {
     open(node, execution, from, onOutput) {

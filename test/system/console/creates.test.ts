@@ -261,9 +261,8 @@ test.serial(
     await page.getByRole('dialog').getByText(HOSTILE).first().waitFor();
     await lookAt(t, page, 'tries');
 
-    await page.goto(`${fleet.admin().url}/console/events`);
-    await page.locator('.status.live').waitFor();
-    await fleet.rest.post('/events/test');
+    const { id } = await fleet.rest.post<{ readonly id: string }>('/events/test');
+    await page.goto(`${fleet.admin().url}/console/events?q=${id}`);
     await pressOpening(page, 'Envelope of edge.core.test');
     await lookAt(t, page, 'an envelope');
   },

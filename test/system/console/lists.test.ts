@@ -212,13 +212,17 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   t.deepEqual(problems, []);
 });
 
-test.serial('events come by themselves, stand still, and go on where they stood', async (t) => {
+test.serial('the latest events are there, more come by themselves, stand still, and go on where they stood', async (t) => {
+  const { time } = await fleet.rest.post<{ readonly time: string }>('/events/test');
   const { page, problems } = await open(t, '/console');
   await heading(page, 'Overview');
   await page.keyboard.press('g');
   await page.keyboard.press('e');
   await heading(page, 'Events');
   await page.locator('.status.live').waitFor();
+  await page.locator(`.rows time[datetime="${time}"]`).waitFor();
+  await press(page, 'Clear');
+  await page.getByText('There is nothing to show yet.').waitFor();
   const { id } = await fleet.node();
 
   await fleet.run(`echo '${HOSTILE}'`, { targeting: { type: 'nodes', node_ids: [id] } });

@@ -3,11 +3,12 @@ import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
+import type { EventType } from '../../../actors/events.ts';
 import type { NodeEventsQuery } from '../../../api/ports.ts';
 import { IndexBuilds } from '../../../persistence/concurrent-indexes.ts';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
-import { EVENTS_READ_BYTES_MAX } from '../../../persistence/reads/events.ts';
+import { EVENTS_READ_BYTES_MAX, LATEST_LOOKED_AT_MAX } from '../../../persistence/reads/events.ts';
 import { createRecords } from '../../../persistence/ownership/ownerless-writes.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { silentLog } from '../../support/log.ts';
@@ -46,6 +47,36 @@ test('a transaction that commits late is not skipped, and nothing newer comes be
 
   t.deepEqual(before.subjects, [early]);
   t.deepEqual(after.subjects, [late, newer, last]);
+});
+
+test('the latest are found by their types, without those that are not settled, and only so far back', async (t) => {
+  const opened = await openedDatabase(t);
+  const { pool, reads } = opened;
+  const end = await reads.beforeLatest([], 3);
+  t.deepEqual((await reads.eventsAfter(end, 10)).events, [], 'of none');
+  const [first, second, third, other, unsettled] = [v7(), v7(), v7(), v7(), v7()] as const;
+  for (const subject of [first, second, third]) await storeEvent(pool, subject);
+  await pool.query(
+    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.node.registered', $1, now(), '{}')`,
+    [other],
+  );
+  const open = await openTransaction(opened);
+  await storeEvent(open.client, unsettled);
+  const latest = async (types: readonly EventType[], count: number): Promise<readonly string[]> =>
+    (await reads.eventsAfter(await reads.beforeLatest(types, count), 10)).events.map(({ subject }) => subject);
+
+  t.deepEqual(await latest([], 2), [third, other]);
+  t.deepEqual(await latest(['edge.core.test'], 2), [second, third, other], 'who asks leaves the others out');
+  t.deepEqual(await latest([], 1_000), [first, second, third, other]);
+  await open.commit();
+  t.deepEqual(await latest([], 2), [other, unsettled]);
+
+  await pool.query(
+    `insert into event (id, type, subject, time, data)
+    select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, $1::int)`,
+    [LATEST_LOOKED_AT_MAX],
+  );
+  t.deepEqual(await latest(['edge.node.registered'], 1), [], 'too far back');
 });
 
 test('events are in the order of numbers, the tenth after the ninth, for watchers and the broker, page by page', async (t) => {

@@ -56,6 +56,44 @@ test('a watcher that comes back hears what it missed, each event once', async (t
   );
 });
 
+test('a watcher that asks for the latest begins with these, and misses nothing that comes meanwhile', async (t) => {
+  const fixture = createFixture();
+  store(fixture, 5);
+  const others = await watch(fixture);
+  store(fixture, 1);
+  await turns(fixture, 2);
+
+  const watching = await watch(fixture, { latest: 3 });
+  store(fixture, 2);
+  await turns(fixture, 3);
+
+  t.deepEqual(watching.messages[0], { type: 'started' });
+  t.is(watching.ids[0], '3', 'the place before them, so that a connection that is lost at once costs none');
+  t.deepEqual(eventIds(watching.messages), [4, 5, 6, 7, 8].map(idOf));
+  t.deepEqual(eventIds(others.messages), [6, 7, 8].map(idOf));
+});
+
+test('the latest are those of the types that were asked for, and no others come first', async (t) => {
+  const fixture = createFixture();
+  store(fixture, 2, 'edge.core.test');
+  store(fixture, 3);
+
+  const watching = await watch(fixture, { types: ['edge.core.test'], latest: 1 });
+  await turns(fixture, 2);
+
+  t.deepEqual(eventIds(watching.messages), [idOf(2)]);
+});
+
+test('who says where it was is told what came since, however many of the latest it asks for', async (t) => {
+  const fixture = createFixture();
+  store(fixture, 5);
+
+  const watching = await watch(fixture, { latest: 5, lastEventId: '4' });
+  await turns(fixture, 2);
+
+  t.deepEqual(eventIds(watching.messages), [idOf(5)]);
+});
+
 test('only the types that were asked for are told', async (t) => {
   const fixture = createFixture();
   const watching = await watch(fixture, { types: ['edge.core.test'] });
@@ -238,12 +276,20 @@ async function watch(
   fixture: Fixture,
   {
     types = [],
+    latest = 0,
     lastEventId,
-  }: { readonly types?: readonly EventType[]; readonly lastEventId?: string | undefined } = {},
+  }: {
+    readonly types?: readonly EventType[];
+    readonly latest?: number;
+    readonly lastEventId?: string | undefined;
+  } = {},
 ) {
   const controller = new AbortController();
   const watching = gather((signal) =>
-    fixture.feeds.events.watch(types, { lastEventId, signal: AbortSignal.any([signal, controller.signal]) }),
+    fixture.feeds.events.watch(
+      { types, latest },
+      { lastEventId, signal: AbortSignal.any([signal, controller.signal]) },
+    ),
   );
   await settle();
   return { ...watching, gone: () => controller.abort() };

@@ -133,10 +133,10 @@ test(`at most ${TAILS_MAX} executions are tailed at a time, by any number of rea
 
 test('events beyond those that are remembered are read again by the one who needs them, without a gap', async (t) => {
   const fixture = createFixture();
-  const reader = fixture.feeds.events.watch([], here)[Symbol.asyncIterator]();
+  const reader = fixture.feeds.events.watch({ types: [], latest: 0 }, here)[Symbol.asyncIterator]();
   await reader.next();
   const total = REMEMBERED_EVENTS_MAX * 2;
-  const fast = gather((signal) => fixture.feeds.events.watch([], { signal }));
+  const fast = gather((signal) => fixture.feeds.events.watch({ types: [], latest: 0 }, { signal }));
   await settle();
 
   for (let n = 1; n <= total; n += 1)

@@ -25,7 +25,7 @@ function follow() {
   };
   const followed = followEvents(
     { events: { watch } } as unknown as LiveClient['api'],
-    ['edge.core.test'],
+    { types: ['edge.core.test'], latest: 3 },
     leave.signal,
     {
       told: (message) => told.push(message),
@@ -51,7 +51,10 @@ test('a refusal that passes is waited for once events were followed, and no even
 
   t.deepEqual(
     subscriptions.map(({ input }) => input),
-    [{ types: ['edge.core.test'] }, { types: ['edge.core.test'], lastEventId: '7' }],
+    [
+      { types: ['edge.core.test'], latest: 3 },
+      { types: ['edge.core.test'], latest: 3, lastEventId: '7' },
+    ],
   );
   t.deepEqual(told, [started, none, none]);
   t.deepEqual(refusals, [FULL]);
