@@ -1,5 +1,6 @@
 /** Holds transactions of the admin inside their COMMIT, by means of the database alone. */
 import { Client } from 'pg';
+import { IN_THIS_DATABASE } from '../support/database/locks.ts';
 import type { TestConnection } from '../support/database/server.ts';
 import { until } from '../support/until.ts';
 
@@ -113,7 +114,7 @@ export async function holdReads(
       async () =>
         ((
           await other.query(
-            `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`,
+            `select from pg_locks where not granted and ${IN_THIS_DATABASE} and relation = '${table}'::regclass and mode = 'AccessExclusiveLock'`,
           )
         ).rowCount ?? 0) > 0,
     ),
@@ -125,7 +126,7 @@ export async function holdReads(
     async () =>
       ((
         await client.query(
-          `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = '${table}'::regclass`,
+          `select from pg_locks where not granted and ${IN_THIS_DATABASE} and relation = '${table}'::regclass`,
         )
       ).rowCount ?? 0) > 0,
     10_000,
@@ -141,7 +142,9 @@ async function holdBy(connection: TestConnection, take: string, waiting: string)
   await client.query(take);
   const caught = until(
     'a transaction that waits',
-    async () => ((await client.query(`select from pg_locks where not granted and ${waiting}`)).rowCount ?? 0) > 0,
+    async () =>
+      ((await client.query(`select from pg_locks where not granted and ${IN_THIS_DATABASE} and ${waiting}`)).rowCount ??
+        0) > 0,
     10_000,
   );
   caught.catch(() => {}); // awaited by whoever wants to know

@@ -11,6 +11,7 @@ import { startFleet } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import type { TestConnection } from '../../support/database/server.ts';
 import { newKey } from '../../support/ssh/ssh-keys.ts';
+import { until } from '../../support/until.ts';
 
 /**
  * Kills the admin where `hold` holds it, and answers the results of all events, and whether the agent was told before
@@ -33,6 +34,13 @@ async function killed(t: ExecutionContext, hold: (connection: TestConnection) =>
     credential: { method: 'public_key', blob: key.blob, signature: 'verified' },
   } as const;
   const before = await agent.connect({ protocol: PROTOCOL_VERSION });
+  // an event of its hello would be caught in place of the login's
+  await until('its hello to be stored', async () => {
+    const [{ count } = { count: 0 }] = await fleet.sql<{ count: number }>(
+      `select count(*)::int as count from node where status = 'healthy'`,
+    );
+    return count > 0;
+  });
   const held = await hold(connection);
 
   before.send(shown);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { Client } from 'pg';
 import { ROOM_LOCK } from '../../../persistence/committer/capacity.ts';
+import { IN_THIS_DATABASE } from '../../support/database/locks.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
@@ -87,7 +88,7 @@ test('a giver whose transaction fails keeps the cluster and goes on; one that is
   await owner.program.logged('clusters could not be handed over: they stay');
   t.deepEqual(await runsOnce(fleet, other), ['ran']);
 
-  const waiting = `select 1 from pg_locks where database = (select oid from pg_database where datname = current_database()) and locktype = 'advisory' and classid = ${ROOM_LOCK} and not granted`;
+  const waiting = `select 1 from pg_locks where ${IN_THIS_DATABASE} and locktype = 'advisory' and classid = ${ROOM_LOCK} and not granted`;
   await until('it to be in the transaction', async () => (await fleet.sql(waiting)).length > 0);
   await owner.kill();
   await blocker.query('select pg_advisory_unlock_all()');

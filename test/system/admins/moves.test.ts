@@ -5,6 +5,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { createDatabase } from '../../support/database/database.ts';
+import { IN_THIS_DATABASE } from '../../support/database/locks.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { startFakeNetmaker, type FakeNetmaker, type Fault } from '../../support/netmaker/netmaker.ts';
@@ -35,9 +36,6 @@ interface Moment {
   /** Whether the move is stored then; null: either is right. */
   readonly isStored: boolean | null;
 }
-
-/** Others of this server have tables with the same numbers. */
-const IN_THIS_DATABASE = 'database = (select oid from pg_database where datname = current_database())';
 
 /** Holds what wants a lock of the database. */
 function heldByDatabase(name: string, isStored: boolean | null, take: string, give: string, waiting: string): Moment {

@@ -1,7 +1,7 @@
 /** SSH logins as the admin decides them, through a whole admin: verdicts, events, and what a deletion ends. */
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
-import { holdTable } from '../../chaos/commit-hold.ts';
+import { holdCommit, prepareHolds } from '../../chaos/commit-hold.ts';
 import {
   SSH_ATTEMPTS_BURST_MAX,
   SSH_ATTEMPTS_PER_SECOND,
@@ -15,7 +15,11 @@ import { until } from '../../support/until.ts';
 import { keyShown, passwordShown, startSshAdmin, type LoginEvent, type SshSession } from './ssh-fixture.ts';
 
 /** One admin for all: each test has nodes of its own. */
-const admin = shared(test, startSshAdmin);
+const admin = shared(test, async (scope) => {
+  const fixture = await startSshAdmin(scope);
+  await prepareHolds(fixture.admin.database);
+  return fixture;
+});
 
 const PASSWORD = 'correct horse battery';
 const NO = { accepted: false } as const;
@@ -126,7 +130,7 @@ test.serial(
 
 test.serial('the agent hears of a login when the event is stored, and not before', async (t) => {
   const { node, key, session } = await admin().ada();
-  const hold = await holdTable(admin().admin.database, 'event');
+  const hold = await holdCommit(admin().admin.database, 'ssh-verified');
   t.teardown(() => hold.release());
 
   session.show('ada', keyShown(key));
@@ -261,7 +265,7 @@ for (const [what, table] of [
 
 test.serial('a deletion waits for a login that is being stored, and ends it', async (t) => {
   const { ada, session } = await admin().ada({ keys: 0, password: PASSWORD });
-  const hold = await holdTable(admin().admin.database, 'event');
+  const hold = await holdCommit(admin().admin.database, 'ssh-verified');
   t.teardown(() => hold.release());
 
   const attempt = session.show('ada', passwordShown(PASSWORD));

@@ -212,7 +212,7 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   t.deepEqual(problems, []);
 });
 
-test.serial('the latest events are there, more come by themselves, stand still, and go on where they stood', async (t) => {
+test.serial('the latest events are there, more come, stand still, and go on where they stood', async (t) => {
   const { time } = await fleet.rest.post<{ readonly time: string }>('/events/test');
   const { page, problems } = await open(t, '/console');
   await heading(page, 'Overview');

@@ -5,6 +5,7 @@ import { pruneAdminNames } from '../../../persistence/sweeps/gone-admins.ts';
 import { DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import { arrived, keepAlive, registryOf } from '../../support/admin-registry.ts';
+import { IN_THIS_DATABASE } from '../../support/database/locks.ts';
 import { openedDatabase } from '../../support/database/opened.ts';
 import { storeCluster } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
@@ -135,7 +136,7 @@ test('the lock of a name is had by one connection at a time, as long as it lasts
   const [first, second, other] = [0, 1, 2].map(() => database.listen(systemClock)) as [Listener, Listener, Listener];
   t.teardown(() => Promise.all([first.stop(), second.stop(), other.stop()]));
   // Of this database: other tests have theirs on the same server.
-  const held = `from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())`;
+  const held = `from pg_locks where locktype = 'advisory' and granted and ${IN_THIS_DATABASE}`;
   const holders = async () =>
     (await pool.query<{ pid: number }>(`select pid ${held} order by pid`)).rows.map(({ pid }) => pid);
 

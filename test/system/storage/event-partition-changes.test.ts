@@ -3,6 +3,7 @@ import test from 'ava';
 import { Client } from 'pg';
 import { dropOldest, keepAhead } from '../../../persistence/event-partitions/upkeep.ts';
 import { before, DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
+import { IN_THIS_DATABASE } from '../../support/database/locks.ts';
 import { storeEvents } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 import { aroundQueries, opened, WEEK } from './event-partitions-fixture.ts';
@@ -75,7 +76,8 @@ test('an admin that makes a partition while another is about to does nothing', a
       if (!text.includes('create table event_from_')) return;
       await other.query(`begin; ${text.replace(/^begin; |; commit$/gu, '')}`);
       const isWaitedFor = async (): Promise<boolean> =>
-        (await pool.query(`select from pg_locks where not granted and pid <> pg_backend_pid()`)).rowCount !== 0;
+        (await pool.query(`select from pg_locks where not granted and ${IN_THIS_DATABASE} and pid <> pg_backend_pid()`))
+          .rowCount !== 0;
       done = Promise.race([until('it to be waited for', isWaitedFor), made]).then(() => other.query('commit'));
     },
   });

@@ -4,6 +4,7 @@
 import test from 'ava';
 import type { Pool, PoolClient } from 'pg';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
+import { IN_THIS_DATABASE } from '../../support/database/locks.ts';
 import { LONG_WAITS, openedDatabase, type Opened } from '../../support/database/opened.ts';
 import { sql } from '../../../persistence/reads/sql.ts';
 import { at, sweepsOf } from '../../support/database/sweeps.ts';
@@ -100,11 +101,8 @@ test('so is one that changed behind the snapshot of the sweep, before it was loc
   await until(
     'the sweep is at the second row',
     async () =>
-      (
-        await pool.query(
-          `select from pg_locks where database = (select oid from pg_database where datname = current_database()) and locktype = 'advisory' and not granted`,
-        )
-      ).rowCount === 1,
+      (await pool.query(`select from pg_locks where ${IN_THIS_DATABASE} and locktype = 'advisory' and not granted`))
+        .rowCount === 1,
   );
   await send(opened, second);
   await holder.query('select pg_advisory_unlock($1)', [ANY_LOCK]);

@@ -9,10 +9,26 @@ import { target } from '../../../../support/net/listening.ts';
 import { mapOf, startRelay, type StartedRelay } from '../../../../support/vpn/relay.ts';
 import { until } from '../../../../support/until.ts';
 
+/** The regions of all these relays, by their ids. */
+function regionsOf(relays: readonly StartedRelay[]): Readonly<Record<string, object>> {
+  return Object.assign({}, ...relays.map(({ derpMap }) => (derpMap as { readonly Regions: object }).Regions)) as Record<
+    string,
+    object
+  >;
+}
+
 /** One map of all these relays. `scores`: by region. */
 function mapOfAll(relays: readonly StartedRelay[], scores: Readonly<Record<number, number>> = {}): RelayMap {
-  const regions = relays.map(({ derpMap }) => (derpMap as { readonly Regions: object }).Regions);
-  return mapOf({ Regions: Object.assign({}, ...regions) as object, HomeParams: { RegionScore: scores } });
+  return mapOf({ Regions: regionsOf(relays), HomeParams: { RegionScore: scores } });
+}
+
+/** The same, where one region alone may be the own one: there is nothing to measure, which takes its time. */
+function mapWithHome(relays: readonly StartedRelay[], home: number): RelayMap {
+  const regions = Object.entries(regionsOf(relays)).map(([id, region]) => [
+    id,
+    Number(id) === home ? region : { ...region, NoMeasureNoHome: true },
+  ]);
+  return mapOf({ Regions: Object.fromEntries(regions) as object });
 }
 
 /** The same relay at the end of a way that takes so long, in ms, each way. */
@@ -96,9 +112,10 @@ test('a relay with another certificate in its region, and a new key, reconnect, 
   t.deepEqual([relays.home(), relays.carries(901), relays.isSearching], [901, true, true]);
   await until('the relay with the other certificate', () => second.relay.count() === 1 && first.relay.count() === 0);
 
+  const { opened } = second.relay.counters;
   relays.become(second.map, makeKeyPair().privateKey);
   t.deepEqual([relays.home(), relays.carries(901), relays.isSearching], [901, true, true]);
-  await until('the new key', () => second.relay.counters.opened === 2 && !relays.isSearching);
+  await until('the new key', () => second.relay.counters.opened > opened && !relays.isSearching);
 });
 
 test('a home that is in the map no more is told to nobody', async (t) => {
@@ -130,8 +147,13 @@ test('a relay that answers and lets nobody in is left for one that does, and not
   });
 
   t.deepEqual([relays.problem(), relays.carries(902)], [null, true]);
-  relays.sweep(performance.now() + MEASURE_AGAIN_MS); // the first one is tried again
-  await until('the relay that refuses to be tried again', () => relays.isSearching);
+  let laterMs = 0;
+  await until('the relay that refuses to be tried again', () => {
+    if (relays.isSearching) return true;
+    laterMs += MEASURE_AGAIN_MS; // where its answers were late it was not chosen
+    relays.sweep(performance.now() + laterMs);
+    return false;
+  });
   t.deepEqual([relays.home(), relays.problem(), relays.carries(902)], [902, null, true]);
 });
 
@@ -156,15 +178,16 @@ test('the relay where others look for a member stays connected until they were t
   const before = await startRelay(t, { regionId: 901 });
   const after = await startRelay(t, { regionId: 902 });
   const { relays, privateKey } = open(t);
-  relays.become(mapOfAll([before, after], { 902: 1_000_000 }), privateKey);
+  relays.become(mapWithHome([before, after], 901), privateKey);
   await until('the first home', () => relays.home() === 901);
   relays.told(901);
 
-  relays.become(mapOfAll([before, after], { 901: 1_000_000 }), privateKey);
+  relays.become(mapWithHome([before, after], 902), privateKey);
   await until('the other home', () => relays.home() === 902);
   relays.sweep(performance.now() + RELAY_IDLE_MS);
-  relays.become(mapOfAll([before, after], { 901: 1_000_000 }), makeKeyPair().privateKey);
-  await until('both, with the new key', () => !relays.isSearching && before.relay.counters.opened === 2);
+  const { opened } = before.relay.counters;
+  relays.become(mapWithHome([before, after], 902), makeKeyPair().privateKey);
+  await until('both, with the new key', () => !relays.isSearching && before.relay.counters.opened > opened);
   t.is(before.relay.count(), 1);
 
   relays.told(902);
