@@ -3,7 +3,6 @@ import test from 'ava';
 import { Client } from 'pg';
 import { dropOldest, keepAhead } from '../../../persistence/event-partitions/upkeep.ts';
 import { before, DATABASE_NOW } from '../../../persistence/sweeps/timestamps.ts';
-import { IN_THIS_DATABASE } from '../../support/database/locks.ts';
 import { storeEvents } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
 import { aroundQueries, opened, WEEK } from './event-partitions-fixture.ts';
@@ -71,19 +70,21 @@ test('an admin that makes a partition while another is about to does nothing', a
   await other.connect();
   t.teardown(() => other.end());
   let done = Promise.resolve<unknown>(null);
+  let isMade = false;
   aroundQueries(pool, {
     async before(text) {
       if (!text.includes('create table event_from_')) return;
       await other.query(`begin; ${text.replace(/^begin; |; commit$/gu, '')}`);
-      const isWaitedFor = async (): Promise<boolean> =>
-        (await pool.query(`select from pg_locks where not granted and ${IN_THIS_DATABASE} and pid <> pg_backend_pid()`))
-          .rowCount !== 0;
-      done = Promise.race([until('it to be waited for', isWaitedFor), made]).then(() => other.query('commit'));
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      const isWaitedFor = async (): Promise<boolean> => (await pool.query(waiting)).rowCount !== 0;
+      done = until('it to be waited for, or over', async () => isMade || (await isWaitedFor())).then(() =>
+        other.query('commit'),
+      );
     },
   });
 
-  const made: Promise<boolean> = keepAhead(pool, WEEK);
-  t.false(await made);
+  t.false(await keepAhead(pool, WEEK));
+  isMade = true;
 
   await done;
   t.is((await partitions()).length, there.length + 1);
