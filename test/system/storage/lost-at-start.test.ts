@@ -29,7 +29,7 @@ const LOST_AT = 100;
 const losingAt = (moment: number): Losing => (moment % 2 === 0 ? 'unanswered' : 'unheard');
 
 test('an admin becomes ready whichever statement of its start the database is lost at', async (t) => {
-  t.timeout(hangAfter(60_000));
+  t.timeout(hangAfter(90_000));
   let moments = 0;
   let isWalked = false;
   const walk = async (): Promise<void> => {

@@ -40,8 +40,8 @@ export async function openDevice(options: DeviceOptions, place: Place = {}): Pro
   try {
     checkOptions(options);
     checkRights();
-    const link = await settledLink(options.name, reach);
-    const adopted = link === null ? null : await adopt(options, link, reach);
+    const found = await settled(options.name, reach);
+    const adopted = found === null ? null : await adopt(options, found, reach);
     return { ok: true, device: adopted ?? (await make(options, reach)) };
   } catch (error) {
     return { ok: false, problem: problemOf(error) };
@@ -55,42 +55,50 @@ export async function openDevice(options: DeviceOptions, place: Place = {}): Pro
 export async function removeDevice(name: string, place: Place = {}): Promise<void> {
   const reach = reachOf(place);
   checkName(name);
-  const link = await settledLink(name, reach);
-  if (link === null && !(await isRunning(name, reach))) await sweepSocket(name, reach);
-  if (link === null) return;
+  const found = await settled(name, reach);
+  if (found === null && !(await isRunning(name, reach))) await sweepSocket(name, reach);
+  if (found === null) return;
   checkRights();
-  const controls = await controlsOf(name, link, reach);
-  if (controls === null) throw taken(name);
-  await controls.end();
+  await controlsOf(name, found).end();
 }
 
 function reachOf({ machine, limits }: Place): Reach {
   return { machine: { ...LINUX, ...machine }, limits: { ...DEVICE_LIMITS, ...limits } };
 }
 
+/** An interface that is there, and what can program it; null: it is none of WireGuard's. */
+interface Found {
+  readonly link: Link;
+  readonly controls: Controls | null;
+}
+
 /**
- * The interface as it stays: one of wireguard-go whose program was killed is there for a moment more, and would be
- * taken for somebody else's.
+ * The interface as it stays: one of wireguard-go whose program was killed is there for a moment more, also when nobody
+ * listens for it any more, and would be taken for somebody else's.
  */
-async function settledLink(name: string, reach: Reach): Promise<Link | null> {
+async function settled(name: string, reach: Reach): Promise<Found | null> {
   const deadline = performance.now() + reach.limits.goneMsMax;
   for (;;) {
     const link = await readLink(name, reach);
-    if (link?.kind !== 'tun' || performance.now() > deadline || (await isRunning(name, reach))) return link;
+    if (link === null) return null;
+    if (link.kind === 'wireguard') return { link, controls: new KernelControls(name, reach) };
+    if (link.kind !== 'tun') return { link, controls: null };
+    if (await isRunning(name, reach)) return { link, controls: new UserSpaceControls(name, reach) };
+    if (performance.now() > deadline) return { link, controls: null };
     await delay(reach.limits.lookMs);
   }
 }
 
-/** What can program this interface; null: it is none of WireGuard's. */
-async function controlsOf(name: string, { kind }: Link, reach: Reach): Promise<Controls | null> {
-  if (kind === 'wireguard') return new KernelControls(name, reach);
-  return kind === 'tun' && (await isRunning(name, reach)) ? new UserSpaceControls(name, reach) : null;
+function controlsOf(name: string, { controls }: Found): Controls {
+  if (controls === null)
+    throw new DeviceProblem(`there is an interface ${name} that is none of WireGuard's: remove or rename it`);
+  return controls;
 }
 
 /** The interface that is there as a device; null when it was another's or an older one's, and is gone now. */
-async function adopt(options: DeviceOptions, link: Link, reach: Reach): Promise<WireguardDevice | null> {
-  const controls = await controlsOf(options.name, link, reach);
-  if (controls === null) throw taken(options.name);
+async function adopt(options: DeviceOptions, found: Found, reach: Reach): Promise<WireguardDevice | null> {
+  const { link } = found;
+  const controls = controlsOf(options.name, found);
   const state = await controls.read().catch(() => null); // one that does not answer is of no use
   if (state === null || !isOurs(state, options)) {
     await controls.end();
@@ -202,10 +210,6 @@ function accessCode(path: string): string | null {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? 'no reason given';
   }
-}
-
-function taken(name: string): DeviceProblem {
-  return new DeviceProblem(`there is an interface ${name} that is none of WireGuard's: remove or rename it`);
 }
 
 function problemOf(error: unknown): string {
