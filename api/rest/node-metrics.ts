@@ -2,7 +2,6 @@
  * Metrics of nodes as Prometheus reads them: packed as their agents packed them, where the client takes that. Not in
  * the catalogue: the answers are no JSON. Source: docs/metrics.md.
  */
-import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
@@ -72,9 +71,11 @@ export function registerNodeMetrics(
         const isPacked = gzip !== null && acceptsEncoding(request.headers['accept-encoding'], 'gzip');
         const body = isPacked ? gzip : text;
         untakenBytes += body.length;
-        finished(reply.raw, () => {
+        const taken = (): void => {
           untakenBytes -= body.length;
-        }); // also of one that is gone already
+        };
+        if (reply.raw.closed) taken();
+        else reply.raw.once('close', taken);
         if (isPacked) void reply.header('content-encoding', 'gzip');
         return reply.header('content-type', EXPOSITION_TYPE).header('vary', 'accept-encoding').send(body);
       },

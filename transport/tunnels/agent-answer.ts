@@ -33,11 +33,14 @@ const GZIP = 'gzip';
 /** Bytes around a small body, such as its headers. */
 const AROUND_BYTES_MAX = 65_536;
 
+/** What comes is in a buffer of its own five times: at the socket, in HTTP/2, in its stream, in the parser, and here. */
+const BUFFERS_PER_BYTE = 5;
+
 /** Where answers are read. */
 export interface AnswerPlace {
   readonly streams: KeptStreams<AgentEndpoint>;
   readonly shelf: AnswerShelf;
-  /** Is told of the bytes of each answer that is over, whatever it was. */
+  /** Is told of the bytes of the buffers that each answer took which is over, whatever it was. */
   readonly passed?: (bytes: number) => void;
 }
 
@@ -94,7 +97,9 @@ class AnswerReading implements Reading {
     this.#signal.removeEventListener('abort', this.#aborted);
     this.#stream?.off('data', this.#take);
     this.#place.shelf.drop(this);
-    this.#place.passed?.(this.#came + (answered.ok && answered.gzip !== null ? answered.body.length : 0));
+    this.#place.passed?.(
+      BUFFERS_PER_BYTE * this.#came + (answered.ok && answered.gzip !== null ? answered.body.length : 0),
+    );
     this.#resolve(answered);
     if (answered.ok && this.#sent.shouldKeepAlive && this.#sent.writableFinished) return; // the stream is kept
     this.#stream?.pause(); // else all that came is parsed: a quarter of a second where it is 2 MiB in chunks of one byte

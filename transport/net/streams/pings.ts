@@ -11,11 +11,6 @@ export class Pings {
     this.#answeredMs = nowMs;
   }
 
-  /** When the last one was sent. */
-  get askedMs(): number {
-    return this.#askedMs;
-  }
-
   /** False: the answer to the last one is not there yet. */
   get isAnswered(): boolean {
     return this.#answeredMs >= this.#askedMs;
@@ -29,10 +24,16 @@ export class Pings {
     return !this.isAnswered && nowMs - this.#answeredMs > silenceMsMax;
   }
 
+  /** Since when nothing was asked and nothing was heard. */
+  get quietSinceMs(): number {
+    return Math.max(this.#askedMs, this.#answeredMs);
+  }
+
   asked(nowMs: number): void {
     this.#askedMs = nowMs;
   }
 
+  /** An answer came, or anything else from there: it is as good a sign of life. */
   answered(nowMs: number): void {
     this.#answeredMs = nowMs;
   }

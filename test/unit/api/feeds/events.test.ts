@@ -1,16 +1,14 @@
 import test from 'ava';
-import type { EventType } from '../../../../actors/events.ts';
-import type { EventsMessage } from '../../../../api/feeds/events.ts';
 import {
   EVENTS_NET_MS,
   EVENTS_PER_READ,
   EVENTS_POLL_MS,
-  FEED_INTERVAL_MS,
   FEED_RETRY_MS,
   REMEMBERED_EVENTS_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
 import { EVENTS_READ_BYTES_MAX } from '../../../../persistence/reads/events.ts';
-import { AT, createFixture, gather, idOf, settle, type Fixture } from '../../../support/api/rows.ts';
+import { AT, createFixture, idOf, settle } from '../../../support/api/rows.ts';
+import { eventIds, eventOf, store, storeSized, turns, watch } from './events-fixture.ts';
 
 test('a watcher hears of every event that is stored from now on', async (t) => {
   const fixture = createFixture();
@@ -271,57 +269,3 @@ test('where all events are told of, it is looked for others far less often', asy
 
   t.deepEqual([before, eventIds(watching.messages)], [[], [idOf(1)]]);
 });
-
-async function watch(
-  fixture: Fixture,
-  {
-    types = [],
-    latest = 0,
-    lastEventId,
-  }: {
-    readonly types?: readonly EventType[];
-    readonly latest?: number;
-    readonly lastEventId?: string | undefined;
-  } = {},
-) {
-  const controller = new AbortController();
-  const watching = gather((signal) =>
-    fixture.feeds.events.watch(
-      { types, latest },
-      { lastEventId, signal: AbortSignal.any([signal, controller.signal]) },
-    ),
-  );
-  await settle();
-  return { ...watching, gone: () => controller.abort() };
-}
-
-async function turns(fixture: Fixture, count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) {
-    await settle();
-    fixture.clock.advance(FEED_INTERVAL_MS);
-    await settle();
-  }
-}
-
-function store(fixture: Fixture, count: number, type: EventType = 'edge.node.registered'): void {
-  for (let n = 0; n < count; n += 1) fixture.events.push(eventOf(fixture.events.length + 1, type));
-  fixture.bus.publish([{ type: 'events-stored' }]);
-}
-
-/** Events whose data has so many bytes. */
-function storeSized(fixture: Fixture, sizes: readonly number[]): void {
-  for (const size of sizes) {
-    const event = eventOf(fixture.events.length + 1);
-    const empty = JSON.stringify({ command_text: '' }).length;
-    fixture.events.push({ ...event, data: { command_text: 'x'.repeat(Math.max(0, size - empty)) } });
-  }
-  fixture.bus.publish([{ type: 'events-stored' }]);
-}
-
-function eventOf(n: number, type: EventType = 'edge.node.registered') {
-  return { cursor: String(n), id: idOf(n), type, subject: idOf(0), time: AT, data: { n } };
-}
-
-function eventIds(messages: readonly EventsMessage[]): string[] {
-  return messages.flatMap((message) => (message.type === 'events' ? message.events.map(({ id }) => id) : []));
-}

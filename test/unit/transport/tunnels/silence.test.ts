@@ -1,13 +1,24 @@
 /** Tunnels of agents that say nothing, and of admins that stand still. */
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
+import type { Intake } from '../../../../transport/net/streams/paced-pieces.ts';
 import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../../../transport/protocol/tunnel.ts';
 import { TUNNEL_SWEEP_MS } from '../../../../transport/tunnels/limits.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { target } from '../../../support/net/listening.ts';
 import { NODE, tunnelsFixture } from '../../../support/net/tunnels-fixture.ts';
 import { until } from '../../../support/until.ts';
+
+/** Frames of HTTP/2: that an agent has no wishes, and that it asks. Source: RFC 9113, 6.5 and 6.7. */
+const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+const PING = Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0, ...Buffer.from('are you?')]);
+
+/** Until what came was read. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+}
 
 test('an admin that stood still takes no tunnel for dead that answered before: it asks again', async (t) => {
   const clock = createFakeClock();
@@ -43,4 +54,38 @@ test('a tunnel whose agent answers no ping is ended', async (t) => {
   clock.pass(TUNNEL_PING_MS);
 
   await until('its end', () => deaf.destroyed && tunnels.count() === 0);
+});
+
+test('an agent that says something now and then is not asked for a sign of life', async (t) => {
+  const clock = createFakeClock();
+  const { tunnels } = await tunnelsFixture(t, { clock, opens: false });
+  let asked = 0;
+  const agent = new Duplex({
+    read: () => {},
+    write(chunk: Buffer, _encoding, done) {
+      if (chunk.length === PING.length && chunk[3] === PING[3] && chunk[4] === 0) asked += 1;
+      done();
+    },
+  });
+  let say = (_frame: Buffer): void => {};
+  const open = ({ take }: Intake): Duplex => {
+    say = (frame) => {
+      take(frame);
+      agent.push(frame);
+    };
+    return agent;
+  };
+  tunnels.accept(NODE, open, 'url');
+  say(SETTINGS);
+
+  for (let passedMs = 0; passedMs < 2 * TUNNEL_SILENCE_MS_MAX; passedMs += TUNNEL_PING_MS / 2) {
+    say(PING);
+    await turns();
+    clock.pass(TUNNEL_PING_MS / 2);
+  }
+  const askedMeanwhile = asked;
+  clock.pass(TUNNEL_PING_MS);
+  await until('it to be asked', () => asked > 0);
+
+  t.deepEqual([askedMeanwhile, tunnels.count()], [0, 1]);
 });

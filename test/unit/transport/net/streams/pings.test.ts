@@ -23,6 +23,14 @@ test('who answered the last ping is not over, however long it was not asked sinc
   t.false(pings.isOver(100_000, SILENCE_MS_MAX));
   pings.asked(100_000);
 
-  t.is(pings.askedMs, 100_000);
+  t.is(pings.quietSinceMs, 100_000);
   t.true(pings.isOver(110_000, SILENCE_MS_MAX));
+});
+
+test('it is quiet since the later of what was asked and what was heard', (t) => {
+  const pings = new Pings(0);
+  pings.asked(10_000);
+  pings.answered(19_000); // whatever came
+
+  t.is(pings.quietSinceMs, 19_000);
 });
