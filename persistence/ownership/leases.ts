@@ -167,8 +167,8 @@ export class Leases {
 
   /**
    * Takes those of the clusters that are still free, whether there is room or not (takeovers.ts asks for that); each
-   * gets the next epoch. One whose row somebody holds is left out, and the rest does not wait for it: it is written for,
-   * renewed after all or claimed by another.
+   * gets the next epoch. One whose row somebody holds is left out, and the rest does not wait for it: it is written
+   * for, renewed after all or claimed by another.
    */
   async claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
     if (clusters.length === 0) return [];
