@@ -92,6 +92,8 @@ export interface DatabaseSnapshot {
     readonly leaseMs: number | null;
     readonly backlog: number;
   }[];
+  /** What one admin does at a time, and the name of the one that does it now; null: nobody. */
+  readonly tasks: readonly { readonly task: string; readonly admin: string | null }[];
   readonly leases: readonly {
     readonly cluster: string;
     readonly nodes: number;

@@ -71,7 +71,7 @@ export interface SurfaceRows extends Pick<FeedRows, 'executionsOf' | 'existingCo
   totals(hasBroker: boolean): Promise<TotalReadings>;
   /** Has all admins read of these, asked anew with each check-in from now on. */
   tellProblems(problems: () => ReturnType<typeof ownProblems>): void;
-  readonly inspection: DebugInspection['database'];
+  inspection(hasBroker: boolean): ReturnType<DebugInspection['database']>;
   readonly relayClusters: RelayPorts['clustersOf'];
   readonly consoleSessions: SessionRows;
 }

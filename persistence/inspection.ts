@@ -6,14 +6,21 @@ import type { Pool } from 'pg';
 import type { DatabaseSnapshot } from '../actors/inspection.ts';
 import { BEHIND_CHANNEL } from './reads/events.ts';
 import { rowsOf, sql } from './reads/sql.ts';
+import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
 
 /** Rows of each list that are shown. */
 const ROWS_MAX = 100;
 
-/** Looks into the database behind this pool. `backlogMax`: events of a channel are counted up to this. */
-export function createDatabaseInspection(pool: Pool, backlogMax: number): () => Promise<DatabaseSnapshot> {
-  return async () => {
-    const [server, tables, channels, leases, admins] = await Promise.all([
+/**
+ * Looks into the database behind this pool. `backlogMax`: events of a channel are counted up to this. `hasBroker`:
+ * events are published to one.
+ */
+export function createDatabaseInspection(
+  pool: Pool,
+  backlogMax: number,
+): (hasBroker: boolean) => Promise<DatabaseSnapshot> {
+  return async (hasBroker) => {
+    const [server, tables, channels, tasks, leases, admins] = await Promise.all([
       rowsOf<Pick<DatabaseSnapshot, 'version' | 'bytes' | 'connections' | 'longestTransactionMs' | 'waitingForLocks'>>(
         pool,
         'looking at the server',
@@ -38,6 +45,7 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
           (select count(*) from (select 1 from event e where ${BEHIND_CHANNEL} limit ${backlogMax}::int) waiting)::int as backlog
         from event_channel c left join admin a on a.id = c.admin_id order by c.name limit ${ROWS_MAX}::int`,
       ),
+      rowsOf<TaskHolder>(pool, 'looking who does what', taskHolders(hasBroker)),
       rowsOf<DatabaseSnapshot['leases'][number] & { total: number }>(
         pool,
         'looking at leases',
@@ -46,15 +54,7 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
           (extract(epoch from clock_timestamp() - o.owned_since) * 1000)::float8 as "ownedMs", (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs", count(*) over ()::int as total
         from cluster_ownership o join cluster c on c.id = o.cluster_id left join admin a on a.id = o.admin_id order by o.lease_until, c.name limit ${ROWS_MAX}::int`,
       ),
-      rowsOf<DatabaseSnapshot['admins'][number]>(
-        pool,
-        'looking at admins',
-        sql`
-        select a.name, a.version, (extract(epoch from clock_timestamp() - a.last_checked_in) * 1000)::float8 as "seenMs",
-          (extract(epoch from clock_timestamp() - i.draining_since) * 1000)::float8 as "drainingMs",
-          (select count(*) from cluster_ownership o where o.admin_id = a.id and o.lease_until > clock_timestamp())::int as clusters
-        from admin a left join admin_identity i on i.name = a.name order by a.name limit ${ROWS_MAX}::int`,
-      ),
+      rowsOf<DatabaseSnapshot['admins'][number]>(pool, 'looking at admins', ADMINS),
     ]);
     const [first] = server;
     if (first === undefined) throw new Error('The server says nothing of itself.');
@@ -63,9 +63,16 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
       pool: { open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
       tables,
       channels,
+      tasks,
       leases: leases.map(({ total: _total, ...lease }) => lease),
       leaseCount: leases[0]?.total ?? 0,
       admins,
     };
   };
 }
+
+const ADMINS = sql`
+  select a.name, a.version, (extract(epoch from clock_timestamp() - a.last_checked_in) * 1000)::float8 as "seenMs",
+    (extract(epoch from clock_timestamp() - i.draining_since) * 1000)::float8 as "drainingMs",
+    (select count(*) from cluster_ownership o where o.admin_id = a.id and o.lease_until > clock_timestamp())::int as clusters
+  from admin a left join admin_identity i on i.name = a.name order by a.name limit ${ROWS_MAX}::int`;

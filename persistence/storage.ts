@@ -14,6 +14,7 @@ import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnations/incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
 import { StoredHandOvers } from './ownership/hand-over.ts';
+import { StoredTakeovers } from './ownership/takeovers.ts';
 import { Leases, LEASE_MS, ownerOf, type LiveAdmin } from './ownership/leases.ts';
 import type { Listener } from './connections/listening.ts';
 import type { LivePeers } from './admins/live-peers.ts';
@@ -170,6 +171,7 @@ export class Storage {
       woken: wokenRows(database.pool, adminId),
       leases: this.#leases,
       handOvers: new StoredHandOvers(database.writes),
+      takeovers: new StoredTakeovers(database.writes, this.#taker.instanceId),
       leaseMs: LEASE_MS,
       checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
       isSetBack: () => incarnation.hasEnded(),
@@ -281,14 +283,12 @@ export class Storage {
 
   /** What time does to rows, and the lease under which whole tables are swept. `inputs`: what is in no row. */
   forSweeps(inputs: SweepInputs) {
-    const { settings, adminId, database, peers, keys } = this.#opened;
-    const ownMs = () => this.clock.ownMs();
+    const { settings, adminId, database, peers, clock, keys } = this.#opened;
     const told = { adminId, hasPeers: () => peers.areThere() };
-    const sweeps = createSweepRows(database.pool, told, settings, inputs, ownMs);
+    const sweeps = createSweepRows(database.pool, told, settings, inputs, () => clock.ownMs());
     const lease = taskLease(database.writes, this.#taker, SWEEPS_TASK, TASK_LEASE_MS);
     const sealing = { compareKeys: () => keys.compare(), sealAnew: () => this.#rotation.step() };
-    const isClockRight = () => !this.clock.isSkewed();
-    return { sweeps: { ...sweeps, ...sealing }, isClockRight, lease, leaseMs: TASK_LEASE_MS };
+    return { sweeps: { ...sweeps, ...sealing }, isClockRight: () => !clock.isSkewed(), lease, leaseMs: TASK_LEASE_MS };
   }
 
   /** What the rows say of executions of other admins. */

@@ -20,7 +20,7 @@ import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
 import { VpnWatcher } from './vpn/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
-import type { HandOverPort, LeasePort } from './ownership/lease-port.ts';
+import type { HandOverPort, LeasePort, TakeoverPort } from './ownership/lease-port.ts';
 import { Ownership } from './ownership/loop.ts';
 import type { Ask } from '../actors/messages.ts';
 import type {
@@ -42,6 +42,7 @@ export interface TreePorts {
   readonly loader: Loader;
   readonly leases: LeasePort;
   readonly handOvers: HandOverPort;
+  readonly takeovers: TakeoverPort;
   /** An admin gets no cluster by balancing before it has been there for so long, in ms. */
   readonly settledMs: number;
   /** What the database grants, in ms. */

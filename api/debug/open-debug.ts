@@ -19,7 +19,9 @@ export interface DebugSettings {
 /** The parts of the admin that it shows. */
 export interface DebugParts {
   readonly version: string;
-  readonly rows: { readonly inspection: DebugInspection['database'] };
+  readonly rows: { inspection(hasBroker: boolean): ReturnType<DebugInspection['database']> };
+  /** `broker` null: events are published to none. */
+  readonly publishing: { readonly broker: unknown };
   readonly actors: {
     readonly tree: { readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> } };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
@@ -35,7 +37,7 @@ export interface DebugParts {
 
 /** Null: it is switched off. */
 export function openDebug(settings: DebugSettings, parts: DebugParts): DebugDashboard | null {
-  const { version, rows, actors, agents, links } = parts;
+  const { version, rows, publishing, actors, agents, links } = parts;
   if (!settings.ADMIN_DEBUG_DASHBOARD_ENABLED) return null;
   const credentials = settings.ADMIN_DEBUG_AUTH_ENABLED
     ? { username: settings.ADMIN_DEBUG_DASHBOARD_USERNAME, password: settings.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' }
@@ -52,7 +54,7 @@ export function openDebug(settings: DebugSettings, parts: DebugParts): DebugDash
       counters: () => actors.tree.directory.counters,
       sessions: (limit) => ({ sessions: sessions.snapshots(limit), total: sessions.count() }),
       links: () => links.peers.states().map(linkSnapshot),
-      database: rows.inspection,
+      database: () => rows.inspection(publishing.broker !== null),
     },
   });
 }

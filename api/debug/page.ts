@@ -56,7 +56,7 @@ export function debugPage(shown: DebugPage): string {
     `<h1>Inside ${escape(admin.name)}</h1>
 <p>Version ${escape(admin.version)}, Node ${escape(process.version)}, up for ${duration(nowMs - admin.startedAtMs)}, at ${new Date(nowMs).toISOString()}.</p>
 ${admins(shown)}
-<nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'leases', 'admins', 'links'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
+<nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'tasks', 'leases', 'admins', 'links'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
 ${plots(shown.samples)}
 ${tree(shown)}
 ${actors(shown)}
@@ -217,6 +217,7 @@ ${table(
       String(backlog),
     ]),
   )}
+${tasks(snapshot)}
 <h2 id="leases">Leases of clusters</h2><p>${snapshot.leaseCount} in all${snapshot.leaseCount > snapshot.leases.length ? `; the ${snapshot.leases.length} that run out first` : ''}.</p>
 ${table(
   ['Cluster', '#Nodes', 'Owner', '#Epoch', '#Owned for', '#Lease'],
@@ -239,6 +240,15 @@ ${table(
       drainingMs === null ? '' : duration(drainingMs),
     ]),
   )}`;
+}
+
+/** What one admin does at a time. */
+function tasks({ tasks: shown }: DatabaseSnapshot): string {
+  const rows = shown.map(({ task, admin }) => [
+    escape(task),
+    admin === null ? '<span class="bad">nobody</span>' : escape(admin),
+  ]);
+  return `<h2 id="tasks">Tasks that one admin has</h2>${table(['Task', 'Done by'], rows)}`;
 }
 
 function links({ inspection, nowMs }: DebugPage): string {

@@ -88,9 +88,12 @@ const DRAINS = 'this admin drains: it gives its clusters away and takes none';
 
 /** Null: all are reached. */
 export function unreachedNote({ total, unreached }: ReturnType<HealthPorts['links']>): string | null {
-  return unreached === 0
-    ? null
-    : `${unreached} of ${total} other admins ${unreached === 1 ? 'is' : 'are'} not reached from here: what ${unreached === 1 ? 'it owns' : 'they own'} cannot be changed here`;
+  if (unreached === 0) return null;
+  const what =
+    unreached === 1
+      ? 'is not reached from here: what it owns is asked of it by way of the database, and news of it come late'
+      : 'are not reached from here: what they own is asked of them by way of the database, and news of them come late';
+  return `${unreached} of ${total} other admins ${what}`;
 }
 
 /** Not red for nodes that cannot be read: whoever is asked for is served all the same, and so is all else. */

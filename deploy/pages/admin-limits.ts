@@ -13,6 +13,7 @@ import * as databaseUrl from '../../settings/database-url.ts';
 import * as goneAdmins from '../../persistence/sweeps/gone-admins.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as handedOver from '../../persistence/ownership/hand-over.ts';
+import * as takeovers from '../../persistence/ownership/takeovers.ts';
 import * as giveAway from '../../supervisors/ownership/give-away.ts';
 import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
@@ -81,6 +82,13 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('persistence/ownership/hand-over.ts', handedOver, [
     ['HAND_OVER_LOCK_MS_MAX', 'A hand-over waits for a lock for so long. Then the cluster stays.'],
     ['HAND_OVER_STATEMENT_MS_MAX', 'The same for one of its statements.'],
+  ]),
+  limits('persistence/ownership/takeovers.ts', takeovers, [
+    [
+      'TAKEOVER_LOCK_MS_MAX',
+      'A takeover waits so long for its turn with the room of its admin. Then the next round tries again.',
+    ],
+    ['TAKEN_AT_ONCE_MAX', 'Clusters that are taken over in one transaction. More take another one each.'],
   ]),
   limits('supervisors/ownership/give-away.ts', giveAway, [
     ['GIVE_ALL_MS_MAX', 'An admin that stops begins hand-overs for so long. What is left then is free for others.'],

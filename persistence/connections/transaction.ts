@@ -37,24 +37,26 @@ export async function inTransaction<T>(
 
 /**
  * The same in one round trip, where no answer decides anything: the first statement begins the transaction, and the
- * server takes it all back where it refuses one. For what is small (see Series). Resolves when it is committed.
+ * server takes it all back where it refuses one. For what is small (see Series). Resolves with what each statement gave
+ * when it is committed. `witnesses`: as above.
  */
 export async function inOneRoundTrip(
   pool: Pool,
   doing: string,
   statements: readonly QueryConfig[],
-  witnesses: CommitWitnesses,
-): Promise<void> {
+  witnesses: CommitWitnesses | null,
+): Promise<readonly QueryResult[]> {
   const connection = await connected(pool, doing);
   try {
     const series = new Series(connection);
     const { client } = series;
-    for (const statement of statements) void client.query(statement);
-    const witness = witnesses.areKept ? client.query<Witness>(NAMED_WITNESS) : null;
+    const asked = statements.map((statement) => client.query(statement));
+    const witness = witnesses?.areKept === true ? client.query<Witness>(NAMED_WITNESS) : null;
     void client.query(COMMIT);
     await series.end();
-    if (witness !== null) witnesses.add((await witness).rows[0] ?? NO_WITNESS);
+    if (witness !== null) witnesses?.add((await witness).rows[0] ?? NO_WITNESS);
     connection.release();
+    return await Promise.all(asked);
   } catch (error) {
     await giveBack(connection, error);
     throw asUnavailable(error, doing);

@@ -166,8 +166,9 @@ export class Leases {
   }
 
   /**
-   * Takes those of the clusters that are still free; each gets the next epoch. One whose row somebody holds is left for
-   * the next round, and the rest does not wait for it: it is written for, renewed after all or claimed by another.
+   * Takes those of the clusters that are still free, whether there is room or not (takeovers.ts asks for that); each
+   * gets the next epoch. One whose row somebody holds is left out, and the rest does not wait for it: it is written
+   * for, renewed after all or claimed by another.
    */
   async claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
     if (clusters.length === 0) return [];
@@ -278,7 +279,7 @@ const PLACEMENT = `select
     from cluster_ownership w join cluster c on c.id = w.cluster_id) as clusters`;
 
 /** Whether the process in this parameter has the name of the admin $1; null: nobody asks. */
-const IS_OURS = (place: number): string =>
+export const IS_OURS = (place: number): string =>
   `($${place}::uuid is null or exists (select from admin a where a.id = $1 and a.instance_id = $${place}::uuid))`;
 
 /**

@@ -39,6 +39,7 @@ export interface LeasePort {
   /** Clusters that this admin was the last to own and did not let go, its leases over or not. */
   mine(adminId: string): Promise<readonly SizedCluster[]>;
   retake(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
+  /** Takes those that are free, whether there is room for them or not. */
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   /** They are nobody's then, and free at once. */
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
@@ -57,6 +58,12 @@ export interface LeasePort {
     readonly nextFreeMs: number | null;
   }>;
   placement(unseenMs: number): Promise<Placement>;
+}
+
+/** Free clusters that come to an admin. Implemented by persistence. */
+export interface TakeoverPort {
+  /** Takes those that are free, the smallest first, as many as this admin has room for as it takes them. */
+  take(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
 }
 
 /** Clusters from one admin to another while both live. Implemented by persistence. */

@@ -199,10 +199,10 @@ export class Ownership {
   }
 
   async #claim(clusters: readonly ClusterId[]): Promise<void> {
-    const { adminId, leases, leaseClockMs } = this.#ports;
+    const { adminId, takeovers, leaseClockMs } = this.#ports;
     if (this.#isLeaving) return;
     const sentAtMs = leaseClockMs();
-    this.#gained(await leases.claim(adminId, clusters), sentAtMs);
+    this.#gained(await takeovers.take(adminId, clusters), sentAtMs);
   }
 
   /** Ours by the rows, and not held yet. */

@@ -4,7 +4,7 @@ import type { Log } from '../../transport/net/log.ts';
 import type { Committer, Loader, SessionLink } from '../ports.ts';
 import type { Directory } from '../runtime/directory.ts';
 import type { HeldLeases } from './held.ts';
-import type { HandOverPort, LeasePort } from './lease-port.ts';
+import type { HandOverPort, LeasePort, TakeoverPort } from './lease-port.ts';
 import type { ClusterActivationPorts } from './cluster-activation.ts';
 
 /** What the loop compares, and what it acts on. */
@@ -14,6 +14,7 @@ export interface OwnershipPorts extends Pick<ClusterActivationPorts, 'missed'> {
   /** What the database grants, in ms. */
   readonly leaseMs: number;
   readonly handOvers: HandOverPort;
+  readonly takeovers: TakeoverPort;
   /** An admin gets nothing by balancing before it has been there for so long, in ms. */
   readonly settledMs: number;
   readonly committer: Pick<Committer, 'caughtUp'>;

@@ -53,6 +53,8 @@ test.serial('whatever is asked elsewhere is answered as at the owner', async (t)
       ['an alias that is gone', 404],
       ['a limit below the count', 409],
       ['what was cancelled is not again', 409],
+      ['its recovery key again', 409],
+      ['leaving as the machine that is lost', 401],
       ['leaving twice', 401],
     ],
   );
@@ -132,7 +134,7 @@ async function story(at: Rest): Promise<readonly Step[]> {
     steps.push({ what, status, body: masked(data ?? error?.code ?? null) });
     return data ?? {};
   };
-  const { node_id: node, api_token: token } = await enrolled(at, steps);
+  const { node_id: node, api_token: first } = await enrolled(at, steps);
   const name = `of-${node.slice(-12)}`;
   const alias = await ask('an alias', 'POST', `/nodes/${node}/aliases`, { name });
   await ask('the name again', 'POST', `/nodes/${node}/aliases`, { name });
@@ -176,16 +178,29 @@ async function story(at: Rest): Promise<readonly Step[]> {
   );
   await ask('its execution is cancelled', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
   await ask('what was cancelled is not again', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
-  const left = async (): Promise<number> =>
-    (await timelyAnswer(() => at.call('DELETE', '/agents/me', { headers: { authorization: `Bearer ${token}` } })))
-      .status;
-  steps.push(
-    { what: 'leaving', status: await left(), body: null },
-    { what: 'leaving twice', status: await left(), body: null },
-  );
+  const { recovery_key } = await ask('a recovery key of a machine that is lost', 'POST', `/nodes/${node}/recovery_key`);
+  await replaced({ at, node, token: first, recoveryKey: String(recovery_key) }, steps);
   const second = await enrolled(at);
   await ask('a node is deleted', 'DELETE', `/nodes/${second.node_id}`);
   return steps;
+}
+
+/** Another machine becomes this node by its recovery key, and leaves. */
+async function replaced(
+  { at, node, token, recoveryKey }: Readonly<Record<'node' | 'token' | 'recoveryKey', string>> & { readonly at: Rest },
+  steps: Step[],
+): Promise<void> {
+  const again = await comesAs('its machine comes again', at, { node, recoveryKey }, steps);
+  await comesAs('its recovery key again', at, { node, recoveryKey }, steps);
+  for (const [what, shown] of [
+    ['leaving as the machine that is lost', token],
+    ['leaving', again.api_token],
+    ['leaving twice', again.api_token],
+  ] as const) {
+    const headers = { authorization: `Bearer ${shown}` };
+    const { status } = await timelyAnswer(() => at.call('DELETE', '/agents/me', { headers }));
+    steps.push({ what, status, body: null });
+  }
 }
 
 /** The answer; on a crowded machine, where an admin may not have had the time for it, asked for again under its key. */
@@ -201,11 +216,24 @@ async function answered(
 
 /** Lets a node in at this admin, without a program. */
 async function enrolled(at: Rest, steps: Step[] = []): Promise<EnrollAnswer> {
+  const data = await comesAs('a node comes', at, {}, steps);
+  if (steps.at(-1)?.status !== 201) throw new Error(JSON.stringify(steps.at(-1)));
+  return data;
+}
+
+/** A machine that was never there before enrols at this admin: as a new node, or as this one by its recovery key. */
+async function comesAs(
+  what: string,
+  at: Rest,
+  { node, recoveryKey }: { readonly node?: string; readonly recoveryKey?: string },
+  steps: Step[],
+): Promise<EnrollAnswer> {
   const { key } = await fleet.key();
-  const body = { ...enrollment(key), machine_secret: randomBytes(32).toString('base64url') };
-  const { status, data, text } = await timelyAnswer(() => at.call<EnrollAnswer>('POST', '/agents/enroll', { body }));
-  if (status !== 201) throw new Error(text);
-  steps.push({ what: 'a node comes', status, body: masked(data) });
+  const machine_secret = randomBytes(32).toString('base64url');
+  const shown = recoveryKey === undefined ? {} : { recovery_key: recoveryKey };
+  const body = { ...enrollment(key, node), machine_secret, ...shown };
+  const { status, data, error } = await timelyAnswer(() => at.call<EnrollAnswer>('POST', '/agents/enroll', { body }));
+  steps.push({ what, status, body: masked(data ?? error?.code ?? null) });
   return data;
 }
 

@@ -5,6 +5,7 @@ import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
+import { taskHolder } from '../../support/fleet/task-holder.ts';
 import { seriesOf } from '../../support/observability/series.ts';
 import { until } from '../../support/until.ts';
 
@@ -50,7 +51,11 @@ test('what is told of an owner that was killed: it is silent, its clusters are e
     checks(one, '/health/cluster'),
   ]);
   await at(one).post(`/admins/${two.name}/resume`);
-  const debug = await (await fetch(`${one.url}/admin/debug`)).text();
+  const sweeper = await taskHolder(fleet, 'sweeps');
+  const debug = await until('the debug page to say who sweeps', async () => {
+    const page = await (await fetch(`${one.url}/admin/debug`)).text();
+    return /<td>sweeps<\/td><td>admin/u.test(page) ? page : null;
+  });
 
   await owner.kill();
   const after = await until('somebody to own it, and to say so', async () => {
@@ -96,6 +101,7 @@ test('what is told of an owner that was killed: it is silent, its clusters are e
   t.is(asked['admins{status="draining"}'], 1);
   t.is(drains['peer_membership'], 'this admin drains: it gives its clusters away and takes none');
   t.like(all, { admins: '1 of 3 admins drains', admin_links: null });
+  t.true(debug.includes(`<td>sweeps</td><td>${sweeper.name}</td>`), sweeper.name);
   for (const text of [owner.name, two.name, 'Owned for', 'Links to other admins', 'reached'])
     t.true(debug.includes(text), text);
 

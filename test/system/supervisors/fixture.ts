@@ -7,6 +7,7 @@ import { GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase } from '../../../persistence/connections/database.ts';
 import { StoredHandOvers } from '../../../persistence/ownership/hand-over.ts';
 import { Leases, LEASE_MS } from '../../../persistence/ownership/leases.ts';
+import { StoredTakeovers } from '../../../persistence/ownership/takeovers.ts';
 import { unfinishedDeliveries } from '../../../persistence/loader/webhooks.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createSshLogins } from '../../../persistence/ssh/login-check.ts';
@@ -52,7 +53,7 @@ const STEADY_TIMES = 1_000;
 /** Whatever is leased to an admin is leased for an hour. */
 const STEADY_LEASES = `
   create function last() returns trigger language plpgsql as $$ begin new.lease_until := clock_timestamp() + interval '1 hour'; return new; end $$;
-  create trigger lasts before insert or update on cluster_ownership for each row when (new.lease_until > clock_timestamp()) execute function last();`;
+  create trigger lasts before insert or update on cluster_ownership for each row when (new.admin_id is not null and new.lease_until > clock_timestamp()) execute function last();`;
 
 /** Starts a tree that keeps its leases, however late it is with their renewal: for tests of something else. */
 export async function startOwner(scope: Scope, options: SupervisorsFixtureOptions = {}): Promise<SupervisorsFixture> {
@@ -127,6 +128,7 @@ export async function startSupervisors(
     loader: options.loader?.(loader) ?? loader,
     leases: options.leases?.(database.writes) ?? new Leases(database.writes, registry.instanceId),
     handOvers: new StoredHandOvers(database.writes),
+    takeovers: new StoredTakeovers(database.writes, registry.instanceId),
     checkIn: () => registry.checkIn(),
     isSetBack: options.isSetBack ?? (() => false),
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),

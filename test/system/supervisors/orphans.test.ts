@@ -5,7 +5,9 @@ import type { ClusterId } from '../../../transport/protocol/ids.ts';
 import { HEALTHY, session } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import type { SupervisorsFixture } from './actors-fixture.ts';
-import { startSupervisors } from './fixture.ts';
+import { startOwner, startSupervisors } from './fixture.ts';
+
+const GIVEN_NONE = { balance: 0, room: 0, drain: 0, stop: 0 } as const;
 
 test('a cluster that fits into no single admin is an orphan at all of them; one that is being taken over is not', async (t) => {
   const leaving = await startSupervisors(t);
@@ -43,6 +45,45 @@ test('a cluster that fits into no single admin is an orphan at all of them; one 
       log.lines.findLast(({ message }) => message === 'the admins do not have room for everything'),
       { level: 'warn', fields: { degraded: true, clusters: 1, nodes: 3 } },
     );
+});
+
+test('a cluster that fits nowhere has an owner once a smaller one has moved to where there is room for it', async (t) => {
+  const leaving = await startOwner(t);
+  const [orphan] = await leaving.createNodes(4);
+  const beside = { connection: leaving.connection, maxWireguardPeers: 6 }; // of which one is the other's
+  const fuller = await startOwner(t, beside);
+  const [stays] = await fuller.createNodes(3);
+  const emptier = await startOwner(t, beside);
+  const [moves] = await emptier.createNodes(2);
+  const placed = [orphan, stays, moves].map((one) => one!.cluster);
+  const [large, , small] = placed as [ClusterId, ClusterId, ClusterId];
+  const holds = ({ tree }: SupervisorsFixture) => placed.map((cluster) => tree.held.holds(cluster));
+
+  await leaving.stop();
+  await until('the small one to move', () => fuller.tree.held.holds(small));
+  await until('the large one to have an owner', () => emptier.tree.held.holds(large));
+  const both = [fuller, emptier];
+  await until('all to be whole', () => both.every(({ tree }) => tree.ownership.standing().kind === 'whole'));
+
+  t.deepEqual(
+    [holds(fuller), holds(emptier)],
+    [
+      [false, true, true],
+      [true, false, false],
+    ],
+  );
+  t.deepEqual(
+    both.map(({ tree }) => tree.ownership.handOvers().given),
+    [GIVEN_NONE, { ...GIVEN_NONE, room: 1 }],
+  );
+  t.deepEqual(
+    await fuller.rows('select cluster_id as cluster, epoch::int from cluster_ownership order by owned_since'),
+    [
+      { cluster: stays!.cluster, epoch: 1 },
+      { cluster: small, epoch: 2 },
+      { cluster: large, epoch: 2 },
+    ],
+  );
 });
 
 test('an agent that is connected here for a node of a cluster that nobody has room for is sent away by what it says', async (t) => {

@@ -1,9 +1,10 @@
-/** Room for nodes at an admin, as the rows decide it: at enrolment, at moves and at creation. */
+/** Room for nodes at an admin, as the rows decide it: at enrolment, at moves, at creation and at takeover. */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { v7 } from 'uuid';
 import { edgeCapacity } from '../../../../actors/edge-capacity.ts';
-import { EDGE_CAPACITY } from '../../../../persistence/committer/capacity.ts';
+import { EDGE_CAPACITY, ROOM_LOCK } from '../../../../persistence/committer/capacity.ts';
+import { StoredTakeovers } from '../../../../persistence/ownership/takeovers.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import {
@@ -193,6 +194,86 @@ test('the database and the code mean the same by the capacity of an admin', asyn
     }),
     { numRuns: 30 },
   );
+});
+
+/** Clusters of so many nodes that nobody owns any more. */
+async function freed(fixture: Fixture, ...sizes: readonly number[]): Promise<readonly ClusterId[]> {
+  const clusters: ClusterId[] = [];
+  for (const nodes of sizes) {
+    const { cluster } = await fixture.cluster();
+    await fixture.rows(
+      `with sized as (update cluster set node_count = $2 where id = $1)
+        update cluster_ownership set lease_until = now() - interval '1 s' where cluster_id = $1`,
+      [cluster, nodes],
+    );
+    clusters.push(cluster);
+  }
+  return clusters;
+}
+
+/** Whoever else has the room of this admin in a transaction of its own, and brings a node into this cluster. */
+async function entering(fixture: Fixture, { cluster }: ClusterLease) {
+  const holder = await fixture.holder(`select pg_advisory_xact_lock(${ROOM_LOCK}, hashtext($1::uuid::text))`, [
+    fixture.adminId,
+  ]);
+  await holder.query('update cluster set node_count = node_count + 1 where id = $1', [cluster]);
+  return holder;
+}
+
+test('of what fitted as an admin looked it takes over, the smallest first, what fits beside nodes that enrolled since', async (t) => {
+  const fixture = await openFixture(t);
+  await admin(fixture, 6, fixture.adminId);
+  const takeovers = new StoredTakeovers(fixture.database.writes, null);
+  const mine = await fixture.cluster();
+  const [large, none, small] = (await freed(fixture, 3, 0, 2)) as [ClusterId, ClusterId, ClusterId];
+  const { admins } = await fixture.leases.survey();
+  t.like(admins, [{ capacity: 6, nodes: 0 }]); // all of it fits
+
+  t.is((await enrol(fixture, mine)).outcome, 'ok');
+  t.is((await enrol(fixture, mine)).outcome, 'ok');
+  const taken = await takeovers.take(fixture.adminId, [large, none, small]);
+  for (const { cluster } of taken) await fixture.hold(cluster);
+  const later = await takeovers.take(fixture.adminId, [large]);
+  await fixture.rows('update cluster set node_count = 2 where id = $1', [large]);
+
+  t.deepEqual(new Set(taken.map(({ cluster }) => cluster)), new Set([none, small]));
+  t.deepEqual(later, []);
+  t.deepEqual(await takeovers.take(fixture.adminId, [large]), [{ cluster: large, epoch: 2 }]);
+});
+
+test('a takeover waits for who comes in at that moment; a renewal of the old lease waits for it, and finds it taken (O1)', async (t) => {
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  await admin(fixture, 4, fixture.adminId);
+  const takeovers = new StoredTakeovers(fixture.database.writes, null, LONG_WAITS.lockMs);
+  const mine = await fixture.cluster();
+  const [small, large] = (await freed(fixture, 1, 3)) as [ClusterId, ClusterId];
+  const holder = await entering(fixture, mine);
+
+  const taking = takeovers.take(fixture.adminId, [small, large]);
+  await fixture.waiting(1);
+  const renewing = fixture.leases.renew(fixture.adminId, [{ cluster: small, epoch: 1 }]);
+  await fixture.waiting(2);
+  await holder.query('commit');
+
+  t.deepEqual(await taking, [{ cluster: small, epoch: 2 }]);
+  t.deepEqual(await renewing, []);
+});
+
+test('where its room or a row is held for long, an admin leaves what it cannot take to the next round', async (t) => {
+  const fixture = await openFixture(t, undefined, LONG_WAITS);
+  await admin(fixture, 4, fixture.adminId);
+  const mine = await fixture.cluster();
+  const [one, other] = (await freed(fixture, 1, 1)) as [ClusterId, ClusterId];
+  const room = await entering(fixture, mine);
+
+  const whileRoomIsHeld = await new StoredTakeovers(fixture.database.writes, null, 1).take(fixture.adminId, [one]);
+  await room.query('rollback');
+  const row = await fixture.holder('select 1 from cluster_ownership where cluster_id = $1 for update', [one]);
+  const whileRowIsHeld = await new StoredTakeovers(fixture.database.writes, null).take(fixture.adminId, [one, other]);
+  await row.query('rollback');
+
+  t.deepEqual([whileRoomIsHeld, whileRowIsHeld], [[], [{ cluster: other, epoch: 2 }]]);
+  t.deepEqual(await new StoredTakeovers(fixture.database.writes, v7()).take(fixture.adminId, [one]), []); // another process
 });
 
 test('at a restart an admin takes up the clusters that it names, and frees the rest under an epoch it never had', async (t) => {

@@ -10,6 +10,22 @@ import type { MountKit } from '../../../../api/rest/server.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
 import { until } from '../../../support/until.ts';
 
+/** A database in which nothing is. */
+const EMPTY: DatabaseSnapshot = {
+  version: '17',
+  bytes: 0,
+  connections: 1,
+  longestTransactionMs: 0,
+  waitingForLocks: 0,
+  pool: { open: 1, idle: 1, waiting: 0 },
+  tables: [],
+  channels: [],
+  tasks: [],
+  leases: [],
+  leaseCount: 0,
+  admins: [],
+};
+
 /** A dashboard with nothing to see but a database that answers when the test says so. */
 async function dashboard(
   t: ExecutionContext,
@@ -137,6 +153,25 @@ test('the page of another admin is asked of it, with all that was asked for; nob
   t.deepEqual(asked, [{ admin: 'two', kind: 'node' }, { admin: 'three' }]);
   t.regex(html, /<b>one<\/b> · <a href="\?admin=two">two<\/a>/u);
   t.regex(html, /<input type="hidden" name="admin" value="one">/u);
+});
+
+test('the page names who sweeps, reconciles and moves updates, and what nobody does', async (t) => {
+  const { look, looks } = await dashboard(t);
+
+  const own = look();
+  await until('a look', () => looks.length === 1);
+  looks[0]?.resolve({
+    ...EMPTY,
+    tasks: [
+      { task: 'reconciler', admin: null },
+      { task: 'sweeps', admin: '<two>' },
+    ],
+  });
+  const html = await (await own).text();
+
+  t.regex(html, /<a href="#tasks">tasks<\/a>/u);
+  t.regex(html, /<h2 id="tasks">.*<td>reconciler<\/td><td><span class="bad">nobody<\/span><\/td>/u);
+  t.regex(html, /<td>sweeps<\/td><td>&lt;two&gt;<\/td>/u);
 });
 
 test('what another admin asks for is made here, whoever it names, and goes no further', async (t) => {

@@ -207,7 +207,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
     [
       { links: () => ({ total: 2, unreached: 1 }) },
       'admin_links',
-      '1 of 2 other admins is not reached from here: what it owns cannot be changed here',
+      '1 of 2 other admins is not reached from here: what it owns is asked of it by way of the database, and news of it come late',
     ],
     [
       { rows: { ...rows, clusters: () => Promise.resolve({ total: 7, ownerless: 2 }) } },
@@ -286,7 +286,7 @@ test('an admin that drains, or does not get to another one, says so and stays in
   t.deepEqual(await errors(subsystems(ports({ ...drains, links }))), {
     peer_membership: [
       true,
-      '2 of 3 other admins are not reached from here: what they own cannot be changed here; this admin drains: it gives its clusters away and takes none',
+      '2 of 3 other admins are not reached from here: what they own is asked of them by way of the database, and news of them come late; this admin drains: it gives its clusters away and takes none',
     ],
   });
   t.deepEqual(

@@ -108,6 +108,7 @@ export function owner(
     ...ports,
     adminId: ME.id,
     leases,
+    takeovers: { take: leases.claim },
     leaseMs: LEASE_MS,
     settledMs: 0,
     sessions: { departing: () => 0 },

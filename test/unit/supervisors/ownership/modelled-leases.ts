@@ -172,10 +172,12 @@ export class ModelledLeases {
 
   #ports(id: string): OwnershipPorts {
     const leaseClockMs = (): number => this.clock.nowMs();
+    const leases = unlessAway(this.#leasesOf(id), () => this.away.has(id));
     const nothing = { evict() {}, activate() {}, isLocal: () => true, cells: () => [] };
     const ports: Partial<OwnershipPorts> = {
       adminId: id,
-      leases: unlessAway(this.#leasesOf(id), () => this.away.has(id)),
+      leases,
+      takeovers: { take: async (me, clusters) => leases.claim(me, clusters) },
       leaseMs: LEASE_MS,
       handOvers: {
         give: () => Promise.reject(new DatabaseUnavailable('no hand-overs')),
