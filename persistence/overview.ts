@@ -99,7 +99,7 @@ async function countOf(client: PoolClient, rows: Sql): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Of all nodes. Their table is read whole, 0.15 s of 300,000, which the time limit alone bounds: so it is read last. */
+/** Of all nodes. Their table is read whole (0.15 s of 300,000), which the time limit alone bounds: it is read last. */
 async function nodeTotals(client: PoolClient, since: Date): Promise<OverviewNodeTotals> {
   const rows = await rowsOf<{ status: NodeStatus; count: number; recent: number }>(
     client,
