@@ -3,6 +3,7 @@
  * that one that cannot be had leaves the others.
  */
 import type { Pool, PoolClient } from 'pg';
+import type { NodeStatus } from '../actors/resources/node.ts';
 import {
   OVERVIEW_ADMINS_MAX,
   OVERVIEW_COUNTED_MAX,
@@ -11,6 +12,7 @@ import {
   OVERVIEW_SCRIPT_CHARACTERS_MAX,
   type Overview,
   type OverviewFailure,
+  type OverviewNodeTotals,
 } from '../actors/resources/overview.ts';
 import type { PeerAdmin } from '../api/admin-ports.ts';
 import { monotonicMs } from '../transport/net/clock.ts';
@@ -65,6 +67,8 @@ export async function readOverview(pool: Pool): Promise<Overview> {
     executions_failed: await count(sql`select ${failed}`),
     latest_failures: await read((client) => failures(client, failed)),
     executions_in_flight: await count(sql`select from command_execution where finished_at is null`),
+    commands_in_flight: await count(sql`
+      select distinct command_id from (select command_id from command_execution where finished_at is null limit ${OVERVIEW_COUNTED_MAX}::int) open`),
     events_stored: await eventsSince(read, new Date(now.at.getTime() - EVENTS_MS)),
     admins: await read(async (client) => named(await listedAdmins(client))),
     executions_completed: await count(
@@ -75,6 +79,7 @@ export async function readOverview(pool: Pool): Promise<Overview> {
       select from (select updated_at from webhook_delivery where status = 'dropped' order by id desc limit ${DROPPED_LOOKED_AT_MAX}::int) dropped
       where updated_at >= ${since}::timestamptz`),
     webhooks_in_trouble: await read((client) => troubledWebhooks(client, now.at)),
+    node_totals: await read((client) => nodeTotals(client, since)),
   };
 }
 
@@ -92,6 +97,22 @@ async function countOf(client: PoolClient, rows: Sql): Promise<number> {
     sql`select count(*)::int as count from (${rows} limit ${OVERVIEW_COUNTED_MAX}::int) counted`,
   );
   return row?.count ?? 0;
+}
+
+/** Of all nodes. Their table is read whole (0.15 s of 300,000), which the time limit alone bounds: it is read last. */
+async function nodeTotals(client: PoolClient, since: Date): Promise<OverviewNodeTotals> {
+  const rows = await rowsOf<{ status: NodeStatus; count: number; recent: number }>(
+    client,
+    DOING,
+    sql`
+    select status, count(*)::int as count, (count(*) filter (where status_since >= ${since}::timestamptz))::int as recent
+    from node group by status`,
+  );
+  const of = (status: NodeStatus): OverviewNodeTotals[NodeStatus] => {
+    const { count = 0, recent = 0 } = rows.find((row) => row.status === status) ?? {};
+    return { count, recent };
+  };
+  return { healthy: of('healthy'), unhealthy: of('unhealthy'), unreachable: of('unreachable') };
 }
 
 async function failures(client: PoolClient, failed: Sql): Promise<readonly OverviewFailure[]> {

@@ -1,5 +1,6 @@
 /** What goes on in the whole fleet, as clients see it. */
 import { z } from 'zod';
+import type { NodeStatus } from './node.ts';
 import { PeerAdminResource } from './peer-admin.ts';
 import { resource, type Given } from './resource.ts';
 
@@ -65,6 +66,16 @@ const webhooks = z.object({
 /** Webhooks in trouble: how many, and the first of them. */
 export type OverviewWebhooks = Given<typeof webhooks>;
 
+const statusTotal = z.object({ count: z.int(), recent: z.int().describe('Came to it in the hour before as_of.') });
+
+const nodeTotals = z.object({
+  healthy: statusTotal,
+  unhealthy: statusTotal,
+  unreachable: statusTotal,
+} satisfies Record<NodeStatus, typeof statusTotal>);
+/** How many nodes have each status, and came to it lately. */
+export type OverviewNodeTotals = Given<typeof nodeTotals>;
+
 const count = z.int().nullable();
 
 /** What goes on. Null is what took too long to count. */
@@ -74,6 +85,10 @@ export const OverviewResource = resource(
   {
     as_of: z.iso.datetime().describe('When it was read, by the clock of the database.'),
     counted_max: z.int().describe('Nothing is counted beyond this: a count of so many says that there may be more.'),
+    node_totals: nodeTotals.nullable().describe('All nodes by status.'),
+    commands_in_flight: count.describe(
+      'Commands of which executions are in flight; more than counted_max of those, and there may be more commands.',
+    ),
     executions_in_flight: count.describe('Pending or sent.'),
     executions_completed: count.describe('In the hour before as_of, whatever their exit code.'),
     executions_failed: count.describe('Completed in the hour before as_of with an exit code of 1 or more.'),

@@ -9,7 +9,7 @@ export const get_overview = operation({
   name: 'get_overview',
   kind: 'query',
   summary:
-    'Get what goes on in the fleet: executions in flight, ended and failed in the last hour, deliveries, events, admins.',
+    'Get what goes on in the fleet: nodes by status, commands, executions and failures, deliveries, events, admins.',
   rest: { method: 'GET', path: '/overview', status: 200 },
   input: nothing,
   output: OverviewResource,

@@ -1,4 +1,4 @@
-/** Where executions are seen that other pages lead to: lists of them, by the ends of their addresses, and one. Pure. */
+/** Where commands and executions are that other pages lead to: lists, by the ends of their addresses, and one. Pure. */
 import type { ExecutionResource } from '../../actors/resources/command.ts';
 import { addressOf } from '../routes.ts';
 import { listSearchOf } from './query.ts';
@@ -8,6 +8,9 @@ const RECENT_MS = 3_600_000;
 
 /** Values of the filter by status: those that are not over. */
 export const OPEN_STATUSES = 'pending,sent';
+
+/** Commands that wait or run somewhere. */
+export const COMMANDS_IN_FLIGHT = listSearchOf({ filters: { has_open: 'true' }, sort: '', page: 1 });
 
 /** Those that wait or run. */
 export const IN_FLIGHT = listSearchOf({ filters: { status__in: OPEN_STATUSES }, sort: '', page: 1 });

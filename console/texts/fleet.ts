@@ -37,6 +37,7 @@ export const FLEET = {
     diagnosing: 'Asking',
     noHint: 'All its checks pass now.',
     work: 'Work',
+    commandsInFlight: 'Commands in flight',
     inFlight: 'Executions in flight',
     failed: 'Executions failed',
     lastHour: 'in the last hour',

@@ -109,6 +109,11 @@ export const RUN = {
       text: (count: number) => `It is ended on ${nodes(count)} on which it waits or runs.`,
       action: 'Cancel it',
     },
+    confirmCancelOne: {
+      title: (name: string) => `Cancel on ${name}?`,
+      text: 'What runs there is ended. Other nodes go on.',
+      action: 'Cancel it',
+    },
     cancelled: 'It is being cancelled.',
     confirmRemove: {
       title: 'Delete this command?',

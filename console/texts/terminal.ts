@@ -112,7 +112,13 @@ export const TERMINAL = {
       title: 'Upload into this folder?',
       text: 'There is something of this name already. Files of the same names are replaced, others stay.',
       action: 'Upload',
+      word: 'replace',
     },
-    replace: { title: 'Replace this file?', text: 'There is a file of this name already.', action: 'Replace' },
+    replace: {
+      title: 'Replace this file?',
+      text: 'There is a file of this name already.',
+      action: 'Replace',
+      word: 'replace',
+    },
   },
 } as const;

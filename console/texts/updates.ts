@@ -47,6 +47,7 @@ export const UPDATES = {
         : 'Of these the healthy ones that take part are told to fetch the newest agent.',
     nobody: 'These filters reach no node.',
   },
+  starting: (count: number) => `Update ${nodes(count)}`,
   started: 'The update is started.',
   one: {
     started: 'Started',

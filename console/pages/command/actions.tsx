@@ -2,6 +2,7 @@
 import { problemOf } from '../../failure.ts';
 import type { CommandResource, CommandSummary } from '../../../actors/resources/command.ts';
 import type { Live } from '../../live.ts';
+import { typedNameOf } from '../../fleet/node-actions.ts';
 import { confirmed } from '../../parts/confirm.tsx';
 import { copied } from '../../parts/elsewhere.tsx';
 import { notify } from '../../parts/notice.tsx';
@@ -14,7 +15,7 @@ const T = RUN.command;
 /** Characters of its id that somebody types before it is deleted. */
 const TYPED_ID_CHARACTERS = 8;
 
-/** From so many nodes on it is also typed before a command is cancelled on all of them: work of theirs is lost. */
+/** From so many nodes on it is also typed before a command is cancelled that runs on none of them. */
 const TYPED_NODES_MIN = 10;
 
 /** Buttons and links; what makes no sense now is not there. */
@@ -35,7 +36,7 @@ export function Actions({
   return (
     <div class="actions">
       {open > 0 && (
-        <button type="button" onClick={() => void cancel(live, id, open)}>
+        <button type="button" onClick={() => void cancel(live, id, summary)}>
           {T.cancel}
         </button>
       )}
@@ -62,9 +63,11 @@ export function Actions({
   );
 }
 
-async function cancel(live: Live, id: string, open: number): Promise<void> {
+async function cancel(live: Live, id: string, { pending, sent }: CommandSummary): Promise<void> {
   const { title, text, action } = T.confirmCancel;
-  const name = open < TYPED_NODES_MIN ? {} : { name: id.slice(0, TYPED_ID_CHARACTERS) };
+  const open = pending + sent;
+  const isTyped = sent > 0 || open >= TYPED_NODES_MIN; // work that runs is lost
+  const name = isTyped ? { name: id.slice(0, TYPED_ID_CHARACTERS) } : {};
   if (!(await confirmed({ title, text: text(open), ...name, action, isDangerous: true }))) return;
   await told(live.api.cancel_command.mutate({ id }), T.cancelled);
 }
@@ -75,25 +78,31 @@ async function remove(live: Live, id: string, lead: (address: string) => void): 
   if (await told(live.api.delete_command.mutate({ id }), T.removed)) lead(addressOf('commands'));
 }
 
-/** Calls off what one node was to run, or runs. */
-export function CancelOne({
-  live,
-  execution,
-  name,
-}: {
+interface CancelOneProps {
   readonly live: Live;
   readonly execution: string;
+  /** What its node is called. */
   readonly name: string;
-}) {
+  /** The node, by its id, where it runs there; null: it only waits. */
+  readonly runsOn: string | null;
+}
+
+/** Calls off what one node was to run, at once, or ends what it runs, once its name is typed. */
+export function CancelOne(props: CancelOneProps) {
   return (
-    <button
-      type="button"
-      aria-label={RUN.group.cancelOne(name)}
-      onClick={() => void told(live.api.cancel_command_execution.mutate({ id: execution }), T.cancelled)}
-    >
+    <button type="button" aria-label={RUN.group.cancelOne(props.name)} onClick={() => void cancelOne(props)}>
       {T.cancel}
     </button>
   );
+}
+
+async function cancelOne({ live, execution, name, runsOn }: CancelOneProps): Promise<void> {
+  const { title, text, action } = T.confirmCancelOne;
+  if (runsOn !== null) {
+    const typed = typedNameOf({ name: name === runsOn ? '' : name, id: runsOn });
+    if (!(await confirmed({ title: title(name), text, name: typed, action, isDangerous: true }))) return;
+  }
+  await told(live.api.cancel_command_execution.mutate({ id: execution }), T.cancelled);
 }
 
 /** Says what came of it. Whether it was done. */

@@ -54,7 +54,7 @@ function Names({ group, nameOf, live, watch, pattern, first }: GroupProps) {
       {named.map((id) => (
         <li key={id}>
           <bdi>{nameOf(id)}</bdi>
-          {kind === 'pending' && <CancelOne live={live} execution={id} name={nameOf(id)} />}
+          {kind === 'pending' && <CancelOne live={live} execution={id} name={nameOf(id)} runsOn={null} />}
           {output === 'large' && (
             <button type="button" onClick={() => void read(() => watch.load(id))}>
               {T.load}

@@ -1,6 +1,7 @@
 /** What nodes say while they run: some of them at a time, as each is one more feed. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { OutputText } from '../../parts/output-text.tsx';
+import type { CommandWatch } from '../../run/command-watch.ts';
 import { LiveOutput, TAILS_MAX } from '../../run/live-output.ts';
 import { foundFirst } from '../../run/output-search.ts';
 import { RUN } from '../../texts/run.ts';
@@ -14,7 +15,7 @@ const NAMED_MAX = 200;
 
 /** The first ones live, the others by name, each of which leads to its output. What is looked for stands first. */
 export function LiveOutputs(props: GroupProps) {
-  const { group, nameOf, live, first, pattern, addressOf } = props;
+  const { group, nameOf, live, watch, first, pattern, addressOf } = props;
   const named = foundFirst(group.ids, { max: TAILS_MAX + NAMED_MAX, first, pattern, nameOf });
   const others = named.slice(TAILS_MAX);
   return (
@@ -31,7 +32,7 @@ export function LiveOutputs(props: GroupProps) {
                 <a href={addressOf(id)}>
                   <bdi>{nameOf(id)}</bdi>
                 </a>
-                <CancelOne live={live} execution={id} name={nameOf(id)} />
+                <CancelOne live={live} execution={id} name={nameOf(id)} runsOn={nodeOf(watch, id)} />
               </li>
             ))}
             {group.ids.size > named.length && <li class="soft">{T.more(group.ids.size - named.length)}</li>}
@@ -42,8 +43,14 @@ export function LiveOutputs(props: GroupProps) {
   );
 }
 
+/** The node of an execution, by its id; of one that is gone, the execution. */
+function nodeOf(watch: CommandWatch, execution: string): string {
+  return watch.rows.get(execution)?.node_id ?? execution;
+}
+
 function One({
   live,
+  watch,
   execution,
   name,
   pattern,
@@ -63,7 +70,7 @@ function One({
         <h3>
           <bdi>{name}</bdi> <span class="soft">{T.live}</span>
         </h3>
-        <CancelOne live={live} execution={execution} name={name} />
+        <CancelOne live={live} execution={execution} name={name} runsOn={nodeOf(watch, execution)} />
       </header>
       {missedCharacters > 0 && <p class="soft">{T.missed(missedCharacters)}</p>}
       {text === '' ? (

@@ -69,7 +69,9 @@ function One({ live, execution, fleet }: Pick<TooLargeProps, 'live' | 'execution
           </a>{' '}
           <Result kind={resultOf(polled.data)} exitCode={exitCode} />
         </h2>
-        {(status === 'pending' || status === 'sent') && <CancelOne live={live} execution={execution} name={name} />}
+        {(status === 'pending' || status === 'sent') && (
+          <CancelOne live={live} execution={execution} name={name} runsOn={status === 'sent' ? node : null} />
+        )}
       </header>
       {output !== null && output !== '' && <OutputText text={output} label={`${RUN.group.output}: ${name}`} />}
     </section>

@@ -4,7 +4,7 @@ import { nodesAddress, queryOf, searchOf, type NodesQuery } from '../../fleet/qu
 import { VIEW_NAME_CHARACTERS_MAX, VIEWS_MAX, viewsIn, withView, type View } from '../../fleet/views.ts';
 import { keep, readKept } from '../../kept.ts';
 import { Menu } from '../../parts/menu.tsx';
-import { notify } from '../../parts/notice.tsx';
+import { notify, soon } from '../../parts/notice.tsx';
 import { TEXTS } from '../../texts.ts';
 
 const T = TEXTS.nodes;
@@ -16,6 +16,11 @@ const views = signal<readonly View[]>(viewsIn(readKept(KEPT_AS)));
 function store(next: readonly View[]): void {
   views.value = next;
   keep(KEPT_AS, next);
+}
+
+/** It may be kept anew under its name meanwhile, which stays. */
+function forget(view: View): void {
+  store(views.value.filter((one) => one !== view));
 }
 
 /** All of them, and a field that keeps the present list as one. */
@@ -37,7 +42,7 @@ export function ViewsMenu({ query }: { readonly query: NodesQuery }) {
                   type="button"
                   class="icon"
                   aria-label={T.forgetView(view.name)}
-                  onClick={() => store(views.value.filter((one) => one !== view))}
+                  onClick={() => soon(T.forgetView(view.name), () => forget(view))}
                 >
                   ×
                 </button>

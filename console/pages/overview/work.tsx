@@ -1,7 +1,7 @@
-/** What goes on: executions in flight, events, webhooks; and what failed a moment ago. */
+/** What goes on: commands and executions in flight, events, webhooks; and what failed a moment ago. */
 import type { OverviewResource } from '../../../actors/resources/overview.ts';
 import type { Fleet } from '../../fleet/feed.ts';
-import { failedSince, IN_FLIGHT } from '../../lists/executions.ts';
+import { COMMANDS_IN_FLIGHT, failedSince, IN_FLIGHT } from '../../lists/executions.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import type { Polled } from '../../poll.ts';
@@ -19,6 +19,8 @@ export function Work({ polled, fleet }: { readonly polled: Polled<OverviewResour
   const { data } = polled;
   void fleet.version.value; // names of nodes
   const max = data?.counted_max ?? Infinity;
+  /** Commands are counted among so many of them. */
+  const isMoreOpen = (data?.executions_in_flight ?? max) >= max;
   const dropped = data?.deliveries_dropped ?? 0;
   const counted = (count: number | null | undefined, more?: string) => ({
     count: count ?? null,
@@ -30,6 +32,12 @@ export function Work({ polled, fleet }: { readonly polled: Polled<OverviewResour
       <h2 id="work">{T.work}</h2>
       {polled.failure !== null && <Asked polled={polled} text={T.notAsked} />}
       <ul class="tiles">
+        <Tile
+          to={addressIfThere('commands', { search: COMMANDS_IN_FLIGHT })}
+          name={T.commandsInFlight}
+          {...counted(data?.commands_in_flight)}
+          isMore={isMoreOpen}
+        />
         <Tile
           to={addressIfThere('executions', { search: IN_FLIGHT })}
           name={T.inFlight}

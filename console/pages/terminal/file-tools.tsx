@@ -1,12 +1,12 @@
 /** What can be put into a folder of the machine: a new folder, a file, a folder with all that is in it. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { confirmed } from '../../parts/confirm.tsx';
+import { confirmed, type Question } from '../../parts/confirm.tsx';
 import { Field, FormDialog } from '../../parts/form-dialog.tsx';
 import { notify } from '../../parts/notice.tsx';
 import type { FileMoves, Folder } from '../../terminal/file-moves.ts';
 import { FOLDER_FILES_MAX, folderPlanOf } from '../../terminal/folder-upload.ts';
-import { isPlainName, pathIn, shownName } from '../../terminal/paths.ts';
+import { isPlainName, pathIn, shownName, typedNameOf } from '../../terminal/paths.ts';
 import { TERMINAL } from '../../texts/terminal.ts';
 
 const T = TERMINAL.file;
@@ -87,7 +87,7 @@ async function upload(files: FileMoves, file: File | undefined): Promise<void> {
   if (file === undefined || folder === null) return;
   const isThere = folder.entries.some(({ name }) => name === file.name);
   const target = pathIn(folder.path, file.name);
-  if (isThere && !(await confirmed({ ...T.replace, items: [target], isDangerous: true }))) return;
+  if (isThere && !(await isToReplace(T.replace, file.name, target))) return;
   void files.upload(target, file, isThere);
 }
 
@@ -98,9 +98,17 @@ async function uploadFolder(files: FileMoves, found: readonly File[]): Promise<v
   if (folder === null || plan === null) return;
   if (found.length > FOLDER_FILES_MAX) return notify({ kind: 'failed', text: T.folderTooMany(FOLDER_FILES_MAX) });
   const isThere = folder.entries.some(({ name }) => name === plan.name);
-  const items = [pathIn(folder.path, plan.name)];
-  if (isThere && !(await confirmed({ ...T.replaceFolder, items, isDangerous: true }))) return;
+  if (isThere && !(await isToReplace(T.replaceFolder, plan.name, pathIn(folder.path, plan.name)))) return;
   await files.uploadFolder(plan, isThere);
+}
+
+/** What was there is lost: its name is typed before, or the word where no keyboard has that. */
+function isToReplace(
+  { word, ...question }: Pick<Question, 'title' | 'text' | 'action'> & { readonly word: string },
+  name: string,
+  path: string,
+): Promise<boolean> {
+  return confirmed({ ...question, items: [path], name: typedNameOf(name, word), isDangerous: true });
 }
 
 /** Asks for one name. What cannot be one is said at once. */

@@ -14,6 +14,7 @@ import { createApi, type Api, type ApiSettings } from '../../../api/rest/server.
 import { fakeAdminMetrics } from '../observability/metric-sources.ts';
 import { recordingLog } from '../log.ts';
 import { commandOf } from './command.ts';
+import { quietOverview } from './quiet-overview.ts';
 
 /** One key a scope, all different. */
 export const KEYS = {
@@ -31,20 +32,6 @@ export const SOME_ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 export const NOW_MS = Date.UTC(2026, 0, 15, 10);
 
 const WELL = { name: 'database', healthy: true, duration_ms: 1, error: null };
-
-const NOTHING_GOES_ON = {
-  as_of: new Date(NOW_MS).toISOString(),
-  counted_max: 100_000,
-  executions_in_flight: 0,
-  executions_completed: 0,
-  executions_failed: 0,
-  latest_failures: [],
-  deliveries_waiting: 0,
-  deliveries_dropped: 0,
-  events_stored: 0,
-  admins: [],
-  webhooks_in_trouble: { waiting: 0, dropped: 0, deliveries_counted_max: 1_000, named: [] },
-};
 
 /** What a test may replace. */
 export interface FakeOptions {
@@ -277,7 +264,7 @@ export function fakePorts(
       drain: async () => refuse('not_found', 'There is no admin of this name or id.'),
       resume: async () => refuse('not_found', 'There is no admin of this name or id.'),
     },
-    overview: async () => NOTHING_GOES_ON,
+    overview: async () => quietOverview(new Date(NOW_MS).toISOString()),
     adminLink: () => null,
     clock,
     newId: createIds(() => clock.nowMs()),

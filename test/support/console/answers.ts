@@ -31,6 +31,15 @@ export async function refusesFirst(
   });
 }
 
+/** Has no answer this field, which is a number: an admin of the release before does not know it. */
+export async function answersWithout(page: Page, field: string): Promise<void> {
+  await page.routeWebSocket(/\/console\/live/u, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => server.send(message));
+    server.onMessage((message) => socket.send(String(message).replace(new RegExp(`"${field}":\\d+,`, 'u'), '')));
+  });
+}
+
 /**
  * Cuts the connection when the first call of this name is answered, before the page hears it; while held, no later
  * answer comes.

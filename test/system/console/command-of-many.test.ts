@@ -5,7 +5,7 @@ import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { refusesFirst } from '../../support/console/answers.ts';
-import { answerWith, enter, pressOpening, tabTo } from '../../support/console/keyboard.ts';
+import { answerWith, enter, press, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -77,7 +77,8 @@ test.serial(
     await tabTo(page, page.getByRole('searchbox'));
     await page.keyboard.type(pushedOut);
     await live(page).filter({ hasText: pushedOut }).getByText('begun').waitFor();
-    await enter(page, page.getByRole('button', { name: `Cancel on ${pushedOut}` }));
+    await pressOpening(page, `Cancel on ${pushedOut}`);
+    await answerWith(page, pushedOut);
     await page.getByText('1 of 9 nodes have ended').waitFor();
     const ended = (await executionsOf(id)).filter(({ status }) => status !== 'sent');
     t.deepEqual(
@@ -89,6 +90,19 @@ test.serial(
     await fleet.rest.post(`/commands/${id}/cancel`);
   },
 );
+
+test.serial('on a node that is away nothing is lost, and a command is called off at once', async (t) => {
+  const away = await fleet.rest.get<readonly NodeResource[]>('/nodes?hostname=away-*');
+  const { id } = await fleet.run('true', { targeting: { type: 'nodes', node_ids: away.map((node) => node.id) } });
+  const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, `/console/commands/${id}`);
+  await signIn(page);
+
+  await press(page, 'Cancel on away-2');
+
+  await page.getByText('1 of 3 nodes have ended').waitFor();
+  t.deepEqual(problems, []);
+  await fleet.rest.post(`/commands/${id}/cancel`);
+});
 
 test.serial('a command on more nodes than can be followed is cancelled and deleted, each by its id', async (t) => {
   const { id } = await fleet.run('sleep 600');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { answer, enter, press, pressOpening, typedInto } from '../../support/console/keyboard.ts';
+import { answerWith, enter, press, pressOpening, typedInto } from '../../support/console/keyboard.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -102,7 +102,7 @@ test.serial('files are listed, uploaded, replaced when that is confirmed, and do
 
   writeFileSync(own, 'another one');
   await input.setInputFiles(own);
-  await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
+  await answerWith(page, 'data.bin');
   await page.getByText('data.bin is whole: 11 B.').waitFor();
   t.is(readFileSync(join(folder, 'data.bin'), 'utf8'), 'another one');
 
@@ -233,7 +233,7 @@ test.serial('a folder is uploaded with all that is in it, and once more over its
   writeFileSync(join(far, 'site/other'), 'stays');
   await choose(page, 'Upload a folder here', own);
   await page.getByRole('dialog').getByText(join(far, 'site')).waitFor();
-  await answer(page, 'Upload');
+  await answerWith(page, 'site');
   await until('the page to be replaced', () => readFileSync(join(far, 'site/index.html'), 'utf8') === 'changed');
   await files.getByText('site is whole').waitFor();
   t.is(readFileSync(join(far, 'site/other'), 'utf8'), 'stays');
@@ -241,7 +241,7 @@ test.serial('a folder is uploaded with all that is in it, and once more over its
   rmSync(join(far, 'site'), { recursive: true });
   writeFileSync(join(far, 'site'), 'a file in its place');
   await choose(page, 'Upload a folder here', own);
-  await answer(page, 'Upload');
+  await answerWith(page, 'site');
   await files.getByText('0 of 4 files of site are there. There is a file of this name already.').waitFor();
   t.is(readFileSync(join(far, 'site'), 'utf8'), 'a file in its place');
   t.deepEqual(problems, []);

@@ -1,10 +1,9 @@
-/** Pages of the console that are lists, in a real browser: clusters, keys, SSH usernames, webhooks, events, updates. */
+/** Pages of the console that are lists, in a real browser: clusters, keys, SSH usernames, webhooks, events. */
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import {
   answerWith,
-  chosen,
   enter,
   kept,
   press,
@@ -244,36 +243,6 @@ test.serial('the latest events are there, more come, stand still, and go on wher
   await page.keyboard.insertText(`${id} completed`);
   await page.getByRole('rowheader', { name: 'edge.core.test' }).waitFor({ state: 'detached' });
   t.deepEqual([problems, await page.title()], [[], 'Events · Edge fleet control']); // no script of theirs ran
-});
-
-test.serial('an update shows whom it reaches before it starts, and is deleted by its id, by keyboard', async (t) => {
-  const { page, problems } = await open(t, '/console/updates');
-  await heading(page, 'Updates');
-  await page.getByText('No node was told to update yet.').waitFor();
-  await page.getByText('Nothing is published here').waitFor();
-
-  await pressOpening(page, 'New update');
-  await chosen(page, page.getByRole('combobox', { name: 'Nodes' }), 'nodes of clusters');
-  await tabTo(page, page.getByRole('textbox', { name: 'Clusters' }));
-  await page.keyboard.insertText('lab-01');
-  await page.keyboard.press('Enter');
-  await page.getByRole('alert').getByText('These filters reach no node.').waitFor();
-  await typedInto(page, page.getByRole('textbox', { name: 'Clusters' }), CLUSTER);
-  await tabTo(page, page.getByLabel('At once'));
-  await page.keyboard.insertText('1');
-  await page.keyboard.press('Enter');
-  const asked = page.getByRole('dialog', { name: 'Update 3 nodes?' });
-  await asked.getByText('away-1').waitFor();
-  await asked.getByText(HOSTILE).waitFor();
-  await enter(page, asked.getByRole('button', { name: 'Start the update' }));
-  await heading(page, 'Update');
-  await page.getByText(CLUSTER, { exact: true }).first().waitFor();
-  const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
-  await pressOpening(page, 'Delete');
-  await answerWith(page, id.slice(0, 8)); // it has no name
-  await heading(page, 'Updates');
-  t.is((await fleet.rest.call('GET', `/self_update_requests/${id}`)).status, 404);
-  t.deepEqual(problems, []);
 });
 
 test.serial('axe finds nothing on any of these pages, light and dark, on a phone and a laptop', async (t) => {

@@ -1,4 +1,4 @@
-/** What is done to a whole node on its page, and what cannot be taken back, in a real browser. */
+/** What is done to a node on its page and to a view of the list, and what cannot be taken back, in a real browser. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
@@ -93,6 +93,34 @@ test.serial(
     t.deepEqual(problems, []);
   },
 );
+
+test.serial('a view of the list of nodes is forgotten where nobody takes that back, by keyboard', async (t) => {
+  const { page, problems } = await open(t, '/console/nodes?q=press', 'Nodes');
+  const forget = async (): Promise<void> => {
+    await press(page, 'Views');
+    await press(page, 'Forget of press');
+    await page.keyboard.press('Escape');
+  };
+  const view = page.getByRole('link', { name: 'of press' });
+  await press(page, 'Views');
+  await page.getByLabel('Keep this list as').fill('of press');
+  await page.keyboard.press('Enter');
+  await page.getByText('Kept as of press.').waitFor();
+  await press(page, 'Show all'); // the menu has the name of the view that is seen
+
+  await forget();
+  await undo(page, 'Forget of press');
+  await press(page, 'Views');
+  await view.waitFor();
+  await page.keyboard.press('Escape');
+  await forget();
+  await doNow(page, 'Forget of press');
+
+  await press(page, 'Views');
+  await page.getByText('No view is kept in this browser yet.').waitFor();
+  t.is(await view.count(), 0);
+  t.deepEqual(problems, []);
+});
 
 test.serial('a node whose name nobody can type, and its recovery key, are deleted by its id', async (t) => {
   const nodes = await fleet.rest.get<readonly NodeResource[]>('/nodes?page_size=100');

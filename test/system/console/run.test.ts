@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startBrowser } from '../../support/browser.ts';
 import { holdsAnswersOf, losesAnswerOf, refusesFirst } from '../../support/console/answers.ts';
-import { chosen, enter } from '../../support/console/keyboard.ts';
+import { answerWith, chosen, enter } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, pictured, signIn } from '../../support/console/page.ts';
 import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -112,10 +112,14 @@ test.serial('what a machine says while it runs is seen at once; one is cancelled
 
   await heading(page, 'Command');
   await page.locator('article.live').nth(2).getByText('begun').waitFor();
-  await enter(page, page.locator('article.live').first().getByRole('button'));
+  const first = page.locator('article.live').first();
+  const name = (await first.locator('bdi').first().textContent()) ?? '';
+  await enter(page, first.getByRole('button'));
+  await page.getByRole('dialog', { name: `Cancel on ${name}?` }).waitFor();
+  await answerWith(page, name);
   await page.getByText('1 of 3 nodes have ended').waitFor();
   await enter(page, page.getByRole('button', { name: 'Cancel', exact: true }));
-  await enter(page, page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }));
+  await answerWith(page, new URL(page.url()).pathname.split('/').at(-1)?.slice(0, 8) ?? '');
 
   await page.getByText('3 of 3 nodes have ended').waitFor();
   await page.locator('.summary').getByText('Cancelled').waitFor();

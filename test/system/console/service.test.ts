@@ -5,6 +5,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
+import { answersWithout, refusesFirst } from '../../support/console/answers.ts';
 import { hearFrames } from '../../support/console/frames.ts';
 import { answer, enter, press } from '../../support/console/keyboard.ts';
 import { heading, openPage, pictured, signIn } from '../../support/console/page.ts';
@@ -70,13 +71,15 @@ async function publishing(): Promise<{ readonly name: string; readonly url: stri
 
 test.serial('the overview counts what is in flight and names what failed, and each leads to its list', async (t) => {
   const { id } = await fleet.node();
-  const targeting = { type: 'nodes', node_ids: [id] } as const;
-  await fleet.run(`exit 7 # <b>it</b>`, { targeting });
+  const [away] = await fleet.rest.get<readonly { readonly id: string }[]>('/nodes?hostname=till-01');
+  await fleet.run(`exit 7 # <b>it</b>`, { targeting: { type: 'nodes', node_ids: [id] } });
+  const targeting = { type: 'nodes', node_ids: [id, away?.id] };
   const long = await fleet.rest.post<{ readonly id: string }>('/commands', { command_text: 'sleep 600', targeting });
   const { page, problems } = await open(t, '/console');
   const tile = (name: RegExp) => page.getByRole('link', { name });
 
-  await tile(/^1 Executions in flight/u).waitFor({ timeout: ASKED_MS_MAX });
+  await tile(/^2 Executions in flight/u).waitFor({ timeout: ASKED_MS_MAX });
+  await tile(/^1 Commands in flight/u).waitFor();
   await tile(/^1 Executions failed in the last hour/u).waitFor();
   await page.locator('.failures').getByText('exit 7', { exact: true }).waitFor();
   await page.locator('.failures').getByRole('link', { name: 'exit 7 # <b>it</b>' }).waitFor();
@@ -85,11 +88,18 @@ test.serial('the overview counts what is in flight and names what failed, and ea
     await fleet.rest.post('/events/test'); // a busy machine takes over a minute for this
     return (await tile(/^[1-9]\d* Events in the last minute/u).count()) === 1;
   });
-  await enter(page, tile(/^1 Executions in flight/u));
-  await heading(page, 'Executions');
   const rows = page.locator('table.rows tbody tr');
+  await enter(page, tile(/^1 Commands in flight/u));
+  await heading(page, 'Commands');
   await rows.filter({ hasText: 'sleep 600' }).waitFor();
   t.is(await rows.count(), 1);
+  t.true(page.url().endsWith('?has_open=true'));
+  await page.goBack();
+  await heading(page, 'Overview');
+  await enter(page, tile(/^2 Executions in flight/u));
+  await heading(page, 'Executions');
+  await rows.filter({ hasText: 'sleep 600' }).nth(1).waitFor();
+  t.is(await rows.count(), 2);
   t.is(await page.locator('.filters select').first().inputValue(), 'pending,sent');
 
   await page.goBack();
@@ -104,6 +114,36 @@ test.serial('the overview counts what is in flight and names what failed, and ea
   await page.waitForURL((url) => !url.searchParams.has('completed_at__gte'));
   await page.getByLabel('Completed until').fill('2020-01-02T03:04:05');
   await page.getByText('Nothing is as you asked for.').waitFor();
+  t.deepEqual(problems, []);
+});
+
+test.serial(
+  'of an admin of the release before, which counts no commands, their tile is there without a number',
+  async (t) => {
+    const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, '/console/nowhere');
+    await answersWithout(page, 'commands_in_flight');
+    await page.goto(`${fleet.admin().url}/console`);
+    await signIn(page);
+
+    await page.getByRole('link', { name: /^\d+ Executions in flight/u }).waitFor();
+
+    await page.getByRole('link', { name: '– Commands in flight', exact: true }).waitFor();
+    t.deepEqual(problems, []);
+  },
+);
+
+test.serial('nodes that are too many to follow are counted by status all the same', async (t) => {
+  const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, '/console/nowhere');
+  const message = 'There are 100001 nodes, and at most 100000 can be watched.';
+  await refusesFirst(page, 'nodes.watch', { code: 'bad_request', message });
+  await page.goto(`${fleet.admin().url}/console`);
+  await signIn(page);
+
+  await page.getByText('There are more nodes than a page can follow').waitFor();
+
+  await page.getByRole('link', { name: `${MACHINES + 1} All nodes`, exact: true }).waitFor();
+  await page.getByRole('link', { name: `${MACHINES} Unreachable ${MACHINES} in the last hour`, exact: true }).waitFor();
+  await page.getByRole('link', { name: /^1 Healthy/u }).waitFor();
   t.deepEqual(problems, []);
 });
 

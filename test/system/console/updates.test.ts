@@ -5,9 +5,20 @@
 import ava from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { chosen, enter, tabTo } from '../../support/console/keyboard.ts';
+import {
+  answer,
+  answerWith,
+  chosen,
+  enter,
+  press,
+  pressOpening,
+  tabTo,
+  typedInto,
+} from '../../support/console/keyboard.ts';
+import { doNow, holdNotices, undo } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
-import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { storeNodes } from '../../support/console/stored-nodes.ts';
+import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
 import { NEW, type UpdatingAgent } from '../../support/fleet/updating-agent.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
@@ -22,11 +33,16 @@ let fleet: Fleet;
 /** The page asks every 10 s; on a busy machine, in ms. */
 const ASKED_MS_MAX = 60_000;
 
+/** What a machine calls itself: it would do something if it were anything but text. */
+const HOSTILE = '<img src=x onerror=document.title="hit">\u202egnitirw';
+
 /** How far Kolkata is ahead of UTC, in ms. */
 const KOLKATA_MS = 19_800_000;
 
 test.before(async () => {
   fleet = await startFleet(scope, {});
+  await storeNodes(fleet, ['away-1', 'away-2', HOSTILE]);
+  await fleet.rest.post('/clusters', { name: 'empty' });
   browser = await startBrowser(scope);
 });
 
@@ -60,6 +76,51 @@ async function otherwise(of: Fleet, request: { readonly id: string }): Promise<n
     results.map(({ node_id: id, status, error }) => `${id} is ${status}, ${error ?? 'no error'}`).join('; '),
   );
 }
+
+test.serial(
+  'an update shows whom it reaches, is taken back before it starts, then started, and deleted by its id, by keyboard',
+  async (t) => {
+    const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, '/console/updates');
+    await signIn(page);
+    await heading(page, 'Updates');
+    await holdNotices(page);
+    await page.getByText('No node was told to update yet.').waitFor();
+    await page.getByText('Nothing is published here').waitFor();
+    const clusters = page.getByRole('textbox', { name: 'Clusters' });
+
+    await pressOpening(page, 'New update');
+    await chosen(page, page.getByRole('combobox', { name: 'Nodes' }), 'nodes of clusters');
+    await typedInto(page, clusters, 'empty');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('These filters reach no node.').waitFor();
+    await typedInto(page, clusters, CLUSTER);
+    await tabTo(page, page.getByLabel('At once'));
+    await page.keyboard.insertText('1');
+    await page.keyboard.press('Enter');
+    const asked = page.getByRole('dialog', { name: 'Update 3 nodes?' });
+    await asked.getByText('away-1').waitFor();
+    await asked.getByText(HOSTILE).waitFor();
+    await answer(page, 'Start the update');
+    await undo(page, 'Update 3 nodes');
+    t.deepEqual(await fleet.rest.get('/self_update_requests'), []);
+
+    await pressOpening(page, 'New update');
+    t.deepEqual([await clusters.inputValue(), await page.getByLabel('At once').inputValue()], [CLUSTER, '1']);
+    await press(page, 'See who is reached');
+    await answer(page, 'Start the update');
+    await doNow(page, 'Update 3 nodes');
+    await page.getByText('The update is started.').waitFor();
+    await enter(page, page.locator('.paged').getByRole('link'));
+    await heading(page, 'Update');
+    await page.getByText(CLUSTER, { exact: true }).first().waitFor();
+    const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    await pressOpening(page, 'Delete');
+    await answerWith(page, id.slice(0, 8)); // it has no name
+    await heading(page, 'Updates');
+    t.is((await fleet.rest.call('GET', `/self_update_requests/${id}`)).status, 404);
+    t.deepEqual(problems, []);
+  },
+);
 
 test.serial(
   'an update is shown by its waves: who is told, done and failed, and what the next one waits for',

@@ -9,8 +9,10 @@ import { keptOverview, readOverview } from '../../../persistence/overview.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase, readsOf } from '../../support/database/opened.ts';
 import { countedReads } from '../../support/database/rows-read.ts';
-import { storeAdmin, storeEvents } from '../../support/database/stored-rows.ts';
+import { storeAdmin, storeCluster, storeEvents } from '../../support/database/stored-rows.ts';
 import { until } from '../../support/until.ts';
+import type { ClusterId } from '../../../transport/protocol/ids.ts';
+import { storeNodes } from './stored-nodes.ts';
 
 /** Executions of a command of their own that were completed so long ago, as an interval. */
 async function storeCompleted(pool: Pool, count: number, exitCode: number, ago: string): Promise<void> {
@@ -22,11 +24,11 @@ async function storeCompleted(pool: Pool, count: number, exitCode: number, ago: 
   );
 }
 
-/** So many that are not over: every second one was sent. */
+/** So many that are not over, two of each command: every second one was sent. */
 async function storeOpen(pool: Pool, count: number): Promise<void> {
   await pool.query(
     `insert into command_execution (id, command_id, node_id, cluster_name, target_all, status, sent_at, inserted_at, updated_at)
-     select uuidv7(), gen_random_uuid(), gen_random_uuid(), 'c', true, case n % 2 when 0 then 'sent' else 'pending' end, case n % 2 when 0 then now() end, now(), now() from generate_series(1, $1) n`,
+     select uuidv7(), md5((n / 2)::text)::uuid, gen_random_uuid(), 'c', true, case n % 2 when 0 then 'sent' else 'pending' end, case n % 2 when 0 then now() end, now(), now() from generate_series(1, $1) n`,
     [count],
   );
 }
@@ -61,10 +63,11 @@ test('everything is counted as the rows have it, what is older than an hour left
   await storeEvents(pool, 3);
   await storeAdmin(pool, 'berlin');
 
-  const { as_of: asOf, latest_failures: failures, admins, ...counts } = await whole(pool);
+  const { as_of: asOf, latest_failures: failures, admins, node_totals: _none, ...counts } = await whole(pool);
 
   t.deepEqual(counts, {
     counted_max: 100_000,
+    commands_in_flight: 2,
     executions_in_flight: 3,
     executions_completed: 11,
     executions_failed: 7,
@@ -88,9 +91,12 @@ test('an empty fleet has zeros, and no number is missing', async (t) => {
   const { pool } = await openedDatabase(t);
 
   const { as_of: _now, ...counts } = await whole(pool);
+  const none = { count: 0, recent: 0 };
 
   t.deepEqual(counts, {
     counted_max: 100_000,
+    node_totals: { healthy: none, unhealthy: none, unreachable: none },
+    commands_in_flight: 0,
     executions_in_flight: 0,
     executions_completed: 0,
     executions_failed: 0,
@@ -100,6 +106,25 @@ test('an empty fleet has zeros, and no number is missing', async (t) => {
     events_stored: 0,
     admins: [],
     webhooks_in_trouble: { waiting: 0, dropped: 0, deliveries_counted_max: 1_000, named: [] },
+  });
+});
+
+test('nodes are counted by status, with those that came to it within the hour', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const cluster = (await storeCluster(pool, 'fleet', { nodes: 6 })) as ClusterId;
+  const [now, soon, before] = await storeNodes({ pool }, cluster, 6);
+  const left = (ids: readonly unknown[], ago: string) =>
+    pool.query(`update node set status = 'unreachable', status_since = now() - $2::interval where id = any ($1)`, [
+      ids,
+      ago,
+    ]);
+  await left([now, soon], '59 min');
+  await left([before], '61 min');
+
+  t.deepEqual((await whole(pool)).node_totals, {
+    healthy: { count: 3, recent: 0 },
+    unhealthy: { count: 0, recent: 0 },
+    unreachable: { count: 3, recent: 2 },
   });
 });
 

@@ -98,6 +98,7 @@ test.serial('the page of a node shows them, each leads to its own, and that of a
   await row.locator('td[title^="other: direct, handshake"]').waitFor();
   await row.locator('td[title^="behind: relayed, handshake"]').waitFor();
   await row.locator('td[title^="gateway: direct, handshake"]').waitFor();
+  await looksWell(t, page, 'a cluster with its matrix');
   t.truthy(behind);
   t.deepEqual(problems, []);
 });

@@ -33,6 +33,8 @@ const ADMIN: PeerAdmin = {
 const OVERVIEW: Overview = {
   as_of: AS_OF,
   counted_max: 100_000,
+  node_totals: null,
+  commands_in_flight: 2,
   executions_in_flight: 7,
   executions_completed: null,
   executions_failed: 1,
