@@ -51,6 +51,7 @@ test.before(async () => {
       subscribed_events: [name === 'one' ? 'edge.core.test' : 'edge.node.status_changed'],
     });
   }
+  await rest.post('/events/test');
   browser = await startBrowser(scope);
 });
 
@@ -102,6 +103,7 @@ test.serial('every page says what it shows as a command and as a request', async
     [`ssh/${user?.id}`, 'user-two'],
     ['webhooks', 'Webhooks'],
     [`webhooks/${webhook?.id}`, 'Webhook'],
+    ['deliveries', 'Deliveries'],
     ['admins', 'Admins'],
     ['admins/admin-1', 'admin-1'],
     ['health', 'Health'],
@@ -130,6 +132,7 @@ const LISTS = [
   ['enrollment-keys?name=two&state=is_never_used&sort=name', 1],
   ['ssh?username=user&has_password=true&sort=-username', 2],
   ['webhooks?url=127.0.0.1&event_type=edge.core.test', 1],
+  ['deliveries?status__in=pending,dropped&event_type=edge.core.test&sort=-attempt_count', 1],
   ['commands?command_text=number-1&has_failed=false&has_open=false&sort=inserted_at', 11],
   ['executions?output=number-2&status__in=completed&exit_code=0&sort=-inserted_at', 7],
   ['recordings?username=nobody', 0],
